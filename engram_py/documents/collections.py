@@ -148,18 +148,18 @@ class Collections:
     def catch_up(self, *, until: float) -> bool:
         """Index the commits that are new since the last update; a few milliseconds where none are. Of a project that
         was never looked at, everything; whether anything was left for the next time."""
-        repository, known = self._repository(), self._of_place()
-        if repository is None or not repository.commit:
+        here = self._repository()
+        if here is None or not here.commit:
             return False
+        known = self._of_place()
         if not known:
             return self.refresh(until=until)
-        left = [
+        return any(
             one.unfinished
             for history in known
-            if history.kind == GIT and history.included and history.cursor.partition(" ")[0] != repository.commit
+            if history.kind == GIT and history.included and _has_news(history, here)
             for one in self.update(history.name, project=history.project, until=until).items
-        ]
-        return any(left)
+        )
 
     def _update(self, one: Collection, until: float | None, report: Report | None) -> CollectionUpdate:
         tell = partial(report, one.name) if report is not None else None
@@ -168,7 +168,7 @@ class Collections:
             from engram_py.documents.history import update_history
 
             repository = find_repository(Path(one.root))
-            if repository is None:
+            if repository is None or repository.root != Path(one.root):
                 gone = f"{one.root} is no repository now; its commits stay as they were"
                 return CollectionUpdate(one.name, one.project, unfinished=True, warnings=(gone,))
             return update_history(self._store, one, repository, now=now, until=until, report=tell)
@@ -221,6 +221,13 @@ class Collections:
         if found is None:
             raise CollectionNotFoundError(name, [one.name for one in known])
         return found
+
+
+def _has_news(history: Collection, here: Repository) -> bool:
+    """Whether HEAD of a repository is not what was indexed; of its worktrees only the first is followed."""
+    followed = here if str(here.root) == history.root else find_repository(Path(history.root))
+    commit = followed.commit if followed is not None and str(followed.root) == history.root else None
+    return commit is not None and history.cursor.partition(" ")[0] != commit
 
 
 def _checked_name(name: str) -> str:

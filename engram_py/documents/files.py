@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -68,8 +69,13 @@ def _expanded(text: str) -> Iterator[str]:
         yield from _expanded(text[:begin] + part + text[end + 1 :])
 
 
-def find_files(root: Path, globs: Sequence[str], skipped: Callable[[Skipped], None]) -> Iterator[Found]:
-    """The files below ``root`` that the patterns name, in the order of their paths. Links are not followed."""
+def find_files(
+    root: Path, globs: Sequence[str], skipped: Callable[[Skipped], None], *, until: float | None = None
+) -> Iterator[Found]:
+    """The files below ``root`` that the patterns name, in the order of their paths. Links are not followed.
+
+    Raises TimeoutError when it takes longer than until then (``time.monotonic``).
+    """
     from pathspec import GitIgnoreSpec
 
     if root.is_file():
@@ -80,6 +86,8 @@ def find_files(root: Path, globs: Sequence[str], skipped: Callable[[Skipped], No
     found = 0
     for one in _walk(root, "", (), skipped):
         path = one.path
+        if until is not None and time.monotonic() >= until:
+            raise TimeoutError
         if not wanted.match_file(path):
             continue
         if why := _unfit(one):

@@ -41,7 +41,10 @@ def update_folder(
     if not root.exists():  # an unmounted disk is not a deleted folder
         return result(unfinished=True, warnings=(f"{root} is not there; its documents stay as they were",))
     globs = patterns(collection.globs)
-    found = list(find_files(root, globs, skipped.append))
+    try:
+        found = list(find_files(root, globs, skipped.append, until=until))
+    except TimeoutError:
+        return result(unfinished=True)
     known = table.known(store, collection.id)
     gone = [known[path]["id"] for path in known.keys() - {one.path for one in found} if known[path]["active"]]
     with store.transaction():

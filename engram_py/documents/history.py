@@ -66,7 +66,7 @@ def update_history(
         since, new = "", commits.new_commits(root, head, "", _patience(until, _LIST_SECONDS))
     if new is None:
         counts.unfinished = True
-        return result("git did not list the history in time")
+        return result("git did not list the history, or not in time")
     counts.unchanged = collection.documents
     counts.removed = _remove_lost(store, collection, root, head, since, new, until)
     counts.unchanged -= counts.removed
@@ -76,7 +76,7 @@ def update_history(
             return result()
         if not _store(store, collection, root, new[at : at + BATCH], counts, until):
             counts.unfinished = True
-            return result("git did not print the commits in time")
+            return result("git did not print the commits, or not in time")
         if report is not None:
             report(min(at + BATCH, len(new)), len(new))
     with store.transaction():

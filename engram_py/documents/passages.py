@@ -54,7 +54,7 @@ def structure(text: str, *, skip: int = 0) -> Structure:
     headings: list[Heading] = []
     blocks: set[int] = set()
     fences: list[tuple[int, int]] = []
-    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+    for token, following in zip(tokens, [*tokens[1:], None], strict=False):
         if token.map is None or token.type == "inline":
             continue
         blocks.add(token.map[0])
