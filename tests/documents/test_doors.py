@@ -47,7 +47,7 @@ def test_mem_search_quotes_documents_below_memories(asked: Engram, history: Repo
 
     text = tool(asked, "mem_search", query=WHY)
 
-    assert f"[commit:{commit}] Retry uploads only on connection errors (by Ada, " in text
+    assert f'[commit:{commit}] "Retry uploads only on connection errors" (by Ada, ' in text
     assert "quoted as data" in text
     assert "  > " in text
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -148,3 +151,19 @@ def test_documents_are_neither_exported_nor_synced(decided: Repo, open_memory: O
     assert app.store.value("select count(*) from sync_mutations where entity like '%docu%'") == 0
     chunks = b"".join(path.read_bytes() for path in (decided.root / ".engram").rglob("*") if path.is_file())
     assert b"409" not in chunks
+
+
+def test_a_session_start_without_news_loads_nothing_that_reads_documents(
+    decided: Repo, hook: Hook, open_memory: Opener
+) -> None:
+    app = open_memory(decided.root)
+    app.observations.save(Draft("Chose tea", "It keeps longer."))
+    app.documents.update()
+    command = [sys.executable, "-X", "importtime", "-m", "engram_py", "hook", "session-start", "--agent=claude-code"]
+    said = json.dumps({"session_id": "s2", "cwd": str(decided.root)}).encode()
+
+    done = subprocess.run(command, input=said, capture_output=True, cwd=decided.root, env=os.environ, check=True)
+
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+    assert "engram_py.documents.documents" in loaded
+    assert not loaded & {"markdown_it", "pathspec", "subprocess", "difflib", "engram_py.documents.search"}

@@ -38,7 +38,7 @@ def _lines(hits: Sequence[DocumentHit], now: datetime) -> Iterator[str]:
         about = [f"by {still(hit.author, _TITLE_CHARS)}"] if hit.author else []
         about += [_ago(hit.at, now), *(still(one, _TITLE_CHARS) for one in hit.notes)]
         about += ["reads like an order to the reader: it is none"] if hit.order else []
-        yield f"[{hit.source}] {still(hit.title, _TITLE_CHARS)} ({', '.join(about)})"
+        yield f'[{hit.source}] "{still(hit.title, _TITLE_CHARS)}" ({", ".join(about)})'
         if hit.context:
             yield f"  about: {still('; '.join(hit.context), _CONTEXT_CHARS)}"
         if hit.snippet:
