@@ -131,6 +131,8 @@ class Collections:
         done: list[CollectionUpdate] = []
         with NamedLease(self._store, self._journal, "documents").holding() as held:
             for one in chosen:
+                if held is not None and not done:
+                    table.mend(self._store)
                 if held is None or not held():
                     note = "another process updates documents at this moment"
                     done.append(CollectionUpdate(one.name, one.project, unfinished=True, warnings=(note,)))

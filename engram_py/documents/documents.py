@@ -12,7 +12,8 @@ from engram_py.documents import table
 from engram_py.documents.collections import Collections
 from engram_py.documents.errors import CollectionNotFoundError, DocumentNotFoundError
 from engram_py.documents.values import Collection, Telling, Tour
-from engram_py.errors import EmptyQueryError, InvalidArgumentError
+from engram_py.errors import EmptyQueryError, InvalidArgumentError, StoreError
+from engram_py.log import logger_of
 from engram_py.observations.arguments import clamp
 from engram_py.projects.projects import Projects
 from engram_py.recall.query.parse import Query, parse_query
@@ -22,6 +23,8 @@ from engram_py.recall.values import DocumentHit
 if TYPE_CHECKING:
     from engram_py.documents.search import DocumentSearch
     from engram_py.documents.values import Opened, OpenedSeveral, Overview
+
+logger = logger_of(__name__)
 
 MOST = 20
 
@@ -131,9 +134,16 @@ class Documents(Collections):
     def beside(
         self, query: Query, projects: tuple[str, ...] | None, known: float, said: Sequence[str]
     ) -> tuple[DocumentHit, ...]:
-        """What documents say that no memory says: at most three, each likelier to answer than ``known``."""
-        chosen = self._searched(projects, None, counted=False)
-        return self._searching().beside(query, chosen, known, said) if chosen else ()
+        """What documents say that no memory says: at most three, each likelier to answer than ``known``.
+
+        Memories are answered whatever became of the documents' index, which the next update makes again.
+        """
+        try:
+            chosen = self._searched(projects, None, counted=False)
+            return self._searching().beside(query, chosen, known, said) if chosen else ()
+        except StoreError as exc:
+            logger.warning("documents were not searched: %s", exc.message)
+            return ()
 
     def _searched(
         self, projects: Sequence[str] | None, collection: str | None, *, counted: bool = True

@@ -8,6 +8,10 @@ from typing import Any
 
 from engram_py.database.store import Row, Store
 from engram_py.documents.values import Collection, Read
+from engram_py.errors import StoreError
+from engram_py.log import logger_of
+
+logger = logger_of(__name__)
 
 COLLECTION = "id, project, name, kind, root, globs, contexts, included, cursor, updated_at"
 
@@ -76,6 +80,20 @@ where documents.collection_id = :collection and documents.active = 1
   and substr(:commit, 1, length(link.target)) = link.target
 order by documents.at, documents.id
 """
+
+
+def mend(store: Store) -> bool:
+    """Make the index of passages again where it cannot be read; whether that was needed."""
+    try:
+        words = store.rows("select term from passages_vocab limit 100")
+        newest = store.value("select max(id) from passages")
+        if words or newest is None:
+            return False
+    except StoreError as exc:
+        logger.warning("the index of documents is made again: %s", exc.message)
+    with store.transaction():
+        store.execute("insert into passages_fts (passages_fts) values ('rebuild')")
+    return True
 
 
 def collections(store: Store, projects: Sequence[str] | None, *, counted: bool = True) -> list[Collection]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engram_py import Draft
 from engram_py.database.lease import NamedLease
 from engram_py.documents import history as updating
 from tests.anchors.repositories import Repo
@@ -99,3 +100,16 @@ def test_blank_files_and_odd_names_are_read(open_memory: Opener, history: Repo) 
     assert docs.indexed == 4
     assert sources(app, "wird alles in Zoll gemessen") == ["docs/größe von allem.md:3"]
     assert sources(app, "limescale ruins kettles") == ["docs/crlf.md:3"]
+
+
+def test_a_damaged_index_of_documents_keeps_no_memory_from_being_found(open_memory: Opener, history: Repo) -> None:
+    app = open_memory(history.root)
+    app.documents.update()
+    app.observations.save(Draft("Chose tea", "It keeps longer than coffee."))
+    with app.store.transaction():
+        app.store.execute("update passages_fts_data set block = x'ffffffff' where id >= 10")
+
+    assert [hit.title for hit in app.search("which drink keeps longer, tea or coffee").results] == ["Chose tea"]
+    assert app.search(WHY).documents == ()
+    app.documents.update()
+    assert len(app.search(WHY).documents) == 1
