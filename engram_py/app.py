@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from engram_py.distill.distilling import Distilling
     from engram_py.distill.ingesting import Ingested, Ingesting
     from engram_py.distill.learning import Learning
+    from engram_py.documents.documents import Documents
+    from engram_py.documents.following import Following
+    from engram_py.documents.values import Overview
     from engram_py.entities.entities import Entities
     from engram_py.identity.identity import Identity
     from engram_py.interchange.importers import Importers
@@ -54,9 +57,10 @@ if TYPE_CHECKING:
     from engram_py.projects.projects import Projects
     from engram_py.recall.evaluation import Evaluations
     from engram_py.recall.layers import Found, Layered, Layers
+    from engram_py.recall.query.parse import Query
     from engram_py.recall.search import Search
     from engram_py.recall.search_log import SearchLog
-    from engram_py.recall.values import Results
+    from engram_py.recall.values import DocumentHit, Results
     from engram_py.sessions.prompts import Episodes, Prompts
     from engram_py.sessions.sessions import SessionMode, Sessions
     from engram_py.sessions.spool import Spool
@@ -70,6 +74,7 @@ if TYPE_CHECKING:
     from engram_py.upkeep.maintenance import Maintenance, Steps
     from engram_py.upkeep.reindex import Reindexing
     from engram_py.upkeep.reports import Reports
+    from engram_py.upkeep.worker import Worker
     from engram_py.vault.files import VaultFiles
     from engram_py.vault.vault import Vault
     from engram_py.vectors.vectors import Vectors
@@ -77,6 +82,7 @@ if TYPE_CHECKING:
 logger = logger_of(__name__)
 
 _CLOSING_SECONDS = 0.2
+_DOCUMENTS_AFTER_SECONDS = 5.0
 _CHUNKS = ".engram/chunks"
 _ARRIVING_SECONDS = 2.0
 
@@ -254,6 +260,7 @@ class Engram:
             trail=self.trail,
             vectors=self.vectors,
             half_life_days=self.settings.recency_half_life_days,
+            documents=self._beside_memories,
         )
 
     @cached_property
@@ -262,6 +269,50 @@ class Engram:
         from engram_py.recall.layers import Layers
 
         return Layers(self.store, lambda: self.searches, self.search)
+
+    @cached_property
+    def documents(self) -> Documents:
+        """The user's own texts: commits, decision records, folders."""
+        from engram_py.documents.documents import Documents
+
+        return Documents(self.store, self.journal, self.projects)
+
+    def _overview(self, project: str) -> Overview | None:
+        return self.documents.overview(project) if self._has_documents else None
+
+    @property
+    def _has_documents(self) -> bool:
+        return bool(self.store.value("select exists (select 1 from documents)"))
+
+    def follow_documents(self) -> None:
+        """Keep the documents of this directory indexed from now on: for a process that stays."""
+        if self.settings.documents == "on" and "_following" not in self.__dict__:
+            self._following.start()
+
+    @cached_property
+    def _following(self) -> Worker:
+        from engram_py.upkeep.worker import Worker
+
+        def look() -> None:  # what it takes is imported by the thread
+            self._followed.look()
+
+        return Worker(look, name="engram-documents", first=_DOCUMENTS_AFTER_SECONDS)
+
+    @cached_property
+    def _followed(self) -> Following:
+        from engram_py.documents.following import Following
+
+        def allowed() -> bool:
+            return self.switches.allowed(self.projects.for_read(head=False).project).records
+
+        return Following(self.documents, allowed)
+
+    def _beside_memories(
+        self, query: Query, projects: tuple[str, ...] | None, known: float, said: Sequence[str]
+    ) -> tuple[DocumentHit, ...]:
+        if not self._has_documents:
+            return ()
+        return self.documents.beside(query, projects, known, said)
 
     @cached_property
     def usage(self) -> Usage:
@@ -322,6 +373,7 @@ class Engram:
             gate=self.settings.gate,
             arrive=self.arrived,
             files=lambda project: self.vault_files.own(project) if project else (),
+            overview=self._overview,
         )
 
     @cached_property
@@ -647,14 +699,7 @@ class Engram:
             if "sessions" in self.__dict__:
                 self.sessions.end_own()
             return
-        if "compaction" in self.__dict__:
-            self.compaction.stop()
-        if "vectors" in self.__dict__:
-            self.vectors.close()
-        if "maintenance" in self.__dict__:
-            self.maintenance.stop()
-        if "autosync" in self.__dict__:
-            self.autosync.stop()
+        self._stop_threads()
         try:
             self.store.hurry(_CLOSING_SECONDS)
             if "ledger" in self.__dict__:
@@ -667,6 +712,18 @@ class Engram:
             logger.info("the session was left open: %s", exc.message)
         finally:
             self.store.close()
+
+    def _stop_threads(self) -> None:
+        if "compaction" in self.__dict__:
+            self.compaction.stop()
+        if "vectors" in self.__dict__:
+            self.vectors.close()
+        if "maintenance" in self.__dict__:
+            self.maintenance.stop()
+        if "autosync" in self.__dict__:
+            self.autosync.stop()
+        if "_following" in self.__dict__:
+            self._following.stop(seconds=_CLOSING_SECONDS)
 
     def __enter__(self) -> Self:
         return self

@@ -67,6 +67,7 @@ SETTINGS = (
         "on",
         "Remind an agent once a session that files changed and nothing was saved (hook `stop`): on or off.",
     ),
+    Setting("documents", "ENGRAM_DOCUMENTS", "on", "Index git history and docs unasked: on or off."),
     Setting("enabled", "ENGRAM_ENABLED", "on", "Let hooks do anything at all: on or off."),
     Setting("record", "ENGRAM_RECORD", "on", "Let hooks keep prompts, messages and learnings: on or off."),
     Setting("inject", "ENGRAM_INJECT", "on", "Let hooks give memory to the agent: on or off."),
@@ -152,6 +153,7 @@ class Settings:
     recency_half_life_days: int = HALF_LIFE_DAYS
     hook_pretool: str = "off"
     hook_nudge: str = "on"
+    documents: str = "on"
     timezone: str | None = None
     embedder: str = ""
     embedder_key_variable: str = ""
@@ -346,7 +348,7 @@ def _checked(values: dict[str, Any], settings: Settings) -> dict[str, Any]:
         values["log_level"] = "error"
     else:
         values["log_level"] = level
-    for name, default in (("learn", "on"), ("hook_pretool", "off"), ("hook_nudge", "on")):
+    for name, default in (("learn", "on"), ("hook_pretool", "off"), ("hook_nudge", "on"), ("documents", "on")):
         said = values.get(name, default).lower()
         if said not in SWITCH:
             warnings.append(f"{name} {said!r} was ignored: it is on or off")

@@ -17,6 +17,12 @@ _DOORS: tuple[Door, ...] = ("python", "cli", "mcp", "http")
 # operation → its name from Python, on the command line, as a tool and as a route
 _SYNTAX: dict[str, tuple[str, str, str, str]] = {
     "get": ("get({id})", "`engram get {id}`", "mem_get_observation(id={id})", "GET /observations/{id}"),
+    "open": (
+        'documents.open("{source}")',
+        "`engram get {source}`",
+        "`engram get {source}`",
+        "GET /documents/{source}",
+    ),
     "history": (
         "get({id}, history=True)",
         "`engram history {id}`",

@@ -30,6 +30,7 @@ from engram_py.sessions.values import SessionLine
 from engram_py.times import zone_named
 
 if TYPE_CHECKING:
+    from engram_py.documents.values import Overview
     from engram_py.recall.search import Search
 
 # 1,500 tokens at four characters each: what a session start may cost (DESIGN.md, shared/spec/field.md C12).
@@ -56,9 +57,9 @@ class Contexts(MemoryStats):
     """Assembles what earlier sessions left for this one, and the counts of it.
 
     ``zone`` is the reader's, None the system's. ``searches`` gives the search where an ordering needs it. ``gate`` is
-    how a prompt is judged: off, heuristic, or llm, which works as heuristic and says so. ``arrive`` reads what others
-    committed, for a project without memory, and tells whether anything came. ``files`` gives the person's own files in
-    the vault of a project, each with its path.
+    how a prompt is judged: off, heuristic, or llm, which works as heuristic and says so. ``overview`` says what the
+    documents of a project answer. ``arrive`` reads what others committed, for a project without memory, and tells
+    whether anything came. ``files`` gives the person's own files in the vault of a project, each with its path.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Contexts(MemoryStats):
         anchors: Anchors,
         zone: str | None = None,
         gate: str = "heuristic",
+        overview: Callable[[str], Overview | None] | None = None,
         arrive: Callable[[], bool] | None = None,
         files: Callable[[str], Iterable[tuple[str, str]]] = lambda project: (),
     ) -> None:
@@ -83,6 +85,7 @@ class Contexts(MemoryStats):
         self._gate = gate if gate in GATES else "heuristic"
         self._arrive = arrive
         self._files = files
+        self._overview = overview
         self._vetting = VisibilityFilter(store, journal, anchors)
         self._providers = Providers(store, searches, self._vetting)
         self._query = QueryOrder(self._providers)
@@ -225,6 +228,7 @@ class Contexts(MemoryStats):
             today="" if ask.mode == "session" else ask.today.isoformat(),
             zone=ask.zone,
             warnings=warnings,
+            documents=self._overview(ask.place.project) if self._overview and _is_new(ask, sections) else None,
         )
 
     def _unmerged(self, ask: Ask) -> tuple[str, ...]:
@@ -238,6 +242,11 @@ class Contexts(MemoryStats):
     def _state(self) -> Hashable:
         """What every write changes, of this process or another; counting what was shown does not."""
         return usage.written(self._store)
+
+
+def _is_new(ask: Ask, sections: tuple[Section, ...]) -> bool:
+    """Whether a session starts in a project of which nothing is kept."""
+    return ask.mode == "session" and bool(ask.place.project) and not any(one.items for one in sections)
 
 
 def _mode(mode: str | None, query: str) -> Mode:

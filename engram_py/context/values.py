@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import tzinfo
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from engram_py.dataclass import dataclass, field
 from engram_py.observations.values import Observation
 from engram_py.recall.values import Remarks
 from engram_py.sessions.values import Prompt, Said, SessionLine
+
+if TYPE_CHECKING:
+    from engram_py.documents.values import Overview
 
 Mode = Literal["session", "query", "cascade", "full"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -46,6 +49,7 @@ class Context:
     the project sees (mode ``session``), counted no further than a little over ``MOST_COUNTED``. ``withheld`` counts
     imported texts that read like an order. ``unmerged`` are the branches, one for each memory, that keep from a prompt
     what it would get, where it gets nothing. ``today`` and ``zone`` are the reader's own, None the system's.
+    ``documents`` are told of where nothing is kept yet.
     """
 
     project: str
@@ -63,6 +67,7 @@ class Context:
     today: str = ""
     zone: tzinfo | None = None
     warnings: tuple[str, ...] = ()
+    documents: Overview | None = None
 
     def items(self, name: str) -> tuple[Item, ...]:
         """What the section of this name holds, nothing when there is none."""

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping
 
 MOST_UNKNOWN = 5
 _NAME_CHARS = 60
 
 
+def names_document(text: str) -> bool:
+    """Whether a text is the name of a document, and no number: ``commit:1a2b3c4``, ``docs/adr/7.md:12``, ``*.md``."""
+    return any(char in text for char in "./:*,#") and any(char.isalpha() or char == "*" for char in text)
+
+
 def unknown_names(given: Iterable[str], known: Collection[str], *, kind: str = "argument") -> list[str]:
     """A sentence for each name of ``given`` that is not ``known``, with the one it resembles."""
     strange = [as_text(name[:_NAME_CHARS]) for name in given if name not in known]
-    notes = []
+    notes: list[str] = []
+    if not strange:
+        return notes
+    import difflib
+
     for name in strange[:MOST_UNKNOWN]:
         near = difflib.get_close_matches(name, sorted(known), n=1)
         resembles = f', did you mean "{near[0]}"?' if near else ""

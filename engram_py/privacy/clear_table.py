@@ -43,12 +43,12 @@ KEEP_PRIVATE = "insert or ignore into sync_private (entity, entity_key) values (
 # What else names a project; what a session or an observation owns goes with it.
 _OF_PROJECT = (
     "turns", "ledger", "eval_questions", "sync_apply_deferred", "sync_set_aside", "sync_carried", "sync_renamed",
-    "sync_withdrawn", "entity_mentions", "entity_names",
+    "sync_withdrawn", "entity_mentions", "entity_names", "collections",
 )  # fmt: skip
 _OF_NO_PROJECT = (
     "turns", "transcripts", "runs", "ledger", "recalls", "eval_runs", "eval_questions", "search_trail",
     "save_operations", "checkpoints", "git_answers", "sync_apply_deferred", "sync_set_aside", "sync_carried",
-    "entity_mentions", "entity_names",
+    "entity_mentions", "entity_names", "collections",
 )  # fmt: skip
 
 

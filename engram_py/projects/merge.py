@@ -151,13 +151,18 @@ class Merging:
             self._store.execute(
                 f"update or replace {name} set project = :into where project = :source", into=target, source=source
             )
+        # Of two of one name, that of the project that stays is kept: they are read again from their sources.
+        self._store.execute(
+            "update or ignore collections set project = :into where project = :source", into=target, source=source
+        )
         for alias in table.aliases_of(self._store, source):
             self._set_alias(alias, target)
         self._remove(source)
         self._set_alias(source, target)
 
     def _remove(self, project: str) -> None:
-        self._store.execute("delete from projects where name = :name", name=project)
+        for name, column in (("projects", "name"), ("collections", "project")):
+            self._store.execute(f"delete from {name} where {column} = :name", name=project)
         self._journal.removed("project", project, project=project, clock=self._journal.stamp())
 
     def _has_other_remotes(self, project: str, remotes: set[str]) -> bool:

@@ -114,7 +114,6 @@ def retrieve(
 ) -> Found:
     """Every rung that looks words up: all of them, any of them, and what resembles those that nobody ever saw.
     ``today`` is the day from which "last week" is told; what is ``least`` likely to answer needs no other reading."""
-    least = bar("shown") if least is None else least
     totals = mentions.totals(store)
     terms = weigh(store, query.content_words, size=totals.rows)
     terms = weigh_dates(store, terms, query.asked, size=totals.rows, projects=sight.projects, today=today)
@@ -123,8 +122,22 @@ def retrieve(
 
         terms = weigh_entities(store, terms, query.asked, size=totals.rows, projects=sight.projects)
     terms = weigh_files(store, terms, query.asked, size=totals.rows, projects=sight.projects)
+    return retrieve_terms(store, query, terms, VisibleRows(store, sight), totals, limit=limit, least=least)
+
+
+def retrieve_terms(
+    store: Store,
+    query: Query,
+    terms: list[Term],
+    in_sight: VisibleRows,
+    totals: mentions.Totals,
+    *,
+    limit: int,
+    least: float | None = None,
+) -> Found:
+    """The same for ``terms`` that were weighed, over the rows that are ``in_sight``."""
+    least = bar("shown") if least is None else least
     found = Found(terms=terms, total=totals.rows)
-    in_sight = VisibleRows(store, sight)
     _rank(store, query, in_sight, found, totals)
     best = max((scored.covered for scored in found.scored), default=0.0)
     first, why = len(found.scored), _why_any(found.terms)
@@ -171,7 +184,7 @@ def _rank(store: Store, query: Query, in_sight: VisibleRows, found: Found, total
     """The best rows in sight, with all their numbers, into ``found``."""
     look_up(store, query, found.terms, within=in_sight.within(totals.rows))
     own = first_scores(found.terms)
-    heads, asked = _heads(own, in_sight)
+    heads, asked = _heads(own, in_sight, round(HEADS * in_sight.share))
     if in_sight.sight.filtered and not heads and own:
         found.filtered_away = len(in_sight.of(list(own), filtered=False))
     _mark_sight(found.terms, heads, asked, in_sight)
@@ -183,7 +196,7 @@ def _rank(store: Store, query: Query, in_sight: VisibleRows, found: Found, total
         # A neighbour was never asked whether it has the phrase, or the word that nothing may have.
         scored = {row: one for row, one in scored.items() if row in around}
     best = sorted(scored.values(), key=lambda one: (-(one.bm25 + one.lent), -one.id))
-    most = READ_OF_PASTED if query.pasted else READ
+    most = round((READ_OF_PASTED if query.pasted else READ) * in_sight.share)
     found.rows = in_sight.first([one.id for one in best], most=most)
     kept = {row: scored[row] for row in found.rows}
     _look_at(found, kept, lengths, totals.average)
@@ -195,16 +208,16 @@ def _rank(store: Store, query: Query, in_sight: VisibleRows, found: Found, total
     found.scored = current(found, best, in_sight)
 
 
-def _heads(own: Mapping[int, float], in_sight: VisibleRows) -> tuple[list[int], list[int]]:
+def _heads(own: Mapping[int, float], in_sight: VisibleRows, most: int) -> tuple[list[int], list[int]]:
     """The best rows by their own words that may be shown, best first, and all that were asked about."""
     pool = best_of(own, _POOL)
-    seen = in_sight.of(pool[: 2 * HEADS])
-    if len(seen) < HEADS and len(pool) > 2 * HEADS:
-        seen |= in_sight.of(pool[2 * HEADS :])
-    if len(seen) < HEADS // 2 and len(own) > len(pool):  # most of the best are of other projects
+    seen = in_sight.of(pool[: 2 * most])
+    if len(seen) < most and len(pool) > 2 * most:
+        seen |= in_sight.of(pool[2 * most :])
+    if len(seen) < most // 2 and len(own) > len(pool):  # most of the best are of other projects
         seen = in_sight.of(list(own))
         pool = sorted(seen, key=lambda row: (-own[row], -row))
-    return [row for row in pool if row in seen][:HEADS], pool
+    return [row for row in pool if row in seen][:most], pool
 
 
 def _mark_sight(terms: Sequence[Term], heads: Sequence[int], good: Sequence[int], in_sight: VisibleRows) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from engram_py.anchors.anchors import Anchors
@@ -39,7 +39,7 @@ from engram_py.recall.search_notes import (
     unusual_types,
 )
 from engram_py.recall.settings import HALF_LIFE_DAYS
-from engram_py.recall.values import Explain, LadderStep, NoResults, Results
+from engram_py.recall.values import DocumentHit, Explain, Hit, LadderStep, NoResults, Results
 from engram_py.text.normalize import check_text, normalize_topic_key
 from engram_py.vectors.vectors import Vectors
 
@@ -48,6 +48,10 @@ MATCH_MODES = ("all", "any")
 # Of rows that are about files, as many as this are compared with them to list those that changed.
 STALE_READ = 200
 _MOST_SAID = 80  # characters of a query in a note
+
+
+# Answers a query from the documents of projects, as far as they are likelier to answer than so.
+Documents = Callable[[Query, tuple[str, ...] | None, float, Sequence[str]], tuple[DocumentHit, ...]]
 
 
 class Search:
@@ -64,7 +68,9 @@ class Search:
         trail: SearchLog,
         vectors: Vectors,
         half_life_days: int = HALF_LIFE_DAYS,
+        documents: Documents | None = None,
     ) -> None:
+        self._documents = documents
         self._store = store
         self._journal = journal
         self._projects = projects
@@ -98,8 +104,8 @@ class Search:
         (0..1) to answer, ``silence`` says why there is nothing. Behind the fifth, what scores less than half of the
         best is left out. The answer holds about 600 tokens of passages, most of them from the best hits;
         ``snippet_chars`` asks for as many of each instead. A search that is not ``recorded`` is nobody's: it counts
-        no use and teaches nothing. ``sort`` orders the same rows otherwise: ``recency`` the latest change first,
-        ``salience`` what weighs most. The query may hold ``"phrases"``, ``-word`` and filters
+        no use, teaches nothing and asks no documents. ``sort`` orders the same rows otherwise: ``recency`` the latest
+        change first, ``salience`` what weighs most. The query may hold ``"phrases"``, ``-word`` and filters
         (``query/filters.py``). A personal search that names no project reads every project.
 
         Raises EmptyQueryError when the query is blank and neither type nor scope is given, InvalidArgumentError for an
@@ -143,7 +149,19 @@ class Search:
             unsure=bool(found.terms) and not found.strong and found.probability < bar("sure") and bool(hits),
             unknown=nameless(found.unknown, days) if hits and len(found.terms) <= MOST_WORDS_ASKED else (),
             sort=sort,
+            documents=self._beside(parsed, found, sight, hits) if recorded else (),
         )
+
+    def _beside(self, parsed: Query, found: Found, sight: ScopeFilter, hits: Sequence[Hit]) -> tuple[DocumentHit, ...]:
+        """What documents say that no memory says; nothing where ids or filters say what is meant, or a memory has every
+        word of it."""
+        named = any(rung.name in ("exact", "named") and rung.found for rung in found.rungs)
+        whole = bool(hits) and any(one.whole for one in found.scored)
+        if self._documents is None or named or whole or sight.filtered or not parsed.asks:
+            return ()
+        rows = [found.rows[hit.id] for hit in hits if hit.id in found.rows]
+        said = [f"{row.title} {row.content}" for row in rows]
+        return self._documents(parsed, sight.projects, found.probability if hits else 0.0, said)
 
     def _days(self, parsed: Query, found: Found) -> Days | None:
         """The days that were asked for as such: where nothing anywhere changed in them their words were words, which

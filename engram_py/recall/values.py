@@ -149,6 +149,32 @@ class Hit:
     instead_of: RelationNote | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class DocumentHit:
+    """A passage of a document that answers. ``source`` opens it (``docs/adr/0007.md:12``, ``commit:1a2b3c4``); ``line``
+    is that of the match, the passage goes from ``first_line`` to ``last_line``. ``context`` is what somebody said of
+    the collection, the general first; ``notes`` say what became of it ("reverted by commit 5d6e7f8"). ``order``: it
+    reads as if it told the reader what to do."""
+
+    source: str
+    collection: str
+    project: str
+    kind: str
+    title: str
+    snippet: str
+    score: float
+    probability: float
+    line: int
+    first_line: int
+    last_line: int
+    docid: str
+    at: str
+    author: str = ""
+    context: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    order: bool = False
+
+
 def counted(memories: int) -> str:
     """How many there are, in words, as far as they were counted."""
     said = f"more than {MOST_COUNTED:,}" if memories > MOST_COUNTED else f"{memories}"
@@ -160,7 +186,8 @@ class Results:
     """What a search found. ``rung`` names the step that answered; ``projects`` is None for all of them; ``silence``
     says why there is nothing; no memory has the ``unknown`` words. ``unsure``: more likely than not the hits are about
     other things. ``memories``: how many observations can be seen from there, counted little further than
-    MOST_COUNTED. ``sort`` is the order that was asked for, None for the best first."""
+    MOST_COUNTED. ``sort`` is the order that was asked for, None for the best first. ``documents`` say what no memory
+    says."""
 
     query: str
     results: tuple[Hit, ...]
@@ -173,6 +200,7 @@ class Results:
     unknown: tuple[str, ...] = ()
     unsure: bool = False
     sort: str | None = None
+    documents: tuple[DocumentHit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

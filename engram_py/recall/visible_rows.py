@@ -22,7 +22,12 @@ _A_FEW = 30
 
 
 class VisibleRows:
-    """Asks for one search. Where the best rows are of other projects, only those of a small one are looked at."""
+    """Asks for one search. Where the best rows are of other projects, only those of a small one are looked at.
+
+    ``share`` is the part of the usual number of rows that is looked at: less where few are wanted.
+    """
+
+    share = 1.0
 
     def __init__(self, store: Store, sight: ScopeFilter) -> None:
         self.sight = sight

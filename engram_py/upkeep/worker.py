@@ -18,10 +18,11 @@ LOOK_SECONDS = 30.0
 class Worker:
     """Calls ``look`` now and again until it is stopped. A look finds by an index whether anything waits."""
 
-    def __init__(self, look: Callable[[], object]) -> None:
+    def __init__(self, look: Callable[[], object], *, name: str = "engram-upkeep", first: float | None = None) -> None:
         self._look = look
+        self._first = first
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="engram-upkeep", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -33,13 +34,13 @@ class Worker:
             self._thread.join(seconds)
 
     def _run(self) -> None:
-        wait = FIRST_SECONDS
+        wait = FIRST_SECONDS if self._first is None else self._first
         while not self._stopped.wait(wait):
             wait = LOOK_SECONDS
             try:
                 self._look()
             except StoreError as exc:
-                logger.info("upkeep waits: %s", exc.message)
+                logger.info("background work waits: %s", exc.message)
             except Exception:
                 if not self._stopped.is_set():
-                    logger.exception("upkeep failed")
+                    logger.exception("background work failed")

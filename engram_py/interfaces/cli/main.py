@@ -21,6 +21,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("projects", "Write .engram.json: which project this folder is."),
     "save": ("observations", "Save an observation."),
     "search": ("recall", "Search by words, a question, a topic key or #id."),
+    "collection": ("collection", "Index documents: git history, docs, folders."),
+    "tour": ("tour", "Show what this repository answers already."),
     "fact": ("facts", "Keep facts about entities, a sentence each."),
     "note": ("vault", "Append a note to today's, or print those of a day."),
     "vault": ("vault", "The memory as a folder of Markdown: write it, take edits back."),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engram_py.errors import EngramError, InvalidArgumentError
+from engram_py.interfaces.arguments import names_document
 from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
     id_argument,
@@ -57,12 +58,17 @@ def save_command(
 
 
 @click.command("get")
-@id_argument
+@click.argument("name", metavar="ID", help="A number as in 12 or #12; of a document path:from:count, commit:1a2b3c4.")
 @click.option("--history", is_flag=True, help="With earlier versions.")
+@click.option("--from", "first", type=int, help="Of a document: the first line.")
+@click.option("--count", type=int, help="Of a document: how many lines, at most 400.")
+@project_option
 @prints_result
-def get_command(app: Engram, observation_id: int, history: bool) -> object:
-    """Print an observation whole."""
-    return app.observations.get(observation_id, history=history)
+def get_command(app: Engram, name: str, history: bool, **lines: Any) -> object:
+    """Print an observation whole, or lines of a document; a glob or a comma list prints several documents."""
+    if names_document(name):
+        return app.documents.open(name, **lines)
+    return app.observations.get(OBSERVATION_ID.convert(name, None, None), history=history)
 
 
 @click.command("history")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from engram_py.interfaces.cli.collection import index_documents
 from engram_py.interfaces.cli.commands import (
     dry_run_option,
     group,
@@ -41,7 +42,8 @@ def init_command(name: str | None, force: bool) -> tuple[object, str]:
     root = found.repository.root if found.repository else here()
     path = write_project_settings(root, project, force=force)
     said = f"Wrote {path}: everything saved below it belongs to {project}. Commit it to share the name."
-    return {"path": str(path), "project": project}, said
+    documents = index_documents()
+    return {"path": str(path), "project": project}, "\n".join(filter(None, (said, documents)))
 
 
 projects_command = group("projects", "List, merge, rename and prune projects; alone it lists them.", alone="list")

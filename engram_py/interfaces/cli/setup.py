@@ -83,6 +83,10 @@ def setup_command(
             failures.append(exc)
     changed = [] if as_json or dry_run else [one.title for one in done if one.changed]
     restart = f"Restart {' and '.join(changed)}: what is new here is read at the start." if changed else ""
+    if done and not (as_json or dry_run or failures):
+        from engram_py.interfaces.cli.collection import index_documents
+
+        restart = "\n".join(filter(None, (restart, index_documents())))
     _report(done, failures, as_json=as_json, dry_run=dry_run, last=restart)
 
 

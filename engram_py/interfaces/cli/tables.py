@@ -59,6 +59,10 @@ def _table(value: object, now: datetime) -> RenderableType | None:
     match value:
         case Results() if value.explain is not None:
             return _explained(value)
+        case Results() if value.results and value.documents:
+            from engram_py.interfaces.wording.documents import beside
+
+            return Group(_results(value, now), Text(printable("\n".join(beside(value.documents, now)))))
         case Results() if value.results:
             return _results(value, now)
         case Listing() if value.items:

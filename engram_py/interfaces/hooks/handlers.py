@@ -31,6 +31,7 @@ SUBAGENT_TOKENS = 400
 PATIENCE_SHARE = 0.25  # of what is left of the limit, for another process's write
 GIT_SHARE = 0.5  # of the same, for git to say which files were renamed
 _AGAIN_SECONDS = 0.05
+_INDEXING_SECONDS = 0.8
 
 RECOVERY = """\
 The conversation was compacted. Before going on, in this order:
@@ -120,6 +121,7 @@ def _session_start(call: Call) -> str:
     said: list[str] = []
     call.attempt(lambda: said.extend(_arrived(call)))
     call.attempt(lambda: _begin(call))
+    call.attempt(lambda: _index_documents(call))
     if not _is_heard(call):
         return ""
     call.attempt(lambda: _summarize_left(call))
@@ -144,6 +146,19 @@ def _arrived(call: Call) -> list[str]:
 
             return adopted(done)
     return []
+
+
+def _index_documents(call: Call) -> None:
+    """Index the commits that are new; of a repository that is new as much as there is time for, the rest is done by a
+    process of its own."""
+    app = call.app
+    if app.settings.documents == "on" and call.allowed.records:
+        until = min(call.until(), time.monotonic() + _INDEXING_SECONDS)
+        if app.documents.catch_up(until=until):
+            from engram_py.interfaces.hooks.background_documents import set_out
+
+            with suppress(OSError):
+                set_out(app.settings.data_dir, call.request.directory)
 
 
 def _begin(call: Call) -> None:

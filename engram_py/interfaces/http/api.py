@@ -244,6 +244,7 @@ def load_routes() -> None:
         routes_care,
         routes_checkpoints,
         routes_conflicts,
+        routes_documents,
         routes_entities,
         routes_identity,
         routes_ingest,

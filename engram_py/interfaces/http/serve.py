@@ -50,6 +50,7 @@ def serve(
     app = Engram(settings=settings, directory=directory, project=project, session_mode="process")
     app.autosync.start()
     app.maintenance.start(app.tend)
+    app.follow_documents()
     try:
         with listen(address.host, address.port, address.socket) as listening:
             # Imported here: an address that is refused does not pay for what would be served there.

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError
+from engram_py.interfaces.arguments import names_document
 
 REQUIRED: Any = object()
 
@@ -75,8 +76,8 @@ def _unfolded(annotation: Any) -> tuple[Any, list[Any]]:
         kind, notes = _unfolded(annotation.__origin__)
         return kind, [*notes, *annotation.__metadata__]
     if typing.get_origin(annotation) in (typing.Union, UnionType):
-        [only] = [one for one in typing.get_args(annotation) if one is not type(None)]
-        return _unfolded(only)
+        kinds = [one for one in typing.get_args(annotation) if one is not type(None)]
+        return _unfolded(kinds[0]) if len(kinds) == 1 else (annotation, [])
     return annotation, []
 
 
@@ -102,6 +103,13 @@ def _whole(name: str, value: object) -> int:
         except ValueError:  # more digits than Python reads
             pass
     raise InvalidArgumentError(name, value, expected="a whole number, such as 12")
+
+
+Handle = int | str
+
+
+def _handle(name: str, value: object) -> int | str:
+    return value if isinstance(value, str) and names_document(value) else _whole(name, value)
 
 
 def _number(name: str, value: object) -> float:
@@ -140,6 +148,7 @@ def _objects(name: str, value: object) -> list[dict[str, Any]]:
 KINDS: dict[Any, tuple[dict[str, Any], Callable[[str, object], Any]]] = {
     str: ({"type": "string"}, _text),
     int: ({"type": "integer"}, _whole),
+    Handle: ({"type": "integer"}, _handle),
     float: ({"type": "number"}, _number),
     bool: ({"type": "boolean"}, _truth),
     list[str]: ({"type": "array", "items": {"type": "string"}}, _texts),

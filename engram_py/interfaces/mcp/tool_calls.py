@@ -92,6 +92,7 @@ def opener(settings: Settings, project: str | None, failure: EngramError | None)
         )
         app.autosync.start()
         app.maintenance.start(app.tend)
+        app.follow_documents()
         return app
 
     return opened

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import InvalidArgumentError, InvalidTextError
 from engram_py.interfaces.arguments import as_text, is_text, mended_names, unknown_names
-from engram_py.interfaces.mcp.argument_types import REQUIRED, Argument, Before, Field
+from engram_py.interfaces.mcp.argument_types import REQUIRED, Argument, Before, Field, Handle
 
 Hints = dict[str, bool]
 
@@ -46,6 +46,8 @@ def _as_list(value: object) -> object:
 
 # Answers show observations as [#12], so that is what a model may send back.
 ObservationId = Annotated[int, Before(_without_hash)]
+# What the schema calls a number may also be the handle of a document, as answers show it.
+ObservationOrDocument = Annotated[Handle, Before(_without_hash)]
 
 Words = Annotated[list[str], Before(_as_list)]
 

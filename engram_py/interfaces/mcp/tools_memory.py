@@ -5,12 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from engram_py.interfaces.mcp.argument_types import Field
-from engram_py.interfaces.mcp.tool_registry import DELETES, QUIET, READS, SETTLES, WRITES, ObservationId, Words, tool
+from engram_py.interfaces.mcp.tool_registry import (
+    DELETES,
+    QUIET,
+    READS,
+    SETTLES,
+    WRITES,
+    ObservationId,
+    ObservationOrDocument,
+    Words,
+    tool,
+)
 
 # The list of tools is answered before anything of the memory is imported: that is a tenth of a server's start.
 if TYPE_CHECKING:
     from engram_py.app import Engram
     from engram_py.context.values import Context
+    from engram_py.documents.values import Opened, OpenedSeveral
     from engram_py.observations.listing import Suggestion
     from engram_py.observations.values import Deleted, Detail, Pinned, Saved, Timeline, Updated
     from engram_py.recall.layers import Found, Layered
@@ -123,11 +134,13 @@ def mem_context(
 @tool(title="Open a memory", hints=READS, aliases={"observation_id": "id"})
 def mem_get_observation(
     app: Engram,
-    id: ObservationId,
+    id: ObservationOrDocument,
     include_history: Annotated[bool, Field(description="With earlier versions.")] = False,
     history_cursor: Annotated[int | None, Field(description="As the last answer gave it.")] = None,
-) -> Detail:
+) -> Detail | Opened | OpenedSeveral:
     """The whole text of one observation."""
+    if isinstance(id, str):
+        return app.documents.open(id)
     return app.observations.get(id, history=include_history, cursor=history_cursor)
 
 

@@ -108,8 +108,19 @@ def _empty(context: Context) -> str:
     if context.mode == "cascade":
         said = f"Nothing in the memory of {where} is about this; {call('search')} asks in other words."
     else:
-        said = f"No memory of {where} yet. Save decisions, fixes and discoveries with {call('save')}."
+        said = (
+            f"No memory of {where} yet. {_documents(context)}Save decisions, fixes and discoveries with {call('save')}."
+        )
     return said + _first_bytes(_notes(context), context.max_bytes - len(said.encode()))
+
+
+def _documents(context: Context) -> str:
+    found = context.documents
+    if found is None or found.is_nothing:
+        return ""
+    from engram_py.interfaces.wording.documents import holdings
+
+    return f"Its repository answers already: {holdings(found)}; {call('search')} quotes them. "
 
 
 def _opening(project: str, today: str = "") -> str:

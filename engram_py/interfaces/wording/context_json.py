@@ -24,6 +24,9 @@ def context_values(context: Context) -> dict[str, Any]:
     }
     if context.mode == "session":
         values["memories"] = context.memories
+        found = context.documents
+        counts = {"commits": found.commits, "decisions": found.decisions, "documents": found.documents} if found else {}
+        values |= {"documents": counts} if counts else {}
     if context.mode == "query":
         values |= {"section": context.section, "cue": context.cue}
         values |= {"unmerged": list(context.unmerged)} if context.unmerged else {}

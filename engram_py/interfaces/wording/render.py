@@ -91,11 +91,9 @@ def to_json(value: Any) -> Any:
         case Results():
             whole = _plain(value) | {"query": value.query[:200], "count": len(value.results)}
             # Said when it was asked for, or when there is nothing else to say.
-            return {
-                name: one
-                for name, one in whole.items()
-                if one is not None or name not in ("explain", "silence", "sort")
-            }
+            whole |= {} if value.documents else {"documents": None}
+            unsaid = ("explain", "silence", "documents", "sort")
+            return {name: one for name, one in whole.items() if one is not None or name not in unsaid}
     if type(value).__module__ in _RARE:
         return _rare_to_json(value)
     if is_dataclass(value) and not isinstance(value, type):

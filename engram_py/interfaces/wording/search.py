@@ -24,12 +24,21 @@ _OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR"})
 
 def results(value: Results, *, now: datetime, full: bool = False) -> str:
     """Hits, best first: handle, type, title, age, the passage that answers. Without any, why, and what to do next."""
+    beside = _beside(value, now)
     if not value.results:
-        return "\n".join(nothing(value))
+        return "\n".join([*nothing(value)[:1], *beside] if beside else nothing(value))
     shown = call("get", id=value.results[0].id if len(value.results) == 1 else "ID")
     head = f"{counted_in_order(value)}. {shown} shows {'it' if len(value.results) == 1 else 'one'}."
     hits = (line for hit in value.results for line in _hit(hit, value, now, full))
-    return "\n".join([head, *unseen(value), *hits])
+    return "\n".join([head, *unseen(value), *hits, *beside])
+
+
+def _beside(value: Results, now: datetime) -> list[str]:
+    if not value.documents:
+        return []
+    from engram_py.interfaces.wording.documents import beside
+
+    return beside(value.documents, now)
 
 
 def counted_in_order(value: Results) -> str:

@@ -1,0 +1,191 @@
+"""Find the files of a collection: those its patterns name, without what is ignored, hidden, linked, binary or large."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from engram_py.dataclass import dataclass
+from engram_py.documents.values import Skipped
+from engram_py.files import read_bounded, readable_path, reason
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+LIMIT_BYTES = 1 << 20
+MOST_FILES = 20_000
+_MAX_IGNORE = 1 << 20
+_MOST_DEPTH = 40
+# Folders of what programs made or fetched, whatever .gitignore says (spec/seed-capabilities.md Q2).
+IGNORED = frozenset({"node_modules", "vendor", "dist", "build", "target", "__pycache__", "venv", "site-packages"})
+TEXTS = (".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc")
+EVERY_TEXT = tuple(f"*{ending}" for ending in TEXTS)
+
+_NAMES = ("README", "CHANGELOG", "CHANGES", "HISTORY", "CONTRIBUTING", "ARCHITECTURE", "DESIGN", "DECISIONS")
+_FOLDERS = ("docs", "doc", "adr", "adrs", "decisions", "rfcs", "rfc", "specs", "spec")
+# What the ready-made collection `docs` reads.
+DOCS = (
+    *("CLAUDE.md", "AGENTS.md", "GEMINI.md", *_NAMES),
+    *(f"{name}{ending}" for name in _NAMES for ending in TEXTS),
+    *(f"**/{folder}/**/*{ending}" for folder in _FOLDERS for ending in TEXTS),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file of a collection: its path below the root, its size and when it was written."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+def patterns(globs: Sequence[str]) -> tuple[str, ...]:
+    """Patterns as somebody gives them: several with commas; without any, every kind of text."""
+    parts = [part.strip() for one in globs for part in _split(one)]
+    return tuple(dict.fromkeys(part for part in parts if part)) or EVERY_TEXT
+
+
+def _split(text: str) -> Iterator[str]:
+    """The parts between commas that are not in braces, each with its braces as alternatives."""
+    depth, start = 0, 0
+    for at, char in enumerate(text):
+        depth += (char == "{") - (char == "}")
+        if char == "," and not depth:
+            yield from _expanded(text[start:at])
+            start = at + 1
+    yield from _expanded(text[start:])
+
+
+def _expanded(text: str) -> Iterator[str]:
+    begin, end = text.find("{"), text.find("}")
+    if not 0 <= begin < end:
+        yield text
+        return
+    for part in text[begin + 1 : end].split(","):
+        yield from _expanded(text[:begin] + part + text[end + 1 :])
+
+
+def find_files(
+    root: Path, globs: Sequence[str], skipped: Callable[[Skipped], None], *, until: float | None = None
+) -> Iterator[Found]:
+    """The files below ``root`` that the patterns name, in the order of their paths. Links are not followed.
+
+    Raises TimeoutError when it takes longer than until then (``time.monotonic``).
+    """
+    from pathspec import GitIgnoreSpec
+
+    if root.is_file():
+        seen = root.stat()
+        yield Found(root.name, seen.st_size, seen.st_mtime_ns)
+        return
+    wanted = GitIgnoreSpec.from_lines(globs)
+    found = 0
+    for one in _walk(root, "", (), skipped):
+        path = one.path
+        if until is not None and time.monotonic() >= until:
+            raise TimeoutError
+        if not wanted.match_file(path):
+            continue
+        if why := _unfit(one):
+            skipped(Skipped(path, why))
+            continue
+        found += 1
+        if found > MOST_FILES:
+            skipped(Skipped(path, f"more than {MOST_FILES:,} files; give --glob to choose"))
+            return
+        yield one
+
+
+def _unfit(one: Found) -> str:
+    if not one.size:
+        return "empty"
+    return f"larger than {LIMIT_BYTES >> 20} MiB" if one.size > LIMIT_BYTES else ""
+
+
+Rules = tuple[tuple[str, "GitIgnoreSpec"], ...]
+
+
+def _walk(root: Path, below: str, rules: Rules, skipped: Callable[[Skipped], None]) -> Iterator[Found]:
+    folder = root / below if below else root
+    rules = _with_rules(folder, below, rules)
+    try:
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+    except OSError as exc:
+        skipped(Skipped(below or ".", reason(exc)))
+        return
+    for entry in entries:
+        path = f"{below}/{entry.name}" if below else entry.name
+        try:
+            if entry.is_symlink():
+                if path.endswith(TEXTS):
+                    skipped(Skipped(readable_path(path), "a link"))
+            elif entry.is_dir(follow_symlinks=False):
+                left_out = ignored_folder(entry.name) or _ignored(f"{path}/", rules)
+                if not left_out and path.count("/") < _MOST_DEPTH:
+                    yield from _walk(root, path, rules, skipped)
+            elif not entry.name.startswith(".") and not _ignored(path, rules):
+                seen = entry.stat(follow_symlinks=False)
+                if entry.is_file(follow_symlinks=False):
+                    yield Found(readable_path(path), seen.st_size, seen.st_mtime_ns)
+        except OSError as exc:
+            skipped(Skipped(readable_path(path), reason(exc)))
+
+
+def ignored_folder(name: str) -> str:
+    """Why a folder is never looked into; empty for others."""
+    if name.startswith("."):
+        return "hidden"
+    return f"in {name}" if name.lower() in IGNORED else ""
+
+
+def _with_rules(folder: Path, below: str, rules: Rules) -> Rules:
+    """The rules above, and those of the folder's own .gitignore."""
+    from pathspec import GitIgnoreSpec
+
+    try:
+        text = read_bounded(folder / ".gitignore", _MAX_IGNORE).decode("utf-8", "replace")
+    except OSError:
+        return rules
+    try:
+        return (*rules, (below, GitIgnoreSpec.from_lines(text.splitlines())))
+    except ValueError:  # a pattern that git does not know either
+        return rules
+
+
+def _ignored(path: str, rules: Rules) -> str:
+    """Which .gitignore leaves a path out, the nearest deciding; empty where none does."""
+    for below, spec in reversed(rules):
+        inner = path[len(below) + 1 :] if below else path
+        include = spec.check_file(inner).include
+        if include is not None:
+            return f"ignored by {below}/.gitignore".replace(" /", " ") if include else ""
+    return ""
+
+
+def why_ignored(root: Path, path: str) -> str:
+    """Which rule keeps a path out of every collection, for somebody who asks for it; empty where none does."""
+    parts = PurePosixPath(path).parts
+    rules: Rules = ()
+    for number, part in enumerate(parts):
+        below = "/".join(parts[:number])
+        rules = _with_rules(root / below, below, rules)
+        here = "/".join(parts[: number + 1])
+        last = number == len(parts) - 1
+        if why := ("hidden" if part.startswith(".") else "") if last else ignored_folder(part):
+            return why
+        if why := _ignored(here if last else f"{here}/", rules):
+            return why
+    return ""
+
+
+def read_text(root: Path, path: str) -> str:
+    """The text of a file. Raises OSError: it cannot be read, is larger than the limit, or no text."""
+    data = read_bounded(root if root.is_file() else root / path, LIMIT_BYTES)
+    if b"\0" in data[:8_192]:
+        raise OSError(0, "binary")
+    return data.decode("utf-8-sig", "replace")

@@ -1,0 +1,195 @@
+"""Search documents: the same parsing, scoring and evidence as for observations, over the index of passages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engram_py.capture.orders import reads_like_an_order
+from engram_py.database.store import Row, Store
+from engram_py.dataclass import dataclass
+from engram_py.documents import table
+from engram_py.documents.index import PassagesInSight, PassageStore
+from engram_py.documents.values import GIT, Collection
+from engram_py.observations.values import Observation
+from engram_py.recall.candidates import Found, retrieve_terms
+from engram_py.recall.index import mentions
+from engram_py.recall.plan import weigh
+from engram_py.recall.postings import ProjectRows
+from engram_py.recall.preview import preview
+from engram_py.recall.query.parse import Query
+from engram_py.recall.score.bm25 import Scored, Term
+from engram_py.recall.score.diversity import alike, shingles
+from engram_py.recall.score.proximity import Lens, lens
+from engram_py.recall.values import DocumentHit
+from engram_py.text.normalize import folded
+
+SNIPPET_CHARS = 300
+COMMIT_CHARS, DOCID_CHARS = 7, 6
+# Below memories no more than this, and each as likely as this. Of 20 and 19 foreign questions (``bench.documents``,
+# adr) .5 shows something for 4 and 4, .6 for 2 and 2; of 60 and 92 others it shows the page for .75 and .73, .73 and
+# .64.
+MOST_BESIDE = 3
+LIKELY = 0.6
+_SHARE_BESIDE = 0.4
+# A document may have several of the best passages.
+_LOOKED_AT = 4
+# A text that shares this much of its words with a memory says the same.
+_SAME = 0.6
+# What was reverted or superseded gives way to what holds.
+PAST = 0.5
+
+PASSAGES = """
+select passages.id, document_id, collection_id, first_line, last_line from passages
+where id in (select value from json_each(:ids))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A passage on its place in the answer."""
+
+    scored: Scored
+    row: Observation
+    document: Row
+    collection: Collection
+    first_line: int
+    last_line: int
+    notes: tuple[str, ...]
+    score: float
+
+
+class DocumentSearch:
+    """Finds passages of the documents of an open store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._passages = PassageStore(store)
+        self._opened = store.opened
+        self._known: dict[object, ProjectRows] = {}
+
+    def find(
+        self, query: Query, collections: Sequence[Collection], *, limit: int, least: float
+    ) -> tuple[Found, tuple[DocumentHit, ...]]:
+        """The best passages, one of each document, best first; nothing where the best is less likely to answer."""
+        found = self._found(query, collections, limit=limit, least=least)
+        placed = self._placed(found.answers(least), found, collections, limit)
+        return found, self._hits(placed, found)
+
+    def beside(
+        self, query: Query, collections: Sequence[Collection], known: float, said: Sequence[str]
+    ) -> tuple[DocumentHit, ...]:
+        """What documents are likely to answer, and likelier than the memories that ``said`` something."""
+        least = max(known, LIKELY)
+        found = self._found(query, collections, limit=MOST_BESIDE, least=least, share=_SHARE_BESIDE)
+        likely = [one for one in found.answers(least) if one.evidence.probability() > least]
+        if not likely:
+            return ()
+        texts = [shingles(one) for one in said]
+        kept = []
+        for hit in self._hits(self._placed(likely, found, collections, 2 * MOST_BESIDE), found):
+            words = shingles(f"{hit.title} {hit.snippet}")
+            if not any(alike(words, text, _SAME) for text in texts):
+                kept.append(hit)
+        return tuple(kept[:MOST_BESIDE])
+
+    def _found(
+        self, query: Query, collections: Sequence[Collection], *, limit: int, least: float, share: float = 1.0
+    ) -> Found:
+        if self._opened != self._store.opened:  # another file stands there now
+            self._passages, self._opened = PassageStore(self._store), self._store.opened
+        store = self._passages
+        totals = mentions.totals(store)
+        terms = weigh(store, query.content_words, size=totals.rows)
+        in_sight = PassagesInSight(self._store, [one.id for one in collections], self._known, share=share)
+        return retrieve_terms(store, query, terms, in_sight, totals, limit=limit, least=least)
+
+    def _hits(self, placed: Sequence[Placed], found: Found) -> tuple[DocumentHit, ...]:
+        glass, best = lens(found.terms), max((one.score for one in placed), default=0.0) or 1.0
+        return tuple(_hit(one, found.terms, glass, best) for one in placed)
+
+    def _placed(
+        self, answers: Sequence[Scored], found: Found, collections: Sequence[Collection], limit: int
+    ) -> list[Placed]:
+        """The first ``limit`` answers with their documents; of a document the best passage."""
+        import json
+
+        by_id = {one.id: one for one in collections}
+        answers = answers[: _LOOKED_AT * limit]
+        ids = json.dumps([one.id for one in answers])
+        places = {row["id"]: row for row in self._store.rows(PASSAGES, ids=ids)}
+        documents = table.by_ids(self._store, {row["document_id"] for row in places.values()})
+        placed: dict[int, Placed] = {}
+        for one in answers:
+            place = places.get(one.id)
+            document = documents.get(place["document_id"]) if place is not None else None
+            if place is None or document is None or document["id"] in placed or one.id not in found.rows:
+                continue
+            collection = by_id[place["collection_id"]]
+            notes, past = notes_of(self._store, collection, document["path"], document["status"])
+            score = one.relevance * (PAST if past else 1.0)
+            placed[document["id"]] = Placed(
+                one, found.rows[one.id], document, collection, place["first_line"], place["last_line"], notes, score
+            )
+        return sorted(placed.values(), key=lambda one: -one.score)[:limit]
+
+
+def notes_of(store: Store, collection: Collection, path: str, status: str = "") -> tuple[tuple[str, ...], bool]:
+    """What became of a document, and whether it no longer holds."""
+    if collection.kind != GIT:
+        return ((status,) if status else ()), bool(status)
+    later = table.later(store, collection.id, path)
+    reverted = [by for kind, by in later if kind == "reverts" and not _is_reverted(store, collection, by)]
+    fixed = [by for kind, by in later if kind == "fixes"]
+    notes = [f"reverted by commit {by[:COMMIT_CHARS]}" for by in reverted[-1:]]
+    notes += [f"fixed by commit {by[:COMMIT_CHARS]}" for by in fixed[-1:]]
+    return tuple(notes), bool(reverted)
+
+
+def _is_reverted(store: Store, collection: Collection, commit: str) -> bool:
+    return any(kind == "reverts" for kind, _ in table.later(store, collection.id, commit))
+
+
+def source_of(collection: Collection, path: str, line: int | None = None) -> str:
+    """How a document is named and opened: ``commit:1a2b3c4``, ``docs/adr/0007.md:12``; of an added folder with its
+    name."""
+    if collection.kind == GIT:
+        return f"commit:{path[:COMMIT_CHARS]}"
+    name = f"{collection.name}/{path}" if collection.kind == "folder" else path
+    return f"{name}:{line}" if line is not None else name
+
+
+def _hit(placed: Placed, terms: Sequence[Term], glass: Lens | None, best: float) -> DocumentHit:
+    row, document, collection = placed.row, placed.document, placed.collection
+    line = placed.first_line + _best_line(row.content, terms, glass)
+    snippet = preview(row.content, terms, glass, limit=SNIPPET_CHARS).text
+    return DocumentHit(
+        source=source_of(collection, document["path"], line),
+        collection=collection.name,
+        project=collection.project,
+        kind=collection.kind,
+        title=row.title,
+        snippet=snippet,
+        score=round(placed.score / best, 4),
+        probability=round(placed.scored.evidence.probability(), 3),
+        line=line,
+        first_line=placed.first_line,
+        last_line=placed.last_line,
+        docid=document["hash"][:DOCID_CHARS],
+        at=document["at"],
+        author=document["author"],
+        context=collection.contexts_of(document["path"]),
+        notes=placed.notes,
+        order=reads_like_an_order(row.title, row.content),
+    )
+
+
+def _best_line(content: str, terms: Sequence[Term], glass: Lens | None) -> int:
+    """The number, from 0, of the line that holds most of what the query's words tell; the first of equal ones."""
+    if glass is None:
+        return 0
+
+    def told(line: str) -> float:
+        return sum(terms[number].weight for number in {number for _, number in glass.found_in(folded(line))})
+
+    lines = content.split("\n")
+    return max(range(len(lines)), key=lambda at: (told(lines[at]), -at))

@@ -1,0 +1,172 @@
+"""Documents: collections, what an update reads and reports, what a search quotes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from engram_py.dataclass import dataclass, field
+
+Kind = Literal["git", "docs", "folder"]
+GIT, DOCS = "git", "docs"
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A named source of documents. ``contexts`` says of a path prefix (``/`` is all) what the documents below it are;
+    ``cursor`` is the commit up to which a history is indexed."""
+
+    id: int
+    project: str
+    name: str
+    kind: Kind
+    root: str
+    globs: tuple[str, ...] = ()
+    contexts: dict[str, str] = field(default_factory=dict)
+    included: bool = True
+    cursor: str = ""
+    updated_at: str | None = None
+    documents: int = 0
+
+    def contexts_of(self, path: str) -> tuple[str, ...]:
+        """What somebody said of a path and of the folders above it, the general first."""
+        place = f"/{path}"
+        prefixes = sorted(self.contexts, key=len)
+        return tuple(self.contexts[one] for one in prefixes if place == one or place.startswith(f"{one.rstrip('/')}/"))
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A passage of a text: its heading, the headings above it, and its lines (counted from 1)."""
+
+    title: str
+    above: tuple[str, ...]
+    text: str
+    first_line: int
+    last_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A document as an update read it, ready to be stored. ``links`` are pairs of a kind and the id of a commit."""
+
+    path: str
+    title: str
+    hash: str
+    passages: tuple[Cut, ...]
+    at: str
+    session: str
+    words_of_path: str = ""
+    terms: tuple[str, ...] = ()
+    size: int = 0
+    mtime_ns: int = 0
+    author: str = ""
+    status: str = ""
+    files: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that is not read, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionUpdate:
+    """What an update of a collection did. ``unfinished``: there was no time for all; the next goes on from there."""
+
+    collection: str
+    project: str
+    indexed: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    skipped: tuple[Skipped, ...] = ()
+    unfinished: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A collection that was removed with what was indexed of it; the files are as they were."""
+
+    collection: str
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """How many documents that are gone from their collections were, or would be, forgotten."""
+
+    documents: int
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a document and its number."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Lines of a document as it is now. ``source`` names it; ``notes`` say what became of it; ``more`` that it goes
+    on."""
+
+    source: str
+    title: str
+    docid: str
+    lines: tuple[Line, ...]
+    collection: str
+    context: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    more: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedSeveral:
+    """Several documents, and what could not be opened with its reason."""
+
+    documents: tuple[Opened, ...]
+    skipped: tuple[Skipped, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """How much of a project's documents answers questions: commits whose message gives a reason, decision records,
+    other documents."""
+
+    project: str
+    commits: int = 0
+    decisions: int = 0
+    documents: int = 0
+
+    @property
+    def is_nothing(self) -> bool:
+        return not (self.commits or self.decisions or self.documents)
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """A document that answers a question about the repository, and how it begins."""
+
+    source: str
+    title: str
+    says: str
+    at: str
+    author: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tour:
+    """What a repository answers already: how much, and the most telling of it."""
+
+    overview: Overview
+    told: tuple[Telling, ...]
+    warnings: tuple[str, ...] = ()

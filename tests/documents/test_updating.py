@@ -1,0 +1,115 @@
+"""Updates beside other processes, in time, and of what is in the way."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from engram_py import Draft
+from engram_py.database.lease import NamedLease
+from engram_py.documents import history as updating
+from tests.anchors.repositories import Repo
+from tests.documents.conftest import sources, write
+from tests.documents.test_history import WHY
+from tests.memory import Git, Opener, RepoMaker
+
+
+def test_what_another_process_updates_is_left_to_it(open_memory: Opener, history: Repo) -> None:
+    app, other = open_memory(history.root), open_memory(history.root)
+    with NamedLease(other.store, other.journal, "documents").holding():
+        git, _ = app.documents.update().items
+
+    assert git.unfinished
+    assert "another process" in git.warnings[0]
+    assert app.documents.update().items[0].indexed == 1
+
+
+def test_two_threads_that_update_store_each_commit_once(open_memory: Opener, history: Repo) -> None:
+    for number in range(30):
+        history.commit(f"Change {number}\n\nBecause the number {number} was asked for.")
+    apps = [open_memory(history.root) for _ in range(2)]
+    threads = [threading.Thread(target=app.documents.update) for app in apps]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert apps[0].store.value("select count(*) from documents") == 31
+    assert apps[0].store.value("select count(*) from passages") == 31
+
+
+def test_what_there_was_no_time_for_is_done_by_the_next(
+    open_memory: Opener, history: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(updating, "BATCH", 1)
+    app = open_memory(history.root)
+
+    git, _ = app.documents.update(until=time.monotonic() - 1).items
+
+    assert git.unfinished
+    assert app.documents.update().items[0].indexed == 1
+
+
+def test_a_worktree_shares_the_documents_of_its_repository(open_memory: Opener, history: Repo, tmp_path: Path) -> None:
+    open_memory(history.root).documents.update()
+    history.git("worktree", "add", "-q", str(tmp_path / "other"), "HEAD~1")
+
+    app = open_memory(tmp_path / "other")
+
+    assert len(sources(app, WHY)) == 1
+    assert app.documents.catch_up(until=time.monotonic() + 5) is False
+
+
+def test_a_repository_that_was_moved_is_followed(open_memory: Opener, history: Repo) -> None:
+    open_memory(history.root).documents.update()
+    moved = history.root.parent / "elsewhere"
+    history.root.rename(moved)
+    repo = history.at(moved)
+    repo.commit("Keep tea\n\nCoffee kept the night shift awake too long.")
+    app = open_memory(moved, project="widgets")
+
+    app.documents.update()
+
+    assert len(sources(app, "why is there no coffee for the night shift")) == 1
+
+
+def test_files_of_another_project_are_not_found(
+    open_memory: Opener, make_repo: RepoMaker, git: Git, history: Repo
+) -> None:
+    open_memory(history.root).documents.update()
+    other = Repo(make_repo("work/gadgets"), git)
+    app = open_memory(other.root)
+    app.documents.update()
+
+    assert sources(app, WHY) == []
+    assert len(sources(app, WHY, all_projects=True)) == 1
+
+
+def test_blank_files_and_odd_names_are_read(open_memory: Opener, history: Repo) -> None:
+    write(history.root, "docs/blank.md", " \n\n\t\n")
+    write(history.root, "docs/größe von allem.md", "# Größe\n\nAlles wird in Zoll gemessen.\n")
+    write(history.root, "docs/crlf.md", "# Heading\r\n\r\nLimescale ruins kettles.\r\n")
+    (history.root / "docs" / "latin.md").write_bytes("# Tee\n\nGrüner Tee zieht kürzer.\n".encode("latin-1"))
+    app = open_memory(history.root)
+
+    _, docs = app.documents.update().items
+
+    assert docs.indexed == 4
+    assert sources(app, "wird alles in Zoll gemessen") == ["docs/größe von allem.md:3"]
+    assert sources(app, "limescale ruins kettles") == ["docs/crlf.md:3"]
+
+
+def test_a_damaged_index_of_documents_keeps_no_memory_from_being_found(open_memory: Opener, history: Repo) -> None:
+    app = open_memory(history.root)
+    app.documents.update()
+    app.observations.save(Draft("Chose tea", "It keeps longer than coffee."))
+    with app.store.transaction():
+        app.store.execute("update passages_fts_data set block = x'ffffffff' where id >= 10")
+
+    assert [hit.title for hit in app.search("which drink keeps longer, tea or coffee").results] == ["Chose tea"]
+    assert app.search(WHY).documents == ()
+    app.documents.update()
+    assert len(app.search(WHY).documents) == 1
