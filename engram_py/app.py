@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -216,7 +217,13 @@ class Engram:
             self.projects,
             lambda: Applying(self.observations, self.facts, self.notes, self.identity, zone=zone),
             zone=zone,
+            made=self._follow_vault,
         )
+
+    def _follow_vault(self, root: Path, project: str) -> None:
+        """The person's own files in a vault are documents."""
+        with suppress(EngramError):  # it is one already
+            self.documents.add(str(root), name="vault", project=project)
 
     @cached_property
     def vault_files(self) -> VaultFiles:
@@ -268,7 +275,7 @@ class Engram:
         """Find memories, episodes, and what was said word for word."""
         from engram_py.recall.layers import Layers
 
-        return Layers(self.store, lambda: self.searches, self.search)
+        return Layers(self.store, lambda: self.searches, self.search, lambda: self.documents.search)
 
     @cached_property
     def documents(self) -> Documents:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.dataclass import dataclass
 from engram_py.documents import table
 from engram_py.documents.collections import Collections
 from engram_py.documents.errors import CollectionNotFoundError, DocumentNotFoundError
@@ -18,7 +17,7 @@ from engram_py.observations.arguments import clamp
 from engram_py.projects.projects import Projects
 from engram_py.recall.query.parse import Query, parse_query
 from engram_py.recall.score.probability import bar
-from engram_py.recall.values import DocumentHit
+from engram_py.recall.values import DocumentHit, DocumentResults
 
 if TYPE_CHECKING:
     from engram_py.documents.search import DocumentSearch
@@ -27,19 +26,6 @@ if TYPE_CHECKING:
 logger = logger_of(__name__)
 
 MOST = 20
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentResults:
-    """What a search of documents found, best first; no document has the ``unknown`` words. ``documents``: how many were
-    searched."""
-
-    query: str
-    results: tuple[DocumentHit, ...]
-    projects: tuple[str, ...] | None
-    documents: int
-    unknown: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
 
 
 class Documents(Collections):

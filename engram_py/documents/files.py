@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.dataclass import dataclass
 from engram_py.documents.values import Skipped
-from engram_py.files import read_bounded, readable_path, reason
+from engram_py.files import exists, read_bounded, readable_path, reason
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -106,6 +106,10 @@ def _unfit(one: Found) -> str:
     return f"larger than {LIMIT_BYTES >> 20} MiB" if one.size > LIMIT_BYTES else ""
 
 
+# Of a vault, which has this file, the memory writes these: what they say is found as memories.
+VAULT = ".engram-vault.json"
+_WRITTEN = ("/identity.md", "/MEMORY.md", "/observations.md", "/memory/????-??-??.md", "/life/")
+
 Rules = tuple[tuple[str, "GitIgnoreSpec"], ...]
 
 
@@ -144,9 +148,11 @@ def ignored_folder(name: str) -> str:
 
 
 def _with_rules(folder: Path, below: str, rules: Rules) -> Rules:
-    """The rules above, and those of the folder's own .gitignore."""
+    """The rules above, and those of the folder's own .gitignore; in a vault, those of what the memory writes."""
     from pathspec import GitIgnoreSpec
 
+    if exists(folder / VAULT):
+        rules = (*rules, (below, GitIgnoreSpec.from_lines(_WRITTEN)))
     try:
         text = read_bounded(folder / ".gitignore", _MAX_IGNORE).decode("utf-8", "replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""Search one layer of the memory, or all of them: ``in`` is memories, episodes, turns or prompts."""
+"""Search one layer of the memory, or all of them: ``in`` is memories, episodes, turns, prompts, documents, entities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engram_py.observations.arguments import clamp
 from engram_py.recall import said
 from engram_py.recall.query.parse import parse_query
 from engram_py.recall.said import SaidResults, Source, Window
-from engram_py.recall.values import Results
+from engram_py.recall.values import DocumentResults, Results
 
 if TYPE_CHECKING:
     from engram_py.database.store import Store
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MOST = 20
 ALL = "all"
-EPISODE = "session_summary"
+EPISODE, ENTITY = "session_summary", "entity"
 _LIMIT = 10
 _DATES = ("since:", "until:")
 
@@ -29,17 +29,24 @@ class Layered:
     """What each layer found, under its name."""
 
     query: str
-    layers: dict[str, Results | SaidResults]
+    layers: dict[str, Results | SaidResults | DocumentResults]
     warnings: tuple[str, ...] = ()
 
 
-Found = Results | SaidResults
+Found = Results | SaidResults | DocumentResults
 
 
 class Layers:
-    """Searches the layers. ``memories`` is what ``app.search`` answers."""
+    """Searches the layers. ``memories`` is what ``app.search`` answers, ``documents`` gives what searches those."""
 
-    def __init__(self, store: Store, searches: Callable[[], Search], memories: Callable[..., Results]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        searches: Callable[[], Search],
+        memories: Callable[..., Results],
+        documents: Callable[[], Callable[..., DocumentResults]],
+    ) -> None:
+        self._documents = documents
         self._store = store
         self._searches = searches
         self._memories = memories
@@ -61,6 +68,14 @@ class Layers:
 
     def episodes(self, query: str, wanted: dict[str, Any]) -> Results:
         return self._memories(query, **wanted | {"type": EPISODE})
+
+    def entities(self, query: str, wanted: dict[str, Any]) -> Results:
+        return self._memories(query, **wanted | {"type": ENTITY})
+
+    def documents(self, query: str, wanted: dict[str, Any]) -> DocumentResults:
+        asked = {name: wanted.get(name) for name in ("project", "session_id")}
+        limit, everywhere = wanted.get("limit") or _LIMIT, bool(wanted.get("all_projects"))
+        return self._documents()(query, limit=limit, all_projects=everywhere, **asked)
 
     def turns(self, query: str, wanted: dict[str, Any]) -> SaidResults:
         return self._said(said.TURNS, query, wanted)
@@ -94,6 +109,8 @@ LAYERS: dict[str, Callable[[Layers, str, dict[str, Any]], Found]] = {
     "episodes": Layers.episodes,
     "turns": Layers.turns,
     "prompts": Layers.prompts,
+    "documents": Layers.documents,
+    "entities": Layers.entities,
 }
 # The names Osaurus has for them.
 ALIASES = {"pinned": "memories", "transcript": "turns"}

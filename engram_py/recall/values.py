@@ -220,3 +220,16 @@ class Remarks:
     gists: dict[str, str] = field(default_factory=dict)
     next_steps: dict[str, tuple[str, ...]] = field(default_factory=dict)
     saved: dict[str, tuple[Observation, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentResults:
+    """What a search of documents found, best first; no document has the ``unknown`` words. ``documents``: how many were
+    searched."""
+
+    query: str
+    results: tuple[DocumentHit, ...]
+    projects: tuple[str, ...] | None
+    documents: int
+    unknown: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from engram_py.dataclass import asdict, dataclass, field
+from engram_py.documents.files import VAULT as MANIFEST
 from engram_py.files import read_bounded, real_path, reason, write_atomically
 from engram_py.vault.errors import NotAVaultError, OutsideVaultError, VaultFileError
-from engram_py.vault.layout import MANIFEST
 
 FILE_LIMIT_BYTES = 32_000_000
 _MANIFEST_BYTES = 256_000_000

@@ -9,7 +9,6 @@ from engram_py.observations.values import Observation
 from engram_py.vault.values import Edge, EntityPage, Shelf
 
 INDEX = "life/index.json"
-MANIFEST = ".engram-vault.json"
 PROFILE = "identity/profile"
 ENTITY = "entity/"
 

@@ -27,7 +27,8 @@ _LEASE_SECONDS = 600.0
 
 
 class Vault(ProjectOperations):
-    """The vault of a project. Where it lies is remembered on this machine; ``zone`` is the reader's.
+    """The vault of a project. Where it lies is remembered on this machine; ``zone`` is the reader's, ``made`` is
+    told of a new one.
 
     Everything raises NoVaultError before ``init``, VaultFileError where the disk does not allow it, and NotAVaultError
     where the folder became something else.
@@ -41,10 +42,12 @@ class Vault(ProjectOperations):
         applying: Callable[[], Applying],
         *,
         zone: tzinfo | None = None,
+        made: Callable[[Path, str], None] = lambda root, project: None,
     ) -> None:
         super().__init__(store, journal, projects)
         self._applying = applying
         self._zone = zone
+        self._made = made
         self._lease = NamedLease(store, journal, "vault", seconds=_LEASE_SECONDS)
 
     # --- where ------------------------------------------------------------------------------------------
@@ -64,7 +67,9 @@ class Vault(ProjectOperations):
             folder.claim(name)
             with self._store.transaction():
                 set_meta(self._store, _key(name), str(folder.root))
-            return self._export(folder, name)
+            exported = self._export(folder, name)
+        self._made(folder.root, name)
+        return exported
 
     def folder(self, project: str | None = None, *, home: Path | None = None) -> Folder:
         """The folder of the project's vault; without one the folder of its name in ``home`` becomes it."""

@@ -9,8 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from engram_py.documents.files import VAULT as MANIFEST
 from engram_py.vault.errors import VaultBusyError, VaultEditedError
-from engram_py.vault.layout import MANIFEST
 from engram_py.vault.values import Exported, Imported
 from engram_py.vault.vault import Vault
 

@@ -87,3 +87,14 @@ def test_rows_49_and_50_the_whole_memory_keeps_to_its_budget_and_says_what_is_cu
 
 def test_row_51_an_empty_memory_is_empty(app: Engram) -> None:
     assert full(app) == ""
+
+
+def test_what_the_person_writes_in_the_vault_is_a_document_and_what_the_memory_writes_is_not(
+    app: Engram, root: Path
+) -> None:
+    (root / "knowledge").mkdir()
+    (root / "knowledge/pumps.md").write_text("# Pumps\n\nThe narwhal pump needs oil every third week.\n")
+    app.documents.update("vault")
+    found = app.search_in("documents", "how often does the narwhal pump need oil?")
+    assert [hit.source.partition(":")[0] for hit in found.results] == ["knowledge/pumps.md"]  # type: ignore[union-attr]
+    assert not app.documents.search("Readers do not wait for WAL").results

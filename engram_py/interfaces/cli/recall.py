@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @project_option
 @all_option
 @click.option("--limit", type=int, help="Most results, 1 to 20; default: what .engram.json says, else 10.")
-@click.option("--in", "layer", help="memories (the default), episodes, turns, prompts or all.")
+@click.option("--in", "layer", help="memories (the default), episodes, turns, prompts, documents, entities or all.")
 @click.option("--sort", type=click.Choice(["relevance", "recency", "salience"]), help="The order of the results.")
 @click.option("--as-of", metavar="DATE", help="Search what was known on that day.")
 @click.option("--explain", is_flag=True, help="Print each hit's numbers, the steps of the search, and its words.")

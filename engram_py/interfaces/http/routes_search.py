@@ -21,7 +21,7 @@ from engram_py.recall.values import Results
 
 Format = Literal["list", "json"]
 FORMAT = "list: Engram's list of hits, the default; json: what mem_search answers, with notes and why there is nothing."
-LAYER = "memories (the default), episodes, turns, prompts or all; of the last three the answer is json."
+LAYER = "memories (the default), episodes, turns, prompts, documents, entities or all; but for two the answer is json."
 SORT = "The order of the answer: relevance (the default), recency or salience."
 QUERY = "Words, a question, a topic key or #id; phrases, -word, type: and file:."
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from engram_py.documents.documents import DocumentResults
 from engram_py.documents.values import (
     GIT,
     Cleaned,
@@ -21,7 +20,7 @@ from engram_py.documents.values import (
 from engram_py.doors import call
 from engram_py.interfaces.wording.phrases import Words, age, amount, joined
 from engram_py.interfaces.wording.search import still
-from engram_py.recall.values import DocumentHit
+from engram_py.recall.values import DocumentHit, DocumentResults
 
 _TITLE_CHARS, _SNIPPET_CHARS, _CONTEXT_CHARS = 160, 320, 160
 _MOST_NAMED = 5

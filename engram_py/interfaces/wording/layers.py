@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from engram_py.distill.ingesting import Ingested
-from engram_py.interfaces.wording import search
+from engram_py.interfaces.wording import documents, search
 from engram_py.interfaces.wording.phrases import Words, age, amount
 from engram_py.recall.layers import Layered
 from engram_py.recall.said import SaidResults
-from engram_py.recall.values import Results
+from engram_py.recall.values import DocumentResults, Results
 from engram_py.sessions.agents import AgentLine
 from engram_py.sessions.values import Said
 
@@ -37,7 +37,7 @@ def _said(one: Said, now: datetime) -> Iterator[str]:
 def _layered(value: Layered, now: datetime) -> str:
     parts = []
     for name, found in value.layers.items():
-        said = search.results(found, now=now) if isinstance(found, Results) else _said_results(found, now)
+        said = search.results(found, now=now) if isinstance(found, Results) else _OTHERS[type(found)](found, now)
         parts.append(f"## {name.capitalize()}\n{said}")
     return "\n\n".join(parts)
 
@@ -54,4 +54,5 @@ def _agent(one: AgentLine, now: datetime) -> str:
     return f"{one.id or '(no name)'} {age(one.last_active_at, now)}: {', '.join(counts)}"
 
 
+_OTHERS: Words = {SaidResults: _said_results, DocumentResults: documents.WORDS[DocumentResults]}
 WORDS: Words = {SaidResults: _said_results, Layered: _layered, Ingested: _ingested, AgentLine: _agent}
