@@ -176,7 +176,9 @@ class Collections:
             return update_history(self._store, one, repository, now=now, until=until, report=tell)
         from engram_py.documents.folder import update_folder
 
-        return update_folder(self._store, one, now=now, until=until, report=tell)
+        # What the repository's settings leave out of the memory, its documents leave out too.
+        ignore = self._projects.preferences().ignore if one.kind == DOCS else ()
+        return update_folder(self._store, one, now=now, ignore=ignore, until=until, report=tell)
 
     def _repository(self) -> Repository | None:
         return self._projects.settings_here().repository
