@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -126,6 +126,7 @@ class Engram:
         )
         self._session_mode: SessionMode = session_mode
         self._agent, self._hosts = agent, hosts
+        self._following: Worker | None = None
         if session_mode == "process":
             drain_after_writes(self.store, lambda: self.spool)
             prune_after_first_write(self.store, lambda: oldest_kept(settings.clock, settings.privacy.turn_days))
@@ -157,6 +158,7 @@ class Engram:
             self.store, self.journal, self._locator, directory=other._where, override=other._override
         )
         other._session_mode, other._agent, other._hosts = session_mode, agent, ()
+        other._following = None
         return other
 
     # Each service is imported when it is first asked for: a command or a hook pays for what it uses.
@@ -291,28 +293,28 @@ class Engram:
     def _has_documents(self) -> bool:
         return bool(self.store.value("select exists (select 1 from documents)"))
 
-    def follow_documents(self) -> None:
-        """Keep the documents of this directory indexed from now on: for a process that stays."""
-        if self.settings.documents == "on" and "_following" not in self.__dict__:
-            self._following.start()
-
-    @cached_property
-    def _following(self) -> Worker:
+    def follow_documents(self, set_out: Callable[[Path, Path], object]) -> None:
+        """Keep the documents of this directory indexed from now on, for a process that stays: ``set_out`` has another
+        one do it, given the data directory and this one."""
+        if self.settings.documents != "on" or self._following is not None:
+            return
         from engram_py.upkeep.worker import Worker
 
+        followed: list[Following] = []
+
         def look() -> None:  # what it takes is imported by the thread
-            self._followed.look()
+            from engram_py.documents.following import Following
 
-        return Worker(look, name="engram-documents", first=_DOCUMENTS_AFTER_SECONDS)
+            if not followed:
+                set_out_here = partial(set_out, self.settings.data_dir, self._where)
+                followed.append(Following(self.documents, self._may_record, set_out_here))
+            followed[0].look()
 
-    @cached_property
-    def _followed(self) -> Following:
-        from engram_py.documents.following import Following
+        self._following = Worker(look, name="engram-documents", first=_DOCUMENTS_AFTER_SECONDS)
+        self._following.start()
 
-        def allowed() -> bool:
-            return self.switches.allowed(self.projects.for_read(head=False).project).records
-
-        return Following(self.documents, allowed)
+    def _may_record(self) -> bool:
+        return self.switches.allowed(self.projects.for_read(head=False).project).records
 
     def _beside_memories(
         self, query: Query, projects: tuple[str, ...] | None, known: float, said: Sequence[str]
@@ -729,7 +731,7 @@ class Engram:
             self.maintenance.stop()
         if "autosync" in self.__dict__:
             self.autosync.stop()
-        if "_following" in self.__dict__:
+        if self._following is not None:
             self._following.stop(seconds=_CLOSING_SECONDS)
 
     def __enter__(self) -> Self:

@@ -9,10 +9,11 @@ from pathlib import Path
 _WINDOWS_FLAGS = 0x08000000 | 0x00000200  # subprocess.CREATE_NO_WINDOW, CREATE_NEW_PROCESS_GROUP
 
 
-def start_in_background(module: str, *arguments: str, folder: Path) -> None:
+def start_in_background(module: str, *arguments: str, folder: Path, wait: bool = False) -> None:
     """Run ``python -m module arguments`` and leave it to itself: it outlives this process and its terminal.
 
-    It works in ``folder``, one of ours: an agent's may be gone before it ends. Raises OSError.
+    A process that stays has to ``wait`` for it, in a thread: else it would be kept as a dead one. It works in
+    ``folder``, one of ours: an agent's may be gone before it ends. Raises OSError.
     """
     import subprocess
 
@@ -22,4 +23,7 @@ def start_in_background(module: str, *arguments: str, folder: Path) -> None:
     started = subprocess.Popen(
         command, stdin=nobody, stdout=nobody, stderr=nobody, cwd=folder, start_new_session=True, creationflags=flags
     )
-    started.returncode = 0  # else Python complains that nobody waited for it
+    if wait:
+        started.wait()
+    else:
+        started.returncode = 0  # else Python complains that nobody waited for it

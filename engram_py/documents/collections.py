@@ -147,6 +147,13 @@ class Collections:
             return False
         return any(one.unfinished for one in self.update(until=until).items)
 
+    def head(self) -> str | None:
+        """The commit that is checked out here, empty without one; None where there is nothing to index."""
+        repository = self._repository()
+        if repository is not None and repository.commit:
+            return repository.commit
+        return "" if self._of_place() else None
+
     def catch_up(self, *, until: float) -> bool:
         """Index the commits that are new since the last update; a few milliseconds where none are. Of a project that
         was never looked at, everything; whether anything was left for the next time."""
@@ -176,7 +183,9 @@ class Collections:
             return update_history(self._store, one, repository, now=now, until=until, report=tell)
         from engram_py.documents.folder import update_folder
 
-        return update_folder(self._store, one, now=now, until=until, report=tell)
+        # What the repository's settings leave out of the memory, its documents leave out too.
+        ignore = self._projects.preferences().ignore if one.kind == DOCS else ()
+        return update_folder(self._store, one, now=now, ignore=ignore, until=until, report=tell)
 
     def _repository(self) -> Repository | None:
         return self._projects.settings_here().repository

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import secrets
 from collections.abc import Iterator, Sequence
@@ -130,8 +129,3 @@ def documents(commits: Sequence[Commit]) -> Iterator[Read]:
             files=one.files,
             links=one.links,
         )
-
-
-def files_of(stored: str) -> list[str]:
-    """The files of a commit, as they are stored."""
-    return list(json.loads(stored))

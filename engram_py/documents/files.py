@@ -70,9 +70,15 @@ def _expanded(text: str) -> Iterator[str]:
 
 
 def find_files(
-    root: Path, globs: Sequence[str], skipped: Callable[[Skipped], None], *, until: float | None = None
+    root: Path,
+    globs: Sequence[str],
+    skipped: Callable[[Skipped], None],
+    *,
+    ignore: Sequence[str] = (),
+    until: float | None = None,
 ) -> Iterator[Found]:
-    """The files below ``root`` that the patterns name, in the order of their paths. Links are not followed.
+    """The files below ``root`` that the patterns name, in the order of their paths, but for those to ``ignore``. Links
+    are not followed.
 
     Raises TimeoutError when it takes longer than until then (``time.monotonic``).
     """
@@ -84,7 +90,7 @@ def find_files(
         return
     wanted = GitIgnoreSpec.from_lines(globs)
     found = 0
-    for one in _walk(root, "", (), skipped):
+    for one in _walk(root, "", (("", GitIgnoreSpec.from_lines(ignore)),), skipped):
         path = one.path
         if until is not None and time.monotonic() >= until:
             raise TimeoutError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,9 +25,18 @@ _MOST_SKIPPED = 200  # that are named
 
 
 def update_folder(
-    store: Store, collection: Collection, *, now: str, until: float | None = None, report: Report | None = None
+    store: Store,
+    collection: Collection,
+    *,
+    now: str,
+    ignore: Sequence[str] = (),
+    until: float | None = None,
+    report: Report | None = None,
 ) -> CollectionUpdate:
-    """Index what the folder has, until then (``time.monotonic``); the hash of a text says whether it changed."""
+    """Index what the folder has but for what the patterns ``ignore``, until then (``time.monotonic``).
+
+    The hash of a text says whether it changed.
+    """
     root = Path(collection.root)
     skipped: list[Skipped] = []
     counts = dict.fromkeys(("indexed", "updated", "unchanged", "removed"), 0)
@@ -42,7 +51,7 @@ def update_folder(
         return result(unfinished=True, warnings=(f"{root} is not there; its documents stay as they were",))
     globs = patterns(collection.globs)
     try:
-        found = list(find_files(root, globs, skipped.append, until=until))
+        found = list(find_files(root, globs, skipped.append, ignore=ignore, until=until))
     except TimeoutError:
         return result(unfinished=True)
     known = table.known(store, collection.id)

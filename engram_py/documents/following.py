@@ -1,32 +1,32 @@
-"""What a process that stays does about documents: new commits at once, the files now and again."""
+"""What a process that stays does about documents: have them updated when HEAD moved, and now and again."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-from engram_py.documents.documents import Documents
+from engram_py.documents.collections import Collections
 
-# What one look may take: a history that needs longer is gone on with at the next.
-LOOK_SECONDS = 20.0
-# A look at every file of a large checkout takes a second.
+# The files of a large checkout take a second to look at.
 FILES_SECONDS = 600.0
 
 
 class Following:
-    """Keeps the documents of one directory up to date; ``allowed`` says whether anything may be kept."""
+    """Watches one directory. ``allowed`` says whether anything may be kept; ``set_out`` starts a process that updates
+    the documents: what reading them takes of memory, a server does not keep."""
 
-    def __init__(self, documents: Documents, allowed: Callable[[], bool]) -> None:
+    def __init__(self, documents: Collections, allowed: Callable[[], bool], set_out: Callable[[], object]) -> None:
         self._documents = documents
         self._allowed = allowed
+        self._set_out = set_out
+        self._seen: str | None = None
         self._due = 0.0
 
     def look(self) -> None:
-        """Index what is new, if there is time for it."""
+        """Have the documents updated if HEAD moved since the last look, or if that was a while ago."""
         if not self._allowed():
             return
-        until = time.monotonic() + LOOK_SECONDS
-        if self._documents.catch_up(until=until) or time.monotonic() < self._due:
-            return
-        if not self._documents.refresh(until=until):
-            self._due = time.monotonic() + FILES_SECONDS
+        head = self._documents.head()
+        if head is not None and (head != self._seen or time.monotonic() >= self._due):
+            self._seen, self._due = head, time.monotonic() + FILES_SECONDS
+            self._set_out()

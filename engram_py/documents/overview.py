@@ -15,7 +15,7 @@ from engram_py.documents.search import notes_of, source_of
 from engram_py.documents.values import GIT, Collection, Overview, Telling
 from engram_py.recall.preview import preview
 
-MOST_TOLD = 3
+MOST_TOLD, MOST_RECORDS = 3, 2
 _TOLD_CHARS = 240
 _DECISION = re.compile(r"(?:^|/)(?:adrs?|decisions?|rfcs?)/", re.IGNORECASE)
 _INDEX = re.compile(r"(?:readme|index|template)[^/]*$", re.IGNORECASE)
@@ -43,16 +43,18 @@ def overview(store: Store, project: str, collections: Sequence[Collection]) -> O
 
 
 def telling(store: Store, collections: Sequence[Collection]) -> list[Telling]:
-    """The most telling documents, of different authors of knowledge: decision records, and commits that give a long
-    reason for what changes often. What no longer holds, or tells the reader what to do, is left out."""
+    """The most telling documents: the latest decision records, and commits that give a long reason for what changes
+    often. What no longer holds, or tells the reader what to do, is left out."""
     by_id = {one.id: one for one in collections}
     records = [row for row in table.files(store, list(by_id)) if _is_decision(row)]
     records.sort(key=lambda row: (row["at"], row["path"]), reverse=True)
-    best = [_told(store, by_id[row["collection_id"]], row, _begins(store, row)) for row in records]
+    newest = records[:MOST_RECORDS]
+    best = [_told(store, by_id[row["collection_id"]], row, _begins(store, row)) for row in newest]
     for history in (one for one in collections if one.kind == GIT):
         rows = store.rows(COMMITS, collection=history.id, limit=_LOOKED_AT)
         often = Counter(file for row in rows for file in json.loads(row["files"]))
         best += [_told(store, history, row, row["content"]) for row in _spread(rows, often)]
+    best += [_told(store, by_id[row["collection_id"]], row, _begins(store, row)) for row in records[MOST_RECORDS:][:1]]
     return [one for one in best if one is not None]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
@@ -168,9 +167,3 @@ def _whole(pieces: Sequence[_Piece]) -> _Piece:
     for before, piece in pairwise(pieces):
         text += "\n" * (piece.first - before.last) + piece.text
     return _Piece(pieces[0].first, pieces[-1].last, text)
-
-
-def line_of(cut_first: int, content: str, offset: int) -> int:
-    """The line of a text in which a character of one of its passages stands."""
-    breaks = [at for at, char in enumerate(content) if char == "\n"]
-    return cut_first + bisect_right(breaks, offset - 1) if offset > 0 else cut_first

@@ -105,13 +105,19 @@ def test_init_and_tour_index_the_repository(decided: Repo, monkeypatch: pytest.M
 
 def test_a_server_follows_commits_and_files(decided: Repo, open_memory: Opener) -> None:
     app = open_memory(decided.root)
-    following = Following(app.documents, lambda: True)
+    runs: list[str | None] = []
+
+    def update() -> None:
+        runs.append(app.documents.head())
+        app.documents.refresh()
+
+    following = Following(app.documents, lambda: True, update)
     following.look()
     following.look()
     decided.commit("Keep tea\n\nCoffee kept the night shift awake too long.")
-
     following.look()
 
+    assert len(runs) == len(set(runs)) == 2
     assert len(sources(app, "why is there no coffee for the night shift")) == 1
 
 

@@ -113,3 +113,14 @@ def test_a_damaged_index_of_documents_keeps_no_memory_from_being_found(open_memo
     assert app.search(WHY).documents == ()
     app.documents.update()
     assert len(app.search(WHY).documents) == 1
+
+
+def test_what_the_settings_of_a_repository_ignore_is_not_indexed(open_memory: Opener, history: Repo) -> None:
+    write(history.root, ".engram.json", '{"ignore": ["docs/drafts/*"]}')
+    write(history.root, "docs/drafts/tea.md", "# Tea\n\nOolong is steeped for three minutes.\n")
+    write(history.root, "docs/coffee.md", "# Coffee\n\nGrinding happens right before brewing.\n")
+    app = open_memory(history.root)
+    app.documents.update()
+
+    assert sources(app, "how long is oolong steeped") == []
+    assert sources(app, "when does grinding happen") == ["docs/coffee.md:3"]

@@ -58,7 +58,7 @@ def test_all_has_every_layer_under_its_name(talked: Engram) -> None:
     results = talked.search_in(ALL, "gateway")
     assert isinstance(results, Layered)
     assert {name: len(one.results) for name, one in results.layers.items()} == {
-        "memories": 2, "episodes": 1, "turns": 2, "prompts": 0,
+        "memories": 2, "episodes": 1, "turns": 2, "prompts": 0, "documents": 0, "entities": 0,
     }  # fmt: skip
     text = render.text(results, now=talked.journal.moment())
     assert [line for line in text.splitlines() if line.startswith("## ")] == [

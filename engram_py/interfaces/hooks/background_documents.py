@@ -15,9 +15,14 @@ from engram_py.background import start_in_background
 SECONDS, GRACE_SECONDS = 300.0, 60.0
 
 
-def set_out(data_dir: Path, folder: Path) -> None:
-    """Start that process. Raises OSError."""
-    start_in_background(__spec__.name, str(data_dir.absolute()), str(folder.absolute()), folder=data_dir)
+def set_out(data_dir: Path, folder: Path, *, wait: bool = False) -> None:
+    """Start that process, and ``wait`` for its end. Raises OSError."""
+    start_in_background(__spec__.name, str(data_dir.absolute()), str(folder.absolute()), folder=data_dir, wait=wait)
+
+
+def update_elsewhere(data_dir: Path, folder: Path) -> None:
+    """Run that process to its end. Raises OSError."""
+    set_out(data_dir, folder, wait=True)
 
 
 def main() -> None:

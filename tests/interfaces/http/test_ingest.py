@@ -64,7 +64,7 @@ def test_row_103_what_was_only_said_is_found_in_the_transcript_alone(server: Run
         assert found(server, layer, "narwhal") == []
     everything = server.ask("POST", "/search", {"query": "narwhal", "in": "all"}).value
     assert {name: len(one["results"]) for name, one in everything["layers"].items()} == {
-        "memories": 0, "episodes": 0, "turns": 1, "prompts": 0,
+        "memories": 0, "episodes": 0, "turns": 1, "prompts": 0, "documents": 0, "entities": 0,
     }  # fmt: skip
     assert everything["warnings"] == []
     refused = server.ask("GET", "/search?q=narwhal&in=dreams")
