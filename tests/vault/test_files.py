@@ -96,5 +96,5 @@ def test_what_the_person_writes_in_the_vault_is_a_document_and_what_the_memory_w
     (root / "knowledge/pumps.md").write_text("# Pumps\n\nThe narwhal pump needs oil every third week.\n")
     app.documents.update("vault")
     found = app.search_in("documents", "how often does the narwhal pump need oil?")
-    assert [hit.source.partition(":")[0] for hit in found.results] == ["knowledge/pumps.md"]  # type: ignore[union-attr]
+    assert [hit.source.partition(":")[0] for hit in found.results] == ["vault/knowledge/pumps.md"]  # type: ignore[union-attr]
     assert not app.documents.search("Readers do not wait for WAL").results
