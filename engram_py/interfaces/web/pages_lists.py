@@ -1,0 +1,100 @@
+"""Today, Review, Worth, Projects and the timeline: tables to look through."""
+
+from __future__ import annotations
+
+from datetime import datetime, tzinfo
+from itertools import groupby
+
+from engram_py.anchors.values import StaleLine
+from engram_py.interfaces.web.visit import Goto, Shown, Visit, page
+from engram_py.interfaces.wording.anchors import anchors
+from engram_py.ledger.given import counts
+from engram_py.observations.relation_values import VERBS
+from engram_py.observations.values import Observation
+from engram_py.times import parse_time
+
+_SESSIONS, _SAVED, _DUE, _PAIRS = 40, 200, 50, 50
+_DAYS = {"7": 7, "30": 30, "365": 365}
+
+
+def _zone(visit: Visit) -> tzinfo | None:
+    """The reader's zone; None is the system's."""
+    name = visit.app.settings.timezone
+    if not name:
+        return None
+    from zoneinfo import ZoneInfo
+
+    return ZoneInfo(name)
+
+
+def _day(moment: str, zone: tzinfo | None) -> str:
+    parsed = parse_time(moment)
+    return f"{parsed.astimezone(zone):%Y-%m-%d}" if parsed else ""
+
+
+@page("GET", "/ui/today")
+def today_page(visit: Visit) -> Shown:
+    """The sessions and the memories of the reader's day."""
+    zone = _zone(visit)
+    now: datetime = visit.app.journal.moment().astimezone(zone)
+    today = f"{now:%Y-%m-%d}"
+    latest = visit.app.sessions.recent(**visit.place, limit=_SESSIONS)
+    sessions = [one for one in latest if _day(one.last_activity_at or one.started_at, zone) == today]
+    rows = visit.app.browsing.recent(**visit.place, newest=True, limit=_SAVED)
+    return Shown(
+        "today.html",
+        {
+            "day": today,
+            "sessions": sessions,
+            "counts": {one.id: counts(visit.app.store, one.id) for one in sessions},
+            "saved": [row for row in rows if _day(row.created_at, zone) == today],
+        },
+    )
+
+
+@page("GET", "/ui/timeline")
+def timeline_page(visit: Visit) -> Shown:
+    """What was saved, by day, newest first."""
+    zone = _zone(visit)
+    rows = visit.app.browsing.recent(**visit.place, newest=True, limit=_SAVED)
+    days: list[tuple[str, list[Observation]]] = [
+        (day, list(found)) for day, found in groupby(rows, key=lambda row: _day(row.created_at, zone))
+    ]
+    return Shown("timeline.html", {"days": days, "limit": _SAVED, "shown": len(rows)})
+
+
+@page("GET", "/ui/review")
+def review_page(visit: Visit) -> Shown:
+    """What waits for a person: pairs without a verdict, memories that are overdue or whose files changed."""
+    due = visit.app.observations.due_for_review(**visit.place, limit=_DUE)
+    return Shown(
+        "review.html",
+        {
+            "pairs": visit.app.relations.pending(**visit.place, limit=_PAIRS),
+            "due": [one for one in due.items if not isinstance(one, StaleLine)],
+            "stale": [(one, anchors(one.anchors)) for one in due.items if isinstance(one, StaleLine)],
+            "verbs": VERBS,
+            "done": visit.asked("done"),
+        },
+    )
+
+
+@page("POST", "/ui/judge")
+def judge(visit: Visit) -> Goto:
+    """Give a verdict on a pair; another one takes its place."""
+    judged = visit.app.relations.judge(visit.form.get("id", ""), visit.form.get("relation", ""))
+    project = visit.form.get("project", "")
+    return Goto("/ui/review", {"done": judged.relation.relation} | ({"project": project} if project else {}))
+
+
+@page("GET", "/ui/worth")
+def worth_page(visit: Visit) -> Shown:
+    """What the memory took of agents' context, and what of it was cited."""
+    asked = visit.asked("days")
+    cost = visit.app.costs.of(project=visit.project, days=_DAYS.get(asked))
+    return Shown("worth.html", {"cost": cost, "days": asked if asked in _DAYS else "", "spans": tuple(_DAYS)})
+
+
+@page("GET", "/ui/projects")
+def projects_page(visit: Visit) -> Shown:
+    return Shown("projects.html", {"lines": visit.app.projects.list()})
