@@ -13,7 +13,7 @@ from engram_py.observations.relation_values import VERBS
 from engram_py.observations.values import Observation
 from engram_py.times import parse_time
 
-_SESSIONS, _SAVED, _DUE, _PAIRS = 40, 200, 50, 50
+_SESSIONS, _LOOKED_AT, _DUE, _PAIRS = 40, 500, 50, 50
 _DAYS = {"7": 7, "30": 30, "365": 365}
 
 
@@ -40,14 +40,13 @@ def today_page(visit: Visit) -> Shown:
     today = f"{now:%Y-%m-%d}"
     latest = visit.app.sessions.recent(**visit.place, limit=_SESSIONS)
     sessions = [one for one in latest if _day(one.last_activity_at or one.started_at, zone) == today]
-    rows = visit.app.browsing.recent(**visit.place, newest=True, limit=_SAVED)
     return Shown(
         "today.html",
         {
             "day": today,
             "sessions": sessions,
             "counts": {one.id: counts(visit.app.store, one.id) for one in sessions},
-            "saved": [row for row in rows if _day(row.created_at, zone) == today],
+            "saved": [row for row in _saved_last(visit) if _day(row.created_at, zone) == today],
         },
     )
 
@@ -56,11 +55,23 @@ def today_page(visit: Visit) -> Shown:
 def timeline_page(visit: Visit) -> Shown:
     """What was saved, by day, newest first."""
     zone = _zone(visit)
-    rows = visit.app.browsing.recent(**visit.place, newest=True, limit=_SAVED)
+    rows = _saved_last(visit)
     days: list[tuple[str, list[Observation]]] = [
         (day, list(found)) for day, found in groupby(rows, key=lambda row: _day(row.created_at, zone))
     ]
-    return Shown("timeline.html", {"days": days, "limit": _SAVED, "shown": len(rows)})
+    return Shown("timeline.html", {"days": days, "shown": len(rows), "all": len(rows) < _LOOKED_AT})
+
+
+def _saved_last(visit: Visit) -> list[Observation]:
+    """The observations that were saved last, newest first, up to 500 of them, and none between them left out.
+
+    They are read in the order of the last change, which has an index. Nothing changes before it is saved: so what was
+    saved after the oldest change that was read, is among them.
+    """
+    rows = visit.latest(_LOOKED_AT)
+    since = min((row.updated_at for row in rows), default="") if len(rows) == _LOOKED_AT else ""
+    found = [row for row in rows if row.created_at >= since]
+    return sorted(found, key=lambda row: (row.created_at, row.id), reverse=True)
 
 
 @page("GET", "/ui/review")

@@ -32,8 +32,7 @@ def search_page(visit: Visit) -> Shown:
         except InvalidInputError as exc:  # said above the form that it was typed into
             return Shown("search.html", values | {"error": exc}, status=400)
         return Shown("search.html", values | _answer(found))
-    latest = visit.app.browsing.recent(**visit.place, limit=_LATEST)
-    return Shown("search.html", values | {"latest": latest})
+    return Shown("search.html", values | {"latest": visit.latest(_LATEST)})
 
 
 def _answer(found: Results) -> dict[str, object]:

@@ -10,6 +10,7 @@ from engram_py.app import Engram
 from engram_py.dataclass import dataclass, field
 from engram_py.interfaces.web.errors import NoPageError
 from engram_py.interfaces.web.undo import Undo
+from engram_py.observations.values import Observation
 
 HOME = "/ui/"
 _MOST_DIGITS = 18
@@ -40,6 +41,11 @@ class Visit:
         """The same, as most services take it."""
         project = self.project
         return {"project": project, "all_projects": project is None}
+
+    def latest(self, limit: int) -> list[Observation]:
+        """The observations changed last, pinned ones among them."""
+        lines = self.app.observations.listed(**self.place, limit=limit).items
+        return list(self.app.browsing.whole([line.id for line in lines]))
 
     @property
     def observation_id(self) -> int:

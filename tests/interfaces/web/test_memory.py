@@ -25,7 +25,12 @@ def test_an_edit_is_kept_and_its_undo_brings_everything_back(app: Engram, visito
     done = visitor.press(form, "Save", title="Tea", content="Third shelf.", type="decision", topic_key="kitchen/tea")
     assert (done.status, done.path.partition("?")[0]) == (200, f"/ui/memory/{row}")
     after = app.get(row).observation
-    assert (after.title, after.content, after.type, after.topic_key) == ("Tea", "Third shelf.", "decision", "kitchen/tea")
+    assert (after.title, after.content, after.type, after.topic_key) == (
+        "Tea",
+        "Third shelf.",
+        "decision",
+        "kitchen/tea",
+    )
 
     undone = visitor.press(done, "Undo")
     assert "The edit is taken back" in undone.text
@@ -36,7 +41,12 @@ def test_an_edit_is_kept_and_its_undo_brings_everything_back(app: Engram, visito
 
 def test_a_form_sent_as_it_came_changes_nothing(app: Engram, visitor: Visitor) -> None:
     """A browser drops a first newline and sends every line end as CR LF."""
-    texts = ["\n\nTwo empty lines first.\nThen this.", "Windows\r\nlines", "one <b>tag</b> & \"quotes\" 'both'", "tab\there"]
+    texts = [
+        "\n\nTwo empty lines first.\nThen this.",
+        "Windows\r\nlines",
+        "one <b>tag</b> & \"quotes\" 'both'",
+        "tab\there",
+    ]
     for number, text in enumerate(texts):
         row = app.save(Draft(f"Text {number} <i>&\"'", text)).id
         kept = app.get(row).observation
@@ -141,7 +151,12 @@ def test_a_text_that_is_too_long_is_refused_and_not_cut(app: Engram, visitor: Vi
 
 @pytest.mark.parametrize(
     ("changed", "said"),
-    [({"title": "  "}, "title"), ({"content": ""}, "content"), ({"topic_key": "!!!"}, "topic"), ({"scope": "x"}, "scope")],
+    [
+        ({"title": "  "}, "title"),
+        ({"content": ""}, "content"),
+        ({"topic_key": "!!!"}, "topic"),
+        ({"scope": "x"}, "scope"),
+    ],
 )
 def test_what_is_no_memory_is_refused_beside_what_was_typed(
     app: Engram, visitor: Visitor, row: int, changed: dict[str, str], said: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 
@@ -13,6 +14,7 @@ from engram_py.config import Settings
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.web.access import Access
+from engram_py.observations.values import Change
 from tests.interfaces.http.asking import HOST, PORT, Asker
 from tests.interfaces.web.visiting import Visitor
 from tests.memory import FakeClock
@@ -144,6 +146,22 @@ def test_what_is_overdue_is_confirmed(later: Visitor) -> None:
 def test_the_day_shows_its_own_memories_and_the_timeline_all(later: Visitor) -> None:
     assert "Use one database" not in later.look("/ui/today").text
     assert "2026-03-01" in later.look("/ui/timeline").text
+
+
+def test_a_pinned_memory_is_in_every_list(app: Engram, visitor: Visitor) -> None:
+    app.observations.pin(save(app, "Tea", "Second shelf."))
+    for path in ("/ui/", "/ui/?project=widgets", "/ui/today", "/ui/timeline"):
+        assert "#1 Tea" in visitor.look(path).text
+
+
+def test_the_timeline_leaves_none_out_between_those_it_shows(app: Engram, visitor: Visitor) -> None:
+    """What was saved early and corrected late is read first, and belongs last."""
+    rows = [save(app, f"Note {number}", f"Number {number} of many.") for number in range(520)]
+    app.observations.update(rows[0], Change(content="Corrected."))
+    shown = re.findall(r"#(\d+) Note", visitor.look("/ui/timeline").text)
+    assert shown == [str(row) for row in sorted(rows, reverse=True)][: len(shown)]
+    assert len(shown) >= 499
+    assert f"#{rows[0]} Note" in visitor.look("/ui/").text
 
 
 def test_every_command_that_a_page_names_is_one(app: Engram, visitor: Visitor, worked: str) -> None:
