@@ -69,9 +69,11 @@ def _measure(place: Workplace, data_dir: Path, rows: int, rounds: int) -> int:
                     status, size = asyncio.run(_ask(application, path, f"engram_page_7437={cookie}"))
                     took.append(time.perf_counter() - begun)
                     assert status in (200, 404), (path, status)
+                over |= page == FIRST and max(took) > BUDGET_SECONDS
+                if turn == 1 and page == FIRST:
+                    print(f"{page:44} {took[0] * 1000:8.1f} ms, the first of the process")
                 if turn == 2:
                     median, most = statistics.median(took) * 1000, max(took) * 1000
-                    over |= page == FIRST and max(took) > BUDGET_SECONDS
                     print(f"{page:44} {median:8.1f} ms  {most:8.1f} ms at most  {size:9,} bytes")
             now = me.memory_info().rss
             print(f"after round {turn}: {now / 1e6:.0f} MB{f' ({(now - held) / 1e6:+.0f})' if held else ''}")

@@ -77,6 +77,7 @@ def _saved_last(visit: Visit) -> list[Observation]:
 @page("GET", "/ui/review")
 def review_page(visit: Visit) -> Shown:
     """What waits for a person: pairs without a verdict, memories that are overdue or whose files changed."""
+    judged = visit.asked("judged")
     due = visit.app.observations.due_for_review(**visit.place, limit=_DUE)
     return Shown(
         "review.html",
@@ -85,7 +86,7 @@ def review_page(visit: Visit) -> Shown:
             "due": [one for one in due.items if not isinstance(one, StaleLine)],
             "stale": [(one, anchors(one.anchors)) for one in due.items if isinstance(one, StaleLine)],
             "verbs": VERBS,
-            "done": visit.asked("done"),
+            "judged": visit.app.relations.show(judged) if judged else None,
         },
     )
 
@@ -95,7 +96,7 @@ def judge(visit: Visit) -> Goto:
     """Give a verdict on a pair; another one takes its place."""
     judged = visit.app.relations.judge(visit.form.get("id", ""), visit.form.get("relation", ""))
     project = visit.form.get("project", "")
-    return Goto("/ui/review", {"done": judged.relation.relation} | ({"project": project} if project else {}))
+    return Goto("/ui/review", {"judged": judged.relation.sync_id} | ({"project": project} if project else {}))
 
 
 @page("GET", "/ui/worth")

@@ -177,10 +177,11 @@ def test_a_secret_that_is_typed_is_redacted_and_the_page_says_so(app: Engram, vi
     assert secret not in done.reply.body.decode()
 
 
-@pytest.mark.parametrize("path", ["/ui/memory/0", "/ui/memory/-1", "/ui/memory/1e3", "/ui/memory/٣", "/ui/memory/99",
-                                  f"/ui/memory/{'9' * 5000}", "/ui/memory/99/edit", "/ui/nowhere", "/ui/memory/%00"])  # fmt: skip
+@pytest.mark.parametrize("path", ["/ui/memory/0", "/ui/memory/-1", "/ui/memory/1e3", "/ui/memory/%D9%A3",
+                                  f"/ui/memory/{'9' * 5000}", "/ui/memory/99", "/ui/memory/99/edit", "/ui/nowhere",
+                                  "/ui/memory/%00"])  # fmt: skip
 def test_what_is_not_there_is_a_page_that_says_so(visitor: Visitor, path: str) -> None:
-    seen = visitor.look(path.replace("٣", "%D9%A3"))
+    seen = visitor.look(path)
     assert seen.status == 404
     assert "That did not work" in seen.text or "no page is at" in seen.text
 

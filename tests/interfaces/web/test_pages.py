@@ -116,7 +116,10 @@ def test_a_pair_that_may_contradict_gets_its_verdict(app: Engram, visitor: Visit
     seen = visitor.look("/ui/review")
     form = seen.page.form("supersedes")
     done = visitor.send(form, relation="supersedes")
-    assert "Kept: supersedes" in done.text
+    assert "Kept: the first supersedes the second" in done.text
+    other = visitor.send(done.page.form("scoped"), relation="scoped")
+    assert "Kept: the first scoped the second" in other.text
+    visitor.send(other.page.form("scoped"), relation="supersedes")
     [relation] = app.conflicts.page(status="judged").relations
     assert relation.relation == "supersedes"
     assert visitor.send(form, relation="<nonsense>").status == 400
@@ -168,8 +171,9 @@ def test_every_command_that_a_page_names_is_one(app: Engram, visitor: Visitor, w
     app.save(Draft("Tea", "Now with a 'quoted' $(part)", topic_key="tea/place"))
     app.save(Draft("Tea", "On the third shelf, as a new text", topic_key="tea/place"))
     paths = [*PAGES, "/ui/?q=-tea%20%27;%20rm%20x&type=note&scope=project&match=any", "/ui/?q=tea&project=widgets",
-             "/ui/memory/1", "/ui/memory/3", "/ui/memory/1/edit", "/ui/session?id=s1", "/ui/worth?days=30&project=widgets",
-             "/ui/ask?project=widgets&prompt=--json%20%24(x)", "/ui/ask?project=widgets"]  # fmt: skip
+             "/ui/memory/1", "/ui/memory/3", "/ui/memory/1/edit", "/ui/session?id=s1",
+             "/ui/worth?days=30&project=widgets", "/ui/ask?project=widgets&prompt=--json%20%24(x)",
+             "/ui/ask?project=widgets"]  # fmt: skip
     codes = [code for path in paths for code in visitor.look(path).page.codes if code.startswith("engram ")]
     assert len(codes) > 20
     for code in codes:
