@@ -45,6 +45,34 @@ select
 """
 
 
+_MOST_CITED = """
+select observations.id, title, type, project, updated_at, sum(times) as cited
+from citations join observations on observations.id = citations.observation_id
+where deleted_at is null and (:project is null or project = :project)
+group by observations.id order by cited desc, observations.id desc limit :most
+"""
+
+_IN_VAIN = """
+select observations.id, title, type, project, updated_at, count(distinct injections.session_id) as given
+from injections join observations on observations.id = injections.observation_id
+where deleted_at is null and (:project is null or project = :project)
+  and not exists (select 1 from citations where observation_id = observations.id)
+group by observations.id order by given desc, observations.id desc limit :most
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A memory, and how often it was cited, or to how many sessions it was given in vain."""
+
+    id: int
+    title: str
+    type: str
+    project: str
+    updated_at: str
+    times: int
+
+
 @dataclass(frozen=True, slots=True)
 class Given:
     """A memory that a session was shown unasked. ``at`` is the last of ``times``, ``bytes`` what it took in all."""
@@ -90,6 +118,16 @@ def given_to_session(store: Store, session_id: str) -> list[Given]:
 def sessions_given(store: Store, observation_id: int, *, limit: int) -> list[GivenTo]:
     """The sessions that were shown a memory or cited it, latest first."""
     return [GivenTo(*row) for row in store.tuples(_OF_OBSERVATION, id=observation_id, most=limit)]
+
+
+def most_cited(store: Store, project: str | None, *, limit: int) -> list[Used]:
+    """The memories that agents cited most often."""
+    return [Used(*row) for row in store.tuples(_MOST_CITED, project=project, most=limit)]
+
+
+def given_in_vain(store: Store, project: str | None, *, limit: int) -> list[Used]:
+    """The memories that most sessions were given unasked and none ever cited."""
+    return [Used(*row) for row in store.tuples(_IN_VAIN, project=project, most=limit)]
 
 
 def counts(store: Store, session_id: str) -> GivenCounts:

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from engram_py.errors import EngramError
-from engram_py.interfaces.cli.commands import here, memory, refusing
+from engram_py.interfaces.cli.commands import here, json_command, memory
+from engram_py.interfaces.cli.terminal import print_value
 
 _SECONDS, _PAUSE, _ASKING = 15.0, 0.1, 2.0
 
@@ -17,8 +18,8 @@ _SECONDS, _PAUSE, _ASKING = 15.0, 0.1, 2.0
 @click.option("--port", type=click.IntRange(1, 65_535), help="Where the server is, or is to be; default: ENGRAM_PORT.")
 @click.option("--print", "print_only", is_flag=True, help="Print the link, and open no browser.")
 @click.option("--project", help="The project to show; default: the project of this folder, if it has memories.")
-@refusing
-def open_command(port: int | None, print_only: bool, project: str | None) -> None:
+@json_command
+def open_command(port: int | None, print_only: bool, project: str | None, as_json: bool) -> None:
     """Open the page that shows what is remembered, what agents were given, and why.
 
     Starts `engram serve` in the background where it does not run. The link works once, within ten minutes; the browser
@@ -32,8 +33,8 @@ def open_command(port: int | None, print_only: bool, project: str | None) -> Non
         named = app.projects.existing(project) if project else _project_here(app)
         token = Access(app.settings.data_dir).link_token()
     link = f"http://127.0.0.1:{port}/ui/enter?{_query(token, named)}"
-    click.echo(link)
-    if not print_only:
+    print_value({"link": link, "port": port}, link, as_json=as_json)
+    if not (print_only or as_json):
         import webbrowser
 
         if not webbrowser.open(link):
@@ -68,22 +69,41 @@ def _ensure_server(instance: str, port: int) -> None:
         raise NotStartedError(port, _SECONDS)
     if found != instance:
         raise PortTakenError(port, "serves another memory" if found else "is another program's")
+    if not _has_page(port):
+        raise PortTakenError(port, "serves this memory without its page: to other machines, or as an older version")
 
 
 def _instance_at(port: int) -> str | None:
     """The memory that is served there; empty for another program, None where nobody listens."""
-    import http.client
     import json
+
+    try:
+        answer = json.loads(_asked(port, "/health")[1])
+    except ConnectionRefusedError:
+        return None
+    except (OSError, ValueError):
+        return ""
+    return str(answer.get("instance_id", "")) if isinstance(answer, dict) else ""
+
+
+def _has_page(port: int) -> bool:
+    try:
+        return _asked(port, "/ui/style.css")[0] == 200
+    except OSError:
+        return False
+
+
+def _asked(port: int, path: str) -> tuple[int, bytes]:
+    """The status and the beginning of an answer. Raises OSError."""
+    import http.client
 
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_ASKING)
     try:
-        connection.request("GET", "/health")
-        answer = json.loads(connection.getresponse().read(10_000))
-        return str(answer.get("instance_id", "")) if isinstance(answer, dict) else ""
-    except ConnectionRefusedError:
-        return None
-    except (OSError, http.client.HTTPException, ValueError):
-        return ""
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read(10_000)
+    except http.client.HTTPException as exc:
+        raise OSError(str(exc)) from exc
     finally:
         connection.close()
 

@@ -8,12 +8,13 @@ from itertools import groupby
 from engram_py.anchors.values import StaleLine
 from engram_py.interfaces.web.visit import Goto, Shown, Visit, page
 from engram_py.interfaces.wording.anchors import anchors
-from engram_py.ledger.given import counts
+from engram_py.ledger.given import counts, given_in_vain, most_cited
 from engram_py.observations.relation_values import VERBS
 from engram_py.observations.values import Observation
 from engram_py.times import parse_time
 
 _SESSIONS, _LOOKED_AT, _DUE, _PAIRS = 40, 500, 50, 50
+_TOP = 10
 _DAYS = {"7": 7, "30": 30, "365": 365}
 
 
@@ -104,7 +105,17 @@ def worth_page(visit: Visit) -> Shown:
     """What the memory took of agents' context, and what of it was cited."""
     asked = visit.asked("days")
     cost = visit.app.costs.of(project=visit.project, days=_DAYS.get(asked))
-    return Shown("worth.html", {"cost": cost, "days": asked if asked in _DAYS else "", "spans": tuple(_DAYS)})
+    return Shown(
+        "worth.html",
+        {
+            "cost": cost,
+            "days": asked if asked in _DAYS else "",
+            "spans": tuple(_DAYS),
+            "cited": most_cited(visit.app.store, visit.project, limit=_TOP),
+            # Without a transcript nobody knows what was cited, so nothing is known to be in vain.
+            "in_vain": given_in_vain(visit.app.store, visit.project, limit=_TOP) if cost.cited else [],
+        },
+    )
 
 
 @page("GET", "/ui/projects")

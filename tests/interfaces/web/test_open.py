@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -86,6 +87,8 @@ def test_open_starts_a_server_where_none_is_and_uses_it_again(folder: Path, memo
     again = run_open(folder, "--port", str(ended_afterwards))
     assert (first.returncode, again.returncode) == (0, 0), first.stderr + again.stderr
     assert first.stdout != again.stdout
+    value = json.loads(run_open(folder, "--port", str(ended_afterwards), "--json").stdout)
+    assert value["link"].startswith(f"http://127.0.0.1:{value['port']}/ui/enter?token=")
     assert first.stdout.startswith(f"http://127.0.0.1:{ended_afterwards}/ui/enter?token=")
 
 
@@ -99,3 +102,11 @@ def test_open_refuses_a_port_of_another_memory_or_program(folder: Path, memory: 
         refused = run_open(folder, "--port", str(silent.getsockname()[1]))
     assert refused.returncode == 1
     assert "another program" in refused.stderr
+
+
+def test_open_says_where_a_server_has_no_page(folder: Path, memory: int) -> None:
+    """One that other machines can reach has none."""
+    with serving(folder, "0", "--host", "0.0.0.0", ENGRAM_HTTP_TOKEN="swordfish") as server:
+        refused = run_open(folder, "--port", str(server.port))
+    assert refused.returncode == 1
+    assert "without its page" in refused.stderr
