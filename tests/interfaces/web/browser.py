@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ from typing import Any
 import pytest
 
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
+
+_THERE = "return document.readyState === 'complete' && !document.documentElement.dataset.left"
 
 
 class BrowserError(Exception):
@@ -61,13 +64,32 @@ class Browser:
     def _find(self, selector: str) -> str:
         return str(self._call("POST", "/element", {"using": "css selector", "value": selector})[_ELEMENT])
 
+    @contextmanager
+    def leaving(self) -> Iterator[None]:
+        """Do what loads another page, and wait until that is there."""
+        self.run("document.documentElement.dataset.left = 1")
+        yield
+        until = time.monotonic() + 20
+        while not self._is_there():
+            assert time.monotonic() < until, f"still at {self.address}"
+            time.sleep(0.02)
+
+    def _is_there(self) -> bool:
+        try:
+            return self.run(_THERE) is True
+        except BrowserError:  # between two pages there is none to ask
+            return False
+
     def click(self, selector: str) -> None:
-        self._call("POST", f"/element/{self._find(selector)}/click", {})
+        """Follow a link."""
+        with self.leaving():
+            self._call("POST", f"/element/{self._find(selector)}/click", {})
 
     def press(self, label: str) -> None:
-        """Click the first button that says this."""
+        """Send the form of the first button that says this."""
         found = self._call("POST", "/element", {"using": "xpath", "value": f"//button[normalize-space()='{label}']"})
-        self._call("POST", f"/element/{found[_ELEMENT]}/click", {})
+        with self.leaving():
+            self._call("POST", f"/element/{found[_ELEMENT]}/click", {})
 
     def type(self, selector: str, text: str, *, clear: bool = False) -> None:
         element = self._find(selector)

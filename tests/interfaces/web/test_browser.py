@@ -52,7 +52,8 @@ def place(tmp_path: Path, data_dir: Path, folder: Path) -> Iterator[Place]:
 def test_a_memory_is_found_edited_and_the_edit_undone(place: Place) -> None:
     browser = place.browser
     assert browser.address == place.home + "/ui/?project=widgets"
-    browser.type("input[name=q]", "tea shelf" + ENTER)
+    with browser.leaving():
+        browser.type("input[name=q]", "tea shelf" + ENTER)
     browser.click(".hit h2 a")
     assert browser.address == place.home + "/ui/memory/1"
     browser.click("a.button")
@@ -107,7 +108,8 @@ def test_the_keyboard_alone_gets_everywhere(place: Place) -> None:
     assert place.browser.run("return document.activeElement.closest('main') !== null")
     assert place.browser.run("return getComputedStyle(document.activeElement).outlineStyle") == "solid"
     place.browser.run("document.querySelector('form[action$=pin] button').focus()")
-    place.browser.keys(ENTER)
+    with place.browser.leaving():
+        place.browser.keys(ENTER)
     assert "Pinned." in place.browser.text
 
 

@@ -99,6 +99,12 @@ def test_a_memory_names_the_sessions_that_were_given_it_and_cited_it(visitor: Vi
     assert "given: prompt cited" in text
 
 
+def test_worth_tells_what_is_cited_and_what_is_given_in_vain(visitor: Visitor, worked: str) -> None:
+    text = visitor.look("/ui/worth").text
+    cited, in_vain = text.index("Cited most often"), text.index("Given, and never cited")
+    assert cited < text.index("Port of the API") < in_vain < text.index("Tea")
+
+
 def test_what_a_prompt_would_be_given_is_what_the_hook_says(app: Engram, visitor: Visitor) -> None:
     save(app, "Port of the API", "The API listens on port 8080.")
     given = visitor.look("/ui/ask?project=widgets&prompt=which+port+does+the+API+listen+on")
