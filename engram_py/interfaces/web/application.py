@@ -97,7 +97,7 @@ class PageApplication:
             routes.append(Route(path, partial(self._page, path), methods=methods))
 
         async def unknown(scope: Scope, receive: Receive, send: Send) -> None:
-            await self._refused(NoPageError(scope["path"]), None)(scope, receive, send)
+            await self._refused(NoPageError(scope["path"]))(scope, receive, send)
 
         return Router(routes, default=unknown, redirect_slashes=True)
 
@@ -106,18 +106,18 @@ class PageApplication:
         return Response(stylesheet(), headers=headers, media_type="text/css")
 
     async def _enter(self, request: Request) -> Response:
+        project = request.query_params.get("project", "")
+        response = _redirect(Goto(HOME, {"project": project} if project else {}).address)
         try:
-            cookie = await anyio.to_thread.run_sync(self._access.enter, request.query_params.get("token", ""))
+            if self._visitor(request.headers.get("cookie", "")) is not None:
+                return response  # the same browser comes again: by a reload, or after it looked ahead
+            # A program that only asks what the link is must not use it up.
+            cookie = self._access.enter(request.query_params.get("token", "")) if request.method == "GET" else None
             if cookie is None:
                 raise LinkUsedError
         except EngramError as exc:
-            return self._refused(exc, None)
-        project = request.query_params.get("project", "")
-        where = Goto(HOME, {"project": project} if project else {})
-        response = _redirect(where.address)
-        response.set_cookie(
-            self._cookie, cookie, max_age=COOKIE_SECONDS, path="/ui", httponly=True, samesite="strict", secure=False
-        )
+            return self._refused(exc)
+        response.set_cookie(self._cookie, cookie, max_age=COOKIE_SECONDS, path="/ui", httponly=True, samesite="strict")
         return response
 
     async def _page(self, route: str, request: Request) -> Response:
@@ -138,7 +138,7 @@ class PageApplication:
             work = partial(self._answer, sent)
             return await anyio.to_thread.run_sync(work, limiter=self._workers, abandon_on_cancel=True)
         except BodyTooLargeError as exc:
-            return _Lingering(self._refused(exc, None))
+            return _Lingering(self._refused(exc))
         except ClientDisconnect:
             return Response(status_code=400)
 
@@ -172,29 +172,25 @@ class PageApplication:
                         return _redirect(answer.address)
                     return self._html(answer, visitor, query.get("project", "").strip())
         except EngramError as exc:
-            return self._refused(exc, visitor)
+            return self._refused(exc, entered=visitor is not None)
         except Exception:
             logger.exception("a page failed")
-            return self._refused(RequestFailedError(), visitor)
+            return self._refused(RequestFailedError(), entered=True)
 
-    def _html(self, shown: Shown, visitor: str | None, project: str = "") -> Response:
-        moment = self._app.journal.moment()
+    def _html(self, shown: Shown, visitor: str, project: str) -> Response:
         values: dict[str, Any] = {
-            "form_token": self._access.form_token(visitor) if visitor else "",
-            "entered": visitor is not None,
+            "form_token": self._access.form_token(visitor),
+            "entered": True,
             "project": project,
-            "projects": project_table.names(self._app.store) if visitor else [],
-            "now": moment,
+            "projects": project_table.names(self._app.store),
+            "now": self._app.journal.moment(),
         }
-        text = templates().get_template(shown.template).render(values | dict(shown.values))
-        body = text.encode("utf-8", "replace")
-        return Response(body, shown.status, headers=_HEADERS, media_type=_HTML)
+        return _rendered(shown.template, values | dict(shown.values), shown.status)
 
-    def _refused(self, error: EngramError, visitor: str | None) -> Response:
-        status = status_of(error)
-        headers = error.headers if isinstance(error, HttpError) else {}
-        response = self._html(Shown("refused.html", {"error": error}, status), visitor)
-        response.headers.update(headers)
+    def _refused(self, error: EngramError, *, entered: bool = False) -> Response:
+        """A page that asks neither the memory nor the key: one of them may be what failed."""
+        response = _rendered("refused.html", {"error": error, "entered": entered, "project": ""}, status_of(error))
+        response.headers.update(error.headers if isinstance(error, HttpError) else {})
         return response
 
 
@@ -207,6 +203,11 @@ class _Lingering(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._response(scope, receive, lingering(receive, send))
+
+
+def _rendered(template: str, values: Mapping[str, Any], status: int) -> Response:
+    body = templates().get_template(template).render(values).encode("utf-8", "replace")
+    return Response(body, status, headers=_HEADERS, media_type=_HTML)
 
 
 def _redirect(address: str) -> Response:

@@ -102,6 +102,27 @@ def test_a_link_that_was_used_says_so(app: Engram, stranger: Visitor) -> None:
     assert "each works once" in seen.text
 
 
+def test_a_link_that_is_only_asked_about_or_loaded_again_still_leads_in(app: Engram, stranger: Visitor) -> None:
+    link = f"/ui/enter?token={Access(app.settings.data_dir).link_token()}"
+    assert stranger.raw("HEAD", link).status == 401
+    assert stranger.look(link).status == 200
+    assert stranger.look(link).path == "/ui/"
+
+
+def test_a_failure_of_the_memory_is_a_page(
+    app: Engram, visitor: Visitor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError("swordfish")
+
+    monkeypatch.setattr(app.store, "rows", fails)
+    monkeypatch.setattr(app.store, "tuples", fails)
+    seen = visitor.look("/ui/")
+    assert seen.status == 500
+    assert "the request failed" in seen.text
+    assert "swordfish" not in seen.text
+
+
 def test_the_page_needs_its_cookie_although_the_routes_need_none(app: Engram, visitor: Visitor) -> None:
     assert visitor.look("/ui/").status == 200
     visitor.cookie = visitor.cookie[:-1] + ("0" if visitor.cookie[-1] != "0" else "1")
