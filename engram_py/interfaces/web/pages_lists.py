@@ -6,6 +6,7 @@ from datetime import datetime, tzinfo
 from itertools import groupby
 
 from engram_py.anchors.values import StaleLine
+from engram_py.distill.table import failures
 from engram_py.interfaces.web.visit import Goto, Shown, Visit, page
 from engram_py.interfaces.wording.anchors import anchors
 from engram_py.ledger.given import counts, given_in_vain, most_cited
@@ -77,7 +78,8 @@ def _saved_last(visit: Visit) -> list[Observation]:
 
 @page("GET", "/ui/review")
 def review_page(visit: Visit) -> Shown:
-    """What waits for a person: pairs without a verdict, memories that are overdue or whose files changed."""
+    """What waits for a person: pairs without a verdict, memories that are overdue or whose files changed, sessions
+    that a distiller failed on."""
     judged = visit.asked("judged")
     due = visit.app.observations.due_for_review(**visit.place, limit=_DUE)
     return Shown(
@@ -86,6 +88,7 @@ def review_page(visit: Visit) -> Shown:
             "pairs": visit.app.relations.pending(**visit.place, limit=_PAIRS),
             "due": [one for one in due.items if not isinstance(one, StaleLine)],
             "stale": [(one, anchors(one.anchors)) for one in due.items if isinstance(one, StaleLine)],
+            "failed": [row for row in failures(visit.app.store) if visit.project in (None, row["project"])],
             "verbs": VERBS,
             "judged": visit.app.relations.show(judged) if judged else None,
         },

@@ -131,6 +131,18 @@ def test_a_pair_that_may_contradict_gets_its_verdict(app: Engram, visitor: Visit
     assert visitor.send(form, relation="<nonsense>").status == 400
 
 
+def test_a_session_that_its_distiller_failed_on_is_named_with_the_command(
+    app: Engram, visitor: Visitor, worked: str
+) -> None:
+    with app.store.transaction():
+        failed = {"distill_state": "dead", "distill_attempts": 3, "distill_detail": "exit code 7"}
+        app.store.update("sessions", {"id": worked}, failed)
+    seen = visitor.look("/ui/review?project=widgets")
+    assert "given up · exit code 7" in seen.text
+    assert "engram flush s1" in seen.page.codes
+    assert_runs("engram flush s1")
+
+
 @pytest.fixture
 def later(app: Engram, data_dir: object) -> Iterator[Visitor]:
     """The page seven months after what the fixture's test saved."""
