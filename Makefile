@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint types check soak clients postgres replicas budgets bench recall schemas docs lock clean
+.PHONY: demo test lint types check soak clients browser postgres replicas budgets bench recall schemas docs lock clean
 
 demo: $(STAMP)
 	$(BIN)/engram demo
@@ -20,7 +20,7 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 check: $(STAMP)
-	$(BIN)/pytest -n auto --dist worksteal -m "not soak and not clients and not postgres"
+	$(BIN)/pytest -n auto --dist worksteal -m "not soak and not clients and not postgres and not browser"
 
 soak: $(STAMP)
 	$(BIN)/pytest -m soak
@@ -30,6 +30,10 @@ soak: $(STAMP)
 # The agents' own programs, from npm; skipped with the reason where node or the registry is missing.
 clients: $(STAMP)
 	$(BIN)/pytest -m clients -rs
+
+# The page in Debian's chromium, through chromedriver; skipped with the reason where one of them is missing.
+browser: $(STAMP)
+	$(BIN)/pytest -m browser -rs
 
 # The team's server, on a PostgreSQL of the tests' own; skipped with the reason where its programs are missing.
 postgres: $(STAMP)

@@ -16,6 +16,7 @@ from engram_py.version import __version__
 COMMANDS: dict[str, tuple[str, str]] = {
     "mcp": ("servers", "Run the MCP server on stdin and stdout."),
     "serve": ("servers", "Serve the memory over HTTP, on this machine only."),
+    "open": ("open", "Show what is remembered, and what agents were given, in a browser."),
     "demo": ("demo", "Show the whole story: two server processes, one memory."),
     "hook": ("hook", "Answer an agent's hook; agents run this, people do not."),
     "init": ("projects", "Write .engram.json: which project this folder is."),

@@ -92,7 +92,7 @@ class Api:
         body = b""
         if found.raw or found.takes("body"):
             _check_media_type(request)
-            body = await _read(request, found.most_body)
+            body = await read_body(request, found.most_body)
         query = request.scope.get("query_string", b"")
         # A request whose client is gone, or whose server ends, runs on: its write is whole or not there at all.
         work = partial(self._run, found, path, query, body)
@@ -202,7 +202,7 @@ def _check_media_type(request: Request) -> None:
         raise UnsupportedMediaTypeError(f"encoded as {encoding}")
 
 
-async def _read(request: Request, limit: int) -> bytes:
+async def read_body(request: Request, limit: int) -> bytes:
     """The body, no more of it than ``limit``, whatever its length claims. Raises BodyTooLargeError."""
     claimed = request.headers.get("content-length", "")
     if claimed.isdecimal() and int(claimed[:20]) > limit:

@@ -18,14 +18,16 @@ from engram_py.interfaces.http.mcp_endpoint import PATH, McpEndpoint
 from engram_py.interfaces.http.protocol import Protocol
 from engram_py.interfaces.http.server import server_of
 from engram_py.interfaces.http.sockets import Listening
+from engram_py.interfaces.web import Page
 
 
 class _Front:
     """Hands a request on by its address as it was sent: what a framework makes of a path is not always what it is."""
 
-    def __init__(self, api: Api, mcp: McpEndpoint) -> None:
+    def __init__(self, api: Api, mcp: McpEndpoint, page: ASGIApp | None) -> None:
         self._api = api
         self._mcp = mcp
+        self._page = page
 
         @asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -39,6 +41,8 @@ class _Front:
             await self._lifespan(scope, receive, send)
         elif scope.get("raw_path") == PATH.encode():
             await self._mcp(scope, receive, send)
+        elif self._page is not None and scope["type"] == "http" and of_page(scope):
+            await self._page(scope, receive, send)
         else:
             await self._api(scope, receive, send)
 
@@ -50,7 +54,9 @@ def build_application(
 
     Raises UnknownToolError for a profile or tool that does not exist.
     """
-    front = _Front(Api(app, token=token), McpEndpoint(app, tools=tools))
+    # Only a browser on this machine is shown the page: elsewhere its cookie would go over the network in the clear.
+    page = Page(app, port=port) if port is not None else None
+    front = _Front(Api(app, token=token), McpEndpoint(app, tools=tools), page)
     return Guard(front, port=port, host=host, token=token)
 
 
@@ -104,13 +110,21 @@ class Guard:
             return ForeignOriginError()
         if headers.get("sec-fetch-site", "").lower() == "cross-site":
             return ForeignOriginError()  # what a page loads as an image or a frame has no Origin
-        if self._token and scope.get("raw_path", b"") != _OPEN_PATH and not self._may(headers):
+        # The page asks for a cookie of its own: a browser sends no bearer token.
+        is_open = scope.get("raw_path", b"") == _OPEN_PATH or (self._hosts is not None and of_page(scope))
+        if self._token and not is_open and not self._may(headers):
             return UnauthorizedError()
         return None
 
     def _may(self, headers: Headers) -> bool:
         scheme, _, given = headers.get("authorization", "").partition(" ")
         return scheme.lower() == "bearer" and same_token(given.strip(), self._token)
+
+
+def of_page(scope: Scope) -> bool:
+    """Whether a request is for the page and not for a route."""
+    raw: bytes = scope.get("raw_path", b"")
+    return raw == b"/ui" or raw.startswith(b"/ui/")
 
 
 def is_loopback(origin: str) -> bool:

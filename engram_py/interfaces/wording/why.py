@@ -21,13 +21,24 @@ def why(values: dict[str, Any], search: str) -> str:
         where = f", looked in {values['looked_in']}" if values["looked_in"] else ""
         lines.append(f"Found by: {values['heard']}{where}.")
     if values["reason"]:
-        why = values["not_merged"] or _REASONS.get(values["reason"], _TRIVIAL)
-        lines.append(f"The agent is given nothing: {why}.")
-        lines += [
-            f"  [#{one['id']}] {one['title']} has {', '.join(one['words'])}:"
-            f" {one['probability']:.0%} likely to be needed, {one['needed']:.0%} is asked"
-            for one in values["nearest"]
-        ]
+        lines.append(f"The agent is given nothing: {why_nothing(values)}.")
+        lines += [f"  {one}" for one in nearly(values)]
     else:
         lines += [f"The agent is given {len(values['given'].encode()) // 4} tokens:", "", values["given"]]
     return "\n".join([*lines, "", "A search for the same words:", search])
+
+
+def why_nothing(values: dict[str, Any]) -> str:
+    """Why a prompt is given nothing; empty where it is given something."""
+    if not values["reason"]:
+        return ""
+    return str(values["not_merged"] or _REASONS.get(values["reason"], _TRIVIAL))
+
+
+def nearly(values: dict[str, Any]) -> list[str]:
+    """The memories that came nearest to being given, and how near."""
+    return [
+        f"[#{one['id']}] {one['title']} has {', '.join(one['words'])}:"
+        f" {one['probability']:.0%} likely to be needed, {one['needed']:.0%} is asked"
+        for one in values["nearest"]
+    ]

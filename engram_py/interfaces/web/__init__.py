@@ -1,0 +1,26 @@
+"""The page of ``engram serve``: what is remembered, what agents were given, and why. Server-rendered, no scripts."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from engram_py.app import Engram
+
+
+class Page:
+    """The page as an ASGI application; it is loaded when it is first looked at, which most servers never are."""
+
+    def __init__(self, app: Engram, *, port: int) -> None:
+        self._app = app
+        self._port = port
+
+    @cached_property
+    def _application(self) -> ASGIApp:
+        from engram_py.interfaces.web.application import PageApplication
+
+        return PageApplication(self._app, port=self._port)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._application(scope, receive, send)

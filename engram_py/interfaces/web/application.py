@@ -1,0 +1,227 @@
+"""The page's ASGI application: lets a browser in, reads its forms within bounds, and sends pages that run nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property, partial
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qsl
+
+import anyio
+import anyio.to_thread
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from engram_py.app import Engram
+from engram_py.cloud.lingering import lingering
+from engram_py.dataclass import dataclass
+from engram_py.doors import through
+from engram_py.errors import EngramError
+from engram_py.interfaces.http.api import WORKERS, read_body
+from engram_py.interfaces.http.errors import (
+    BodyTooLargeError,
+    HttpError,
+    InvalidPathError,
+    RequestFailedError,
+    status_of,
+)
+from engram_py.interfaces.http.routing import check_text
+from engram_py.interfaces.web.access import COOKIE_SECONDS, Access
+from engram_py.interfaces.web.errors import ForeignFormError, LinkUsedError, NoPageError, NotEnteredError
+from engram_py.interfaces.web.text import stylesheet, templates
+from engram_py.interfaces.web.undo import Undo
+from engram_py.interfaces.web.visit import HOME, PAGES, Goto, Shown, Visit, load_pages
+from engram_py.log import logger_of
+from engram_py.projects import table as project_table
+
+logger = logger_of(__name__)
+
+ENTER, STYLE = "/ui/enter", "/ui/style.css"
+MOST_FORM, MOST_FIELDS = 1024 * 1024, 100
+# A page loads its stylesheet and sends its forms home, and nothing else, whatever a memory says.
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    # Of this page itself, or a browser sends its forms with the Origin "null".
+    "Referrer-Policy": "same-origin",
+}
+_HTML = "text/html; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """What a browser sent, as it sent it; ``home`` is the origin that it sees this page at."""
+
+    method: str
+    route: str
+    path: Mapping[str, str]
+    query: bytes
+    body: bytes
+    origin: str
+    home: str
+    cookies: str
+
+
+class PageApplication:
+    """Answers everything under ``/ui`` over one open memory, on this machine only.
+
+    Host, and an Origin of elsewhere, are refused before (``http.application.Guard``). Here a form must also come from
+    this page itself: another server on this machine is another port of the same site to a browser.
+    """
+
+    def __init__(self, app: Engram, *, port: int) -> None:
+        self._app = app
+        self._access = Access(app.settings.data_dir)
+        self._cookie = f"engram_page_{port}"
+        self._undo = Undo()
+        self._workers = anyio.CapacityLimiter(WORKERS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._router(scope, receive, send)
+
+    @cached_property
+    def _router(self) -> ASGIApp:
+        load_pages()
+        paths = sorted({path for _, path in PAGES})
+        routes = [Route(ENTER, self._enter), Route(STYLE, self._style)]
+        for path in paths:
+            methods = [method for method, one in PAGES if one == path]
+            routes.append(Route(path, partial(self._page, path), methods=methods))
+
+        async def unknown(scope: Scope, receive: Receive, send: Send) -> None:
+            await self._refused(NoPageError(scope["path"]))(scope, receive, send)
+
+        return Router(routes, default=unknown, redirect_slashes=True)
+
+    async def _style(self, _: Request) -> Response:
+        headers = _HEADERS | {"Cache-Control": "max-age=300"}
+        return Response(stylesheet(), headers=headers, media_type="text/css")
+
+    async def _enter(self, request: Request) -> Response:
+        project = request.query_params.get("project", "")
+        response = _redirect(Goto(HOME, {"project": project} if project else {}).address)
+        try:
+            if self._visitor(request.headers.get("cookie", "")) is not None:
+                return response  # the same browser comes again: by a reload, or after it looked ahead
+            # A program that only asks what the link is must not use it up.
+            cookie = self._access.enter(request.query_params.get("token", "")) if request.method == "GET" else None
+            if cookie is None:
+                raise LinkUsedError
+        except EngramError as exc:
+            return self._refused(exc)
+        response.set_cookie(self._cookie, cookie, max_age=COOKIE_SECONDS, path="/ui", httponly=True, samesite="strict")
+        return response
+
+    async def _page(self, route: str, request: Request) -> Response:
+        try:
+            # Starlette answers HEAD where there is GET.
+            method = "GET" if request.method == "HEAD" else request.method
+            body = await read_body(request, MOST_FORM) if method == "POST" else b""
+            sent = _Sent(
+                method,
+                route,
+                request.path_params,
+                request.scope.get("query_string", b""),
+                body,
+                request.headers.get("origin", ""),
+                f"http://{request.headers.get('host', '')}",
+                request.headers.get("cookie", ""),
+            )
+            work = partial(self._answer, sent)
+            return await anyio.to_thread.run_sync(work, limiter=self._workers, abandon_on_cancel=True)
+        except BodyTooLargeError as exc:
+            return _Lingering(self._refused(exc))
+        except ClientDisconnect:
+            return Response(status_code=400)
+
+    def _visitor(self, cookies: str) -> str | None:
+        """Whom a cookie names; None for a stranger. Raises DataDirError."""
+        try:
+            found = SimpleCookie(cookies).get(self._cookie)
+        except CookieError:
+            return None
+        return self._access.visitor(found.value) if found is not None else None
+
+    def _answer(self, sent: _Sent) -> Response:
+        """On a worker thread. Refusals are pages, too."""
+        visitor = None
+        try:
+            visitor = self._visitor(sent.cookies)
+            if visitor is None:
+                raise NotEnteredError
+            query, form = _fields(sent.query), _fields(sent.body)
+            if sent.method == "POST":
+                own = sent.origin == sent.home and self._access.is_form_token(visitor, form.get("form_token", ""))
+                if not own:
+                    raise ForeignFormError
+            with through("cli"):
+                # Its own project and session, so that what a person opens teaches the search of agents nothing.
+                view = self._app.standing_in(None)
+                with view.usage.paused():
+                    visit = Visit(view, sent.path, query, form, self._undo)
+                    answer = PAGES[sent.method, sent.route](visit)
+                    if isinstance(answer, Goto):
+                        return _redirect(answer.address)
+                    return self._html(answer, visitor, query.get("project", "").strip())
+        except EngramError as exc:
+            return self._refused(exc, entered=visitor is not None)
+        except Exception:
+            logger.exception("a page failed")
+            return self._refused(RequestFailedError(), entered=True)
+
+    def _html(self, shown: Shown, visitor: str, project: str) -> Response:
+        values: dict[str, Any] = {
+            "form_token": self._access.form_token(visitor),
+            "entered": True,
+            "project": project,
+            "projects": project_table.names(self._app.store),
+            "now": self._app.journal.moment(),
+        }
+        return _rendered(shown.template, values | dict(shown.values), shown.status)
+
+    def _refused(self, error: EngramError, *, entered: bool = False) -> Response:
+        """A page that asks neither the memory nor the key: one of them may be what failed."""
+        response = _rendered("refused.html", {"error": error, "entered": entered, "project": ""}, status_of(error))
+        response.headers.update(error.headers if isinstance(error, HttpError) else {})
+        return response
+
+
+class _Lingering(Response):
+    """A response whose connection is read on for a moment: the client is still sending."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__()
+        self._response = response
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._response(scope, receive, lingering(receive, send))
+
+
+def _rendered(template: str, values: Mapping[str, Any], status: int) -> Response:
+    body = templates().get_template(template).render(values).encode("utf-8", "replace")
+    return Response(body, status, headers=_HEADERS, media_type=_HTML)
+
+
+def _redirect(address: str) -> Response:
+    return Response(status_code=303, headers=_HEADERS | {"Location": address})
+
+
+def _fields(encoded: bytes) -> dict[str, str]:
+    """The fields of a form or an address, the first of each name. Raises InvalidPathError, InvalidTextError."""
+    try:
+        pairs = parse_qsl(encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
+    except ValueError as exc:
+        raise InvalidPathError("not one this page reads") from exc
+    values: dict[str, str] = {}
+    for name, value in pairs:
+        values.setdefault(name, value)
+    check_text(values)
+    return values

@@ -1,0 +1,235 @@
+"""A memory: its text and history, what became of its files, who was given it; and every change of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from engram_py.app import Engram
+from engram_py.dataclass import dataclass
+from engram_py.errors import EngramError, TextTooLongError
+from engram_py.files import is_folder
+from engram_py.interfaces.web.diffs import diff, history
+from engram_py.interfaces.web.errors import NoPageError
+from engram_py.interfaces.web.undo import Taken
+from engram_py.interfaces.web.visit import Goto, Shown, Visit, page
+from engram_py.interfaces.wording.anchors import anchor
+from engram_py.ledger.given import sessions_given
+from engram_py.observations.errors import ChangedMeanwhileError, ObservationNotFoundError
+from engram_py.observations.lookup import live_observation
+from engram_py.observations.relation_values import Version
+from engram_py.observations.values import CONTENT_LIMIT_BYTES, SCOPES, TYPES, Change, Observation
+from engram_py.sessions import table as session_table
+
+_PATH = "/ui/memory/{id}"
+_SESSIONS, _VERSIONS = 20, 10
+_EDITED = ("title", "content", "type", "scope", "topic_key")
+
+
+def seen(row: Observation) -> str:
+    """The mark of how an observation reads now: a form made from another one is out of date."""
+    text = json.dumps([getattr(row, name) for name in _EDITED])
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+@page("GET", _PATH)
+def memory_page(visit: Visit) -> Shown:
+    """One observation whole; of a deleted one, that it is, and how it comes back."""
+    [row] = visit.app.browsing.whole([visit.observation_id]) or [None]
+    if row is None:
+        raise ObservationNotFoundError(visit.observation_id)
+    if row.deleted_at:
+        return Shown("deleted.html", {"row": row}, status=410)
+    app = _where_it_was_saved(visit.app, row)
+    detail = app.observations.get(row.id, history=True)
+    older = list(detail.versions[:_VERSIONS])
+    now = Version(detail.version_total + 1, row.title, row.content, row.updated_at)
+    undo = visit.asked("undo")
+    return Shown(
+        "memory.html",
+        {
+            "row": row,
+            "detail": detail,
+            "seen": seen(row),
+            "done": visit.asked("done"),
+            "undo": undo if visit.undo.find(undo) else "",
+            "redacted": visit.asked("redacted") == "1",
+            "steps": history(now, older),
+            "more_versions": detail.version_total - len(older),
+            "anchors": [(one, anchor(one)) for one in detail.anchors],
+            "sessions": sessions_given(app.store, row.id, limit=_SESSIONS),
+        },
+    )
+
+
+def _where_it_was_saved(app: Engram, row: Observation) -> Engram:
+    """The memory as it stands in the folder of the session that saved the observation, where it is one of this
+    machine's: its files are looked at there."""
+    session = session_table.by_id(app.store, row.session_id)
+    if session is None or not session.directory or session_table.made_elsewhere(app.store, row.session_id):
+        return app
+    folder = Path(session.directory)
+    return app.standing_in(folder) if folder.is_absolute() and is_folder(folder) else app
+
+
+@dataclass(frozen=True, slots=True)
+class _Typed:
+    """The fields of the edit form, with the line ends of the text they replace."""
+
+    title: str
+    content: str
+    type: str
+    scope: str
+    topic_key: str
+
+    @classmethod
+    def of(cls, row: Observation) -> _Typed:
+        return cls(row.title, row.content, row.type, row.scope, row.topic_key or "")
+
+    @classmethod
+    def sent(cls, visit: Visit, row: Observation) -> _Typed:
+        given = cls(*(visit.form.get(name, "") for name in _EDITED))
+        content = _with_line_ends(given.content, row.content)
+        return cls(given.title.strip(), content, given.type.strip(), given.scope, given.topic_key.strip())
+
+    def change_from(self, row: Observation) -> Change | None:
+        """What differs from the observation; None for nothing."""
+        before = _Typed.of(row)
+        changed: dict[str, Any] = {
+            name: getattr(self, name) for name in _EDITED if getattr(self, name) != getattr(before, name)
+        }
+        return Change(**changed) if changed else None
+
+
+def _with_line_ends(sent: str, before: str) -> str:
+    """What a browser sent, whose line ends are CR LF always; where only they differ, the text as it was."""
+    plain = sent.replace("\r\n", "\n")
+    return before if plain == before.replace("\r\n", "\n") else plain
+
+
+@page("GET", _PATH + "/edit")
+def edit_page(visit: Visit) -> Shown:
+    row = live_observation(visit.app.store, visit.observation_id)
+    return _form(row, _Typed.of(row))
+
+
+def _form(row: Observation, typed: _Typed, *, error: EngramError | None = None) -> Shown:
+    """The edit form. After a refusal it holds what was typed, beside the text that stands now: neither is lost."""
+    stale = isinstance(error, ChangedMeanwhileError)
+    values = {
+        "row": row,
+        "typed": typed,
+        "seen": seen(row),
+        "error": error,
+        "stale": stale,
+        "difference": diff(row.content, typed.content) if stale else (),
+        "types": TYPES,
+        "scopes": SCOPES,
+    }
+    return Shown("edit.html", values, status=200 if error is None else 409 if stale else 400)
+
+
+@page("POST", _PATH + "/edit")
+def edit(visit: Visit) -> Shown | Goto:
+    """Keep what was typed, unless somebody changed the observation since the form was made."""
+    row = live_observation(visit.app.store, visit.observation_id)
+    typed = _Typed.sent(visit, row)
+    try:
+        if visit.form.get("seen") != seen(row):
+            raise ChangedMeanwhileError(row.id)
+        size = len(typed.content.encode())
+        if size > CONTENT_LIMIT_BYTES:  # elsewhere it would be cut, which nobody who typed it expects
+            raise TextTooLongError("content", size, CONTENT_LIMIT_BYTES)
+        change = typed.change_from(row)
+        if change is None:
+            return _back(row.id, "unchanged")
+        done = visit.app.observations.update(row.id, change, base=row)
+    except EngramError as exc:
+        return _form(live_observation(visit.app.store, row.id), typed, error=exc)
+    undo = {name: getattr(_Typed.of(row), name) for name in done.changed if name in _EDITED}
+    taken = Taken(row.id, Change(**undo), seen(live_observation(visit.app.store, row.id)))
+    more = {"undo": visit.undo.keep(taken)} if undo else {}
+    return _back(row.id, "edited", **more, **({"redacted": "1"} if done.redacted else {}))
+
+
+@page("POST", _PATH + "/undo")
+def undo(visit: Visit) -> Shown | Goto:
+    """Take an edit of this page back, unless somebody changed the observation since."""
+    name = visit.form.get("undo", "")
+    taken = visit.undo.find(name)
+    if taken is None or taken.observation_id != visit.observation_id:
+        raise NoPageError("that edit any more; the history has its texts")
+    row = live_observation(visit.app.store, taken.observation_id)
+    if seen(row) != taken.seen:
+        before = {one: getattr(taken.change, one) for one in _EDITED if getattr(taken.change, one) is not None}
+        values = {one: getattr(_Typed.of(row), one) for one in _EDITED} | before
+        return _form(row, _Typed(**values), error=ChangedMeanwhileError(row.id))
+    visit.app.observations.update(row.id, taken.change, base=row)
+    visit.undo.forget(name)
+    return _back(row.id, "undone")
+
+
+@page("POST", _PATH + "/revert")
+def revert(visit: Visit) -> Shown | Goto:
+    row = _as_shown(visit)
+    if isinstance(row, Shown):
+        return row
+    version = visit.form.get("version", "")
+    number = int(version) if version.isascii() and version.isdecimal() and len(version) < 10 else 0
+    before = _Typed.of(row)
+    done = visit.app.observations.revert(row.id, number)
+    now = live_observation(visit.app.store, row.id)
+    if not done.changed:
+        return _back(row.id, "unchanged")
+    taken = Taken(row.id, Change(title=before.title, content=before.content), seen(now))
+    return _back(row.id, "edited", undo=visit.undo.keep(taken))
+
+
+@page("POST", _PATH + "/pin")
+def pin(visit: Visit) -> Goto:
+    pinned = visit.form.get("to") == "on"
+    visit.app.observations.pin(visit.observation_id, pinned=pinned)
+    return _back(visit.observation_id, "pinned" if pinned else "unpinned")
+
+
+@page("POST", _PATH + "/archive")
+def archive(visit: Visit) -> Goto:
+    archived = visit.form.get("to") == "on"
+    visit.app.observations.update(visit.observation_id, Change(archived=archived))
+    return _back(visit.observation_id, "archived" if archived else "unarchived")
+
+
+@page("POST", _PATH + "/reviewed")
+def reviewed(visit: Visit) -> Goto:
+    visit.app.observations.mark_reviewed(visit.observation_id)
+    return _back(visit.observation_id, "reviewed")
+
+
+@page("POST", _PATH + "/delete")
+def delete(visit: Visit) -> Shown | Goto:
+    """Hide the observation that was shown; one that reads differently now is shown first."""
+    row = _as_shown(visit)
+    if isinstance(row, Shown):
+        return row
+    visit.app.observations.delete(row.id)
+    return _back(row.id, "deleted")
+
+
+@page("POST", _PATH + "/undelete")
+def undelete(visit: Visit) -> Goto:
+    visit.app.observations.undelete(visit.observation_id)
+    return _back(visit.observation_id, "undeleted")
+
+
+def _as_shown(visit: Visit) -> Observation | Shown:
+    """The observation, if it still reads as on the page that asks; else the page that says so."""
+    row = live_observation(visit.app.store, visit.observation_id)
+    if visit.form.get("seen") == seen(row):
+        return row
+    return Shown("refused.html", {"error": ChangedMeanwhileError(row.id), "back": f"/ui/memory/{row.id}"}, status=409)
+
+
+def _back(observation_id: int, done: str, **more: str) -> Goto:
+    return Goto(f"/ui/memory/{observation_id}", {"done": done} | more)

@@ -1,0 +1,99 @@
+"""One request to the page, the functions that answer it, and how they are registered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from engram_py.app import Engram
+from engram_py.dataclass import dataclass, field
+from engram_py.interfaces.web.errors import NoPageError
+from engram_py.interfaces.web.undo import Undo
+from engram_py.observations.values import Observation
+
+HOME = "/ui/"
+_MOST_DIGITS = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What a page function is given: the open memory as it stands in no project, and what the browser sent."""
+
+    app: Engram
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    form: Mapping[str, str]
+    undo: Undo
+
+    def asked(self, name: str) -> str:
+        """A field of the address, trimmed; empty where it was left out."""
+        return self.query.get(name, "").strip()
+
+    @property
+    def project(self) -> str | None:
+        """The project that the reader narrowed the pages to; None for all of them. Raises UnknownProjectError."""
+        named = self.asked("project")
+        return self.app.projects.existing(named) if named else None
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """The same, as most services take it."""
+        project = self.project
+        return {"project": project, "all_projects": project is None}
+
+    def latest(self, limit: int) -> list[Observation]:
+        """The observations changed last, pinned ones among them."""
+        lines = self.app.observations.listed(**self.place, limit=limit).items
+        return list(self.app.browsing.whole([line.id for line in lines]))
+
+    @property
+    def observation_id(self) -> int:
+        """The id in the path. Raises NoPageError for what cannot be one."""
+        given = self.path["id"]
+        if not (given.isascii() and given.isdecimal() and len(given) <= _MOST_DIGITS and int(given)):
+            raise NoPageError(f"/ui/memory/{given}")
+        return int(given)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A page: a template with its values."""
+
+    template: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Goto:
+    """Where the browser goes on, after a change."""
+
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
+
+
+PageFunction = Callable[[Visit], Shown | Goto]
+F = TypeVar("F", bound=PageFunction)
+
+# (method, path) → what answers it
+PAGES: dict[tuple[str, str], PageFunction] = {}
+
+
+def page(method: str, path: str) -> Callable[[F], F]:
+    """Register a function as what answers ``method path``."""
+
+    def register(function: F) -> F:
+        PAGES[method, path] = function
+        return function
+
+    return register
+
+
+def load_pages() -> None:
+    """Register every page by importing its family; a second time changes nothing."""
+    from engram_py.interfaces.web import pages_given, pages_lists, pages_memory, pages_search  # noqa: F401

@@ -1,0 +1,207 @@
+"""What each page tells: hits with every number, what an agent was given and why, the day, what waits, what it cost."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from engram_py import Draft, Engram
+from engram_py.config import Settings
+from engram_py.interfaces.cli.main import cli
+from engram_py.interfaces.http.application import build_application
+from engram_py.interfaces.web.access import Access
+from engram_py.observations.values import Change
+from tests.interfaces.http.asking import HOST, PORT, Asker
+from tests.interfaces.web.visiting import Visitor
+from tests.memory import FakeClock
+
+PAGES = ("/ui/", "/ui/given", "/ui/ask", "/ui/today", "/ui/review", "/ui/worth", "/ui/projects", "/ui/timeline")
+
+
+def save(app: Engram, title: str, text: str, **more: str) -> int:
+    return app.save(Draft(title, text, more.get("type", "note")), session_id=more.get("session")).id
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_new_memory_has_every_page(visitor: Visitor, path: str) -> None:
+    seen = visitor.look(path)
+    assert seen.status == 200
+    assert [one["aria-current"] for tag, one in seen.page.tags if tag == "a" and "aria-current" in one] == ["page"]
+    assert ("html", {"lang": "en"}) in seen.page.tags
+    assert len([tag for tag, _ in seen.page.tags if tag == "h1"]) == 1
+
+
+def test_a_search_finds_what_the_tool_finds_and_says_why(app: Engram, visitor: Visitor) -> None:
+    port = save(app, "Port of the API", "The API listens on port 8080.", type="config")
+    save(app, "Tea", "The tea is on the second shelf.")
+    [numbers] = app.search("api port", explain=True).explain.hits  # type: ignore[union-attr]
+    seen = visitor.look("/ui/?q=api+port")
+    assert f"#{port} Port of the API" in seen.text
+    assert "second shelf" not in seen.text
+    assert "The API listens on port 8080." in seen.text
+    for number in (numbers.bm25, numbers.closeness, numbers.relevance, numbers.score):
+        assert f"{number:.3f}" in seen.text
+    assert f"{numbers.probability:.0%} likely to answer" in seen.text
+    assert ", ".join(numbers.words) in seen.text
+
+
+def test_an_empty_answer_explains_itself_as_the_tool_does(app: Engram, visitor: Visitor) -> None:
+    save(app, "Tea", "The tea is on the second shelf.")
+    seen = visitor.look("/ui/?q=zeppelin")
+    assert "zeppelin" in seen.text
+    assert "No memory" in seen.text
+
+
+def test_filters_are_chips_that_take_themselves_away(app: Engram, visitor: Visitor) -> None:
+    note, fix = save(app, "Tea note", "Tea."), save(app, "Tea fix", "Tea again.", type="bugfix")
+    seen = visitor.look("/ui/?q=tea&type=bugfix&project=widgets")
+    assert f"#{fix}" in seen.text
+    assert f"#{note}" not in seen.text
+    [chip] = [one for tag, one in seen.page.tags if one.get("aria-label") == "without type bugfix"]
+    assert f"#{note}" in visitor.look(chip["href"]).text
+
+
+def test_a_query_that_cannot_be_read_is_refused_above_its_form(app: Engram, visitor: Visitor) -> None:
+    seen = visitor.look("/ui/?q=tea&scope=nobody")
+    assert seen.status == 400
+    assert "scope" in seen.text
+    assert visitor.look("/ui/?project=nowhere").status == 404
+
+
+@pytest.fixture
+def worked(app: Engram) -> str:
+    """A session that was given one memory at its start and one with its second prompt, and cited that."""
+    first, second = save(app, "Port of the API", "The API listens on port 8080."), save(app, "Tea", "Second shelf.")
+    app.sessions.start("s1", project="widgets")
+    app.citations.inject("s1", {second: 40}, "session")
+    app.prompts.save("hello there", session_id="s1")
+    app.prompts.save("which port does the API listen on?", session_id="s1")
+    app.citations.inject("s1", {first: 60}, "prompt")
+    app.citations.cite("s1", [first])
+    return "s1"
+
+
+def test_a_session_shows_its_start_and_each_prompt_with_what_it_was_given(visitor: Visitor, worked: str) -> None:
+    assert "s1" in visitor.look("/ui/given").text
+    text = visitor.look(f"/ui/session?id={worked}").text
+    start, asked, port = text.index("At its start"), text.index("hello there"), text.index("which port")
+    assert start < text.index("Tea") < asked < text.index("It was given nothing. Asked again:") < port
+    assert port < text.index("Port of the API") < text.index("cited", port)
+
+
+def test_a_memory_names_the_sessions_that_were_given_it_and_cited_it(visitor: Visitor, worked: str) -> None:
+    text = visitor.look("/ui/memory/1").text
+    assert "Sessions that were given it" in text
+    assert "given: prompt cited" in text
+
+
+def test_worth_tells_what_is_cited_and_what_is_given_in_vain(visitor: Visitor, worked: str) -> None:
+    text = visitor.look("/ui/worth").text
+    cited, in_vain = text.index("Cited most often"), text.index("Given, and never cited")
+    assert cited < text.index("Port of the API") < in_vain < text.index("Tea")
+
+
+def test_what_a_prompt_would_be_given_is_what_the_hook_says(app: Engram, visitor: Visitor) -> None:
+    save(app, "Port of the API", "The API listens on port 8080.")
+    given = visitor.look("/ui/ask?project=widgets&prompt=which+port+does+the+API+listen+on")
+    assert "<engram-memory" in given.text
+    assert "8080" in given.text
+    assert "The agent is given nothing" in visitor.look("/ui/ask?project=widgets&prompt=which+zeppelin+is+it").text
+    assert "only keeps an agent going" in visitor.look("/ui/ask?project=widgets&prompt=yes").text
+    assert "A session that starts now is given" in visitor.look("/ui/ask?project=widgets").text
+
+
+def test_a_pair_that_may_contradict_gets_its_verdict(app: Engram, visitor: Visitor) -> None:
+    save(app, "The API listens on port 8080", "It was moved there.", type="config")
+    saved = app.save(Draft("The API listens on port 9090", "It was moved there again.", "config"))
+    assert saved.judgment_required
+    seen = visitor.look("/ui/review")
+    form = seen.page.form("supersedes")
+    done = visitor.send(form, relation="supersedes")
+    assert "Kept: the first supersedes the second" in done.text
+    other = visitor.send(done.page.form("scoped"), relation="scoped")
+    assert "Kept: the first scoped the second" in other.text
+    visitor.send(other.page.form("scoped"), relation="supersedes")
+    [relation] = app.conflicts.page(status="judged").relations
+    assert relation.relation == "supersedes"
+    assert visitor.send(form, relation="<nonsense>").status == 400
+
+
+def test_a_session_that_its_distiller_failed_on_is_named_with_the_command(
+    app: Engram, visitor: Visitor, worked: str
+) -> None:
+    with app.store.transaction():
+        failed = {"distill_state": "dead", "distill_attempts": 3, "distill_detail": "exit code 7"}
+        app.store.update("sessions", {"id": worked}, failed)
+    seen = visitor.look("/ui/review?project=widgets")
+    assert "given up · exit code 7" in seen.text
+    assert "engram flush s1" in seen.page.codes
+    assert_runs("engram flush s1")
+
+
+@pytest.fixture
+def later(app: Engram, data_dir: object) -> Iterator[Visitor]:
+    """The page seven months after what the fixture's test saved."""
+    clock = FakeClock()
+    settings = Settings(app.settings.data_dir, clock=clock)
+    with Engram(settings=settings, directory=app.projects.settings_here().directory) as old:
+        save(old, "Use one database", "It is enough.", type="decision")
+        clock.advance(days=220)
+        visitor = Visitor(Asker(build_application(old, port=PORT)), f"http://{HOST}")
+        visitor.look(f"/ui/enter?token={Access(app.settings.data_dir).link_token()}")
+        yield visitor
+
+
+def test_what_is_overdue_is_confirmed(later: Visitor) -> None:
+    seen = later.look("/ui/review")
+    assert "Use one database" in seen.text
+    assert "It still holds" in seen.text
+    assert "Confirmed" in later.press(seen, "It still holds").text
+    assert "Use one database" not in later.look("/ui/review").text
+
+
+def test_the_day_shows_its_own_memories_and_the_timeline_all(later: Visitor) -> None:
+    assert "Use one database" not in later.look("/ui/today").text
+    assert "2026-03-01" in later.look("/ui/timeline").text
+
+
+def test_a_pinned_memory_is_in_every_list(app: Engram, visitor: Visitor) -> None:
+    app.observations.pin(save(app, "Tea", "Second shelf."))
+    for path in ("/ui/", "/ui/?project=widgets", "/ui/today", "/ui/timeline"):
+        assert "#1 Tea" in visitor.look(path).text
+
+
+def test_the_timeline_leaves_none_out_between_those_it_shows(app: Engram, visitor: Visitor) -> None:
+    """What was saved early and corrected late is read first, and belongs last."""
+    rows = [save(app, f"Note {number}", f"Number {number} of many.") for number in range(520)]
+    app.observations.update(rows[0], Change(content="Corrected."))
+    shown = re.findall(r"#(\d+) Note", visitor.look("/ui/timeline").text)
+    assert shown == [str(row) for row in sorted(rows, reverse=True)][: len(shown)]
+    assert len(shown) >= 499
+    assert f"#{rows[0]} Note" in visitor.look("/ui/").text
+
+
+def test_every_command_that_a_page_names_is_one(app: Engram, visitor: Visitor, worked: str) -> None:
+    app.save(Draft("Tea", "Now with a 'quoted' $(part)", topic_key="tea/place"))
+    app.save(Draft("Tea", "On the third shelf, as a new text", topic_key="tea/place"))
+    paths = [*PAGES, "/ui/?q=-tea%20%27;%20rm%20x&type=note&scope=project&match=any", "/ui/?q=tea&project=widgets",
+             "/ui/memory/1", "/ui/memory/3", "/ui/memory/1/edit", "/ui/session?id=s1",
+             "/ui/worth?days=30&project=widgets", "/ui/ask?project=widgets&prompt=--json%20%24(x)",
+             "/ui/ask?project=widgets"]  # fmt: skip
+    codes = [code for path in paths for code in visitor.look(path).page.codes if code.startswith("engram ")]
+    assert len(codes) > 20
+    for code in codes:
+        assert_runs(code)
+
+
+def assert_runs(code: str) -> None:
+    """The command line is read by the program's own parser, to the last word."""
+    words = shlex.split(code)[1:]
+    context = click.Context(cli, info_name="engram")
+    command = cli.get_command(context, words[0])
+    assert command is not None, code
+    command.make_context(words[0], words[1:], parent=context)
