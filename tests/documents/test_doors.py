@@ -14,6 +14,7 @@ from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.mcp.schemas import declared
 from engram_py.interfaces.mcp.tool_calls import Memory, run_tool
+from engram_py.recall.layers import LAYERS
 from tests.anchors.repositories import Repo
 from tests.documents.conftest import write
 from tests.documents.test_history import WHY
@@ -111,3 +112,9 @@ def test_commands_answer_the_same(asked: Engram, history: Repo, monkeypatch: pyt
     assert "excluded" in run(monkeypatch, history, "collection", "exclude", "notes")
     assert "Would forget 0 documents" in run(monkeypatch, history, "collection", "cleanup", "--dry-run")
     assert "Removed notes" in run(monkeypatch, history, "collection", "remove", "notes")
+
+
+@pytest.mark.parametrize("layer", [*LAYERS, "all"])
+def test_every_layer_of_a_search_is_worded(asked: Engram, layer: str) -> None:
+    text = tool(asked, "mem_search", query=WHY, **{"in": layer})
+    assert ("[commit:" in text) == (layer in ("memories", "documents", "all"))

@@ -22,7 +22,7 @@ _RARE = ("engram_py.context.values", "engram_py.upkeep.values", "engram_py.obser
 # The files that word a room's results; of any other room the file of its name.
 _FILES = {
     "observations": ("observations", "relations"),
-    "recall": ("evaluation", "layers"),
+    "recall": ("evaluation", "documents", "layers"),
     "sync": ("cloud",),
     "distill": ("distill", "layers"),
     "sessions": ("sessions", "layers"),
