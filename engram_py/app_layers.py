@@ -117,9 +117,9 @@ class LayerServices(MemoryServices):
     def _has_documents(self) -> bool:
         return bool(self.store.value("select exists (select 1 from documents)"))
 
-    def follow_documents(self, set_out: Callable[[Path, Path], object]) -> None:
+    def follow_documents(self, set_out: Callable[[Path, Path, str], object]) -> None:
         """Keep the documents of this directory indexed from now on, for a process that stays: ``set_out`` has another
-        one do it, given the data directory and this one."""
+        one do it, given the data directory, this one and the project it was told."""
         if self.settings.documents != "on" or self._following is not None:
             return
         from engram_py.upkeep.worker import Worker
@@ -130,7 +130,7 @@ class LayerServices(MemoryServices):
             from engram_py.documents.following import Following
 
             if not followed:
-                set_out_here = partial(set_out, self.settings.data_dir, self._where)
+                set_out_here = partial(set_out, self.settings.data_dir, self._where, self._override or "")
                 followed.append(Following(self.documents, self._may_record, set_out_here))
             followed[0].look()
 

@@ -56,6 +56,7 @@ class MemoryServices:
     journal: Journal
     projects: Projects
     _where: Path
+    _override: str | None
     _session_mode: SessionMode
     _agent: str
     _hosts: Sequence[str]
