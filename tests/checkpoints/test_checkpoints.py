@@ -10,6 +10,7 @@ from engram_py import Engram
 from engram_py.checkpoints.errors import CheckpointNotFoundError, CheckpointSecretError, CheckpointTooLargeError
 from engram_py.checkpoints.values import KEPT, LIMIT_BYTES
 from engram_py.errors import EmptyFieldError
+from engram_py.recall.layers import Layered
 from tests.memory import FakeClock, Opener, rows_of
 
 STATE = b'{"step": 3,\r\n  "notes": "caf\xc3\xa9  ",\t"open": ["zebra"]}\n\n'
@@ -37,6 +38,9 @@ def test_row_42_no_search_and_no_context_finds_one(app: Engram) -> None:
     app.checkpoints.save(STATE, session_id="s1")
     assert app.search("zebra").results == ()
     assert app.prompts.recent(query="zebra") == ()
+    everything = app.search_in("all", "zebra")
+    assert isinstance(everything, Layered)
+    assert not any(found.results for found in everything.layers.values())
     assert not app.transcripts.turns("s1")
     assert not any(section.items for section in app.contexts.assemble(query="zebra", mode="cascade").sections)
     mutations = app.store.rows("select * from sync_mutations")
