@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,8 @@ from engram_py.log import logger_of
 
 Row = sqlite3.Row
 
+# Long work gives way for longer than who waits sleeps between two looks (connection.py), after so long at the most.
+_WORK_SECONDS, _WAY_SECONDS = 0.1, 0.03
 _COUNT = "select count(*) from observations where deleted_at is null"
 
 logger = logger_of(__name__)
@@ -44,6 +47,7 @@ class Store:
         self.common_words: dict[str, tuple[int, int]] = {}  # how many rows hold it, of how many then
         self.visible: tuple[object, dict[Any, Any]] = (None, {})  # what projects see, and since which write
         self.after_write: list[Callable[[], None]] = []  # called when a transaction was committed; must not raise
+        self._gave_way = 0.0  # when, by the monotonic clock
         self.opened = 1  # how often: again where the file was replaced
         self.news: list[str] = []  # what happened to the file, for the next answer to say
         self._connection = self._connect()
@@ -104,6 +108,12 @@ class Store:
         return None if row is None else row[0]
 
     # --- writing ---------------------------------------------------------------------------------------
+
+    def give_way(self) -> None:
+        """Let others write, between two transactions of long work: who waits looks for the lock every 10 ms."""
+        if time.monotonic() - self._gave_way >= _WORK_SECONDS:
+            time.sleep(_WAY_SECONDS)
+            self._gave_way = time.monotonic()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -75,6 +75,7 @@ def update_folder(
                     table.retire(store, [row["id"]])
                 counts["removed"] += 1
             continue
+        store.give_way()
         with store.transaction():
             if row is not None and row["active"] and row["hash"] == read.hash:
                 table.touch(store, row["id"], size=one.size, mtime_ns=one.mtime_ns)

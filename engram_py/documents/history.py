@@ -98,6 +98,7 @@ def _store(
     if read is None:
         return False
     documents = list(commits.documents(read))
+    store.give_way()
     with store.transaction():
         stored = table.known_paths(store, collection.id, [one.path for one in documents])  # by another process
         for one in documents:

@@ -16,7 +16,7 @@ from engram_py.entities.names import Name, names_in, runs, words_of
 from engram_py.entities.resolving import Known, slugs_of
 from engram_py.entities.values import ENOUGH_MENTIONS, SLUG_CHARS, Counted
 
-_BATCH = 200
+_BATCH = 50
 # So many mentions of a name are kept: more of them tell nothing.
 MOST_MENTIONS = 100
 _CURSOR = "entities.{}"
@@ -38,6 +38,7 @@ class _Project:
     parts: dict[str, str]  # a first or last word of an entity's name → its slug, where it is the only one
     promoted: int = 0
     dirty: set[str] = field(default_factory=set)
+    canonical: frozenset[str] = frozenset()  # the slugs of entities
 
     def meant(self, slug: str) -> str:
         slug = self.entities.get(slug, slug)
@@ -58,6 +59,7 @@ def count_mentions(
     rows = mentions = 0
     for source in table.SOURCES:
         while until is None or time.monotonic() < until:
+            store.give_way()
             with store.transaction():
                 read, added = _batch(store, source, projects)
             rows, mentions = rows + read, mentions + added
@@ -98,7 +100,7 @@ def _known(store: Store, projects: dict[str, _Project], project: str) -> _Projec
             for word in {words[0], words[-1]} if len(words) > 1 else ():
                 parts[word].add(slug)
         only = {word: next(iter(slugs)) for word, slugs in parts.items() if len(slugs) == 1 and word not in entities}
-        projects[project] = _Project(names, entities, only, len(promoted))
+        projects[project] = _Project(names, entities, only, len(promoted), canonical=frozenset(entities.values()))
     return projects[project]
 
 
@@ -151,8 +153,8 @@ def _mentions(known: _Project, row: Row, source: str) -> list[dict[str, Any]]:
         meant = known.meant(slug)
         if meant in found:
             continue
-        if meant in known.entities.values() or "-" in slug:
-            if meant in known.names or meant in known.entities.values():
+        if meant in known.canonical or "-" in slug:
+            if meant in known.names or meant in known.canonical:
                 found[meant] = False
                 _learn(known, meant, None, row["at"])
         elif slug in known.names and slug not in known.parts:  # written as a common word

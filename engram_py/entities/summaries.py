@@ -61,6 +61,7 @@ class Summaries:
                 with self._store.transaction():
                     set_meta(self._store, _CURSOR, "\n".join(key))
                 return self._answer(done, whole=False)
+            self._store.give_way()
             self._entity(*key, done, before)
         with self._store.transaction():
             set_meta(self._store, _CURSOR, "")

@@ -118,6 +118,7 @@ class Consolidating(ProjectOperations):
         now, text = self._journal.moment(), self._journal.now()
         after, done = 0, 0
         while until is None or time.monotonic() < until:
+            self._store.give_way()
             with self._store.transaction():
                 rows = self._store.tuples(FADING, after=after, limit=_BATCH)
                 for row_id, faded, faded_at, used_at, created_at in rows:
@@ -162,6 +163,7 @@ class Consolidating(ProjectOperations):
     def _archive(self, until: float | None, sql: str, **values: object) -> int:
         done = 0
         while until is None or time.monotonic() < until:
+            self._store.give_way()
             with self._store.transaction():
                 rows = self._store.tuples(sql, limit=_BATCH, **values)
                 for row_id, sync_id, project in rows:
