@@ -15,9 +15,9 @@ from engram_py.context import providers, session_memory
 from engram_py.database.connection import LOCK_TIMEOUT_SECONDS
 from engram_py.database.erasing import MERGED_AT_ONCE
 from engram_py.git.program import TIMEOUT_SECONDS
-from engram_py.interfaces.hooks import events as hook_events
 from engram_py.interfaces.hooks import handlers as hook_handlers
 from engram_py.interfaces.hooks import request as hook_request
+from engram_py.interfaces.hooks import watchdog
 from engram_py.ledger import citations, costs, ledger
 from engram_py.observations import observations as reading
 from engram_py.observations import relations
@@ -46,8 +46,8 @@ from engram_py.upkeep import hook_log
 
 def _events(limit: int) -> str:
     """The hook events with a limit, or "others" for that of most."""
-    found = [event for event, one in hook_events.LIMITS_MS.items() if one == limit]
-    return ", ".join(found) if len(found) < len(hook_events.LIMITS_MS) / 2 else "others"
+    found = [event for event, one in watchdog.LIMITS_MS.items() if one == limit]
+    return ", ".join(found) if len(found) < len(watchdog.LIMITS_MS) / 2 else "others"
 
 
 def rows() -> list[tuple[str, str, str]]:
@@ -117,7 +117,7 @@ def rows() -> list[tuple[str, str, str]]:
         ("the same text counts as a duplicate within", f"{DEDUPE_WINDOW_MINUTES} minutes", ""),
         (
             "time of a hook",
-            ", ".join(f"{_events(limit)} {limit / 1000:g} s" for limit in sorted(set(hook_events.LIMITS_MS.values()))),
+            ", ".join(f"{_events(limit)} {limit / 1000:g} s" for limit in sorted(set(watchdog.LIMITS_MS.values()))),
             "empty answer, exit code 0, a line in `hooks.log`",
         ),
         ("input of a hook", f"{hook_request.MOST_INPUT_BYTES // 1024**2} MB", "empty answer, logged"),

@@ -188,7 +188,7 @@ class LayerServices(MemoryServices):
         return Maintenance(self.store, self.journal, self._upkeep_steps, hours=hours)
 
     def _upkeep_steps(self) -> Steps:
-        from engram_py.upkeep.consolidating import Consolidating
+        from engram_py.upkeep.decay import Consolidating
 
         days = self.settings.episode_retention_days
         consolidating = Consolidating(self.store, self.journal, self.projects, episode_days=days)

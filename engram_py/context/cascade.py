@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from engram_py.context import table
-from engram_py.context.phrases import phrase_in, plain_words
+from engram_py.context.prompt_kinds import phrase_in, plain_words
 from engram_py.context.providers import ENTITY, MOST_ENTITIES, Draw, Providers
 from engram_py.context.session import table_rows
 from engram_py.context.values import Section

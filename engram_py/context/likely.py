@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from engram_py.context.phrases import plain_words
+from engram_py.context.prompt_kinds import plain_words
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.recall.candidates import Found, retrieve

@@ -11,7 +11,7 @@ from engram_py.capture.orders import reads_like_an_order
 from engram_py.context import table
 from engram_py.context.entities import named_in
 from engram_py.context.likely import look_up
-from engram_py.context.phrases import asks_something, plain_words
+from engram_py.context.prompt_kinds import asks_something, plain_words
 from engram_py.context.request import Ask
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field

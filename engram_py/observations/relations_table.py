@@ -70,8 +70,9 @@ above (older, newer) as (
     union
     select above.older, counting.newer from above join counting on counting.older = above.newer
 ),
+-- `cross`: the few that replace are looked up; the planner would walk all observations.
 replaced (sync_id, by) as (
-    select older, id from above join observations on sync_id = newer where deleted_at is null
+    select older, id from above cross join observations on sync_id = newer where deleted_at is null
 )
 """
 

@@ -24,7 +24,7 @@ from engram_py.cloud.database import connected
 from engram_py.cloud.routes import build_cloud_application
 from engram_py.cloud.server import prepare
 from engram_py.cloud.settings import CloudSettings
-from engram_py.interfaces.http.server import server_of
+from engram_py.interfaces.http.uvicorn_server import server_of
 
 ROOT_TOKEN = "engram_root-token-of-the-tests"
 _numbers = count(1)

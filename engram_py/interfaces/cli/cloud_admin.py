@@ -30,8 +30,8 @@ def serve_command(host: str | None, port: int | None) -> None:
     from engram_py.cloud.routes import build_cloud_application
     from engram_py.cloud.server import prepare
     from engram_py.cloud.settings import load_cloud_settings
-    from engram_py.interfaces.http.server import server_of
     from engram_py.interfaces.http.sockets import listen
+    from engram_py.interfaces.http.uvicorn_server import server_of
     from engram_py.sync.autosync.login import is_loopback
 
     settings = load_cloud_settings()

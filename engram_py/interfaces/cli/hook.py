@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from engram_py.interfaces.hooks.events import EVENTS, LEAST_LIMIT_MS, MOST_LIMIT_MS
+from engram_py.interfaces.hooks.events import EVENTS
+from engram_py.interfaces.hooks.watchdog import LEAST_LIMIT_MS, MOST_LIMIT_MS
 
 
 @click.command("hook", context_settings={"ignore_unknown_options": True})

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.interfaces.hooks.answers import answer, bound_call, listens, session_said
-from engram_py.interfaces.hooks.events import LEAST_LIMIT_MS, LIMITS_MS, MOST_LIMIT_MS, Event, event_named, resumes
+from engram_py.interfaces.hooks.events import Event, event_named, resumes
 from engram_py.interfaces.hooks.request import Arguments, BadInput, Request, arguments, here, loaded, parse, stdin
-from engram_py.interfaces.hooks.watchdog import Watchdog, end
+from engram_py.interfaces.hooks.watchdog import LEAST_LIMIT_MS, LIMITS_MS, MOST_LIMIT_MS, Watchdog, end
 
 if TYPE_CHECKING:
     from engram_py.app import Engram

@@ -34,10 +34,6 @@ _SPELLINGS: dict[Event, str] = {
 EVENTS: tuple[Event, ...] = tuple(_SPELLINGS)
 _BY_SPELLING: dict[str, Event] = {word: event for event, words in _SPELLINGS.items() for word in words.split()}
 
-# A person waits for the answer to a prompt, and hardly notices a session that starts a little later.
-LIMITS_MS: dict[Event, int] = dict.fromkeys(EVENTS, 5_000) | {"user-prompt": 2_000, "pre-tool": 1_000}
-LEAST_LIMIT_MS, MOST_LIMIT_MS = 50, 60_000
-
 
 def event_named(name: str) -> Event | None:
     """The event of a name in anybody's spelling; None for one that is not known."""

@@ -39,7 +39,7 @@ def deserved(app: Engram, prompt: str, session_id: str) -> Deserved:
     """The one section that a prompt deserves, without what the session was given before. What holds always was said at
     the session's start."""
     from engram_py.context.likely import look_up
-    from engram_py.context.phrases import phrase_in
+    from engram_py.context.prompt_kinds import phrase_in
 
     place = app.projects.for_read(session_id=session_id)
     if not place.project:

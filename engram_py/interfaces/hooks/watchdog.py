@@ -9,6 +9,11 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
+from engram_py.interfaces.hooks.events import EVENTS, Event
+
+# A person waits for the answer to a prompt, and hardly notices a session that starts a little later.
+LIMITS_MS: dict[Event, int] = dict.fromkeys(EVENTS, 5_000) | {"user-prompt": 2_000, "pre-tool": 1_000}
+LEAST_LIMIT_MS, MOST_LIMIT_MS = 50, 60_000
 # What the interpreter takes before anything can be timed.
 STARTUP_SECONDS = 0.1
 _LAST_WORDS_SECONDS = 0.4

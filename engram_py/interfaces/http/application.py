@@ -16,8 +16,8 @@ from engram_py.interfaces.http.api import Api, refused, same_token
 from engram_py.interfaces.http.errors import ForeignOriginError, HttpError, UnauthorizedError, WrongHostError
 from engram_py.interfaces.http.mcp_endpoint import PATH, McpEndpoint
 from engram_py.interfaces.http.protocol import Protocol
-from engram_py.interfaces.http.server import server_of
 from engram_py.interfaces.http.sockets import Listening
+from engram_py.interfaces.http.uvicorn_server import server_of
 from engram_py.interfaces.web import Page
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from engram_py.dataclass import dataclass
 from engram_py.files import real_path
 from engram_py.interfaces.setup.agents import AGENTS, ALIASES, Agent, Scope
-from engram_py.interfaces.setup.claude import Plugin, render
+from engram_py.interfaces.setup.claude_plugin import Plugin, render
 from engram_py.interfaces.setup.edits import FileEdits
 from engram_py.interfaces.setup.errors import SetupRefusedError, UnknownAgentError, UnusableOptionError
 from engram_py.interfaces.setup.file_contents import Parts, takes_pre_tool, wanted

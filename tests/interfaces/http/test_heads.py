@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 from engram_py.interfaces.http import protocol
 from engram_py.interfaces.http.errors import HeadTooLargeError
 from engram_py.interfaces.http.protocol import MOST_HEADERS, MOST_PLAIN, MOST_QUERY_LINE, Head, Protocol
-from engram_py.interfaces.http.server import server_of
+from engram_py.interfaces.http.uvicorn_server import server_of
 
 START = b"GET /here?q=1 HTTP/1.1\r\nHost: widgets\r\n"
 ASKED = START + b"\r\n"
@@ -223,7 +223,7 @@ def test_a_head_that_began_may_take_longer_than_the_time_between_two(own: type[P
 
 @ours
 def test_who_does_not_end_a_head_is_told(monkeypatch: pytest.MonkeyPatch, own: type[Protocol] | None) -> None:
-    monkeypatch.setattr("engram_py.interfaces.http.server.HEAD_SECONDS", 0.1)
+    monkeypatch.setattr("engram_py.interfaces.http.uvicorn_server.HEAD_SECONDS", 0.1)
     with serving(own) as connect:
         slow = connect()
         slow.sendall(START)
@@ -235,7 +235,7 @@ def test_who_does_not_end_a_head_is_told(monkeypatch: pytest.MonkeyPatch, own: t
 def test_who_sends_nothing_or_no_whole_head_is_let_go(
     monkeypatch: pytest.MonkeyPatch, own: type[Protocol] | None, served: int
 ) -> None:
-    monkeypatch.setattr("engram_py.interfaces.http.server.HEAD_SECONDS", 0.1)
+    monkeypatch.setattr("engram_py.interfaces.http.uvicorn_server.HEAD_SECONDS", 0.1)
     with serving(own) as connect:
         silent, slow, good = connect(), connect(), connect()
         for _ in range(served):
