@@ -141,7 +141,7 @@ class Entities(EntityReading):
             known, row, slug, key = self._own(name, scope, project, session_id)
             taken = set(slugs_of((row.title, *aliases_of(row), slug)))
             new: dict[str, str] = {}
-            for alias in aliases:
+            for alias in [aliases] if isinstance(aliases, str) else aliases:
                 line = clean_line("aliases", alias, limit=NAME_LIMIT_CHARS)[0].replace(";", ",")
                 other = known.canonical(slug_of(line))
                 if other != slug and (other in known.rows or other in table.facts(self._store, **key)):

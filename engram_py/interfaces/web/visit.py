@@ -96,4 +96,10 @@ def page(method: str, path: str) -> Callable[[F], F]:
 
 def load_pages() -> None:
     """Register every page by importing its family; a second time changes nothing."""
-    from engram_py.interfaces.web import pages_given, pages_lists, pages_memory, pages_search  # noqa: F401
+    from engram_py.interfaces.web import (  # noqa: F401
+        pages_entities,
+        pages_given,
+        pages_lists,
+        pages_memory,
+        pages_search,
+    )

@@ -19,7 +19,17 @@ from tests.interfaces.http.asking import HOST, PORT, Asker
 from tests.interfaces.web.visiting import Visitor
 from tests.memory import FakeClock
 
-PAGES = ("/ui/", "/ui/given", "/ui/ask", "/ui/today", "/ui/review", "/ui/worth", "/ui/projects", "/ui/timeline")
+PAGES = (
+    "/ui/",
+    "/ui/given",
+    "/ui/ask",
+    "/ui/today",
+    "/ui/review",
+    "/ui/worth",
+    "/ui/entities",
+    "/ui/projects",
+    "/ui/timeline",
+)
 
 
 def save(app: Engram, title: str, text: str, **more: str) -> int:
@@ -205,3 +215,27 @@ def assert_runs(code: str) -> None:
     command = cli.get_command(context, words[0])
     assert command is not None, code
     command.make_context(words[0], words[1:], parent=context)
+
+
+def test_an_entity_is_shown_with_its_facts_links_and_mentions(app: Engram, visitor: Visitor) -> None:
+    app.facts.add("billing", "Billing runs on Debian in the cellar")
+    app.facts.add("billing", "Billing runs on Fedora in the attic")
+    app.entities.link("billing", "depends_on", "ledger")
+    app.entities.alias("billing", ["invoicing"])
+    app.entities.archive("ledger")
+    project = app.projects.list()[0].name
+
+    listed = visitor.look(f"/ui/entities?project={project}")
+    active, archived = listed.text.split("Active")[1].split("Archived")
+    assert "Billing" in active
+    assert "invoicing" in active
+    assert "Ledger" in archived
+
+    shown = visitor.look(f"/ui/entities?project={project}&name=invoicing")
+    for said in ("Billing runs on Fedora in the attic", "depends_on", "ledger", "engram entity show billing"):
+        assert said in shown.text
+
+
+def test_a_page_that_is_not_there_says_so(visitor: Visitor) -> None:
+    seen = visitor.look("/ui/nowhere")
+    assert (seen.status, "No such page" in seen.text) == (404, True)
