@@ -261,3 +261,29 @@ def test_notes_of_today_and_yesterday_are_in_the_session_context(app: Engram, cl
     context = app.contexts.assemble()
     [notes] = [section for section in context.sections if section.name == "notes"]
     assert [getattr(item, "content", "") for item in notes.items] == ["today it snows", "yesterday it rained"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "folder"),
+    [
+        ("project", "life/projects/falcon"),
+        ("person", "life/areas/people/falcon"),
+        ("company", "life/areas/companies/falcon"),
+        ("service", "life/areas/services/falcon"),
+        ("library", "life/resources/falcon"),
+    ],
+)
+def test_row_126_an_entity_lies_in_the_folder_of_its_kind_and_moves_to_the_archives(
+    app: Engram, root: Path, kind: str, folder: str
+) -> None:
+    app.save(Draft("Falcon", "What is known of it.", "entity", topic_key="entity/falcon", entity_kind=kind))
+    app.vault.export()
+    page = (root / folder / "summary.md").read_text()
+    assert f'type: "{kind}"' in page
+    assert "What is known of it." in page
+
+    app.entities.archive("falcon")
+    gone = app.vault.export().removed
+    assert f"{folder}/summary.md" in gone
+    assert (root / "life/archives/falcon/summary.md").exists()
+    assert not (root / folder).exists()
