@@ -22,7 +22,8 @@ import engram_py
 from docs import limits, words
 from engram_py import Engram
 from engram_py.capture.secret_patterns import FLOATING, PREFIXED, SK_KINDS
-from engram_py.config import SETTINGS, Settings
+from engram_py.config import Settings
+from engram_py.config_keys import SETTINGS
 from engram_py.errors import EngramError
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http.api import load_routes

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from platformdirs import user_data_path
 
-from engram_py.config import SETTINGS, Settings, load_settings
+from engram_py.config import Settings, load_settings
+from engram_py.config_keys import SETTINGS
 from engram_py.database.errors import DataDirError
 from engram_py.errors import InvalidArgumentError
 from engram_py.privacy.values import PrivacySettings

@@ -18,7 +18,7 @@ import click
 import pytest
 
 from docs import generate, words
-from engram_py.config import SETTINGS
+from engram_py.config_keys import SETTINGS
 from engram_py.interfaces.cli.main import COMMANDS, cli
 from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
 from engram_py.interfaces.mcp.profiles import PROFILES

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.config import SETTINGS
+from engram_py.config_keys import SETTINGS
 from engram_py.interfaces.cli.cloud import COMMANDS
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
