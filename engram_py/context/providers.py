@@ -20,7 +20,6 @@ from engram_py.errors import EmptyQueryError
 from engram_py.identity import table as identity_table
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
-from engram_py.recall import said
 from engram_py.recall.preview import PREVIEW_CHARS, preview
 from engram_py.recall.query.days import Days
 from engram_py.recall.query.parse import parse_query
@@ -164,6 +163,8 @@ class Providers:
 
     def transcript(self, draw: Draw, words: str, *, days: Days | None, limit: int) -> list[Said]:
         """What the person said in the last year: about ``words``, or last."""
+        from engram_py.recall import said  # few prompts ask for words that were said
+
         start, end = draw.ask.moments(days)
         start = max(start, to_text(draw.ask.now - timedelta(days=TRANSCRIPT_DAYS)))
         window = said.Window(draw.ask.reads, start, end, only_user=True)
