@@ -127,7 +127,6 @@ class MemoryStats:
 
     def stats(self, project: str | None = None) -> Stats:
         """Counts of everything kept, or of one project."""
-        from engram_py.database import runs
         from engram_py.observations.listing import Stats
         from engram_py.sync.autosync import table as sync_state
 
@@ -160,5 +159,4 @@ class MemoryStats:
             types=dict(types),
             projects=tuple(line.name for line in project_table.lines(self._store)),
             syncs=sync_state.is_used(self._store),
-            passes=runs.fared(self._store),
         )

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from engram_py.dataclass import dataclass
-
-if TYPE_CHECKING:
-    from engram_py.database.runs import PassStats
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +86,6 @@ class Stats:
     types: dict[str, int]
     projects: tuple[str, ...]
     syncs: bool
-    passes: tuple[PassStats, ...] = ()  # of upkeep, in the last 30 days
 
 
 @dataclass(frozen=True, slots=True)

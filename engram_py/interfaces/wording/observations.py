@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from engram_py.doors import call
-from engram_py.interfaces.wording.phrases import Words, age, amount, clock, fared, joined, relation
+from engram_py.interfaces.wording.phrases import Words, age, amount, clock, joined, relation
 from engram_py.observations.listing import BulkDone, Fact, Note, ObservationLine, Selection, Stats, Suggestion
 from engram_py.observations.values import (
     Deleted,
@@ -188,7 +188,6 @@ def _stats(value: Stats, now: datetime) -> str:
             f"types: {types or 'none'}",
             f"projects: {projects or 'none'}",
             f"{value.database_path}: {value.database_bytes / 1024:,.0f} KB",
-            *map(fared, value.passes),
         ]
     )
 

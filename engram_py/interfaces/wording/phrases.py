@@ -10,7 +10,6 @@ from engram_py.observations.values import RelationNote
 from engram_py.times import ago, parse_time
 
 if TYPE_CHECKING:
-    from engram_py.database.runs import PassStats
     from engram_py.sessions.values import SessionLine
 
 Words = dict[type, Callable[[Any, datetime], str]]
@@ -23,11 +22,6 @@ _RELATED = {"related": "related to", "compatible": "compatible with", "conflicts
 def amount(number: int, thing: str) -> str:
     """``1 question``, ``1,024 questions``."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
-
-
-def fared(one: PassStats) -> str:
-    """How a pass of upkeep fared in the last 30 days."""
-    return f"{one.name}: {amount(one.runs, 'run')} in 30 days, {one.success:.0%} succeeded, {one.mean_ms:,} ms each"
 
 
 def joined(parts: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from engram_py.interfaces.wording.phrases import Words, amount, clock, fared
+from engram_py.interfaces.wording.phrases import Words, amount, clock
 from engram_py.upkeep.values import (
     Backup,
     Check,
@@ -67,7 +67,10 @@ def _counted(counts: Mapping[str, float]) -> str:
 
 
 def _runs(value: Runs, now: datetime) -> str:
-    lines = [fared(one) for one in value.passes]
+    lines = [
+        f"{one.name}: {amount(one.runs, 'run')} in 30 days, {one.success:.0%} succeeded, {one.mean_ms:,} ms each"
+        for one in value.passes
+    ]
     lines += [
         f"{clock(one.at, now, '%Y-%m-%d %H:%M')} {one.name} {one.status}: {one.detail or _counted(one.counts)}"
         for one in value.runs
