@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 from engram_py.app_memory import MemoryServices
 
 _DOCUMENTS_AFTER_SECONDS = 5.0
+_SLICE_SECONDS = 0.2
 
 
 class LayerServices(MemoryServices):
@@ -211,7 +213,8 @@ class LayerServices(MemoryServices):
         Raises StoreError.
         """
         self.distilling.run(until=until)
-        self.maintenance.run_due(until=until)
+        # Beside answers, a slice at each look: what is left stays due.
+        self.maintenance.run_due(until=time.monotonic() + _SLICE_SECONDS if until is None else until)
 
     @cached_property
     def upkeep_reports(self) -> Reports:

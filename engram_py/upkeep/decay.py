@@ -28,6 +28,7 @@ MOST_COMPARED = 1_000
 OVERLAP, EPISODES, BOOST = 0.4, 3, 0.05
 EPISODE_DAYS, MOST_EPISODES = 60, 200
 _BATCH = 200
+_FADED_LATELY = timedelta(minutes=1)  # a pass that goes on is past these
 _SAID_FIRST = "both say the same, and this one said it first"
 
 _DERIVED = """
@@ -123,7 +124,7 @@ class Consolidating(ProjectOperations):
                 rows = self._store.tuples(FADING, after=after, limit=_BATCH)
                 for row_id, faded, faded_at, used_at, created_at in rows:
                     last = parse_time(max(filter(None, (faded_at or created_at, used_at))))
-                    if last is not None and last < now:
+                    if last is not None and now - last >= _FADED_LATELY:
                         days = (now - last) / timedelta(days=1)
                         self._store.execute(FADED, id=row_id, faded=faded * math.exp(-days / FADING_DAYS), now=text)
                         done += 1

@@ -105,10 +105,14 @@ class Maintenance:
         failed = [one for one in steps if one.error]
         counts = {key: value for one in steps for key, value in one.counts.items() if value}
         done = PassDone(name, "failed" if failed else "done", steps, round((time.monotonic() - begun) * 1000))
+        unfinished = until is not None and time.monotonic() >= until
+        if unfinished and not counts and not failed:
+            return done
         detail = "; ".join(f"{one.name}: {one.error}" for one in failed)[:500]
         with self._store.transaction():
             runs.record(self._store, self._journal, name, done.status, detail=detail, counts=counts, ms=done.ms)
-            set_meta(self._store, _key(name), self._journal.now())
+            if not unfinished:  # else it stays due, and goes on where it was
+                set_meta(self._store, _key(name), self._journal.now())
         return done
 
     def _taken(self, name: str, until: float | None) -> Iterator[StepDone]:
