@@ -134,7 +134,7 @@ class Api:
             arguments["notes"] = notes
         with through("http"), app_in(self._app, dict(pairs).get("cwd")) as app:
             with app.usage.collected() as shown:
-                value = found.function(app, **arguments)
+                value = found.answer.validate_python(found.function(app, **arguments))
             answer = found.answer.dump_json(value, exclude_none=True)
             notes += app.store.tell()
             count(app, found, arguments, len(answer), shown)
@@ -248,7 +248,6 @@ def load_routes() -> None:
         routes_entities,
         routes_identity,
         routes_ingest,
-        routes_layers,
         routes_observations,
         routes_projects,
         routes_recall,

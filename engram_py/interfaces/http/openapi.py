@@ -43,11 +43,9 @@ _ALWAYS = (400, 401, 403, 421, 500, 503)
 @cache
 def document() -> dict[str, Any]:
     """The document of all registered operations."""
-    names = {model.__name__: model for one in OPERATIONS if (model := one.model("body"))}
-    _, definitions = models_json_schema([(model, "validation") for model in names.values()], ref_template=_REFERENCE)
+    bodies = dict.fromkeys(model for one in OPERATIONS if (model := one.model("body")))
+    _, definitions = models_json_schema([(model, "validation") for model in bodies], ref_template=_REFERENCE)
     schemas: dict[str, Any] = {"Error": ERROR, **definitions.get("$defs", {})}
-    for name, model in names.items():
-        _demand(schemas[name], getattr(model, "NEEDS", ()))
     paths: dict[str, Any] = {}
     for one in OPERATIONS:
         paths.setdefault(one.path, {})[one.method.lower()] = _described(one, schemas)
@@ -78,9 +76,8 @@ def _described(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
     if one.raw:
         described["requestBody"] = {"required": True, "content": _json({"type": "object"})}
     elif body is not None:
-        needs = bool(getattr(body, "NEEDS", ()))
         described["requestBody"] = {
-            "required": needs,
+            "required": any(field.is_required() for field in body.model_fields.values()),
             "content": _json({"$ref": _REFERENCE.format(model=body.__name__)}),
         }
     return described
@@ -91,7 +88,6 @@ def _parameters(one: Operation, part: str) -> Iterator[dict[str, Any]]:
     if model is None:
         return
     schema = model.model_json_schema()
-    _demand(schema, getattr(model, "NEEDS", ()))
     for name, field in schema.get("properties", {}).items():
         described = {key: value for key, value in field.items() if key not in ("title", "description", "default")}
         told: dict[str, Any] = {"name": name, "in": part, "schema": _plain(described)}
@@ -119,15 +115,6 @@ def _responses(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
             "content": _json({"$ref": _REFERENCE.format(model="Error")}),
         }
     return told
-
-
-def _demand(schema: dict[str, Any], needs: tuple[str, ...]) -> None:
-    """Say which fields must be there: such a text has a visible character."""
-    for name in needs:
-        kind = _plain(schema["properties"][name])
-        schema["properties"][name] = kind | ({"pattern": r"\S"} if kind.get("type") == "string" else {})
-    if needs:
-        schema["required"] = [*schema.get("required", ()), *needs]
 
 
 def _json(schema: dict[str, Any]) -> dict[str, Any]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError
-from engram_py.interfaces.http.routing import Query, StrictSwitch
+from engram_py.interfaces.http.routing import Body, Query, StrictSwitch
 from engram_py.projects.errors import AmbiguousProjectError, InvalidProjectError
 
 MOST_PATH_CHARS = 4_096
@@ -20,6 +20,35 @@ MOST_PATH_CHARS = 4_096
 
 class CwdQuery(Query):
     cwd: str | None = Field(default=None, description="Directory that decides the project; default: the server's.")
+
+
+class _Place(BaseModel):
+    project: Annotated[str | None, BeforeValidator(lambda name: name or None)] = None
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """The project, scope and session that are named, as operations take them."""
+        return self.model_dump(include={"project", "scope", "session_id"})
+
+
+class PlaceQuery(CwdQuery, _Place):
+    pass
+
+
+class ScopeQuery(PlaceQuery):
+    scope: str | None = None
+
+
+class ProjectBody(Body, _Place):
+    pass
+
+
+class PlaceBody(ProjectBody):
+    session_id: str | None = None
+
+
+class ScopeBody(PlaceBody):
+    scope: str | None = None
 
 
 class ProjectQuery(CwdQuery):

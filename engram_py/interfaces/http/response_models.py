@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
+import sys
+import typing
+from types import GenericAlias, SimpleNamespace
 from typing import Any, Self
+
+from pydantic import create_model
 
 from engram_py.interfaces.http.routing import Answer, MaybeTime, Time
 from engram_py.observations.lookup import replacement
 from engram_py.observations.values import Observation
 from engram_py.recall.values import Hit
-from engram_py.sessions.values import SessionLine
+from engram_py.sessions.values import Prompt, SessionLine
+
+
+def shown(value: type, names: str, /, doc: str = "", *, name: str = "", **kinds: Any) -> type[Answer]:
+    """The answer that has the fields ``names`` of a value, as the value types them; times go out as Engram writes them.
+
+    ``kinds`` are other types: a type, a model, ``[Model]`` for a list. ``name`` is that of the schema, by default the
+    value's with Out.
+    """
+    chosen = names.split()
+    annotations = {one: value.__annotations__[one] for one in chosen if one not in kinds}
+    carrier = SimpleNamespace(__annotations__=annotations)
+    kinds |= typing.get_type_hints(carrier, globalns=vars(sys.modules[value.__module__]))
+    fields: dict[str, Any] = {one: _field(one, kinds[one], timed=one in annotations) for one in chosen}
+    return create_model(name or f"{value.__name__}Out", __base__=Answer, __doc__=doc or None, **fields)
+
+
+def _field(name: str, kind: Any, *, timed: bool) -> Any:
+    if isinstance(kind, list):
+        kind = GenericAlias(list, (*kind,))
+    may_miss = kind is MaybeTime or type(None) in typing.get_args(kind)
+    if timed and name.endswith("_at"):
+        kind = MaybeTime if may_miss else Time
+    return (kind, None) if may_miss else kind
 
 
 class ObservationOut(Answer):
@@ -57,6 +85,9 @@ class TimelineEntry(ObservationOut):
     is_focus: bool = False
 
 
+PromptOut = shown(Prompt, "id sync_id session_id content project created_at")
+
+
 class SessionOut(Answer):
     id: str
     project: str
@@ -80,12 +111,3 @@ class SessionSummary(Answer):
     def line(cls, row: SessionLine) -> Self:
         latest = row.last_activity_at or row.started_at
         return cls.of(row, observation_count=row.observations, last_activity_at=latest)
-
-
-class PromptOut(Answer):
-    id: int
-    sync_id: str
-    session_id: str
-    content: str
-    project: str
-    created_at: Time

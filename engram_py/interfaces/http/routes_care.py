@@ -7,7 +7,9 @@ from typing import Any, Literal
 
 from engram_py.app import Engram
 from engram_py.interfaces.http.request_project import ProjectQuery, selected
+from engram_py.interfaces.http.response_models import shown
 from engram_py.interfaces.http.routing import Answer, operation
+from engram_py.observations.listing import Stats
 from engram_py.version import __version__
 
 IMPORT_BODY = 50 * 1024 * 1024
@@ -24,16 +26,6 @@ class HealthOut(Answer):
     service: Literal["engram"]
     version: str
     instance_id: str
-
-
-class StatsOut(Answer):
-    total_sessions: int
-    total_observations: int
-    total_prompts: int
-    total_relations: int
-    projects: list[str]
-    types: dict[str, int]
-    database_bytes: int
 
 
 class CheckOut(Answer):
@@ -87,22 +79,24 @@ class ImportedOut(Answer):
     warnings: list[str]
 
 
-@operation("GET", "/health")
-def health(app: Engram) -> HealthOut:
+StatsOut = shown(Stats, "total_sessions total_observations total_prompts total_relations projects types database_bytes")
+
+
+@operation("GET", "/health", HealthOut)
+def health(app: Engram) -> object:
     """Whether the database answers, and which database it is."""
     return HealthOut(status="ok", service="engram", version=__version__, instance_id=app.browsing.instance())
 
 
-@operation("GET", "/stats", errors=(404, 409))
-def stats(app: Engram, query: ProjectQuery) -> StatsOut:
+@operation("GET", "/stats", StatsOut, errors=(404, 409))
+def stats(app: Engram, query: ProjectQuery) -> object:
     """Counts of what is kept."""
     where = selected(app, query)
-    found = app.contexts.stats(None if where.all_projects else where.name)
-    return StatsOut.of(found)
+    return app.contexts.stats(None if where.all_projects else where.name)
 
 
-@operation("GET", "/doctor", errors=(404, 409))
-def doctor(app: Engram, query: DoctorQuery) -> DoctorOut:
+@operation("GET", "/doctor", DoctorOut, errors=(404, 409))
+def doctor(app: Engram, query: DoctorQuery) -> object:
     """Diagnose the database; nothing is changed. `check` runs one alone. Engram's checks are among them."""
     where = selected(app, query)
     report = app.doctor.examine(check=(query.check or "").strip() or None, engram=True)
@@ -126,7 +120,7 @@ def doctor(app: Engram, query: DoctorQuery) -> DoctorOut:
     errors=(404, 409),
     headers={"Content-Disposition": "attachment; filename=engram-export.json"},
 )
-def export(app: Engram, query: ProjectQuery) -> dict[str, Any]:
+def export(app: Engram, query: ProjectQuery) -> object:
     """A project, or with `all_projects` everything, in Engram's export format 0.2.0."""
     where = selected(app, query)
     if where.all_projects:
@@ -134,24 +128,19 @@ def export(app: Engram, query: ProjectQuery) -> dict[str, Any]:
     return app.transfer.document(project=app.projects.existing(where.name))
 
 
-@operation("POST", "/import", most_body=IMPORT_BODY, raw=True)
-def import_export(app: Engram, body: bytes) -> ImportedOut:
+@operation("POST", "/import", ImportedOut, most_body=IMPORT_BODY, raw=True)
+def import_export(app: Engram, body: bytes) -> object:
     """Read an export of Engram (0.1.0, 0.2.0) or of this program: all of it or nothing. Twice changes nothing."""
     done = app.transfer.import_file(BytesIO(body))
     parts = {"sessions": done.sessions, "observations": done.observations, "prompts": done.prompts}
     parts["relations"] = done.relations
     rest = {"versions": done.versions, "tombstones": done.tombstones}
     taken = {f"{name}_imported": one.new + one.newer for name, one in parts.items()}
-    return ImportedOut.of(
-        done,
-        **taken,
-        skipped_stale=done.observations.skipped,
-        counts={name: CountsOut.of(one) for name, one in (parts | rest).items()},
-    )
+    return ImportedOut.of(done, **taken, skipped_stale=done.observations.skipped, counts=parts | rest)
 
 
 @operation("GET", "/openapi.json")
-def openapi(app: Engram) -> dict[str, Any]:
+def openapi(app: Engram) -> object:
     """This description."""
     from engram_py.interfaces.http.openapi import document
 

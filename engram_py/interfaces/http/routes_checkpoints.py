@@ -8,22 +8,18 @@ import binascii
 from pydantic import Field
 
 from engram_py.app import Engram
-from engram_py.checkpoints.values import Checkpoint
 from engram_py.errors import InvalidArgumentError
-from engram_py.interfaces.http.request_project import CwdQuery
-from engram_py.interfaces.http.routing import Answer, Body, Most, Path, Time, operation
+from engram_py.interfaces.http.request_project import CwdQuery, PlaceBody, PlaceQuery
+from engram_py.interfaces.http.routing import Answer, Most, Path, Time, operation
 
 
-class CheckpointBody(Body):
+class CheckpointBody(PlaceBody):
     content: str | None = Field(default=None, description="Its text.")
     content_base64: str | None = Field(default=None, description="Its bytes, where they are no text.")
-    session_id: str | None = None
-    project: str | None = None
 
 
-class CheckpointsQuery(CwdQuery):
+class CheckpointsQuery(PlaceQuery):
     session_id: str | None = None
-    project: str | None = None
     limit: Most = Field(default=None, description="Most checkpoints; default 20.")
 
 
@@ -50,32 +46,24 @@ class CheckpointOut(CheckpointLineOut):
     content: str | None = None
     content_base64: str | None = None
 
-    @classmethod
-    def loaded(cls, value: Checkpoint) -> CheckpointOut:
-        is_text = value.encoding == "utf-8"
-        content = {"content": value.content if is_text else None, "content_base64": None if is_text else value.content}
-        return cls.of(value, **content)
 
-
-@operation("POST", "/checkpoints", status=201, errors=(409,))
-def save_checkpoint(app: Engram, query: CwdQuery, body: CheckpointBody) -> CheckpointSavedOut:
+@operation("POST", "/checkpoints", CheckpointSavedOut, status=201, errors=(409,))
+def save_checkpoint(app: Engram, query: CwdQuery, body: CheckpointBody) -> object:
     """Keep `content` or `content_base64` as the latest checkpoint of a session, at most a mebibyte."""
-    return CheckpointSavedOut.of(
-        app.checkpoints.save(_bytes(body), project=body.project or None, session_id=body.session_id)
-    )
+    return app.checkpoints.save(_bytes(body), **body.where)
 
 
-@operation("GET", "/checkpoints", errors=(409,))
-def list_checkpoints(app: Engram, query: CheckpointsQuery) -> list[CheckpointLineOut]:
+@operation("GET", "/checkpoints", [CheckpointLineOut], errors=(409,))
+def list_checkpoints(app: Engram, query: CheckpointsQuery) -> object:
     """The checkpoints of a session or a project, the latest first."""
-    found = app.checkpoints.listed(session_id=query.session_id, project=query.project or None, limit=query.limit or 20)
-    return [CheckpointLineOut.of(one) for one in found.items]
+    return app.checkpoints.listed(limit=query.limit or 20, **query.where).items
 
 
-@operation("GET", "/checkpoints/{session_id}", errors=(404,))
-def load_checkpoint(app: Engram, path: CheckpointPath) -> CheckpointOut:
+@operation("GET", "/checkpoints/{session_id}", CheckpointOut, errors=(404,))
+def load_checkpoint(app: Engram, path: CheckpointPath) -> object:
     """The latest checkpoint of a session."""
-    return CheckpointOut.loaded(app.checkpoints.load(session_id=path.session_id))
+    found = app.checkpoints.load(session_id=path.session_id)
+    return CheckpointOut.of(found, **{"content" if found.encoding == "utf-8" else "content_base64": found.content})
 
 
 def _bytes(body: CheckpointBody) -> bytes:

@@ -9,11 +9,13 @@ from pydantic import Field, StrictFloat, StrictInt
 from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, selected
+from engram_py.interfaces.http.response_models import shown
 from engram_py.interfaces.http.response_notes import Notes, held
-from engram_py.interfaces.http.routes_sessions import ListQuery, needed
-from engram_py.interfaces.http.routing import Answer, Body, Id, Most, Path, Query, Start, Text, Time, operation
+from engram_py.interfaces.http.routes_sessions import ListQuery
+from engram_py.interfaces.http.routing import Answer, Body, Id, Most, Needed, Path, Query, Start, Text, Time, operation
 from engram_py.interfaces.wording import render
 from engram_py.observations.conflicts import DEFAULT, MOST, STATUSES
+from engram_py.observations.listing import RelationLine, RelationPage, Scanned
 
 CAPPED = "cap reached: this page has no continuation; rerun from the same cursor with a higher applicable cap"
 
@@ -35,10 +37,8 @@ class DeferredQuery(Query):
 
 
 class JudgeBody(Body):
-    NEEDS = ("judgment_id", "relation")
-
-    judgment_id: str | None = None
-    relation: str | None = None
+    judgment_id: Needed
+    relation: Needed
     reason: str | None = None
     evidence: str | None = None
     confidence: StrictFloat | StrictInt | None = None
@@ -46,13 +46,11 @@ class JudgeBody(Body):
 
 
 class CompareBody(Body):
-    NEEDS = ("memory_id_a", "memory_id_b", "relation", "confidence", "reasoning")
-
-    memory_id_a: int | None = None
-    memory_id_b: int | None = None
-    relation: str | None = None
-    confidence: StrictFloat | StrictInt | None = None
-    reasoning: str | None = None
+    memory_id_a: int
+    memory_id_b: int
+    relation: Needed
+    confidence: StrictFloat | StrictInt
+    reasoning: Needed
     model: str | None = None
 
 
@@ -68,26 +66,6 @@ class ScanBody(Body):
     concurrency: int | None = None
     timeout_per_call_seconds: int | None = None
     max_semantic: int | None = None
-
-
-class RelationOut(Answer):
-    id: int
-    sync_id: str
-    relation: str
-    judgment_status: str
-    source_id: str
-    source_title: Text
-    target_id: str
-    target_title: Text
-    created_at: Time
-    updated_at: Time
-
-
-class RelationsOut(Answer):
-    total: int
-    limit: int
-    offset: int
-    relations: list[RelationOut]
 
 
 class RelationDetail(Answer):
@@ -119,22 +97,6 @@ class ComparedOut(Answer):
     sync_id: str
 
 
-class ScannedOut(Answer):
-    project: str
-    inspected: int
-    ranked_queries: int
-    candidates_found: int
-    already_related: int
-    inserted: int
-    capped: bool
-    dry_run: bool
-    semantic_judged: int = 0
-    semantic_skipped: int = 0
-    semantic_errors: int = 0
-    next_cursor: int | None = None
-    warning: str | None = None
-
-
 class DeferredOut(Answer):
     total: int
     limit: int
@@ -148,13 +110,34 @@ class ReplayedOut(Answer):
     dead: int
 
 
-@operation("GET", "/conflicts", errors=(404, 409))
-def list_conflicts(app: Engram, query: ConflictsQuery, notes: Notes) -> RelationsOut:
+RelationOut = shown(
+    RelationLine,
+    "id sync_id relation judgment_status source_id source_title target_id target_title created_at updated_at",
+    name="RelationOut",
+    source_title=Text,
+    target_title=Text,
+)
+RelationsOut = shown(RelationPage, "total limit offset relations", relations=[RelationOut], name="RelationsOut")
+ScannedOut = shown(
+    Scanned,
+    "project inspected ranked_queries candidates_found already_related inserted capped dry_run semantic_judged "
+    "semantic_skipped semantic_errors next_cursor warning",
+    project=str,
+    ranked_queries=int,
+    warning=str | None,
+    semantic_judged=int,
+    semantic_skipped=int,
+    semantic_errors=int,
+)
+
+
+@operation("GET", "/conflicts", RelationsOut, errors=(404, 409))
+def list_conflicts(app: Engram, query: ConflictsQuery, notes: Notes) -> object:
     """Relations, newest first, 50 unless `limit` says otherwise; those found to be no conflict are left out."""
     where = selected(app, query)
     if query.status and query.status not in STATUSES:
         notes.append(f"status {query.status[:40]!r} is not one of {', '.join(STATUSES)}")
-    page = app.conflicts.page(
+    return app.conflicts.page(
         where.named,
         all_projects=where.all_projects,
         status=query.status,
@@ -162,11 +145,10 @@ def list_conflicts(app: Engram, query: ConflictsQuery, notes: Notes) -> Relation
         limit=held(query.limit, DEFAULT, MOST, notes),
         offset=query.offset or 0,
     )
-    return RelationsOut.of(page)
 
 
-@operation("GET", "/conflicts/stats", errors=(404, 409))
-def conflict_stats(app: Engram, query: ProjectQuery) -> RelationStatsOut:
+@operation("GET", "/conflicts/stats", RelationStatsOut, errors=(404, 409))
+def conflict_stats(app: Engram, query: ProjectQuery) -> object:
     """How many relations there are of each verb and of each state."""
     where = selected(app, query)
     found = app.conflicts.stats(where.named, all_projects=where.all_projects)
@@ -174,8 +156,8 @@ def conflict_stats(app: Engram, query: ProjectQuery) -> RelationStatsOut:
     return RelationStatsOut.of(found, project=where.name, **counts)
 
 
-@operation("GET", "/conflicts/deferred")
-def list_deferred(app: Engram, query: DeferredQuery, notes: Notes) -> DeferredOut:
+@operation("GET", "/conflicts/deferred", DeferredOut)
+def list_deferred(app: Engram, query: DeferredQuery, notes: Notes) -> object:
     """What sync could not apply: `deferred` waits for what it depends on, `dead` cannot be read. Without the text."""
     limit = held(query.limit, DEFAULT, MOST, notes)
     if query.status not in (None, "", "deferred", "dead"):
@@ -184,39 +166,27 @@ def list_deferred(app: Engram, query: DeferredQuery, notes: Notes) -> DeferredOu
     return DeferredOut(total=total, limit=limit, rows=rows)
 
 
-@operation("POST", "/conflicts/deferred/replay")
-def replay_deferred(app: Engram) -> ReplayedOut:
+@operation("POST", "/conflicts/deferred/replay", ReplayedOut)
+def replay_deferred(app: Engram) -> object:
     """Apply what sync could not apply yet."""
-    return ReplayedOut(**app.autosync.replay())
+    return app.autosync.replay()
 
 
-@operation("POST", "/conflicts/judge", errors=(404,))
-def judge_conflict(app: Engram, body: JudgeBody) -> JudgedOut:
+@operation("POST", "/conflicts/judge", JudgedOut, errors=(404,))
+def judge_conflict(app: Engram, body: JudgeBody) -> object:
     """Give a verdict on a relation that a save asked about."""
-    named = {name: needed(name, getattr(body, name)) for name in JudgeBody.NEEDS}
-    judged = app.relations.judge(**body.model_dump() | named)
-    return JudgedOut(relation=render.to_json(judged))
+    return JudgedOut(relation=render.to_json(app.relations.judge(**body.model_dump())))
 
 
-@operation("POST", "/conflicts/compare", errors=(404,))
-def compare_memories(app: Engram, body: CompareBody) -> ComparedOut:
+@operation("POST", "/conflicts/compare", ComparedOut, errors=(404,))
+def compare_memories(app: Engram, body: CompareBody) -> object:
     """Give a verdict on any two observations of one project."""
-    for name in ("memory_id_a", "memory_id_b", "confidence"):
-        if getattr(body, name) is None:
-            raise InvalidArgumentError(name, None, expected="given")
-    judged = app.relations.compare(
-        body.memory_id_a or 0,
-        body.memory_id_b or 0,
-        needed("relation", body.relation),
-        confidence=body.confidence or 0.0,
-        reasoning=needed("reasoning", body.reasoning),
-        model=body.model,
-    )
-    return ComparedOut(sync_id=judged.relation.sync_id)
+    verdict = body.model_dump(include={"confidence", "reasoning", "model"})
+    return app.relations.compare(body.memory_id_a, body.memory_id_b, body.relation, **verdict).relation
 
 
-@operation("POST", "/conflicts/scan", errors=(404, 409))
-def scan_conflicts(app: Engram, query: CwdQuery, body: ScanBody) -> ScannedOut:
+@operation("POST", "/conflicts/scan", ScannedOut, errors=(404, 409))
+def scan_conflicts(app: Engram, query: CwdQuery, body: ScanBody) -> object:
     """Look for pairs of observations that may say the same or the opposite; `apply` keeps each as pending."""
     if body.semantic:
         expected = "false or left out: this server starts no model; give verdicts with POST /conflicts/judge"
@@ -231,12 +201,13 @@ def scan_conflicts(app: Engram, query: CwdQuery, body: ScanBody) -> ScannedOut:
         cursor=body.cursor or 0,
         max_insert=body.max_insert or 0,
     )
-    warning = CAPPED if done.capped else None
-    return ScannedOut.of(done, project=where.name, ranked_queries=done.inspected, warning=warning)
+    more: dict[str, Any] = dict.fromkeys(("semantic_judged", "semantic_skipped", "semantic_errors"), 0)
+    more |= {"project": where.name, "ranked_queries": done.inspected, "warning": CAPPED if done.capped else None}
+    return ScannedOut.of(done, **more)
 
 
-@operation("GET", "/conflicts/{relation_id}", errors=(404,))
-def get_conflict(app: Engram, path: RelationPath) -> RelationDetail:
+@operation("GET", "/conflicts/{relation_id}", RelationDetail, errors=(404,))
+def get_conflict(app: Engram, path: RelationPath) -> object:
     """One relation with the titles of both ends."""
     found = app.conflicts.get(path.relation_id)
     titles = {"source_snippet": found.source_title, "target_snippet": found.target_title}

@@ -1,209 +1,160 @@
-"""Entities: what has a name, its other names, its edges."""
+"""Entities and what is known of them: names, edges, facts."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from pydantic import Field
 
 from engram_py.app import Engram
-from engram_py.interfaces.http.request_project import CwdQuery
-from engram_py.interfaces.http.routes_sessions import needed
-from engram_py.interfaces.http.routing import Answer, Body, Path, Time, operation
+from engram_py.entities.values import (
+    Edge,
+    EntityChanged,
+    EntityDetail,
+    EntityLine,
+    EntityList,
+    Graph,
+    Linked,
+    Mention,
+    Reached,
+)
+from engram_py.interfaces.http.request_project import CwdQuery, ScopeBody, ScopeQuery
+from engram_py.interfaces.http.response_models import shown
+from engram_py.interfaces.http.routing import MaybeTime, Needed, Path, operation
+from engram_py.observations.listing import Fact
+from engram_py.observations.values import RelationNote, Saved
 
 
 class EntityPath(Path):
     entity: str = Field(description="Its name, an alias or its slug.")
 
 
-class EntityQuery(CwdQuery):
-    scope: str | None = None
-    project: str | None = None
-
-
-class EntitiesQuery(EntityQuery):
+class EntitiesQuery(ScopeQuery):
     candidates: bool = Field(default=False, description="Names that are mentioned too seldom as well.")
     archived: bool = Field(default=False, description="Those put away as well.")
 
 
-class GraphQuery(EntityQuery):
+class GraphQuery(ScopeQuery):
     depth: int = Field(default=2, description="Edges away, 1 to 4.")
 
 
-class _Where(Body):
-    scope: str | None = None
-    project: str | None = None
-    session_id: str | None = None
-
-
-class LinkBody(_Where):
-    NEEDS = ("predicate", "object")
-
-    predicate: str | None = Field(default=None, description="snake_case, as in works_at.")
-    object: str | None = None
+class LinkBody(ScopeBody):
+    predicate: Needed = Field(description="snake_case, as in works_at.")
+    object: Needed
     fact: str | None = Field(default=None, description="The sentence that says so.")
     kind: str | None = None
     object_kind: str | None = None
 
 
-class AliasBody(_Where):
+class AliasBody(ScopeBody):
     aliases: list[str] = Field(default_factory=list)
 
 
-class MergeBody(_Where):
-    NEEDS = ("into",)
-
-    into: str | None = None
+class MergeBody(ScopeBody):
+    into: Needed
 
 
-class ArchiveBody(_Where):
+class ArchiveBody(ScopeBody):
     restore: bool | None = None
 
 
-class EntityOut(Answer):
-    slug: str
-    name: str
-    kind: str | None = None
-    state: str
-    id: int | None = None
-    aliases: list[str]
-    facts: int
-    mentions: int
-    has_summary: bool
-    last_updated: Time | None = None
+class FactBody(ScopeBody):
+    entity: Needed
+    text: Needed
+    validate_: bool | None = Field(default=None, alias="validate", description="false keeps it unchecked.")
 
 
-class EntitiesOut(Answer):
-    entities: list[EntityOut]
-    without_summary: int
-    project: str
-    warnings: list[str]
+class FactsQuery(ScopeQuery):
+    entity: Needed = Field(description="Its name or slug.")
+    past: bool = Field(default=False, description="Those that were replaced as well.")
 
 
-class EdgeOut(Answer):
-    subject: str
-    predicate: str
-    object: str
-    fact: int
-    said: str
+EntityOut = shown(
+    EntityLine,
+    "slug name kind state id aliases facts mentions has_summary last_updated",
+    name="EntityOut",
+    has_summary=bool,
+    last_updated=MaybeTime,
+)
+EntitiesOut = shown(EntityList, "entities without_summary project warnings", entities=[EntityOut], name="EntitiesOut")
+EdgeOut = shown(Edge, "subject predicate object fact said")
+EntityFactOut = shown(Fact, "id text said_at", name="EntityFactOut")
+EntityDetailOut = shown(
+    EntityDetail,
+    "entity summary facts edges mentioned warnings",
+    entity=EntityOut,
+    facts=[EntityFactOut],
+    edges=[EdgeOut],
+    mentioned=[shown(Mention, "id type title created_at")],
+)
+ReachedOut = shown(Reached, "slug name depth path", path=[EdgeOut])
+GraphOut = shown(Graph, "slug depth reached warnings", reached=[ReachedOut])
+LinkedOut = shown(Linked, "edge outcome sync_id warnings", edge=EdgeOut)
+EntityChangedOut = shown(
+    EntityChanged,
+    "slug id done aliases merged warnings",
+    "`done` is aliases, merged, archived, restored or unchanged.",
+)
+FactOut = shown(Fact, "id about text said_at past")
+FactSavedOut = shown(
+    Saved,
+    "id outcome about title project likeness replaced warnings",
+    "`outcome` is added, deduped (an older fact says it, by `likeness`) or superseded (it replaces older ones).",
+    name="FactSavedOut",
+    replaced=[shown(RelationNote, "id title", name="ReplacedOut")],
+)
 
 
-class EntityFactOut(Answer):
-    id: int
-    text: str
-    said_at: Time
-
-
-class MentionOut(Answer):
-    id: int
-    type: str
-    title: str
-    created_at: Time
-
-
-class EntityDetailOut(Answer):
-    entity: EntityOut
-    summary: str
-    facts: list[EntityFactOut]
-    edges: list[EdgeOut]
-    mentioned: list[MentionOut]
-    warnings: list[str]
-
-
-class ReachedOut(Answer):
-    slug: str
-    name: str
-    depth: int
-    path: list[EdgeOut]
-
-
-class GraphOut(Answer):
-    slug: str
-    depth: int
-    reached: list[ReachedOut]
-    warnings: list[str]
-
-
-class LinkedOut(Answer):
-    edge: EdgeOut
-    outcome: str
-    sync_id: str
-    warnings: list[str]
-
-
-class EntityChangedOut(Answer):
-    """`done` is aliases, merged, archived, restored or unchanged."""
-
-    slug: str
-    id: int
-    done: str
-    aliases: list[str]
-    merged: str | None = None
-    warnings: list[str]
-
-
-@operation("GET", "/entities", errors=(409,))
-def list_entities(app: Engram, query: EntitiesQuery) -> EntitiesOut:
+@operation("GET", "/entities", EntitiesOut, errors=(409,))
+def list_entities(app: Engram, query: EntitiesQuery) -> object:
     """The entities of a project, by slug."""
-    found = app.entities.listed(
-        candidates=query.candidates, archived=query.archived, scope=query.scope, project=query.project or None
-    )
-    return EntitiesOut.of(found, entities=[EntityOut.of(one) for one in found.entities])
+    return app.entities.listed(candidates=query.candidates, archived=query.archived, **query.where)
 
 
-@operation("GET", "/entities/{entity}", errors=(404, 409))
-def show_entity(app: Engram, path: EntityPath, query: EntityQuery) -> EntityDetailOut:
+@operation("GET", "/entities/{entity}", EntityDetailOut, errors=(404, 409))
+def show_entity(app: Engram, path: EntityPath, query: ScopeQuery) -> object:
     """One entity: its summary, facts, edges, and what mentions it."""
-    found = app.entities.show(path.entity, scope=query.scope, project=query.project or None)
-    return EntityDetailOut.of(
-        found,
-        entity=EntityOut.of(found.entity),
-        facts=[EntityFactOut.of(one) for one in found.facts],
-        edges=[EdgeOut.of(one) for one in found.edges],
-        mentioned=[MentionOut.of(one) for one in found.mentioned],
-    )
+    return app.entities.show(path.entity, **query.where)
 
 
-@operation("GET", "/entities/{entity}/graph", errors=(404, 409))
-def entity_graph(app: Engram, path: EntityPath, query: GraphQuery) -> GraphOut:
+@operation("GET", "/entities/{entity}/graph", GraphOut, errors=(404, 409))
+def entity_graph(app: Engram, path: EntityPath, query: GraphQuery) -> object:
     """What edges lead to from an entity, the nearest first."""
-    found = app.entities.graph(path.entity, depth=query.depth, scope=query.scope, project=query.project or None)
-    reached = [ReachedOut.of(one, path=[EdgeOut.of(edge) for edge in one.path]) for one in found.reached]
-    return GraphOut.of(found, reached=reached)
+    return app.entities.graph(path.entity, depth=query.depth, **query.where)
 
 
-@operation("POST", "/entities/{entity}/links", status=201, errors=(409,))
-def link_entity(app: Engram, path: EntityPath, query: CwdQuery, body: LinkBody) -> LinkedOut:
+@operation("POST", "/entities/{entity}/links", LinkedOut, status=201, errors=(409,))
+def link_entity(app: Engram, path: EntityPath, query: CwdQuery, body: LinkBody) -> object:
     """Connect it with another; the fact that says so is kept as well, and while it holds the edge does."""
-    done = app.entities.link(
-        path.entity,
-        needed("predicate", body.predicate),
-        needed("object", body.object),
-        fact=body.fact,
-        kind=body.kind,
-        object_kind=body.object_kind,
-        scope=body.scope,
-        project=body.project or None,
-        session_id=body.session_id,
-    )
-    return LinkedOut.of(done, edge=EdgeOut.of(done.edge))
+    kinds: dict[str, Any] = {"kind": body.kind, "object_kind": body.object_kind}
+    return app.entities.link(path.entity, body.predicate, body.object, fact=body.fact, **kinds, **body.where)
 
 
-@operation("POST", "/entities/{entity}/aliases", errors=(404, 409))
-def alias_entity(app: Engram, path: EntityPath, query: CwdQuery, body: AliasBody) -> EntityChangedOut:
+@operation("POST", "/entities/{entity}/aliases", EntityChangedOut, errors=(404, 409))
+def alias_entity(app: Engram, path: EntityPath, query: CwdQuery, body: AliasBody) -> object:
     """Give it other names, by which it is found as well."""
-    return EntityChangedOut.of(app.entities.alias(path.entity, body.aliases, **_where(body)))
+    return app.entities.alias(path.entity, body.aliases, **body.where)
 
 
-@operation("POST", "/entities/{entity}/merge", errors=(404, 409))
-def merge_entity(app: Engram, path: EntityPath, query: CwdQuery, body: MergeBody) -> EntityChangedOut:
+@operation("POST", "/entities/{entity}/merge", EntityChangedOut, errors=(404, 409))
+def merge_entity(app: Engram, path: EntityPath, query: CwdQuery, body: MergeBody) -> object:
     """Say that it is another one, which has the names, facts and edges of both."""
-    return EntityChangedOut.of(app.entities.merge(path.entity, needed("into", body.into), **_where(body)))
+    return app.entities.merge(path.entity, body.into, **body.where)
 
 
-@operation("POST", "/entities/{entity}/archive", errors=(404, 409))
-def archive_entity(app: Engram, path: EntityPath, query: CwdQuery, body: ArchiveBody) -> EntityChangedOut:
+@operation("POST", "/entities/{entity}/archive", EntityChangedOut, errors=(404, 409))
+def archive_entity(app: Engram, path: EntityPath, query: CwdQuery, body: ArchiveBody) -> object:
     """Put it away, or bring it back; its facts stay."""
-    return EntityChangedOut.of(app.entities.archive(path.entity, restore=bool(body.restore), **_where(body)))
+    return app.entities.archive(path.entity, restore=bool(body.restore), **body.where)
 
 
-def _where(body: _Where) -> dict[str, str | None]:
-    return {"scope": body.scope, "project": body.project or None, "session_id": body.session_id}
+@operation("POST", "/facts", FactSavedOut, status=201, errors=(409,))
+def save_fact(app: Engram, query: CwdQuery, body: FactBody) -> object:
+    """Keep a sentence about an entity. A new value replaces the old one; too short or passing is refused."""
+    return app.facts.add(body.entity, body.text, checked=body.validate_ is not False, **body.where)
+
+
+@operation("GET", "/facts", [FactOut], errors=(409,))
+def list_facts(app: Engram, query: FactsQuery) -> object:
+    """The facts about an entity, latest change first."""
+    return app.facts.of(query.entity, past=query.past, **query.where).items

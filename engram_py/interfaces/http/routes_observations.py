@@ -7,16 +7,17 @@ from pydantic import Field
 from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.http.errors import ProjectMismatchError
-from engram_py.interfaces.http.request_project import CwdQuery, selected
-from engram_py.interfaces.http.response_models import ObservationOut
+from engram_py.interfaces.http.request_project import CwdQuery, PlaceBody, selected
+from engram_py.interfaces.http.response_models import ObservationOut, shown
 from engram_py.interfaces.http.response_notes import Notes, held
-from engram_py.interfaces.http.routes_sessions import ListQuery, needed
-from engram_py.interfaces.http.routing import Answer, Body, Id, Path, Query, Switch, operation
+from engram_py.interfaces.http.routes_sessions import ListQuery
+from engram_py.interfaces.http.routing import Answer, Body, Id, Needed, Path, Query, Switch, operation
 from engram_py.observations.browse import MOST
 from engram_py.observations.lookup import replacement
-from engram_py.observations.values import Change, Draft
+from engram_py.observations.values import Candidate, Change, Draft, Pinned, Saved
 from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.names import normalize_project
+from engram_py.sessions.values import Captured
 
 NEWEST_FIRST = "created_at:desc"
 
@@ -43,15 +44,11 @@ class DeleteQuery(OwnerQuery):
     hard: Switch = Field(default=None, description="Destroy it and its history; otherwise it is hidden.")
 
 
-class ObservationBody(Body):
-    NEEDS = ("title", "content")
-
-    session_id: str | None = None
+class ObservationBody(PlaceBody):
+    title: Needed
+    content: Needed
     type: str | None = None
-    title: str | None = None
-    content: str | None = None
     tool_name: str | None = None
-    project: str | None = None
     scope: str | None = None
     topic_key: str | None = None
     operation_id: str | None = None
@@ -73,49 +70,23 @@ class UpdateBody(Body):
     expires_at: str | None = None
 
 
-class PassiveBody(Body):
+class PassiveBody(PlaceBody):
     content: str | None = None
-    session_id: str | None = None
-    project: str | None = None
     source: str | None = None
 
 
-class CandidateOut(Answer):
-    id: int
-    sync_id: str
-    title: str
-    type: str
-    topic_key: str | None = None
-    score: float
-    judgment_id: str
-
-
-class SavedOut(Answer):
-    """`outcome` says what the save decided: added, updated or duplicate."""
-
-    id: int
-    status: str
-    outcome: str
-    sync_id: str
-    project: str
-    session_id: str
-    scope: str
-    topic_key: str | None = None
-    revision_count: int
-    duplicate_count: int
-    redacted: int
-    judgment_required: bool
-    candidates: list[CandidateOut]
-    warnings: list[str]
-
-
-class CapturedOut(Answer):
-    extracted: int
-    saved: int
-    duplicates: int
-    ids: list[int]
-    project: str
-    warnings: list[str]
+CandidateOut = shown(Candidate, "id sync_id title type topic_key score judgment_id")
+SavedOut = shown(
+    Saved,
+    "id status outcome sync_id project session_id scope topic_key revision_count duplicate_count redacted "
+    "judgment_required candidates warnings",
+    "`outcome` says what the save decided: added, updated or duplicate.",
+    status=str,
+    judgment_required=bool,
+    candidates=[CandidateOut],
+)
+CapturedOut = shown(Captured, "extracted saved duplicates ids project warnings")
+PinnedOut = shown(Pinned, "id pinned")
 
 
 class DeletedOut(Answer):
@@ -124,17 +95,12 @@ class DeletedOut(Answer):
     hard_delete: bool
 
 
-class PinnedOut(Answer):
-    id: int
-    pinned: bool
-
-
-@operation("POST", "/observations", status=201, errors=(409,))
-def save_observation(app: Engram, query: CwdQuery, body: ObservationBody) -> SavedOut:
+@operation("POST", "/observations", SavedOut, status=201, errors=(409,))
+def save_observation(app: Engram, query: CwdQuery, body: ObservationBody) -> object:
     """Save an observation, or fold it into what says it already. A session that is not there is made."""
     draft = Draft(
-        needed("title", body.title),
-        needed("content", body.content),
+        body.title,
+        body.content,
         body.type or "manual",
         scope=body.scope,
         topic_key=body.topic_key,
@@ -143,29 +109,26 @@ def save_observation(app: Engram, query: CwdQuery, body: ObservationBody) -> Sav
         operation_id=body.operation_id or None,
         files=tuple(body.files or ()),
     )
-    saved = app.observations.save(draft, project=body.project or None, session_id=body.session_id)
+    saved = app.observations.save(draft, project=body.project, session_id=body.session_id)
     return SavedOut.of(saved, status="saved")
 
 
-@operation("POST", "/observations/passive", errors=(409,))
-def capture_passive(app: Engram, query: CwdQuery, body: PassiveBody) -> CapturedOut:
+@operation("POST", "/observations/passive", CapturedOut, errors=(409,))
+def capture_passive(app: Engram, query: CwdQuery, body: PassiveBody) -> object:
     """Keep the items of a text's Key Learnings section; a text without one saves nothing."""
-    done = app.episodes.capture(
-        body.content or "", session_id=body.session_id, source=body.source, project=body.project or None
-    )
-    return CapturedOut.of(done)
+    return app.episodes.capture(body.content or "", source=body.source, **body.where)
 
 
-@operation("GET", "/observations", errors=(404, 409))
-def list_observations(app: Engram, query: SortedQuery, notes: Notes) -> list[ObservationOut]:
+@operation("GET", "/observations", [ObservationOut], errors=(404, 409))
+def list_observations(app: Engram, query: SortedQuery, notes: Notes) -> object:
     """The observations changed last, or saved last with `sort`, 20 unless `limit` says otherwise, at most 500."""
     if query.sort not in (None, "", NEWEST_FIRST):
         raise InvalidArgumentError("sort", query.sort, expected=NEWEST_FIRST)
     return _listed(app, query, notes, newest=query.sort == NEWEST_FIRST)
 
 
-@operation("GET", "/observations/recent", errors=(404, 409))
-def recent_observations(app: Engram, query: RecentQuery, notes: Notes) -> list[ObservationOut]:
+@operation("GET", "/observations/recent", [ObservationOut], errors=(404, 409))
+def recent_observations(app: Engram, query: RecentQuery, notes: Notes) -> object:
     """The observations changed last, 20 unless `limit` says otherwise, at most 500."""
     return _listed(app, query, notes, newest=False)
 
@@ -178,15 +141,15 @@ def _listed(app: Engram, query: RecentQuery, notes: Notes, *, newest: bool) -> l
     return [ObservationOut.of(row, superseded_by=replaced.get(row.id)) for row in rows]
 
 
-@operation("GET", "/observations/{id}", errors=(404,))
-def get_observation(app: Engram, path: ObservationPath) -> ObservationOut:
+@operation("GET", "/observations/{id}", ObservationOut, errors=(404,))
+def get_observation(app: Engram, path: ObservationPath) -> object:
     """One observation whole."""
     found = app.observations.get(path.id)
     return ObservationOut.of(found.observation, state=found.state, superseded_by=replacement(found.relations))
 
 
-@operation("PATCH", "/observations/{id}", errors=(404, 409))
-def update_observation(app: Engram, path: ObservationPath, query: OwnerQuery, body: UpdateBody) -> ObservationOut:
+@operation("PATCH", "/observations/{id}", ObservationOut, errors=(404, 409))
+def update_observation(app: Engram, path: ObservationPath, query: OwnerQuery, body: UpdateBody) -> object:
     """Correct an observation; its old text stays in its history. The project never changes."""
     check_owner(app, path.id, query.expected_project)
     check_owner(app, path.id, body.project or None)
@@ -199,31 +162,31 @@ def _whole(app: Engram, observation_id: int) -> ObservationOut:
     return ObservationOut.of(rows[0], superseded_by=app.browsing.replacements(rows).get(observation_id))
 
 
-@operation("DELETE", "/observations/{id}", errors=(404, 409))
-def delete_observation(app: Engram, path: ObservationPath, query: DeleteQuery) -> DeletedOut:
+@operation("DELETE", "/observations/{id}", DeletedOut, errors=(404, 409))
+def delete_observation(app: Engram, path: ObservationPath, query: DeleteQuery) -> object:
     """Hide an observation, or destroy it with `hard`."""
     check_owner(app, path.id, query.expected_project)
     deleted = app.observations.delete(path.id, hard=bool(query.hard))
     return DeletedOut(id=deleted.id, status="deleted", hard_delete=deleted.hard)
 
 
-@operation("POST", "/observations/{id}/undelete", errors=(404, 409))
-def undelete_observation(app: Engram, path: ObservationPath) -> ObservationOut:
+@operation("POST", "/observations/{id}/undelete", ObservationOut, errors=(404, 409))
+def undelete_observation(app: Engram, path: ObservationPath) -> object:
     """Bring back an observation that was deleted, but not destroyed. Doing it twice changes nothing."""
     app.observations.undelete(path.id)
     return _whole(app, path.id)
 
 
-@operation("PUT", "/observations/{id}/pin", errors=(404,))
-def pin_observation(app: Engram, path: ObservationPath) -> PinnedOut:
+@operation("PUT", "/observations/{id}/pin", PinnedOut, errors=(404,))
+def pin_observation(app: Engram, path: ObservationPath) -> object:
     """Keep an observation on top of every context. Pinning twice changes nothing."""
-    return PinnedOut(id=app.observations.pin(path.id).id, pinned=True)
+    return app.observations.pin(path.id)
 
 
-@operation("DELETE", "/observations/{id}/pin", errors=(404,))
-def unpin_observation(app: Engram, path: ObservationPath) -> PinnedOut:
+@operation("DELETE", "/observations/{id}/pin", PinnedOut, errors=(404,))
+def unpin_observation(app: Engram, path: ObservationPath) -> object:
     """Stop keeping an observation on top."""
-    return PinnedOut(id=app.observations.pin(path.id, pinned=False).id, pinned=False)
+    return app.observations.pin(path.id, pinned=False)
 
 
 def check_owner(app: Engram, observation_id: int, expected: str | None) -> None:

@@ -8,17 +8,15 @@ from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.http.errors import UnsupportedScopeError
 from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, selected
-from engram_py.interfaces.http.routing import Answer, Body, operation
+from engram_py.interfaces.http.routing import Answer, Body, Needed, operation
 from engram_py.projects.names import normalize_project
 
 RESCUE_BODY = 8 * 1024
 
 
 class RescueBody(Body):
-    NEEDS = ("target_project", "confirmed")
-
-    target_project: str | None = None
-    confirmed: bool | None = None
+    target_project: Needed
+    confirmed: bool
     observation_ids: list[int] | None = None
     session_ids: list[str] | None = None
     prompt_ids: list[int] | None = None
@@ -83,8 +81,8 @@ class RescueOut(Answer):
     reconciliation_status: str = Field(default="nothing to reconcile: every record has an owner")
 
 
-@operation("GET", "/project/current")
-def current_project(app: Engram, query: CwdQuery) -> CurrentOut:
+@operation("GET", "/project/current", CurrentOut)
+def current_project(app: Engram, query: CwdQuery) -> object:
     """Which project a directory belongs to. Several candidates are no error: the body says so."""
     found = app.projects.current()
     return CurrentOut(
@@ -98,15 +96,15 @@ def current_project(app: Engram, query: CwdQuery) -> CurrentOut:
     )
 
 
-@operation("GET", "/projects")
-def list_projects(app: Engram) -> ProjectsOut:
+@operation("GET", "/projects", ProjectsOut)
+def list_projects(app: Engram) -> object:
     """All projects with memory, the most recently active first."""
-    lines = [ProjectOut.of(one) for one in app.projects.list()]
-    return ProjectsOut(projects=lines, count=len(lines))
+    lines = app.projects.list()
+    return {"projects": lines, "count": len(lines)}
 
 
-@operation("GET", "/sync/status", errors=(404, 409))
-def sync_status(app: Engram, query: ProjectQuery) -> SyncOut:
+@operation("GET", "/sync/status", SyncOut, errors=(404, 409))
+def sync_status(app: Engram, query: ProjectQuery) -> object:
     """How sync with a server is, in the background of this machine's servers."""
     if selected(app, query).all_projects:
         raise UnsupportedScopeError
@@ -125,8 +123,7 @@ def sync_status(app: Engram, query: ProjectQuery) -> SyncOut:
 
 def _rescue(app: Engram, body: RescueBody) -> RescueOut:
     observations, sessions, prompts = body.observation_ids or [], body.session_ids or [], body.prompt_ids or []
-    target = body.target_project or ""
-    blocked = app.browsing.unowned(target, observations=observations, sessions=sessions, prompts=prompts)
+    blocked = app.browsing.unowned(body.target_project, observations=observations, sessions=sessions, prompts=prompts)
     if not body.confirmed:
         raise InvalidArgumentError("confirmed", body.confirmed, expected="true")
     chosen = len({*observations}) + len({*sessions}) + len({*prompts})
@@ -134,20 +131,20 @@ def _rescue(app: Engram, body: RescueBody) -> RescueOut:
         status="partially_rescued" if blocked else "rescued",
         complete=not blocked,
         blocked=[BlockedOut.of(one) for one in blocked],
-        target_project=normalize_project(target),
+        target_project=normalize_project(body.target_project),
         conflicting_records=len(blocked),
         skipped_records=chosen - len(blocked),
     )
 
 
-@operation("POST", "/projects/rescue-ownership", most_body=RESCUE_BODY, guarded=True, errors=(503,))
-def rescue_ownership(app: Engram, body: RescueBody) -> RescueOut:
+@operation("POST", "/projects/rescue-ownership", RescueOut, most_body=RESCUE_BODY, guarded=True, errors=(503,))
+def rescue_ownership(app: Engram, body: RescueBody) -> object:
     """Give records without an owner to a project. Here every record has one from its first moment, so nothing moves:
     the answer says of each selected record whether it is the target's."""
     return _rescue(app, body)
 
 
-@operation("POST", "/projects/migrate", most_body=RESCUE_BODY, guarded=True, errors=(503,))
-def migrate_project(app: Engram, body: RescueBody) -> RescueOut:
+@operation("POST", "/projects/migrate", RescueOut, most_body=RESCUE_BODY, guarded=True, errors=(503,))
+def migrate_project(app: Engram, body: RescueBody) -> object:
     """The older name of /projects/rescue-ownership."""
     return _rescue(app, body)

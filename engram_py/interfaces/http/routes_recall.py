@@ -12,12 +12,13 @@ from engram_py.context.values import Context, Section
 from engram_py.dataclass import replace
 from engram_py.errors import EmptyFieldError, InvalidArgumentError
 from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, selected
-from engram_py.interfaces.http.response_models import ObservationOut, SessionOut, TimelineEntry
+from engram_py.interfaces.http.response_models import ObservationOut, SessionOut, TimelineEntry, shown
 from engram_py.interfaces.http.response_notes import Notes
-from engram_py.interfaces.http.routes_sessions import ListQuery, needed
-from engram_py.interfaces.http.routing import Answer, Body, Id, MaybeTime, Most, Query, Switch, Whole, operation
+from engram_py.interfaces.http.routes_sessions import ListQuery
+from engram_py.interfaces.http.routing import Answer, Body, Id, MaybeTime, Most, Needed, Query, Switch, Whole, operation
 from engram_py.interfaces.wording import render
 from engram_py.observations.errors import ObservationNotFoundError
+from engram_py.observations.listing import Suggestion
 from engram_py.observations.values import Neighbour
 from engram_py.sessions.errors import SessionNotFoundError
 
@@ -51,9 +52,7 @@ class ContextQuery(ProjectQuery):
 
 
 class CompactionQuery(Query):
-    NEEDS = ("session_id",)
-
-    session_id: str = Field(default="", description="The session that goes on.")
+    session_id: Needed = Field(description="The session that goes on.")
 
 
 class ReviewBody(Body):
@@ -94,14 +93,11 @@ class ReviewList(Answer):
     count: int
 
 
-class TopicOut(Answer):
-    topic_key: str
-    existing_id: int | None = None
-    existing_title: str | None = None
+TopicOut = shown(Suggestion, "topic_key existing_id existing_title", name="TopicOut")
 
 
-@operation("GET", "/timeline", errors=(404,))
-def timeline(app: Engram, query: TimelineQuery, notes: Notes) -> TimelineOut:
+@operation("GET", "/timeline", TimelineOut, errors=(404,))
+def timeline(app: Engram, query: TimelineQuery, notes: Notes) -> object:
     """What was saved around an observation in its session, oldest first."""
     before, after = (5 if one is None else one for one in (query.before, query.after))
     found = app.observations.timeline(query.observation_id, before=before, after=after)
@@ -124,8 +120,8 @@ def timeline(app: Engram, query: TimelineQuery, notes: Notes) -> TimelineOut:
     )
 
 
-@operation("GET", "/context", errors=(404, 409))
-def context(app: Engram, query: ContextQuery, notes: Notes) -> ContextOut:
+@operation("GET", "/context", ContextOut, errors=(404, 409))
+def context(app: Engram, query: ContextQuery, notes: Notes) -> object:
     """What a new session should know, as text; the empty text when there is nothing."""
     where = selected(app, query)
     made = app.contexts.assemble(
@@ -143,15 +139,14 @@ def context(app: Engram, query: ContextQuery, notes: Notes) -> ContextOut:
     return ContextOut(context=text)
 
 
-@operation("GET", "/context/compaction", errors=(404,))
-def compaction_context(app: Engram, query: CompactionQuery) -> ContextOut:
+@operation("GET", "/context/compaction", ContextOut, errors=(404,))
+def compaction_context(app: Engram, query: CompactionQuery) -> object:
     """What one session has kept so far, for the same session after its host compacted it."""
-    session_id = needed("session_id", query.session_id)
-    return ContextOut(context=_text(app, app.session_memory.own(session_id)))
+    return ContextOut(context=_text(app, app.session_memory.own(query.session_id)))
 
 
-@operation("GET", "/review", errors=(404, 409))
-def review(app: Engram, query: ListQuery, notes: Notes) -> ReviewList:
+@operation("GET", "/review", ReviewList, errors=(404, 409))
+def review(app: Engram, query: ListQuery, notes: Notes) -> object:
     """What is due for review, the longest overdue first, then what changed files stand behind."""
     where = selected(app, query)
     due = app.observations.due_for_review(where.named, all_projects=where.all_projects, limit=query.limit or 10)
@@ -161,8 +156,8 @@ def review(app: Engram, query: ListQuery, notes: Notes) -> ReviewList:
     return ReviewList(observations=found, count=len(found))
 
 
-@operation("POST", "/review/mark_reviewed", errors=(404,))
-def mark_reviewed(app: Engram, body: ReviewBody) -> ReviewOut:
+@operation("POST", "/review/mark_reviewed", ReviewOut, errors=(404,))
+def mark_reviewed(app: Engram, body: ReviewBody) -> object:
     """Confirm that an observation still holds; the next review date follows from its type."""
     number = body.observation_id or body.id
     if not number:
@@ -172,13 +167,12 @@ def mark_reviewed(app: Engram, body: ReviewBody) -> ReviewOut:
     return ReviewOut.of(row, state=row.state(app.journal.moment()))
 
 
-@operation("POST", "/topic-keys/suggest", errors=(409,))
-def suggest_topic_key(app: Engram, query: CwdQuery, body: TopicBody) -> TopicOut:
+@operation("POST", "/topic-keys/suggest", TopicOut, errors=(409,))
+def suggest_topic_key(app: Engram, query: CwdQuery, body: TopicBody) -> object:
     """A stable topic key for a text to come, and what holds it already."""
     if not (body.title or "").strip() and not (body.content or "").strip():
         raise EmptyFieldError("title")
-    made = app.contexts.suggest_topic(type=body.type or "", title=body.title or "", content=body.content or "")
-    return TopicOut.of(made)
+    return app.contexts.suggest_topic(type=body.type or "", title=body.title or "", content=body.content or "")
 
 
 def _session_of(app: Engram, session_id: str) -> SessionOut | None:

@@ -12,13 +12,14 @@ from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, se
 from engram_py.interfaces.http.response_models import SearchHit
 from engram_py.interfaces.http.response_notes import Notes, hit_notes
 from engram_py.interfaces.http.routes_sessions import ListQuery
-from engram_py.interfaces.http.routing import Question, StrictSwitch, operation
+from engram_py.interfaces.http.routing import Needed, Question, StrictSwitch, operation
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording import search as words
 from engram_py.recall.layers import Found, Layered
 from engram_py.recall.scope_filter import says_where
 from engram_py.recall.values import Results
 
+FOUND = list[SearchHit] | dict[str, Any]
 Format = Literal["list", "json"]
 FORMAT = "list: Engram's list of hits, the default; json: what mem_search answers, with notes and why there is nothing."
 LAYER = "memories (the default), episodes, turns, prompts, documents, entities or all; but for two the answer is json."
@@ -27,9 +28,9 @@ QUERY = "Words, a question, a topic key or #id; phrases, -word, type: and file:.
 
 
 class SearchQuery(ListQuery):
-    NEEDS = ("q",)
+    SEARCHES = True
 
-    q: str = Field(default="", description=QUERY)
+    q: Needed = Field(description=QUERY)
     type: str | None = None
     scope: str | None = Field(default=None, description="project, personal or global.")
     match_mode: str | None = Field(default=None, description="all (the default) or any.")
@@ -41,8 +42,6 @@ class SearchQuery(ListQuery):
 
 
 class SearchBody(Question):
-    NEEDS = ("query",)
-
     query: str | None = Field(default=None, description=QUERY)
     q: str | None = Field(default=None, description="The same, as the address calls it.")
     project: str | None = None
@@ -58,8 +57,8 @@ class SearchBody(Question):
     sort: str | None = Field(default=None, description=SORT)
 
 
-@operation("GET", "/search", errors=(404, 409))
-def search(app: Engram, query: SearchQuery, notes: Notes) -> list[SearchHit] | dict[str, Any]:
+@operation("GET", "/search", FOUND, errors=(404, 409))
+def search(app: Engram, query: SearchQuery, notes: Notes) -> object:
     """The best matches, 10 unless `limit` says otherwise, at most 20; none when nothing here is about it."""
     wanted = _format(query.response_format, explain=query.explain, default="list")
     # Engram's list has ten; the other doors ask .engram.json.
@@ -67,8 +66,8 @@ def search(app: Engram, query: SearchQuery, notes: Notes) -> list[SearchHit] | d
     return _answer(app, _found(app, query.q, query, query, wanted, limit), wanted, notes)
 
 
-@operation("POST", "/search", errors=(404, 409))
-def search_long(app: Engram, query: CwdQuery, body: SearchBody, notes: Notes) -> list[SearchHit] | dict[str, Any]:
+@operation("POST", "/search", FOUND, errors=(404, 409))
+def search_long(app: Engram, query: CwdQuery, body: SearchBody, notes: Notes) -> object:
     """Search with the query in a body, for one too long for an address; answers what mem_search does by default."""
     wanted = _format(body.response_format, explain=bool(body.explain), default="json")
     place = ProjectQuery.of(project=body.project, all_projects=bool(body.all_projects))
@@ -116,10 +115,9 @@ def _format(given: Format | None, *, explain: bool, default: Format) -> Format:
     return "json" if explain else given or default
 
 
-def _answer(app: Engram, found: Found | Layered, wanted: Format, notes: Notes) -> list[SearchHit] | dict[str, Any]:
+def _answer(app: Engram, found: Found | Layered, wanted: Format, notes: Notes) -> object:
     if wanted == "json" or not isinstance(found, Results):
-        values: dict[str, Any] = render.to_json(found)
-        return values | {"warnings": [*found.warnings, *notes]}
+        return render.to_json(found) | {"warnings": [*found.warnings, *notes]}
     notes += [*found.warnings, *(words.unseen(found) if found.results else words.nothing(found))]
     notes += hit_notes(found.results)
     rows = {row.id: row for row in app.browsing.whole([one.id for one in found.results])}

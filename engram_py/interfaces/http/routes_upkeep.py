@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 from engram_py.app import Engram
-from engram_py.interfaces.http.request_project import CwdQuery
-from engram_py.interfaces.http.routing import Answer, Path, Time, Whole, operation
-from engram_py.upkeep.values import Maintained
+from engram_py.database.runs import Run
+from engram_py.interfaces.http.request_project import CwdQuery, PlaceQuery
+from engram_py.interfaces.http.response_models import shown
+from engram_py.interfaces.http.routing import Path, Time, Whole, operation
+from engram_py.upkeep.values import Hot, HotReport, Maintained, PassDone, StepDone
 
 
 class PassPath(Path):
     name: str
-
-
-class StepOut(Answer):
-    name: str
-    counts: dict[str, float]
-    ms: int
-    error: str
-
-
-class PassOut(Answer):
-    name: str
-    status: str
-    steps: list[StepOut]
-    ms: int
-
-
-class MaintainedOut(Answer):
-    """`busy`: nothing was done, because another process is at it."""
-
-    passes: list[PassOut]
-    busy: bool
 
 
 class RunsQuery(CwdQuery):
@@ -38,62 +19,39 @@ class RunsQuery(CwdQuery):
     limit: Whole = None
 
 
-class RunOut(Answer):
-    id: int
-    name: str
-    status: str
-    detail: str
-    counts: dict[str, float]
-    ms: int
-    tokens: int
-    at: Time
-
-
-class HotQuery(CwdQuery):
+class HotQuery(PlaceQuery):
     limit: Whole = None
-    project: str | None = None
 
 
-class HotOut(Answer):
-    id: int
-    title: str
-    kind: str
-    access_count: int
-    tier: str
+StepOut = shown(StepDone, "name counts ms error", name="StepOut")
+PassOut = shown(PassDone, "name status steps ms", steps=[StepOut], name="PassOut")
+MaintainedOut = shown(
+    Maintained, "passes busy", "`busy`: nothing was done, because another process is at it.", passes=[PassOut]
+)
+RunOut = shown(Run, "id name status detail counts ms tokens at", at=Time)
+HotOut = shown(Hot, "id title kind access_count tier")
+HotReportOut = shown(HotReport, "observations entities total", observations=[HotOut], entities=[HotOut])
 
 
-class HotReportOut(Answer):
-    observations: list[HotOut]
-    entities: list[HotOut]
-    total: int
-
-
-@operation("POST", "/api/heartbeat")
-def heartbeat(app: Engram, query: CwdQuery) -> MaintainedOut:
+@operation("POST", "/api/heartbeat", MaintainedOut)
+def heartbeat(app: Engram, query: CwdQuery) -> object:
     """Run the heartbeat: each step with its counts; one that fails does not stop the others."""
-    return _told(app.maintenance.run("heartbeat"))
+    return app.maintenance.run("heartbeat")
 
 
-@operation("POST", "/maintain/{name}")
-def maintain(app: Engram, path: PassPath, query: CwdQuery) -> MaintainedOut:
+@operation("POST", "/maintain/{name}", MaintainedOut)
+def maintain(app: Engram, path: PassPath, query: CwdQuery) -> object:
     """Run a pass of upkeep: heartbeat, consolidate or synthesize."""
-    return _told(app.maintenance.run(path.name))
+    return app.maintenance.run(path.name)
 
 
-@operation("GET", "/runs")
-def list_runs(app: Engram, query: RunsQuery) -> list[RunOut]:
+@operation("GET", "/runs", [RunOut])
+def list_runs(app: Engram, query: RunsQuery) -> object:
     """The latest runs of upkeep, newest first."""
-    return [RunOut.of(one) for one in app.upkeep_reports.runs(name=query.name or None, limit=query.limit or 20).runs]
+    return app.upkeep_reports.runs(name=query.name or None, limit=query.limit or 20).runs
 
 
-@operation("GET", "/hot", errors=(409,))
-def hot(app: Engram, query: HotQuery) -> HotReportOut:
+@operation("GET", "/hot", HotReportOut, errors=(409,))
+def hot(app: Engram, query: HotQuery) -> object:
     """The memories and the entities that are used most."""
-    found = app.upkeep_reports.hot(limit=query.limit or 10, project=query.project or None)
-    rows = [HotOut.of(one) for one in found.observations]
-    return HotReportOut(observations=rows, entities=[HotOut.of(one) for one in found.entities], total=found.total)
-
-
-def _told(done: Maintained) -> MaintainedOut:
-    passes = [PassOut.of(one, steps=[StepOut.of(step) for step in one.steps]) for one in done.passes]
-    return MaintainedOut(passes=passes, busy=done.busy)
+    return app.upkeep_reports.hot(limit=query.limit or 10, project=query.project)

@@ -6,12 +6,13 @@ import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from types import GenericAlias
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from engram_py.dataclass import dataclass
-from engram_py.errors import InvalidArgumentError, InvalidInputError, InvalidTextError
+from engram_py.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError, InvalidInputError, InvalidTextError
 from engram_py.interfaces.arguments import as_text, is_text
 from engram_py.times import to_engram
 
@@ -26,21 +27,17 @@ class Path(BaseModel):
 
 
 class Query(BaseModel):
-    """The part of an address after ``?``. What nobody knows is ignored and noted; ``NEEDS`` must be there."""
+    """The part of an address after ``?``. What nobody knows is ignored and noted. ``SEARCHES``: its text is a query."""
 
     model_config = ConfigDict(extra="ignore")
-    NEEDS: ClassVar[tuple[str, ...]] = ()
+    SEARCHES: ClassVar[bool] = False
 
 
 class Body(BaseModel):
     """A JSON object. Types are taken at their word: ``"7"`` is text. Unknown names are ignored and noted, null is left
-    out.
-
-    ``NEEDS`` are the fields that no request goes without.
-    """
+    out."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
-    NEEDS: ClassVar[tuple[str, ...]] = ()
 
 
 class Question(Body):
@@ -104,6 +101,7 @@ Start = Annotated[int | None, BeforeValidator(_start)]
 Switch = Annotated[bool | None, BeforeValidator(_switch)]
 StrictSwitch = Annotated[bool, BeforeValidator(_strict_switch)]
 Id = Annotated[int, Field(ge=1, le=MAX_INTEGER)]
+Needed = Annotated[str, Field(pattern=r"\S")]
 # Of an answer: a time as Engram writes it, one that may be missing, and a text that is empty where there is none.
 Time = Annotated[str, BeforeValidator(lambda text: to_engram(text) or text)]
 MaybeTime = Annotated[str | None, BeforeValidator(to_engram)]
@@ -115,10 +113,12 @@ F = TypeVar("F", bound=Function)
 
 @dataclass(frozen=True)
 class Operation:
-    """A registered route. ``guarded``: works only on a server with a token. ``raw``: the body is not JSON to us."""
+    """A registered route. ``answers`` is the model of its answer, ``[Model]`` for a list. ``guarded``: works only on a
+    server with a token. ``raw``: the body is not JSON to us."""
 
     method: str
     path: str
+    answers: Any
     function: Function
     status: int = 200
     errors: tuple[int, ...] = ()
@@ -150,7 +150,8 @@ class Operation:
 
     @cached_property
     def answer(self) -> TypeAdapter[Any]:
-        return TypeAdapter(self.hints["return"])
+        kind: Any = GenericAlias(list, (*self.answers,)) if isinstance(self.answers, list) else self.answers
+        return TypeAdapter(kind)
 
     def takes(self, part: str) -> bool:
         return part in self.hints
@@ -163,22 +164,23 @@ class Operation:
             values = {as_text(name): as_text(one) if isinstance(one, str) else one for name, one in values.items()}
         check_text(values)
         try:
-            return model.model_validate(values)
+            return model.model_validate({name: one for name, one in values.items() if one is not None})
         except ValidationError as exc:
-            raise refusal(exc) from None
+            raise _refusal(exc, model) from None
 
 
 OPERATIONS: list[Operation] = []
 
 
-def operation(method: str, path: str, **more: Any) -> Callable[[F], F]:
+def operation(method: str, path: str, answers: Any = dict[str, Any], **more: Any) -> Callable[[F], F]:
     """Register a function of ``app`` and any of ``path``, ``query``, ``body`` as the route ``method path``.
 
-    One that takes ``notes`` may add to what is told about the request (``response_notes.py``).
+    Of the value it returns go out the fields that the model ``answers`` has. One that takes ``notes`` may add to what
+    is told about the request (``response_notes.py``).
     """
 
     def register(function: F) -> F:
-        OPERATIONS.append(Operation(method, path, function, **more))
+        OPERATIONS.append(Operation(method, path, answers, function, **more))
         return function
 
     return register
@@ -232,11 +234,15 @@ def check_text(value: object, name: str = "") -> None:
                 check_text(one, name)
 
 
-def refusal(error: ValidationError) -> InvalidArgumentError:
+def _refusal(error: ValidationError, model: type[BaseModel]) -> InvalidInputError:
     """The first thing wrong, in the words of every other door."""
     first = error.errors(include_url=False)[0]
     name = ".".join(str(part) for part in first["loc"])[:80] or "the body"
-    if first["type"] == "missing":
+    missing = first["type"] == "missing"
+    if first["type"] == "string_pattern_mismatch" or (missing and model.model_fields[name].annotation is str):
+        searches = getattr(model, "SEARCHES", False)
+        return EmptyQueryError("" if missing else first["input"]) if searches else EmptyFieldError(name)
+    if missing:
         return InvalidArgumentError(name, None, expected="given")
     expected = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
     return InvalidArgumentError(name, first["input"], expected=expected)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -59,6 +60,12 @@ def test_every_refusal_has_one_shape_and_every_answer_a_schema(ask: Asker) -> No
             assert schema, name
             assert (schema == {"$ref": "#/components/schemas/Error"}) == (int(status) >= 400), (name, status)
         assert {"400", "401", "403", "421"} <= operation["responses"].keys()
+
+
+def test_every_schema_that_is_named_is_there(ask: Asker) -> None:
+    document = ask.ok("GET", "/openapi.json")
+    named = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document)))
+    assert named - {"Error"} == set(document["components"]["schemas"]) - {"Error"}
 
 
 @pytest.mark.parametrize(
