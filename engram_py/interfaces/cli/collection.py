@@ -1,4 +1,4 @@
-"""``engram collection``: the repository's history, its documents, and folders of one's own."""
+"""``engram collection``: the repository's history, its documents, and folders of one's own; ``engram tour`` of them."""
 
 from __future__ import annotations
 
@@ -125,3 +125,13 @@ def context_command(app: Engram, name: str, text: str, prefix: str, project: str
 def cleanup_command(app: Engram, dry_run: bool, project: str | None, all_projects: bool) -> object:
     """Forget documents that are gone from their collections."""
     return app.documents.cleanup(project=project, all_projects=all_projects, dry_run=dry_run)
+
+
+@click.command("tour")
+@project_option
+@prints_result
+def tour_command(app: Engram, project: str | None) -> object:
+    """Show the three most telling things that this repository's history and documents answer already."""
+    with progress_bars() as report:
+        app.documents.update(project=project, report=report)
+    return app.documents.tour(project=project)

@@ -1,4 +1,4 @@
-"""``engram entity``: what has a name, its other names, and what it is connected with."""
+"""``engram entity``: what has a name, its other names, its edges; ``engram fact``: what is known of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.interfaces.cli.commands import group, prints_result, project_option, scope_option
+from engram_py.interfaces.cli.commands import group, limit_option, prints_result, project_option, scope_option
+from engram_py.interfaces.cli.terminal import text_argument
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -96,3 +97,32 @@ def merge_command(app: Engram, entity: str, into: str, **options: Any) -> object
 def archive_command(app: Engram, entity: str, **options: Any) -> object:
     """Put ENTITY away; its facts stay."""
     return app.entities.archive(entity, **options)
+
+
+fact_entity_argument = click.argument("entity", help="Its name or slug, as in billing-service.")
+fact_command = group("fact", "Keep facts about entities, a sentence each; a new value replaces the old one.")
+
+
+@fact_command.command("add")
+@fact_entity_argument
+@click.argument("text", help="One sentence; - reads standard input.")
+@click.option("--validate/--no-validate", "checked", default=True, help="Judge it by the write rules.")
+@click.option("--session", "session_id", help="The session it belongs to.")
+@scope_option
+@project_option
+@prints_result
+def add_fact(app: Engram, entity: str, text: str, **options: Any) -> object:
+    """Keep TEXT as a fact about ENTITY."""
+    return app.facts.add(entity, text_argument(text), origin="user", **options)
+
+
+@fact_command.command("list")
+@fact_entity_argument
+@click.option("--past", is_flag=True, help="Those that were replaced as well.")
+@limit_option(50)
+@scope_option
+@project_option
+@prints_result
+def list_facts(app: Engram, entity: str, **options: Any) -> object:
+    """List the facts about ENTITY, latest change first."""
+    return app.facts.of(entity, **options)

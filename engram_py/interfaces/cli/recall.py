@@ -1,4 +1,4 @@
-"""Commands that find: search, list, context."""
+"""Commands that find: search, list, context; and why a prompt is given what it is."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engram_py.errors import EmptyQueryError
 from engram_py.interfaces.cli.commands import (
     all_option,
     json_command,
     limit_option,
     memory,
     prints_result,
+    prints_value,
     project_option,
     project_options,
     scope_option,
@@ -96,3 +98,25 @@ def context_command(name: str | None, project: str | None, query: str | None, as
         from engram_py.interfaces.wording.context import nothing_given
 
         print_notes(nothing_given(found))
+
+
+@click.command("why")
+@click.argument("prompt", nargs=-1, required=True, help="The prompt, as typed to an agent; - reads standard input.")
+@click.option("--session", "session_id", default="", help="The session; what it was shown is not shown again.")
+@prints_value
+def why_command(prompt: tuple[str, ...], session_id: str) -> tuple[object, str]:
+    """Show what the hook gives an agent for PROMPT, what it looked for, or why it stays silent.
+
+    Also show what a search for the same words finds. Nothing is stored or counted.
+    """
+    from engram_py.interfaces.hooks.why import explained
+    from engram_py.interfaces.wording import render
+    from engram_py.interfaces.wording.why import why
+
+    text = text_argument(" ".join(prompt))
+    if not text.strip():
+        raise EmptyQueryError(text)
+    with memory(embedder="") as app:  # a hook loads no model either
+        done = explained(app, text, session_id)
+        search = render.text(done.found, now=app.journal.moment())
+    return done.values, why(done.values, search)

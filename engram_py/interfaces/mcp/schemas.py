@@ -26,9 +26,6 @@ def stored() -> dict[str, dict[str, Any]]:
 def declared() -> dict[str, Tool]:
     """The tools themselves, which a call needs."""
     from engram_py.interfaces.mcp import (  # noqa: F401 - registers the tools
-        tools_entities,
-        tools_identity,
-        tools_ingest,
         tools_layers,
         tools_memory,
         tools_upkeep,

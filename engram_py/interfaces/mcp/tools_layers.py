@@ -1,18 +1,175 @@
-"""The tools of the layers above observations: facts and entities. The profile ``layers`` offers them."""
+"""The tools of the layers above observations: entities, the person, an agent's state, conversations, facts. The profile
+``layers`` offers them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import json
+from typing import TYPE_CHECKING, Annotated, Any
 
-from engram_py.interfaces.mcp.argument_types import Field
-from engram_py.interfaces.mcp.tool_registry import WRITES, tool
+from engram_py.errors import EmptyFieldError, InvalidArgumentError
+from engram_py.interfaces.mcp.argument_types import Before, Field
+from engram_py.interfaces.mcp.tool_registry import READS, SETTLES, WRITES, tool
 from engram_py.interfaces.mcp.tools_memory import Project, Scope, SessionId
 
 # As in tools_memory: what only a call needs is imported by the call.
 if TYPE_CHECKING:
     from engram_py.app import Engram
+    from engram_py.checkpoints.values import Checkpoint, CheckpointLine
+    from engram_py.distill.ingesting import Ingested
+    from engram_py.entities.values import EntityChanged, EntityDetail, EntityList, Graph, Linked
+    from engram_py.identity.values import Profile
     from engram_py.observations.listing import Listing
-    from engram_py.observations.values import Saved
+    from engram_py.observations.values import Deleted, Saved
+    from engram_py.recall.layers import Found, Layered
+
+ACTIONS = ("list", "show", "graph", "link", "alias", "merge", "archive", "restore")
+
+
+@tool(title="Entities", hints=WRITES)
+def mem_entity(
+    app: Engram,
+    action: Annotated[str, Field(enum=ACTIONS)] = "list",
+    entity: Annotated[str | None, Field(description="Its name or an alias; list needs none.")] = None,
+    other: Annotated[
+        str | None, Field(description="link: the object. alias: the other name. merge: the one that stays.")
+    ] = None,
+    predicate: Annotated[str | None, Field(description="link: snake_case, as in works_at, depends_on.")] = None,
+    fact: Annotated[str | None, Field(description="link: the sentence that says so.")] = None,
+    kind: Annotated[str | None, Field(description="link: person, service, library.")] = None,
+    depth: Annotated[int, Field(description="graph: edges away, 1 to 4.")] = 2,
+    candidates: Annotated[bool, Field(description="list: also names mentioned too seldom.")] = False,
+    archived: Annotated[bool, Field(description="list: also those put away.")] = False,
+    scope: Scope = None,
+    project: Project = None,
+    session_id: SessionId = None,
+) -> EntityList | EntityDetail | Graph | Linked | EntityChanged:
+    """People, services, libraries, modules that have a name here: list them, show one, walk its edges, connect two,
+    give other names, join two that are one, put one away."""
+    service = app.entities
+    where: dict[str, Any] = {"scope": scope, "project": project, "session_id": session_id}
+    if action == "list":
+        return service.listed(candidates=candidates, archived=archived, **where)
+    name = _given("entity", entity)
+    match action:
+        case "graph":
+            return service.graph(name, depth=depth, **where)
+        case "link":
+            predicate, other = _given("predicate", predicate), _given("other", other)
+            return service.link(name, predicate, other, fact=fact, kind=kind, **where)
+        case "alias":
+            return service.alias(name, (_given("other", other),), **where)
+        case "merge":
+            return service.merge(name, _given("other", other), **where)
+        case "archive" | "restore":
+            return service.archive(name, restore=action == "restore", **where)
+    return service.show(name, **where)
+
+
+def _given(name: str, value: str | None) -> str:
+    if value is None or not value.strip():
+        raise EmptyFieldError(name)
+    return value
+
+
+@tool(title="Who the user is", hints=WRITES, aliases={"content": "text"})
+def mem_identity(
+    app: Engram,
+    action: Annotated[str, Field(description="list, add, remove or profile.")] = "list",
+    text: Annotated[
+        str | None, Field(description="add: one sentence; remove: it or its id; profile: the new one, else it is read.")
+    ] = None,
+    scope: Annotated[str | None, Field(description="personal (every project, the default) or project.")] = None,
+    project: Project = None,
+    session_id: SessionId = None,
+) -> Saved | Listing | Deleted | Profile:
+    """What holds of the user always ("answer in German"), which every context begins with, and their profile; with
+    scope project how to work with them here. Add what they say once and for all."""
+    chosen = action.strip().lower()
+    where: dict[str, Any] = {"project": project, "session_id": session_id}
+    if chosen == "list":
+        return app.identity.listed(scope=scope, **where)
+    if chosen == "profile":
+        if text is None:
+            return app.identity.profile(scope=scope, **where)
+        return app.identity.write_profile(text, scope=scope, **where)
+    if chosen not in ("add", "remove"):
+        raise InvalidArgumentError("action", action, expected="list, add, remove or profile")
+    if text is None:
+        raise EmptyFieldError("text")
+    return app.identity.remove(text, **where) if chosen == "remove" else app.identity.add(text, scope=scope, **where)
+
+
+@tool(title="Checkpoint", hints=WRITES, aliases={"state": "content"})
+def mem_checkpoint(
+    app: Engram,
+    action: Annotated[str, Field(description="save, load or list.")],
+    content: Annotated[str | None, Field(description="save: your state, as text or JSON.")] = None,
+    session: Annotated[str | None, Field(description="Default: save in this run, load the latest here.")] = None,
+    project: Project = None,
+) -> CheckpointLine | Checkpoint | Listing:
+    """Keep your working state before a long step or a compaction, and get it back byte for byte. No search finds it."""
+    # Not `session_id`, which hooks fill in with the session that calls: what is loaded is mostly of an earlier one.
+    chosen = action.strip().lower()
+    if chosen == "save":
+        return app.checkpoints.save((content or "").encode(), session_id=session, project=project)
+    if chosen == "load":
+        return app.checkpoints.load(session_id=session, project=project)
+    if chosen == "list":
+        return app.checkpoints.listed(session_id=session, project=project)
+    raise InvalidArgumentError("action", action, expected="save, load or list")
+
+
+SCOPES = ("pinned", "episodes", "transcript")
+
+
+def _read(value: object) -> object:
+    """Some hosts send a list as the JSON text of one."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        raise ValueError("a list of {user, assistant} or {role, content}") from None
+
+
+Turns = Annotated[list[dict[str, Any]], Before(_read), Field(description="{user, assistant} or {role, content} each.")]
+
+
+@tool(title="Take over a conversation", hints=SETTLES)
+def mem_ingest(
+    app: Engram,
+    conversation_id: Annotated[str, Field(description="The same again replaces it.")],
+    turns: Turns,
+    agent_id: Annotated[str | None, Field(description="Whose it is; default: you.")] = None,
+    session_date: Annotated[str | None, Field(description="When it took place.")] = None,
+    skip_extraction: Annotated[bool, Field(description="Keep the turns alone.")] = False,
+    flush: Annotated[bool | None, Field(description="Wait for the summary.")] = None,
+    project: Project = None,
+) -> Ingested:
+    """Keep a whole conversation that took place elsewhere, word for word, and its summary."""
+    return app.ingest(
+        conversation_id,
+        turns,
+        agent_id=agent_id,
+        session_date=session_date,
+        skip_extraction=skip_extraction,
+        flush=flush,
+        project=project,
+    )
+
+
+@tool(title="Search a layer of memory", hints=READS)
+def search_memory(
+    app: Engram,
+    scope: Annotated[str, Field(enum=SCOPES)],
+    query: Annotated[str, Field(description="Words or a question.")],
+    limit: Annotated[int | None, Field(description="Default 10.")] = None,
+    project: Project = None,
+) -> Found | Layered:
+    """Find memories (pinned), summaries of sessions (episodes), or what was said word for word (transcript)."""
+    if scope not in SCOPES:
+        raise InvalidArgumentError("scope", scope, expected=f"one of {', '.join(SCOPES)}")
+    return app.search_in(scope, query, limit=limit, project=project)
 
 
 @tool(title="Facts about an entity", hints=WRITES, aliases={"text": "fact"})
