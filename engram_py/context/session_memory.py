@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engram_py.anchors.anchors import Anchors
 from engram_py.capture.orders import reads_like_an_order
-from engram_py.context import session_memory_table as table
+from engram_py.context import table
 from engram_py.context.values import Context, Section
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store

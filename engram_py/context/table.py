@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from engram_py.database.store import Row, Store
-from engram_py.observations.table import COLUMNS, VISIBLE, by_ids, projects_json
+from engram_py.database.store import Store
+from engram_py.observations.table import COLUMNS, VISIBLE, by_ids, newest_of, projects_json, read
 from engram_py.observations.values import Observation
 from engram_py.recall.index.table import changed_between
-from engram_py.sessions.table import SUMMARY
-from engram_py.sessions.values import SessionLine
+from engram_py.sessions.table import PROMPT, SUMMARY, per_project
+from engram_py.sessions.values import Prompt, SessionLine
 
 _LIVE = "deleted_at is null and lifecycle = 'active'"
 
@@ -49,9 +49,7 @@ and (:scope is null or scope = :scope)
 order by updated_at desc, id desc
 limit :limit
 """
-OF_TYPES_IN_PROJECT = _OF_TYPES.format(where="project = :project")
-OF_TYPES_SHARED = _OF_TYPES.format(where="scope <> 'project'")
-OF_TYPES_ANYWHERE = _OF_TYPES.format(where="true")
+OF_TYPES = tuple(_OF_TYPES.format(where=where) for where in ("true", "scope <> 'project'", "project = :project"))
 
 _LINES = f"""
 select id, project, agent, started_at, ended_at, {SUMMARY} as summary,
@@ -84,12 +82,35 @@ order by id desc
 limit :limit
 """
 
+_OWN = "deleted_at is null and lifecycle = 'active' and origin <> 'import' and type <> 'session_summary'"
+
+# An agent's MCP server does not know the agent's session and opens one of its own (`mcp-…`): what such a server saved
+# in the project since the session began is taken for the session's. Two selects, so that each has its index.
+SAVED = f"""
+select {COLUMNS}
+from observations
+where {_OWN} and id in (
+    select id from observations where session_id = :session_id
+    union
+    select id from (
+        select id, session_id from observations
+        where project = :project and updated_at >= :since and deleted_at is null
+        order by updated_at desc, id desc
+        limit 200
+    )
+    where session_id >= 'mcp-' and session_id < 'mcp.'
+)
+order by updated_at desc, id desc
+limit :limit
+"""
+
+PROMPTS = f"{PROMPT} where session_id = :session_id order by id desc limit :limit"
+
 
 def of_family(store: Store, family: str, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:
     """The live observations whose topic key is ``family/…``, latest change first."""
     values = {"topic": f"{family}/", "end": f"{family}0"}  # "0" follows "/"
-    rows = store.rows(FAMILY, **values, projects=projects_json(projects), limit=limit)
-    return [Observation.from_row(row) for row in rows]
+    return read(store, FAMILY, **values, projects=projects_json(projects), limit=limit)
 
 
 def facts_of(
@@ -97,7 +118,7 @@ def facts_of(
 ) -> list[Observation]:
     """The facts about one of these entities, latest change first."""
     values = {"slugs": slugs_json, "scope": scope, "limit": limit}
-    return [Observation.from_row(row) for row in store.rows(FACTS_OF, projects=projects_json(projects), **values)]
+    return read(store, FACTS_OF, projects=projects_json(projects), **values)
 
 
 def between(store: Store, *, projects: Sequence[str] | None, start: str, end: str, limit: int) -> list[Observation]:
@@ -111,9 +132,7 @@ def of_types(
     store: Store, types_json: str, *, projects: Sequence[str] | None, scope: str | None, pool: int, limit: int
 ) -> list[Observation]:
     """The latest of these types, not pinned, among the ``pool`` observations of each project that changed last."""
-    values = {"types": types_json, "scope": scope, "pool": pool, "limit": limit}
-    sql = (OF_TYPES_ANYWHERE, OF_TYPES_SHARED, OF_TYPES_IN_PROJECT)
-    return _newest(_seen(store, projects, *sql, values), limit)
+    return newest_of(store, projects, OF_TYPES, limit=limit, types=types_json, scope=scope, pool=pool)
 
 
 def told_sessions(
@@ -121,10 +140,7 @@ def told_sessions(
 ) -> list[SessionLine]:
     """The sessions that left a summary and were open at some time from ``start`` to before ``end``, latest first."""
     values = {"start": start, "end": end, "limit": limit}
-    if projects is None:
-        rows = store.rows(SESSIONS_ANYWHERE, **values)
-    else:
-        rows = [row for name in projects for row in store.rows(SESSIONS_IN_PROJECT, project=name, **values)]
+    rows = per_project(store, projects, SESSIONS_ANYWHERE, SESSIONS_IN_PROJECT, values)
     rows.sort(key=lambda row: row["id"])
     rows.sort(key=lambda row: str(row["started_at"]), reverse=True)
     return [SessionLine(*row) for row in rows[:limit]]
@@ -141,22 +157,14 @@ def summary_ids(store: Store, sessions_json: str) -> dict[str, int]:
 
 def saved_last(store: Store, session: SessionLine, *, limit: int) -> list[Observation]:
     """What a session saved besides its summary and who the user is, the latest first."""
-    rows = store.rows(SAVED_LAST, session_id=session.id, project=session.project, limit=limit)
-    return [Observation.from_row(row) for row in rows]
+    return read(store, SAVED_LAST, session_id=session.id, project=session.project, limit=limit)
 
 
-def _seen(
-    store: Store, projects: Sequence[str] | None, anywhere: str, shared: str, own: str, values: Mapping[str, object]
-) -> list[Row]:
-    if projects is None:
-        return store.rows(anywhere, **values)
-    return [
-        *store.rows(shared, **values),
-        *(row for name in projects for row in store.rows(own, project=name, **values)),
-    ]
+def saved(store: Store, session_id: str, *, project: str, since: str, limit: int) -> list[Observation]:
+    """The observations of a session that began at ``since``, latest change first."""
+    return read(store, SAVED, session_id=session_id, project=project, since=since, limit=limit)
 
 
-def _newest(rows: list[Row], limit: int) -> list[Observation]:
-    unique = {row["id"]: row for row in rows}.values()
-    ordered = sorted(unique, key=lambda row: (row["updated_at"], row["id"]), reverse=True)
-    return [Observation.from_row(row) for row in ordered[:limit]]
+def prompts(store: Store, session_id: str, *, limit: int) -> list[Prompt]:
+    """What the user asked for in a session, the latest first."""
+    return [Prompt(*row) for row in store.rows(PROMPTS, session_id=session_id, limit=limit)]

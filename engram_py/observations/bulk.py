@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 from engram_py.database.erasing import erase
 from engram_py.dataclass import replace
@@ -15,7 +16,7 @@ from engram_py.observations.listing import MOST_TITLES, BulkDone, Listing, Obser
 from engram_py.observations.values import Change
 from engram_py.projects.errors import AmbiguousProjectError
 from engram_py.projects.values import Place
-from engram_py.recall.file_observations import NamedFiles
+from engram_py.recall.file_names import of_file
 from engram_py.recall.index import table as index
 from engram_py.recall.query.parse import parse_query
 from engram_py.recall.scope_filter import ScopeFilter, scope_filter_of
@@ -138,7 +139,7 @@ class Bulk(Deleting):
             raise BulkFilterError(filters)
         named = project or next(iter(parsed.filters.projects), None)
         place = self._projects.for_read(named, all_projects=all_projects)
-        files = NamedFiles(self._store, self._anchors)
+        files = partial(of_file, self._store, self._anchors)
         clean = clean_scope(scope)
         visible = scope_filter_of(
             parsed.filters, projects=place.reads, type=type, scope=clean, files=files, journal=self._journal

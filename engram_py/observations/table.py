@@ -146,6 +146,26 @@ def _one(store: Store, sql: str, **values: Any) -> Observation | None:
     return None if row is None else Observation.from_row(row)
 
 
+def read(store: Store, sql: str, **values: Any) -> list[Observation]:
+    """The observations of a statement whose columns begin with ``COLUMNS``."""
+    return [Observation.from_row(row) for row in store.tuples(sql, **values)]
+
+
+def newest_of(
+    store: Store, projects: Sequence[str] | None, sql: Sequence[str], *, limit: int, **values: Any
+) -> list[Observation]:
+    """What ``projects`` see, latest change first, each project asked by itself. ``sql`` are three statements with that
+    order: of any project, of what all share, of one ``:project``.
+    """
+    anywhere, shared, own = sql
+    values["limit"] = limit
+    found = read(store, anywhere if projects is None else shared, **values)
+    for project in projects or ():
+        found += read(store, own, **values, project=project)
+    unique = {row.id: row for row in found}.values()
+    return sorted(unique, key=lambda row: (row.updated_at, row.id), reverse=True)[:limit]
+
+
 def by_id(store: Store, observation_id: int) -> Observation | None:
     return _one(store, BY_ID, id=observation_id)
 
@@ -175,14 +195,12 @@ def facts_about(
 
     ``about`` are its slug and those of entities that were merged into it.
     """
-    rows = store.tuples(FACTS_ABOUT, about=json.dumps(about), project=project, scope=scope, past=past, limit=limit)
-    return [Observation.from_row(row) for row in rows]
+    return read(store, FACTS_ABOUT, about=json.dumps(about), project=project, scope=scope, past=past, limit=limit)
 
 
 def notes_between(store: Store, *, project: str, since: str, until: str, limit: int) -> list[Observation]:
     """The notes of a project that were made from ``since`` to before ``until``, the latest first."""
-    rows = store.tuples(NOTES, project=project, since=since, until=until, limit=limit)
-    return [Observation.from_row(row) for row in rows]
+    return read(store, NOTES, project=project, since=since, until=until, limit=limit)
 
 
 def equal_text(store: Store, **key: Any) -> Observation | None:
@@ -204,8 +222,7 @@ def hash_exists(store: Store, *, content_hash: str, project: str) -> int | None:
 
 def by_ids(store: Store, ids: Sequence[int]) -> dict[int, Observation]:
     sql = f"select {COLUMNS} from observations where id in (select value from json_each(:ids))"
-    rows = store.rows(sql, ids=json.dumps(list(ids)))
-    return {row["id"]: Observation.from_row(row) for row in rows}
+    return {row.id: row for row in read(store, sql, ids=json.dumps(list(ids)))}
 
 
 def made_elsewhere(store: Store, ids: Sequence[int]) -> set[int]:
@@ -223,27 +240,17 @@ def recent(
     without: Sequence[str] = (),
 ) -> list[Observation]:
     """The newest active observations the projects see, latest change first."""
-    values = {"limit": limit, "scope": scope, "without": json.dumps(list(without))}
-    if projects is None:
-        rows = store.rows(RECENT_ANYWHERE[pinned], **values)
-    else:
-        rows = store.rows(RECENT_SHARED[pinned], **values)
-        for project in projects:
-            rows += store.rows(RECENT_IN_PROJECT[pinned], **values, project=project)
-    unique = {row["id"]: row for row in rows}.values()
-    newest = sorted(unique, key=lambda row: (row["updated_at"], row["id"]), reverse=True)
-    return [Observation.from_row(row) for row in newest[:limit]]
+    statements = tuple(one[pinned] for one in (RECENT_ANYWHERE, RECENT_SHARED, RECENT_IN_PROJECT))
+    return newest_of(store, projects, statements, limit=limit, scope=scope, without=json.dumps(list(without)))
 
 
 def newest(store: Store, *, projects: Sequence[str] | None, limit: int, scope: str | None = None) -> list[Observation]:
     """The active observations the projects see that were saved last, pinned ones among them."""
-    rows = store.rows(NEWEST, projects=projects_json(projects), limit=limit, scope=scope)
-    return [Observation.from_row(row) for row in rows]
+    return read(store, NEWEST, projects=projects_json(projects), limit=limit, scope=scope)
 
 
 def due(store: Store, *, now: str, projects: Sequence[str] | None, limit: int) -> list[Observation]:
-    rows = store.rows(DUE, now=now, projects=projects_json(projects), limit=limit)
-    return [Observation.from_row(row) for row in rows]
+    return read(store, DUE, now=now, projects=projects_json(projects), limit=limit)
 
 
 def neighbours(store: Store, observation: Observation, *, before: int, after: int) -> tuple[list[Neighbour], ...]:

@@ -1,10 +1,11 @@
-"""A file that a question names: what is about it is found, whether its text has the name or not."""
+"""A file that a question or a filter names: what is about it is found, whether its text has the name or not."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 from engram_py.anchors import table as anchors
 from engram_py.database.store import Store
@@ -13,6 +14,9 @@ from engram_py.recall.postings import NEWEST_ROWS
 from engram_py.recall.query.parse import phrase
 from engram_py.recall.score.bm25 import Term, idf
 from engram_py.text.segments import segments
+
+if TYPE_CHECKING:
+    from engram_py.anchors.anchors import Anchors
 
 # As so many mentions of the name count: to be anchored to the file, to name it in words, to have the words of its name.
 _ANCHORED, _NAMED, _WORDED = 6.0, 1.5, 0.4
@@ -78,3 +82,17 @@ def file_words(text: str) -> dict[str, str]:
 def naming_words(path: str) -> list[str]:
     """The words of a file's own name without what it ends in: ``docker`` and ``compose`` of ``docker-compose.yml``."""
     return [word.lower() for word in segments(PurePosixPath(path).stem)]
+
+
+def of_file(
+    store: Store, anchored: Anchors, path: str, *, limit: int = 100, projects: Sequence[str] | None = None
+) -> list[int]:
+    """Ids of the live observations anchored to ``path`` (see ``Anchors.of_file``; a name without a dot may be a
+    folder's), then the newest that name it in title or text: what was not there when it was saved has no anchor."""
+    found = anchored.of_file(path, limit=limit, projects=projects)
+    if "." not in path and not path.endswith("/"):
+        found += anchored.of_file(f"{path}/", limit=limit, projects=projects)
+    words = phrase(path.replace("\\", "/"))
+    if words and ("." in path or "/" in path.strip("/")):
+        found += search.newest_seen(store, f"{{title content}} : {words}", projects=projects, limit=limit)
+    return list(dict.fromkeys(found))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable
 
 from engram_py.database.journal import Journal
 from engram_py.dataclass import dataclass, field, replace
@@ -21,10 +20,8 @@ _MOST_FILES = 500
 _MOST_SAID = 300  # characters, as many as a filter that was typed may have
 
 
-class Files(Protocol):
-    """Finds the observations that are about a file."""
-
-    def of_file(self, path: str, *, limit: int = 100, projects: Sequence[str] | None = None) -> list[int]: ...
+# The ids of the observations that are about a file (``file_names.of_file``).
+Files = Callable[..., list[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +88,7 @@ def scope_filter_of(
     hold("branches", "branch", filters.branches)
     hold("topics", "topic", _topics(filters.topics))
     if filters.files:
-        found = [row for path in filters.files for row in files.of_file(path, limit=_MOST_FILES, projects=projects)]
+        found = [row for path in filters.files for row in files(path, limit=_MOST_FILES, projects=projects)]
         values["files"] = json.dumps(found)
         said += [f"file:{path}" for path in filters.files]
     now = journal.moment()

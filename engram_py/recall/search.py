@@ -17,7 +17,7 @@ from engram_py.observations.usage import Usage
 from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.projects import Projects
 from engram_py.recall.candidates import Found, retrieve
-from engram_py.recall.file_observations import NamedFiles
+from engram_py.recall.file_names import of_file
 from engram_py.recall.hits import Hits, Placed, in_order, of_ids, order_asked
 from engram_py.recall.index import table as index
 from engram_py.recall.no_results import explain_no_results, nameless
@@ -74,7 +74,7 @@ class Search:
         self._store = store
         self._journal = journal
         self._projects = projects
-        self._files = NamedFiles(store, anchors)
+        self._files = partial(of_file, store, anchors)
         self._usage = usage
         self._trail = trail
         self._vectors = vectors

@@ -114,16 +114,17 @@ def recent(
     """The sessions of the projects, the most recently active first; ``made_up``: also those that nobody ran; ``told``:
     only those that left a summary or an observation."""
     values = {"limit": limit, "pool": limit + _POOL, "without": None if made_up else MADE_UP, "told": told}
-    rows = _per_project(store, projects, RECENT_ANYWHERE, RECENT_IN_PROJECT, values)
+    rows = per_project(store, projects, RECENT_ANYWHERE, RECENT_IN_PROJECT, values)
     rows.sort(key=lambda row: row["id"])
     # Engram keeps whole seconds: of sessions of one second the one that saved last was the last.
     rows.sort(key=lambda row: (str(row["last_activity_at"]), row["newest"] or 0), reverse=True)
     return [SessionLine(*row[:-1]) for row in rows[:limit]]
 
 
-def _per_project(
+def per_project(
     store: Store, projects: Sequence[str] | None, anywhere: str, in_project: str, values: Mapping[str, object]
 ) -> list[Row]:
+    """The rows of one statement, or of another for each ``:project``, so that its index gives the order."""
     if projects is None:
         return store.rows(anywhere, **values)
     return [row for project in projects for row in store.rows(in_project, project=project, **values)]
@@ -131,7 +132,7 @@ def _per_project(
 
 def recent_prompts(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[Prompt]:
     """The prompts of the projects, newest first."""
-    rows = _per_project(store, projects, PROMPTS_ANYWHERE, PROMPTS_IN_PROJECT, {"limit": limit})
+    rows = per_project(store, projects, PROMPTS_ANYWHERE, PROMPTS_IN_PROJECT, {"limit": limit})
     rows.sort(key=lambda row: (row["created_at"], row["id"]), reverse=True)
     return [Prompt(*row) for row in rows[:limit]]
 

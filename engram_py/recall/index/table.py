@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from engram_py.database.store import Row, Store
-from engram_py.observations.table import COLUMNS, VISIBLE, live_ids, projects_json
+from engram_py.observations.table import COLUMNS, VISIBLE, live_ids, projects_json, read
 from engram_py.observations.values import Observation
 from engram_py.recall.index.mentions import EVERYWHERE, Span
 
@@ -183,8 +183,8 @@ def passing(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> se
 
 def seen(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> dict[int, Observation]:
     """Those rows that the sight lets through, whole, by their ids."""
-    rows = store.tuples(SEEN, ids=json.dumps(list(ids)), **sight)
-    return {row[0]: Observation.from_row(row) for row in rows}
+    rows = read(store, SEEN, ids=json.dumps(list(ids)), **sight)
+    return {row.id: row for row in rows}
 
 
 def changed_between(store: Store, since: str, until: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
