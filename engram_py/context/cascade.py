@@ -6,7 +6,8 @@ from datetime import timedelta
 
 from engram_py.context import table
 from engram_py.context.prompt_kinds import phrase_in, plain_words
-from engram_py.context.providers import ENTITY, MOST_ENTITIES, Draw, Providers
+from engram_py.context.providers import ENTITY, MOST_ENTITIES, Providers
+from engram_py.context.request import Draw
 from engram_py.context.session import table_rows
 from engram_py.context.values import Section
 from engram_py.database.store import Store

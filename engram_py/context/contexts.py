@@ -10,14 +10,14 @@ from engram_py.anchors.anchors import Anchors
 from engram_py.context.cache import Cache
 from engram_py.context.likely import LookedUp
 from engram_py.context.prompt import GATES, QueryOrder
-from engram_py.context.providers import Draw, Providers
-from engram_py.context.request import Ask
+from engram_py.context.providers import Providers
+from engram_py.context.request import Ask, Draw
 from engram_py.context.values import MODES, Context, Item, Mode, OwnFile, Section
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
-from engram_py.observations import usage
+from engram_py.observations import visible
 from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.browse import MemoryStats
 from engram_py.observations.usage import Usage
@@ -196,7 +196,7 @@ class Contexts(MemoryStats):
                 from engram_py.context.session import session_sections
 
                 sections = session_sections(self._store, self._providers, draw)
-                memories = usage.count_visible(self._store, ask.reads)
+                memories = visible.count_visible(self._store, ask.reads)
             case "query":
                 sections, section, cue = self._query.sections(draw, mode=self._gate)
                 if draw.findings.unmerged and not unasked and not any(one.items for one in sections[1:]):
@@ -241,7 +241,7 @@ class Contexts(MemoryStats):
 
     def _state(self) -> Hashable:
         """What every write changes, of this process or another; counting what was shown does not."""
-        return usage.written(self._store)
+        return visible.written(self._store)
 
 
 def _is_new(ask: Ask, sections: tuple[Section, ...]) -> bool:

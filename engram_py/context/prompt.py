@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.context.prompt_kinds import Phrase, asks_of, asks_something, phrase_in
-from engram_py.context.providers import Draw, Found, Providers
+from engram_py.context.providers import Found, Providers
+from engram_py.context.request import Draw
 from engram_py.context.values import Section
 from engram_py.observations.values import TYPES, Observation
 from engram_py.recall.preview import with_opening

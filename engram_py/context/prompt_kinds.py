@@ -8,6 +8,7 @@ is looked for as it stands.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Literal
 
@@ -113,3 +114,10 @@ def _owned(text: PromptText) -> Phrase | None:
         if word in owners and asks_of(thing):
             return Phrase("owned", f"{word} {thing}", thing)
     return None
+
+
+def covers(text: str, words: Sequence[str], share: float) -> bool:
+    """Whether a text holds this share of the words, whatever their endings."""
+    lowered = text.lower()
+    held = sum(word[: max(3, len(word) - 2)] in lowered for word in words)
+    return held >= share * len(words)

@@ -11,10 +11,10 @@ from engram_py.capture.orders import reads_like_an_order
 from engram_py.context import table
 from engram_py.context.entities import named_in
 from engram_py.context.likely import look_up
-from engram_py.context.prompt_kinds import asks_something, plain_words
-from engram_py.context.request import Ask
+from engram_py.context.prompt_kinds import asks_something, covers, plain_words
+from engram_py.context.request import Draw
 from engram_py.database.store import Store
-from engram_py.dataclass import dataclass, field
+from engram_py.dataclass import dataclass
 from engram_py.doors import call
 from engram_py.errors import EmptyQueryError
 from engram_py.identity import table as identity_table
@@ -26,7 +26,7 @@ from engram_py.recall.query.parse import parse_query
 from engram_py.recall.score.diversity import NEAR, jaccard, mmr, shingles
 from engram_py.recall.score.probability import Evidence, bar
 from engram_py.recall.score.proximity import lens
-from engram_py.recall.visibility import Findings, VisibilityFilter, handle
+from engram_py.recall.visibility import VisibilityFilter, handle
 from engram_py.sessions import table as session_table
 from engram_py.sessions.summary_steps import gist, open_steps
 from engram_py.sessions.values import Said, SessionLine
@@ -67,19 +67,6 @@ class Found:
     def answers(self, least: float) -> bool:
         """Whether it is this likely that it answers."""
         return self.evidence is None or self.evidence.probability() >= least
-
-
-@dataclass(slots=True)
-class Draw:
-    """One context in the making: what was asked, what vetting finds on the way, and what was looked for already.
-
-    ``unmerged`` draws what is of a branch that is not merged as well, to tell of it.
-    """
-
-    ask: Ask
-    unasked: bool
-    unmerged: bool = False
-    findings: Findings = field(default_factory=Findings)
 
 
 class Providers:
@@ -311,10 +298,3 @@ def _numbers(words: frozenset[str]) -> frozenset[str]:
 
 def _shown_words(row: Observation) -> frozenset[str]:
     return shingles(f"{row.title} {row.content[:_COMPARED_CHARS]}")
-
-
-def covers(text: str, words: Sequence[str], share: float) -> bool:
-    """Whether a text holds this share of the words, whatever their endings."""
-    lowered = text.lower()
-    held = sum(word[: max(3, len(word) - 2)] in lowered for word in words)
-    return held >= share * len(words)

@@ -1,4 +1,4 @@
-"""What a context is asked for, once its arguments were checked."""
+"""What a context is asked for, once its arguments were checked, and one in the making."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from datetime import UTC, date, datetime, time, tzinfo
 
 from engram_py.context.likely import LookedUp
 from engram_py.context.values import Mode
-from engram_py.dataclass import dataclass
+from engram_py.dataclass import dataclass, field
 from engram_py.projects.values import Place
 from engram_py.recall.query.days import Days
+from engram_py.recall.visibility import Findings
 from engram_py.times import to_text
 
 
@@ -56,3 +57,16 @@ class Ask:
             return to_text((local.replace(tzinfo=self.zone) if self.zone else local).astimezone(UTC))
         except (OverflowError, ValueError, OSError):  # the first and the last day there is, seen from another zone
             return to_text(local.replace(tzinfo=UTC))
+
+
+@dataclass(slots=True)
+class Draw:
+    """One context in the making: what was asked, what vetting finds on the way, and what was looked for already.
+
+    ``unmerged`` draws what is of a branch that is not merged as well, to tell of it.
+    """
+
+    ask: Ask
+    unasked: bool
+    unmerged: bool = False
+    findings: Findings = field(default_factory=Findings)

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.context import table
-from engram_py.context.providers import LOOKED_THROUGH, SUMMARY, Draw, Providers, in_order
+from engram_py.context.providers import LOOKED_THROUGH, SUMMARY, Providers, in_order
+from engram_py.context.request import Draw
 from engram_py.context.values import Section
 from engram_py.database.store import Store
 from engram_py.entities.values import TYPE as ENTITY

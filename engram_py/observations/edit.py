@@ -9,6 +9,7 @@ from engram_py.observations import relations_table as relations
 from engram_py.observations import table
 from engram_py.observations.arguments import clean_scope, end_of
 from engram_py.observations.errors import ChangedMeanwhileError, NothingReplacedError, TopicTakenError
+from engram_py.observations.listing import Reviewed
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.save import Saving
 from engram_py.observations.validation import TYPE_LIMIT_CHARS, clean_content, clean_line, clean_topic_key
@@ -18,7 +19,6 @@ from engram_py.observations.values import (
     Change,
     Observation,
     Pinned,
-    Reviewed,
     Truncated,
     Updated,
 )

@@ -118,6 +118,27 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class ReviewLine:
+    """An observation whose review date has come."""
+
+    id: int
+    title: str
+    type: str
+    project: str
+    review_after: str
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """A review that was done; ``review_after`` is the next date, None when the type has none."""
+
+    id: int
+    title: str
+    review_after: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Listing:
     """``name`` is the key of the items in JSON, as in ``{"projects": [...], "count": 2}``."""
 

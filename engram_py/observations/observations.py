@@ -7,9 +7,9 @@ from engram_py.observations import table
 from engram_py.observations import versions_table as history_table
 from engram_py.observations.arguments import clamp
 from engram_py.observations.bulk import Bulk
-from engram_py.observations.listing import Listing
+from engram_py.observations.listing import Listing, ReviewLine
 from engram_py.observations.lookup import MAX_ID, live_observation, relation_notes
-from engram_py.observations.values import Detail, ReviewLine, Timeline
+from engram_py.observations.values import Detail, Timeline
 from engram_py.sessions import table as session_table
 
 HISTORY_PAGE = 50

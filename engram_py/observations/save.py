@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from engram_py.database.journal import Journal, new_sync_id
 from engram_py.database.store import Store
-from engram_py.dataclass import asdict, replace
-from engram_py.errors import OperationConflictError, TextTooLongError
+from engram_py.dataclass import replace
 from engram_py.observations import relations_table as relations
 from engram_py.observations import table
 from engram_py.observations.errors import FactRefusedError
 from engram_py.observations.fact_rules import Rules, judged
 from engram_py.observations.listing import Suggestion
 from engram_py.observations.relations import Relations
+from engram_py.observations.repeated_saves import operation_of
 from engram_py.observations.topic_keys import misspelled_type_note, near_topic, suggest_topic_key
-from engram_py.observations.validation import NAME_LIMIT_CHARS, Prepared, prepare
+from engram_py.observations.validation import Prepared, prepare
 from engram_py.observations.values import (
     DEDUPE_WINDOW_MINUTES,
     REVIEW_MONTHS,
-    Candidate,
     Draft,
     Observation,
     Outcome,
     RelationNote,
     Saved,
-    Truncated,
 )
 from engram_py.privacy.switches import Switches
 from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.projects.values import Place
 from engram_py.text.derived_terms import derived_terms
-from engram_py.text.normalize import check_text
 from engram_py.times import add_months, to_text
 
 if TYPE_CHECKING:
@@ -44,8 +39,6 @@ if TYPE_CHECKING:
     from engram_py.recall.related import Candidates
     from engram_py.recall.search_log import SearchLog
     from engram_py.sessions.sessions import Sessions
-
-_OPERATION_DAYS = 30
 
 
 class Saving(ProjectOperations):
@@ -97,11 +90,10 @@ class Saving(ProjectOperations):
             StoreError: the file cannot be written. In every case nothing was stored.
         """
         prepared = prepare(draft)
-        operation_id = _operation_id(draft)
-        fingerprint = _fingerprint(prepared, project, session_id, draft.files)
+        operation = operation_of(draft, prepared, project, session_id)
         observed = self._anchors.observe(draft.files, prepared.content)
         with self._store.transaction():
-            if operation_id and (answer := self._replayed(operation_id, fingerprint)):
+            if operation and (answer := operation.answer(self._store)):
                 return answer
             place = self._projects.for_write(project, session_id=session_id, scope=prepared.scope)
             session = self._sessions.ensure(session_id, place)
@@ -111,10 +103,8 @@ class Saving(ProjectOperations):
             notes = self._anchors.record(saved.id, saved.project, observed, saved.outcome)
             notes = (*notes, *self._switches.note(place.project, session.id))
             saved = replace(saved, warnings=(*saved.warnings, *notes))
-            if operation_id:
-                values = {"operation_id": operation_id, "fingerprint": fingerprint, "answer": json.dumps(asdict(saved))}
-                before = to_text(self._journal.moment() - timedelta(days=_OPERATION_DAYS))
-                table.remember_operation(self._store, values, now=self._journal.now(), forget_before=before)
+            if operation:
+                operation.remember(self._store, self._journal, saved)
         return saved
 
     def _decide(self, draft: Draft, new: Prepared, place: Place, session_id: str, rules: Rules | None) -> Saved:
@@ -264,47 +254,7 @@ class Saving(ProjectOperations):
         months = REVIEW_MONTHS.get(kind)
         return None if months is None else to_text(add_months(self._journal.moment(), months))
 
-    # --- the same save twice -----------------------------------------------------------------------------
-
-    def _replayed(self, operation_id: str, fingerprint: str) -> Saved | None:
-        row = table.operation(self._store, operation_id)
-        if row is None:
-            return None
-        if row["fingerprint"] != fingerprint:
-            raise OperationConflictError
-        return replace(_saved_from_json(row["answer"]), replayed=True)
-
 
 def _says_the_same(old: Observation, new: Prepared) -> bool:
     old_facts = (old.title, old.type, old.topic_key, old.content)
     return old_facts == (new.title, new.type, new.topic_key, new.content) and new.aliases in ("", old.aliases)
-
-
-def _operation_id(draft: Draft) -> str | None:
-    if not draft.operation_id:
-        return None
-    check_text("operation_id", draft.operation_id)
-    if len(draft.operation_id) > NAME_LIMIT_CHARS:
-        raise TextTooLongError("operation_id", len(draft.operation_id), NAME_LIMIT_CHARS)
-    # A digest suffices for comparing, and keeps no secret that was passed by mistake.
-    return hashlib.sha256(draft.operation_id.encode()).hexdigest()
-
-
-def _fingerprint(new: Prepared, project: str | None, session_id: str | None, files: Sequence[str]) -> str:
-    """A digest of what was asked for, each part with its length, so that no two requests run together."""
-    parts = [session_id, new.type, new.title, new.content, new.tool_name, project, new.scope, new.topic_key]
-    if new.aliases:
-        parts.append(new.aliases)
-    if files:
-        parts += ["files", *files]
-    joined = "".join(f"{len(part)}:{part}" for part in (part or "" for part in parts))
-    return "v1:" + hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _saved_from_json(text: str) -> Saved:
-    values = json.loads(text)
-    values["truncation"] = Truncated(**values["truncation"]) if values["truncation"] else None
-    values["candidates"] = tuple(Candidate(**candidate) for candidate in values["candidates"])
-    values["warnings"] = tuple(values["warnings"])
-    values["replaced"] = tuple(RelationNote(**note) for note in values.get("replaced", ()))
-    return Saved(**values)

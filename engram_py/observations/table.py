@@ -1,12 +1,12 @@
-"""SQL over observations, their versions, and the answers of repeated saves."""
+"""SQL over observations and their versions."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from engram_py.database.store import Row, Store
+from engram_py.database.store import Store
 from engram_py.observations.values import OBSERVATION_COLUMNS, Neighbour, Observation
 
 # What nobody uses weighs less, by what upkeep reckoned on this machine.
@@ -107,33 +107,6 @@ MADE_ELSEWHERE = """
 select id from observations where id in (select value from json_each(:ids))
   and substr(clock, 19) <> (select value from meta where key = 'device_id')
 """
-
-# Each is read from an index alone, and no further than :cap (-1: to the end).
-_LIVE = "select id from observations {index} where {where} and deleted_at is null limit :cap"
-_IN_PROJECTS = "project in (select value from json_each(:projects))"
-_OWN = _LIVE.format(index="indexed by observations_recent", where=_IN_PROJECTS)
-_SHARED = _LIVE.format(index="indexed by observations_shared", where=f"scope <> 'project' and not {_IN_PROJECTS}")
-COUNT_ANYWHERE = f"select count(*) from ({_LIVE.format(index='', where='true')})"
-COUNT_OWN = f"select count(*) from ({_OWN})"
-COUNT_SHARED = f"select count(*) from ({_SHARED})"
-COUNT_OTHERS = """
-select count(*) from (
-    select 1
-    from projects cross join observations indexed by observations_recent on project = projects.name
-    where projects.name not in (select value from json_each(:projects)) and deleted_at is null
-    limit :cap
-)
-"""
-# No index has the type: whether there is one is asked of the newest rows that the projects see.
-_HAS_TYPE = """
-select exists (
-    select 1 from ({seen}) as seen cross join observations on observations.id = seen.id
-    where type in (select value from json_each(:types))
-)
-"""
-HAS_TYPE = _HAS_TYPE.format(seen=f"select * from ({_OWN}) union all select * from ({_SHARED})")
-HAS_TYPE_ANYWHERE = _HAS_TYPE.format(seen=_LIVE.format(index="indexed by observations_newest", where="true"))
-LIVE_IDS = f"select json_group_array(id) from (select * from ({_OWN}) union all select * from ({_SHARED}))"
 
 
 def projects_json(projects: Sequence[str] | None) -> str | None:
@@ -265,31 +238,6 @@ def count_in_session(store: Store, session_id: str) -> int:
     return int(store.value(sql, session_id=session_id))
 
 
-def count_live(store: Store, projects: Sequence[str] | None, *, cap: int = -1) -> int:
-    """How many observations the projects see; counted no further than about ``cap``."""
-    if projects is None:
-        return int(store.value(COUNT_ANYWHERE, cap=cap))
-    values = {"projects": projects_json(projects), "cap": cap}
-    return int(store.value(COUNT_OWN, **values)) + int(store.value(COUNT_SHARED, **values))
-
-
-def live_ids(store: Store, projects: Sequence[str], *, cap: int) -> frozenset[int] | None:
-    """The ids of what the projects see; None when there are ``cap`` or more."""
-    ids = json.loads(store.value(LIVE_IDS, projects=projects_json(projects), cap=cap))
-    return frozenset(ids) if len(ids) < cap else None
-
-
-def has_type(store: Store, projects: Sequence[str] | None, types: Sequence[str], *, cap: int) -> bool:
-    """Whether one of the newest ``cap`` that the projects see has one of the types."""
-    sql = HAS_TYPE_ANYWHERE if projects is None else HAS_TYPE
-    return bool(store.value(sql, projects=projects_json(projects), types=json.dumps(list(types)), cap=cap))
-
-
-def count_others(store: Store, projects: Sequence[str], *, cap: int) -> int:
-    """How many observations there are of other projects; counted no further than ``cap``."""
-    return int(store.value(COUNT_OTHERS, projects=projects_json(projects), cap=cap))
-
-
 def keep_version(store: Store, observation: Observation, *, clock: str, of: int | None = None) -> None:
     """Keep an observation's present text as its own next version, or as one of another observation ``of``."""
     store.execute(
@@ -319,19 +267,3 @@ def copy_versions(store: Store, *, of: int, to: int) -> None:
         of=of,
         to=to,
     )
-
-
-def operation(store: Store, operation_id: str) -> Row | None:
-    return store.row("select * from save_operations where operation_id = :id", id=operation_id)
-
-
-def remember_operation(store: Store, answer: Mapping[str, str], *, now: str, forget_before: str) -> None:
-    """Keep an ``answer`` by its ``operation_id`` and ``fingerprint``, and forget up to 50 old ones."""
-    store.execute(
-        """
-        delete from save_operations where operation_id in
-            (select operation_id from save_operations where created_at < :before order by created_at limit 50)
-        """,
-        before=forget_before,
-    )
-    store.insert("save_operations", {**answer, "created_at": now})

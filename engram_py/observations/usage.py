@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Protocol, TypeVar
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import StoreError
-from engram_py.observations.table import count_live, live_ids, projects_json
-from engram_py.observations.values import MOST_COUNTED
 from engram_py.times import to_text
 
 MOST_WAITING = 50
@@ -23,6 +21,9 @@ QUIET_SECONDS = 0.5
 MOST_AT_ONCE = 500
 # When the file cannot be written for a long time, counting stops here instead of growing.
 MOST_KEPT = 5_000
+
+
+T = TypeVar("T")
 
 
 class Alarm(Protocol):
@@ -181,10 +182,6 @@ class Usage(Deferred):
         self._waiting = waiting
 
 
-T = TypeVar("T")
-_MOST_CACHED = 8  # of 10,000 ids each a megabyte
-SMALL = 10_000  # a project with fewer rows is small: what it has can be known by heart
-
 # Counters alone: no trigger of the search index fires for them, and what other machines hear about stays as it was.
 COUNT = """
 update observations
@@ -207,42 +204,3 @@ def _count_shown(store: Store, shown: Mapping[int, tuple[int, str]]) -> bool:
         connection.executemany(COUNT, values)
         connection.execute("commit")
         return True
-
-
-def written(store: Store) -> tuple[int, int, int]:
-    """What changes with every write, of this process (which may have opened the file again) and of any other."""
-    with store.connection() as connection:
-        [others] = connection.execute("pragma data_version").fetchone()
-        return store.opened, store.writes, others
-
-
-def count_visible(store: Store, projects: Sequence[str] | None) -> int:
-    """How many observations the projects see, counted no further than about ``MOST_COUNTED``: to count 10,000 takes
-    .2 ms."""
-    asked = projects_json(projects)
-    return _until_written(store, asked, lambda: count_live(store, projects, cap=MOST_COUNTED + 1))
-
-
-def ids_visible(store: Store, projects: Sequence[str], *, most: int) -> frozenset[int] | None:
-    """The ids of what the projects see; None of ``most`` or more: to read 5,000 takes 2 ms."""
-
-    def look() -> frozenset[int] | None:
-        return live_ids(store, projects, cap=most) if count_live(store, projects, cap=most) < most else None
-
-    return _until_written(store, (projects_json(projects), most), look)
-
-
-def _until_written(store: Store, key: Hashable, look: Callable[[], T]) -> T:
-    """What ``look`` gives, which looks again only after somebody wrote."""
-    if store.in_transaction:  # what it writes may be rolled back
-        return look()
-    now = written(store)
-    since, seen = store.visible
-    if since != now:
-        store.visible = (now, seen := {})
-    if key not in seen:
-        if len(seen) >= _MOST_CACHED:
-            seen.clear()
-        seen[key] = look()
-    found: T = seen[key]
-    return found

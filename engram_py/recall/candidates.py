@@ -101,7 +101,7 @@ class Found:
         return tuple(term.text for term in self.terms if (not term.in_sight if term.stands_for else not term.rows))
 
     def word_notes(self) -> tuple[WordNote, ...]:
-        return tuple(WordNote(term.text, term.rows, round(term.idf, 3), _use(term)) for term in self.terms)
+        return tuple(WordNote(term.text, term.rows, round(term.idf, 3), term.use) for term in self.terms)
 
 
 def _belongs(one: Scored, best: float, told: float) -> bool:
@@ -293,14 +293,6 @@ def _look_at(found: Found, kept: Mapping[int, Scored], lengths: Mapping[int, men
             for number in seen:
                 terms[number].in_sight = True
         one.words = tuple(terms[number].text for number in sorted(held))
-
-
-def _use(term: Term) -> str:
-    if term.stands_for:
-        return f"near: {', '.join(term.read_as)}"
-    if not term.rows:
-        return "unknown"
-    return "looked up" if term.looked_up else "too common: only ranks"
 
 
 def _why_any(terms: list[Term]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.database.store import Store
-from engram_py.observations import table
+from engram_py.observations import visible
 from engram_py.observations.lookup import handles
 from engram_py.recall.candidates import Found, retrieve
 from engram_py.recall.index import table as index
@@ -49,7 +49,7 @@ def explain_no_results(
         foreign=is_foreign([word.text for word in parsed.words]) and not _is_foreign_here(store, parsed, sight),
         marked=_is_marked(parsed, found),
         unworded=not parsed.asks,
-        others=sight.projects is not None and table.count_others(store, sight.projects, cap=1) > 0,
+        others=sight.projects is not None and visible.count_others(store, sight.projects, cap=1) > 0,
     )
 
 

@@ -8,11 +8,15 @@ from collections.abc import Callable, Iterable
 from engram_py.database.journal import Journal
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.errors import InvalidTopicKeyError
+from engram_py.observations.arguments import clean_scope
 from engram_py.observations.table import projects_json
 from engram_py.observations.values import SCOPES
+from engram_py.projects.errors import InvalidProjectError
+from engram_py.projects.projects import Projects
 from engram_py.recall.query.filters import KEYS, STATES, Filters, cut_filters
+from engram_py.recall.query.parse import Query
 from engram_py.text.moments import span_of
-from engram_py.text.normalize import normalize_topic_key
+from engram_py.text.normalize import check_text, normalize_topic_key
 from engram_py.times import to_text
 
 FILTERS = KEYS
@@ -57,6 +61,54 @@ def says_where(query: str, scope: str | None) -> bool:
 def seen_from(projects: tuple[str, ...] | None) -> ScopeFilter:
     """All of these projects, without filters."""
     return ScopeFilter(projects, _values(projects))
+
+
+def visible_from(
+    projects: Projects,
+    files: Files,
+    journal: Journal,
+    parsed: Query,
+    project: str | None,
+    all_projects: bool,
+    *,
+    type: str | None = None,
+    scope: str | None = None,
+    session_id: str | None = None,
+) -> tuple[ScopeFilter, tuple[str, ...]]:
+    """What a search may see by its filters and arguments, and what to say of that.
+
+    Raises InvalidArgumentError, InvalidTextError, InvalidProjectError.
+    """
+    check_text("type", type or "")
+    scope = clean_scope(scope)
+    named = project or next(iter(parsed.filters.projects), None)
+    notes: tuple[str, ...] = ()
+    if len(parsed.filters.projects) > 1 or (project and parsed.filters.projects):
+        notes = (f"one project at a time: searched {named}",)
+    personal = scope == "personal" or parsed.filters.scopes == ("personal",)
+    everywhere = (
+        (all_projects and not parsed.filters.projects)
+        or (named or "").lower() in ("*", "all")
+        or (personal and not named)
+    )
+    try:
+        place = projects.for_read(
+            None if everywhere else named, session_id=session_id, all_projects=everywhere, head=False
+        )
+    except InvalidProjectError as exc:
+        if project:
+            raise
+        notes = (*notes, f"project: {exc.message}; the filter was left out")
+        place = projects.for_read(None, session_id=session_id, head=False)
+    sight = scope_filter_of(
+        parsed.filters,
+        projects=place.reads,
+        type=type,
+        scope=scope,
+        files=files,
+        journal=journal,
+    )
+    return sight, (*notes, *place.warnings)
 
 
 def scope_filter_of(

@@ -10,11 +10,10 @@ from engram_py.anchors.anchors import Anchors
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidTopicKeyError
-from engram_py.observations import table, usage
-from engram_py.observations.arguments import clamp, clean_scope
+from engram_py.observations import table, visible
+from engram_py.observations.arguments import clamp
 from engram_py.observations.lookup import handles
 from engram_py.observations.usage import Usage
-from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.projects import Projects
 from engram_py.recall.candidates import Found, retrieve
 from engram_py.recall.file_names import of_file
@@ -24,7 +23,7 @@ from engram_py.recall.no_results import explain_no_results, nameless
 from engram_py.recall.plan import MOST_WORDS_ASKED, days_meant
 from engram_py.recall.query.days import Days, may_name_days
 from engram_py.recall.query.parse import Query, parse_query
-from engram_py.recall.scope_filter import ScopeFilter, scope_filter_of, types_of
+from engram_py.recall.scope_filter import ScopeFilter, types_of, visible_from
 from engram_py.recall.score.probability import bar
 from engram_py.recall.search_log import SearchLog
 from engram_py.recall.search_notes import (
@@ -40,7 +39,7 @@ from engram_py.recall.search_notes import (
 )
 from engram_py.recall.settings import HALF_LIFE_DAYS
 from engram_py.recall.values import DocumentHit, Explain, Hit, LadderStep, NoResults, Results
-from engram_py.text.normalize import check_text, normalize_topic_key
+from engram_py.text.normalize import normalize_topic_key
 from engram_py.vectors.vectors import Vectors
 
 MOST = 20
@@ -74,7 +73,7 @@ class Search:
         self._store = store
         self._journal = journal
         self._projects = projects
-        self._files = partial(of_file, store, anchors)
+        self.sight = partial(visible_from, projects, partial(of_file, store, anchors), journal)
         self._usage = usage
         self._trail = trail
         self._vectors = vectors
@@ -142,7 +141,7 @@ class Search:
             results=hits,
             rung=first_rung(found) if hits else "none",
             projects=sight.projects,
-            memories=usage.count_visible(self._store, sight.projects),
+            memories=visible.count_visible(self._store, sight.projects),
             warnings=tuple(notes),
             explain=self._explain(found, of_ids(ids, placed), floor, sight, started) if explain else None,
             silence=silence,
@@ -174,48 +173,6 @@ class Search:
             return days
         naming = [term for term in found.terms if nameless([term.text], days) == ()]
         return days if naming and not any(term.rows for term in naming) else None
-
-    def sight(
-        self,
-        parsed: Query,
-        project: str | None,
-        all_projects: bool,
-        *,
-        type: str | None = None,
-        scope: str | None = None,
-        session_id: str | None = None,
-    ) -> tuple[ScopeFilter, tuple[str, ...]]:
-        """What a search may see by its filters and arguments, and what to say of that."""
-        check_text("type", type or "")
-        scope = clean_scope(scope)
-        named = project or next(iter(parsed.filters.projects), None)
-        notes: tuple[str, ...] = ()
-        if len(parsed.filters.projects) > 1 or (project and parsed.filters.projects):
-            notes = (f"one project at a time: searched {named}",)
-        personal = scope == "personal" or parsed.filters.scopes == ("personal",)
-        everywhere = (
-            (all_projects and not parsed.filters.projects)
-            or (named or "").lower() in ("*", "all")
-            or (personal and not named)
-        )
-        try:
-            place = self._projects.for_read(
-                None if everywhere else named, session_id=session_id, all_projects=everywhere, head=False
-            )
-        except InvalidProjectError as exc:
-            if project:
-                raise
-            notes = (*notes, f"project: {exc.message}; the filter was left out")
-            place = self._projects.for_read(None, session_id=session_id, head=False)
-        sight = scope_filter_of(
-            parsed.filters,
-            projects=place.reads,
-            type=type,
-            scope=scope,
-            files=self._files,
-            journal=self._journal,
-        )
-        return sight, (*notes, *place.warnings)
 
     def _placed(
         self, parsed: Query, sight: ScopeFilter, limit: int, floor: float, *, any_word: bool

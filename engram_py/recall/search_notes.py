@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from engram_py.database.store import Store
 from engram_py.doors import call
-from engram_py.observations.table import VISIBLE, has_type, projects_json
+from engram_py.observations.table import VISIBLE, projects_json
+from engram_py.observations.visible import has_type
 from engram_py.recall.candidates import Found
 from engram_py.recall.hits import Placed
 from engram_py.recall.plan import MOST_WORDS_ASKED, day_note

@@ -7,9 +7,9 @@ from functools import cached_property
 
 from engram_py.database.store import Store
 from engram_py.observations import relations_table as relations
-from engram_py.observations import usage
-from engram_py.observations.usage import SMALL
+from engram_py.observations import visible
 from engram_py.observations.values import Observation
+from engram_py.observations.visible import SMALL
 from engram_py.recall.index import table as index
 from engram_py.recall.postings import ANYWHERE, ProjectRows
 from engram_py.recall.scope_filter import ScopeFilter
@@ -84,4 +84,4 @@ class VisibleRows:
     def _all(self, most: int) -> frozenset[int] | None:
         """Every row of the projects, where these have fewer than ``most``."""
         projects = self.sight.projects
-        return None if projects is None else usage.ids_visible(self._store, projects, most=most)
+        return None if projects is None else visible.ids_visible(self._store, projects, most=most)

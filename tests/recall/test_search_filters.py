@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.observations import usage
+from engram_py.observations import visible
 from engram_py.recall import plan as planner
 from engram_py.recall import scope_filter as sight
 from engram_py.recall.index import table as index
@@ -276,7 +276,7 @@ def test_a_type_that_is_usual_or_used_or_resembles_none_is_not_corrected(app: En
 def test_a_type_in_use_is_not_corrected_in_a_large_memory(
     app: Engram, monkeypatch: pytest.MonkeyPatch, everywhere: bool
 ) -> None:
-    monkeypatch.setattr(usage, "MOST_COUNTED", 5)
+    monkeypatch.setattr(visible, "MOST_COUNTED", 5)
     kept(app, "The importer crashed on empty rows.", type="bug")
     for number in range(10):
         kept(app, f"Thing {number}.", type="decision")

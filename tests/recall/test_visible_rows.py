@@ -10,8 +10,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.database.store import Store
-from engram_py.observations import table as observations
-from engram_py.observations import usage
+from engram_py.observations import visible
 from engram_py.recall import candidates as retrieval
 from engram_py.recall import postings
 from engram_py.recall import visible_rows as in_sight
@@ -129,11 +128,13 @@ def test_the_rows_of_a_project_are_read_again_only_after_a_write(app: Engram, mo
     mine = _beside_a_large_one(app)
     reads: list[int] = []
 
+    read = visible.live_ids
+
     def live_ids(store: Store, projects: Sequence[str], *, cap: int) -> frozenset[int] | None:
         reads.append(cap)
-        return observations.live_ids(store, projects, cap=cap)
+        return read(store, projects, cap=cap)
 
-    monkeypatch.setattr(usage, "live_ids", live_ids)
+    monkeypatch.setattr(visible, "live_ids", live_ids)
     for _ in range(3):
         ids(app, "pump", project="small")
     assert len(reads) == 1

@@ -14,9 +14,8 @@ from rich.text import Text
 from engram_py.interfaces.cli.terminal import printable
 from engram_py.interfaces.wording.phrases import age, clock, end, relation
 from engram_py.interfaces.wording.search import counted_in_order, marks, named, places
-from engram_py.observations.listing import Listing, ObservationLine, Stats
+from engram_py.observations.listing import Listing, ObservationLine, ReviewLine, Stats
 from engram_py.observations.relation_values import Judged
-from engram_py.observations.values import ReviewLine
 from engram_py.projects.values import ProjectLine
 from engram_py.recall.values import Hit, Results
 from engram_py.sessions.values import Prompt, SessionLine

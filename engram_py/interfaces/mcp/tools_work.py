@@ -8,7 +8,7 @@ from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.mcp.argument_types import Field
 from engram_py.interfaces.mcp.tool_registry import DELETES, QUIET, READS, SETTLES, WRITES, ObservationId, tool
 from engram_py.interfaces.mcp.tools_memory import Project, SessionId
-from engram_py.observations.listing import Listing
+from engram_py.observations.listing import Listing, Reviewed
 from engram_py.observations.relation_values import VERBS
 
 # As in tools_memory: what only a call needs is imported by the call.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from engram_py.app import Engram
     from engram_py.observations.listing import Stats
     from engram_py.observations.relation_values import Judged
-    from engram_py.observations.values import Reviewed, Saved
+    from engram_py.observations.values import Saved
     from engram_py.projects.values import CurrentProject, Merged
     from engram_py.sessions.values import Captured, PromptSaved, SessionState
     from engram_py.upkeep.values import Report

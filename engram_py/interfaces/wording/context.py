@@ -46,8 +46,6 @@ _HEADINGS = {
     "facts": "Facts",
     "notes": "Notes of the last days",
 }
-# Mode `full` reads as the files a vault would hold (spec/seed-capabilities.md A18, A20).
-_FILES = {"identity": "identity.md", "observations": "observations.md"}
 
 _WORTH_CUTTING = 50  # what does not fit is cut inside a line only when this much is left to see
 _MOST_FILES = 2
@@ -202,7 +200,9 @@ def _section(section: Section, context: Context, now: datetime) -> Iterator[str]
     if not items:
         return
     if context.mode == "full":
-        yield from _files(section, items, context)
+        from engram_py.interfaces.wording.context_files import file_lines
+
+        yield from file_lines(section, items, context)
         return
     note = f" ({section.note})" if section.note else ""
     yield f"## {_HEADINGS.get(section.name, section.name.capitalize())}{note}"
@@ -228,7 +228,7 @@ def _item(item: Item, section: Section, context: Context, now: datetime) -> str:
         case OwnFile():
             return f"- {one_line(item.path)}"
         case Said():
-            return f"- {_day(item.said_at, context)}, {item.role}: {one_line(item.content, SAID_CHARS)}"
+            return f"- {day(item.said_at, context)}, {item.role}: {one_line(item.content, SAID_CHARS)}"
 
 
 def _override(row: Observation, context: Context, now: datetime) -> str:
@@ -251,7 +251,7 @@ def _marks(row: Observation, context: Context, now: datetime, *, brief: bool = F
     remarks = context.remarks
     kind = f"{row.type} about {row.about}" if row.about else row.type
     marks = [] if brief else [kind, age(row.updated_at, now), *([row.scope] if row.scope != "project" else [])]
-    marks += _source(row, context)
+    marks += source(row, context)
     marks += ["needs review"] if row.state(now) == "needs_review" else []
     marks += (
         [f"from branch {one_line(remarks.branches[row.id], STEP_CHARS)}, not merged here"]
@@ -265,7 +265,7 @@ def _marks(row: Observation, context: Context, now: datetime, *, brief: bool = F
 def _session(line: SessionLine, context: Context, now: datetime) -> str:
     handle = f" [#{context.remarks.summaries[line.id]}]" if line.id in context.remarks.summaries else ""
     last = line.last_activity_at or line.started_at
-    when = last_active(line, now) if context.mode == "session" else _day(last, context)
+    when = last_active(line, now) if context.mode == "session" else day(last, context)
     summary = one_line(context.remarks.gists.get(line.id) or line.summary or "")
     steps = [one_line(step, STEP_CHARS) for step in context.remarks.next_steps.get(line.id, ())]
     following = f"; next: {'; '.join(steps)}" if steps else ""
@@ -276,48 +276,14 @@ def _session(line: SessionLine, context: Context, now: datetime) -> str:
     return f"-{handle} {when} {line.project}{said}{following} [{amount(line.observations, 'observation')}]"
 
 
-def _files(section: Section, items: list[Item], context: Context) -> Iterator[str]:
-    """A section as files: the log by day, everything else whole under its own name."""
-    if section.name == "files":
-        for item in items:
-            if isinstance(item, OwnFile):
-                yield f"### {one_line(item.path)}"
-                yield from item.content.splitlines()
-        return
-    if not section.lines:
-        yield f"### {_FILES.get(section.name, section.name)}"
-        day = ""
-        for item in items:
-            if isinstance(item, Observation):
-                if _day(item.updated_at, context) != day:
-                    day = _day(item.updated_at, context)
-                    yield f"## {day}"
-                yield _logged(item, context)
-        return
-    if section.name in _FILES:
-        yield f"### {_FILES[section.name]}"
-    for item in items:
-        if isinstance(item, Observation):
-            if section.name not in _FILES:
-                yield f"### {one_line(item.topic_key or item.title)}"
-            first, *more = item.content.splitlines()[: section.lines] or [""]
-            yield f"[#{item.id}] {first}"
-            yield from more
-
-
-def _logged(row: Observation, context: Context) -> str:
-    marks = ", ".join([row.type, *_source(row, context)])
-    return f"- [#{row.id}] {one_line(row.title)} ({marks}): {one_line(row.content, PREVIEW_CHARS)}"
-
-
-def _source(row: Observation, context: Context) -> list[str]:
+def source(row: Observation, context: Context) -> list[str]:
     """Where a row comes from, and what it replaced."""
     old = context.remarks.instead_of.get(row.id)
     origin = [_ORIGINS[row.origin]] if row.origin in _ORIGINS else []
     return [*origin, *([f"replaced {one_line(old, STEP_CHARS)}"] if old else [])]
 
 
-def _day(moment: str, context: Context) -> str:
+def day(moment: str, context: Context) -> str:
     parsed = parse_time(moment)
     return parsed.astimezone(context.zone).date().isoformat() if parsed else "?"
 

@@ -6,14 +6,22 @@ from datetime import datetime
 
 from engram_py.doors import call
 from engram_py.interfaces.wording.phrases import Words, age, amount, clock, joined, relation
-from engram_py.observations.listing import BulkDone, Fact, Note, ObservationLine, Selection, Stats, Suggestion
+from engram_py.observations.listing import (
+    BulkDone,
+    Fact,
+    Note,
+    ObservationLine,
+    Reviewed,
+    ReviewLine,
+    Selection,
+    Stats,
+    Suggestion,
+)
 from engram_py.observations.values import (
     Deleted,
     Detail,
     Neighbour,
     Pinned,
-    Reviewed,
-    ReviewLine,
     Saved,
     Timeline,
     Undeleted,

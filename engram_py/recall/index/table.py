@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any
 
 from engram_py.database.store import Row, Store
-from engram_py.observations.table import COLUMNS, VISIBLE, live_ids, projects_json, read
+from engram_py.observations.table import COLUMNS, VISIBLE, projects_json, read
 from engram_py.observations.values import Observation
+from engram_py.observations.visible import live_ids
 from engram_py.recall.index.mentions import EVERYWHERE, Span
 
 _POOL = 20

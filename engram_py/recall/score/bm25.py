@@ -69,6 +69,15 @@ class Term:
     def weight(self) -> float:
         return self.idf * self.worth
 
+    @property
+    def use(self) -> str:
+        """What was done with it, for a reader."""
+        if self.stands_for:
+            return f"near: {', '.join(self.read_as)}"
+        if not self.rows:
+            return "unknown"
+        return "looked up" if self.looked_up else "too common: only ranks"
+
     def frequency(self, row: int, title_words: float) -> float:
         """How often a row has the term, a mention in its title of so many words counted by ``TITLE``."""
         found = self.mentions.get(row, 0.0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.interfaces.hooks.handlers import RECOVERY
+from engram_py.interfaces.hooks.session_start import RECOVERY
 from tests.interfaces.hooks.conftest import Hook
 from tests.memory import draft
 
