@@ -48,7 +48,8 @@ class Editing(Saving):
     def update(self, observation_id: int, change: Change, *, base: Observation | None = None) -> Updated:
         """Change the given fields of an observation; the text it had becomes a version.
 
-        ``find``/``replace`` replaces every literal occurrence in the content. The project never changes.
+        ``find``/``replace`` replaces every literal occurrence in the content. The project never changes:
+        ``move`` does that.
         ``base`` is the observation as the caller read it; the change is refused when it differs now.
 
         Raises:
@@ -148,10 +149,10 @@ class Editing(Saving):
 
     def _check_topic(self, old: Observation, changed: dict[str, Any]) -> None:
         topic_key = changed.get("topic_key", old.topic_key)
-        if topic_key is None or not {"topic_key", "scope"} & changed.keys():
+        if topic_key is None or not {"topic_key", "scope", "project"} & changed.keys():
             return
-        scope = changed.get("scope", old.scope)
-        other = table.live_topic(self._store, topic_key=topic_key, project=old.project, scope=scope)
+        scope, project = changed.get("scope", old.scope), changed.get("project", old.project)
+        other = table.live_topic(self._store, topic_key=topic_key, project=project, scope=scope)
         if other is not None and other.id != old.id:
             raise TopicTakenError(topic_key, other.id)
 
@@ -172,6 +173,28 @@ class Editing(Saving):
             values["origin"] = "agent"  # somebody wrote it now: what is derived again does not take its place
         self._write(old, values, clock)
         self._carry_summary(old, content)
+
+    def move(self, observation_id: int, project: str) -> Updated:
+        """Give an observation to another project; its session stays where it was.
+
+        Raises:
+            ObservationNotFoundError: there is no such live observation.
+            UnknownProjectError: nothing was ever kept for ``project``.
+            TopicTakenError: another observation has its topic there.
+        """
+        from engram_py.entities.mentions import forget_mentions  # few processes move anything
+
+        with self._store.transaction():
+            old = live_observation(self._store, observation_id)
+            target = self._projects.existing(project)
+            if target != old.project:
+                self._check_topic(old, {"project": target})
+                clock = self._journal.stamp()
+                self._write(old, {"project": target, "updated_at": self._journal.now(), "clock": clock}, clock)
+                forget_mentions(self._store, old.id)
+            now = live_observation(self._store, observation_id)
+        changed = ("project",) if target != old.project else ()
+        return Updated("updated" if changed else "unchanged", **now.shared_with(Updated), changed=changed)
 
     def pin(self, observation_id: int, *, pinned: bool = True) -> Pinned:
         """Keep an observation on top of the context, or stop doing so. Pinning twice changes nothing."""
@@ -201,6 +224,7 @@ class Editing(Saving):
         if values.keys() & {"salience", "lifecycle"}:  # it begins to fade anew
             values = values | {"faded": 1.0, "faded_at": self._journal.now()}
         self._store.update("observations", {"id": old.id}, values)
-        if values.keys() & {"deleted_at", "scope", "lifecycle"}:
+        if values.keys() & {"deleted_at", "scope", "lifecycle", "project"}:
             relations.settle(self._store, [old.sync_id])
-        self._journal.changed("observation", old.sync_id, project=old.project, clock=clock)
+        project = values.get("project", old.project)
+        self._journal.changed("observation", old.sync_id, project=project, clock=clock)

@@ -44,6 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "undelete": ("observations", "Bring back what was deleted without --hard."),
     "archive": ("observations", "Put observations away, out of searches and contexts."),
     "unarchive": ("observations", "Take observations out of the archive."),
+    "move": ("observations", "Give observations to another project."),
     "pin": ("observations", "Keep an observation on top of the context."),
     "unpin": ("observations", "Stop keeping an observation on top."),
     "history": ("observations", "Print an observation's earlier versions."),

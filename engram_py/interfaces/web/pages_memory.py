@@ -144,36 +144,40 @@ def edit(visit: Visit) -> Shown | Goto:
             raise TextTooLongError("content", size, CONTENT_LIMIT_BYTES)
         change = typed.change_from(row)
         if change is None:
-            return _back(row.id, "unchanged")
+            return back_to(row.id, "unchanged")
         done = visit.app.observations.update(row.id, change, base=row)
     except EngramError as exc:
         return _form(live_observation(visit.app.store, row.id), typed, error=exc)
     undo = {name: getattr(_Typed.of(row), name) for name in done.changed if name in _EDITED}
     taken = Taken(row.id, Change(**undo), seen(live_observation(visit.app.store, row.id)))
     more = {"undo": visit.undo.keep(taken)} if undo else {}
-    return _back(row.id, "edited", **more, **({"redacted": "1"} if done.redacted else {}))
+    return back_to(row.id, "edited", **more, **({"redacted": "1"} if done.redacted else {}))
 
 
 @page("POST", _PATH + "/undo")
 def undo(visit: Visit) -> Shown | Goto:
-    """Take an edit of this page back, unless somebody changed the observation since."""
+    """Take a change of this page back, unless somebody changed the observation since."""
     name = visit.form.get("undo", "")
     taken = visit.undo.find(name)
     if taken is None or taken.observation_id != visit.observation_id:
-        raise NoPageError("that edit any more; the history has its texts")
+        raise NoPageError("that change any more; the history has its texts")
     row = live_observation(visit.app.store, taken.observation_id)
+    if not isinstance(taken.change, Change):
+        taken.change(visit.app)
+        visit.undo.forget(name)
+        return back_to(row.id, taken.done)
     if seen(row) != taken.seen:
         before = {one: getattr(taken.change, one) for one in _EDITED if getattr(taken.change, one) is not None}
         values = {one: getattr(_Typed.of(row), one) for one in _EDITED} | before
         return _form(row, _Typed(**values), error=ChangedMeanwhileError(row.id))
     visit.app.observations.update(row.id, taken.change, base=row)
     visit.undo.forget(name)
-    return _back(row.id, "undone")
+    return back_to(row.id, "undone")
 
 
 @page("POST", _PATH + "/revert")
 def revert(visit: Visit) -> Shown | Goto:
-    row = _as_shown(visit)
+    row = as_shown(visit)
     if isinstance(row, Shown):
         return row
     version = visit.form.get("version", "")
@@ -182,48 +186,48 @@ def revert(visit: Visit) -> Shown | Goto:
     done = visit.app.observations.revert(row.id, number)
     now = live_observation(visit.app.store, row.id)
     if not done.changed:
-        return _back(row.id, "unchanged")
+        return back_to(row.id, "unchanged")
     taken = Taken(row.id, Change(title=before.title, content=before.content), seen(now))
-    return _back(row.id, "edited", undo=visit.undo.keep(taken))
+    return back_to(row.id, "edited", undo=visit.undo.keep(taken))
 
 
 @page("POST", _PATH + "/pin")
 def pin(visit: Visit) -> Goto:
     pinned = visit.form.get("to") == "on"
     visit.app.observations.pin(visit.observation_id, pinned=pinned)
-    return _back(visit.observation_id, "pinned" if pinned else "unpinned")
+    return back_to(visit.observation_id, "pinned" if pinned else "unpinned")
 
 
 @page("POST", _PATH + "/archive")
 def archive(visit: Visit) -> Goto:
     archived = visit.form.get("to") == "on"
     visit.app.observations.update(visit.observation_id, Change(archived=archived))
-    return _back(visit.observation_id, "archived" if archived else "unarchived")
+    return back_to(visit.observation_id, "archived" if archived else "unarchived")
 
 
 @page("POST", _PATH + "/reviewed")
 def reviewed(visit: Visit) -> Goto:
     visit.app.observations.mark_reviewed(visit.observation_id)
-    return _back(visit.observation_id, "reviewed")
+    return back_to(visit.observation_id, "reviewed")
 
 
 @page("POST", _PATH + "/delete")
 def delete(visit: Visit) -> Shown | Goto:
     """Hide the observation that was shown; one that reads differently now is shown first."""
-    row = _as_shown(visit)
+    row = as_shown(visit)
     if isinstance(row, Shown):
         return row
     visit.app.observations.delete(row.id)
-    return _back(row.id, "deleted")
+    return back_to(row.id, "deleted")
 
 
 @page("POST", _PATH + "/undelete")
 def undelete(visit: Visit) -> Goto:
     visit.app.observations.undelete(visit.observation_id)
-    return _back(visit.observation_id, "undeleted")
+    return back_to(visit.observation_id, "undeleted")
 
 
-def _as_shown(visit: Visit) -> Observation | Shown:
+def as_shown(visit: Visit) -> Observation | Shown:
     """The observation, if it still reads as on the page that asks; else the page that says so."""
     row = live_observation(visit.app.store, visit.observation_id)
     if visit.form.get("seen") == seen(row):
@@ -231,5 +235,5 @@ def _as_shown(visit: Visit) -> Observation | Shown:
     return Shown("refused.html", {"error": ChangedMeanwhileError(row.id), "back": f"/ui/memory/{row.id}"}, status=409)
 
 
-def _back(observation_id: int, done: str, **more: str) -> Goto:
+def back_to(observation_id: int, done: str, **more: str) -> Goto:
     return Goto(f"/ui/memory/{observation_id}", {"done": done} | more)
