@@ -15,8 +15,10 @@ from engram_py.observations.validation import TYPE_LIMIT_CHARS, clean_content, c
 from engram_py.observations.values import (
     CONTENT_LIMIT_BYTES,
     TITLE_LIMIT_CHARS,
+    Accepted,
     Change,
     Observation,
+    Origin,
     Pinned,
     Reviewed,
     Truncated,
@@ -215,6 +217,18 @@ class Editing(Saving):
             clock = self._journal.stamp()
             self._write(old, {"review_after": due, "clock": clock}, clock)
         return Reviewed(old.id, old.title, due)
+
+    def accept(self, observation_id: int, *, origin: Origin = "user") -> Accepted:
+        """Say that a person read what was derived, imported or sent, and stands for it: it is theirs from now on.
+
+        It fades no more, and is shown to agents whatever it reads like. ``origin`` is what it counts as after that; the
+        one it had takes the acceptance back, but for a row that another machine changed last.
+        """
+        with self._store.transaction():
+            old = live_observation(self._store, observation_id)
+            clock = self._journal.stamp()
+            self._write(old, {"origin": origin, "clock": clock}, clock)
+        return Accepted(old.id, old.title, origin)
 
     def _carry_summary(self, old: Observation, new: str | None) -> None:
         if old.type == "session_summary":

@@ -211,3 +211,18 @@ def test_a_replaced_observation_that_moves_away_stands_for_itself(app: Engram, s
     assert app.get(saved.id).observation.lifecycle == "active"
     app.observations.move(saved.id, saved.project)
     assert app.get(saved.id).observation.lifecycle == "historical"
+
+
+def test_an_accepted_observation_is_the_persons_own_and_fades_no_more(app: Engram) -> None:
+    derived = app.save(Draft("Port", "The API listens on 8080.", "fact", origin="derived")).id
+    assert [row.id for row in app.browsing.unconfirmed()] == [derived]
+    accepted = app.observations.accept(derived)
+    assert (accepted.origin, app.browsing.unconfirmed()) == ("user", ())
+    app.observations.accept(derived, origin="derived")
+    assert [row.id for row in app.browsing.unconfirmed()] == [derived]
+
+
+def test_what_upkeep_rewrites_itself_and_summaries_wait_for_no_confirmation(app: Engram) -> None:
+    app.save(Draft("Billing", "A service.", "entity", topic_key="entity/billing", origin="derived"))
+    app.save(Draft("Session", "What was done.", "session_summary", origin="derived"))
+    assert app.browsing.unconfirmed() == ()

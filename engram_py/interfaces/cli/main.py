@@ -55,6 +55,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "agents": ("ingest", "List the agents whose sessions are kept."),
     "flush": ("sessions", "Summarize sessions that left no summary, now."),
     "review": ("observations", "List what is due for review, or confirm one."),
+    "accept": ("observations", "Stand for what was derived, imported or sent."),
     "check": ("observations", "List observations whose files changed under them."),
     "judge": ("relations", "List relations without a verdict, or give one."),
     "conflicts": ("relations", "List relations, count them, and look for pairs nobody compared."),

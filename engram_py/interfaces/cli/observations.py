@@ -167,6 +167,14 @@ def unarchive_command(app: Engram, ids: tuple[int, ...]) -> object:
     return _for_each(app, ids, lambda one: app.observations.update(one, Change(archived=False)), "archived")
 
 
+@click.command("accept")
+@ids_argument
+@prints_result
+def accept_command(app: Engram, ids: tuple[int, ...]) -> object:
+    """Stand for what was derived, imported or sent: it fades no more, and agents are given it."""
+    return _for_each(app, ids, app.observations.accept, "accepted")
+
+
 @click.command("move")
 @ids_argument
 @click.option("--to", "project", required=True, help="The project that they go to.")

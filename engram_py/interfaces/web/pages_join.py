@@ -28,7 +28,7 @@ def merge(visit: Visit) -> Shown | Goto:
     def take_back(app: Engram) -> None:
         app.relations.compare(*ends, was, confidence=1.0, reasoning="the merge was taken back")
 
-    return back_to(row.id, "merged", undo=visit.undo.keep(Taken(row.id, take_back, seen(row), "unmerged")))
+    return back_to(visit, row.id, "merged", undo=visit.undo.keep(Taken(row.id, take_back, seen(row), "unmerged")))
 
 
 @page("POST", _PATH + "/move")
@@ -38,10 +38,10 @@ def move(visit: Visit) -> Shown | Goto:
     if isinstance(row, Shown):
         return row
     if not visit.app.observations.move(row.id, visit.form.get("to", "")).changed:
-        return back_to(row.id, "unchanged")
+        return back_to(visit, row.id, "unchanged")
 
     def take_back(app: Engram) -> None:
         app.observations.move(row.id, row.project)
 
     now = live_observation(visit.app.store, row.id)
-    return back_to(row.id, "moved", undo=visit.undo.keep(Taken(row.id, take_back, seen(now), "unmoved")))
+    return back_to(visit, row.id, "moved", undo=visit.undo.keep(Taken(row.id, take_back, seen(now), "unmoved")))

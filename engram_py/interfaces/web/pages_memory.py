@@ -21,6 +21,7 @@ from engram_py.interfaces.wording.anchors import anchor
 from engram_py.ledger.given import sessions_given
 from engram_py.observations.errors import ChangedMeanwhileError, ObservationNotFoundError
 from engram_py.observations.lookup import live_observation
+from engram_py.observations.quarantine import BROUGHT
 from engram_py.observations.relation_values import Version
 from engram_py.observations.values import CONTENT_LIMIT_BYTES, SCOPES, TYPES, Change, Detail, Observation
 from engram_py.sessions import table as session_table
@@ -48,16 +49,13 @@ def memory_page(visit: Visit) -> Shown:
     detail = app.observations.get(row.id, history=True)
     older = list(detail.versions[:_VERSIONS])
     now = Version(detail.version_total + 1, row.title, row.content, row.updated_at)
-    undo = visit.asked("undo")
     return Shown(
         "memory.html",
-        {
+        done_to(visit, row)
+        | {
             "row": row,
             "detail": detail,
             "seen": seen(row),
-            "done": visit.asked("done"),
-            "undo": undo if visit.undo.find(undo) else "",
-            "redacted": visit.asked("redacted") == "1",
             "steps": history(now, older),
             "more_versions": detail.version_total - len(older),
             "files": _files(app, detail),
@@ -176,14 +174,14 @@ def edit(visit: Visit) -> Shown | Goto:
             raise TextTooLongError("content", size, CONTENT_LIMIT_BYTES)
         change = typed.change_from(row)
         if change is None:
-            return back_to(row.id, "unchanged")
+            return back_to(visit, row.id, "unchanged")
         done = visit.app.observations.update(row.id, change, base=row)
     except EngramError as exc:
         return _form(live_observation(visit.app.store, row.id), typed, error=exc)
     undo = {name: getattr(_Typed.of(row), name) for name in done.changed if name in _EDITED}
     taken = Taken(row.id, Change(**undo), seen(live_observation(visit.app.store, row.id)))
     more = {"undo": visit.undo.keep(taken)} if undo else {}
-    return back_to(row.id, "edited", **more, **({"redacted": "1"} if done.redacted else {}))
+    return back_to(visit, row.id, "edited", **more, **({"redacted": "1"} if done.redacted else {}))
 
 
 @page("POST", _PATH + "/undo")
@@ -197,14 +195,14 @@ def undo(visit: Visit) -> Shown | Goto:
     if not isinstance(taken.change, Change):
         taken.change(visit.app)
         visit.undo.forget(name)
-        return back_to(row.id, taken.done)
+        return back_to(visit, row.id, taken.done)
     if seen(row) != taken.seen:
         before = {one: getattr(taken.change, one) for one in _EDITED if getattr(taken.change, one) is not None}
         values = {one: getattr(_Typed.of(row), one) for one in _EDITED} | before
         return _form(row, _Typed(**values), error=ChangedMeanwhileError(row.id))
     visit.app.observations.update(row.id, taken.change, base=row)
     visit.undo.forget(name)
-    return back_to(row.id, "undone")
+    return back_to(visit, row.id, "undone")
 
 
 @page("POST", _PATH + "/revert")
@@ -218,29 +216,45 @@ def revert(visit: Visit) -> Shown | Goto:
     done = visit.app.observations.revert(row.id, number)
     now = live_observation(visit.app.store, row.id)
     if not done.changed:
-        return back_to(row.id, "unchanged")
+        return back_to(visit, row.id, "unchanged")
     taken = Taken(row.id, Change(title=before.title, content=before.content), seen(now))
-    return back_to(row.id, "edited", undo=visit.undo.keep(taken))
+    return back_to(visit, row.id, "edited", undo=visit.undo.keep(taken))
 
 
 @page("POST", _PATH + "/pin")
 def pin(visit: Visit) -> Goto:
     pinned = visit.form.get("to") == "on"
     visit.app.observations.pin(visit.observation_id, pinned=pinned)
-    return back_to(visit.observation_id, "pinned" if pinned else "unpinned")
+    return back_to(visit, visit.observation_id, "pinned" if pinned else "unpinned")
 
 
 @page("POST", _PATH + "/archive")
 def archive(visit: Visit) -> Goto:
     archived = visit.form.get("to") == "on"
     visit.app.observations.update(visit.observation_id, Change(archived=archived))
-    return back_to(visit.observation_id, "archived" if archived else "unarchived")
+    return back_to(visit, visit.observation_id, "archived" if archived else "unarchived")
 
 
 @page("POST", _PATH + "/reviewed")
 def reviewed(visit: Visit) -> Goto:
     visit.app.observations.mark_reviewed(visit.observation_id)
-    return back_to(visit.observation_id, "reviewed")
+    return back_to(visit, visit.observation_id, "reviewed")
+
+
+@page("POST", _PATH + "/accept")
+def accept(visit: Visit) -> Shown | Goto:
+    """Stand for what was derived, imported or sent, as it was shown."""
+    row = as_shown(visit)
+    if isinstance(row, Shown):
+        return row
+    visit.app.observations.accept(row.id)
+    if row.origin not in BROUGHT:  # it came from another machine, which no undo brings back
+        return back_to(visit, row.id, "accepted")
+
+    def take_back(app: Engram) -> None:
+        app.observations.accept(row.id, origin=row.origin)
+
+    return back_to(visit, row.id, "accepted", undo=visit.undo.keep(Taken(row.id, take_back, seen(row), "unaccepted")))
 
 
 @page("POST", _PATH + "/delete")
@@ -250,13 +264,13 @@ def delete(visit: Visit) -> Shown | Goto:
     if isinstance(row, Shown):
         return row
     visit.app.observations.delete(row.id)
-    return back_to(row.id, "deleted")
+    return back_to(visit, row.id, "deleted")
 
 
 @page("POST", _PATH + "/undelete")
 def undelete(visit: Visit) -> Goto:
     visit.app.observations.undelete(visit.observation_id)
-    return back_to(visit.observation_id, "undeleted")
+    return back_to(visit, visit.observation_id, "undeleted")
 
 
 def as_shown(visit: Visit) -> Observation | Shown:
@@ -267,5 +281,21 @@ def as_shown(visit: Visit) -> Observation | Shown:
     return Shown("refused.html", {"error": ChangedMeanwhileError(row.id), "back": f"/ui/memory/{row.id}"}, status=409)
 
 
-def back_to(observation_id: int, done: str, **more: str) -> Goto:
-    return Goto(f"/ui/memory/{observation_id}", {"done": done} | more)
+def back_to(visit: Visit, observation_id: int, done: str, **more: str) -> Goto:
+    """Where a change leads: to the memory, or to Review where its form stands there."""
+    said = {"done": done} | more
+    if visit.form.get("back") != "review":
+        return Goto(f"/ui/memory/{observation_id}", said)
+    project = visit.form.get("project", "")
+    return Goto("/ui/review", {"id": str(observation_id)} | said | ({"project": project} if project else {}))
+
+
+def done_to(visit: Visit, row: Observation | None) -> dict[str, Any]:
+    """What the change that led to a page did, as its template takes it."""
+    undo = visit.asked("undo")
+    return {
+        "changed": row,
+        "done": visit.asked("done"),
+        "undo": undo if visit.undo.find(undo) else "",
+        "redacted": visit.asked("redacted") == "1",
+    }

@@ -111,5 +111,6 @@ def load_pages() -> None:
         pages_join,
         pages_lists,
         pages_memory,
+        pages_review,
         pages_search,
     )

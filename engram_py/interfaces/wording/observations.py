@@ -8,6 +8,7 @@ from engram_py.doors import call
 from engram_py.interfaces.wording.phrases import Words, age, amount, clock, joined, relation
 from engram_py.observations.listing import BulkDone, Fact, Note, ObservationLine, Selection, Stats, Suggestion
 from engram_py.observations.values import (
+    Accepted,
     Deleted,
     Detail,
     Neighbour,
@@ -116,6 +117,10 @@ def _undeleted(value: Undeleted, now: datetime) -> str:
     return f'Restored [#{value.id}] "{value.title}" in {value.project}'
 
 
+def _accepted(value: Accepted, now: datetime) -> str:
+    return f'Accepted [#{value.id}] "{value.title}"'
+
+
 def _pinned(value: Pinned, now: datetime) -> str:
     return f'{"Pinned" if value.pinned else "Unpinned"} [#{value.id}] "{value.title}"'
 
@@ -206,6 +211,7 @@ WORDS: Words = {
     Timeline: _timeline,
     Undeleted: _undeleted,
     Pinned: _pinned,
+    Accepted: _accepted,
     Reviewed: _reviewed,
     ReviewLine: _review_line,
     ObservationLine: _line,
