@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from engram_py.anchors import table
 from engram_py.anchors.states import local_states, refined_states, unmerged_states
-from engram_py.anchors.values import MOST_ANCHORS, NOT_HERE_YET, ONLY_ON, AnchorState, Checked, StaleLine, Visibility
+from engram_py.anchors.values import (
+    MOST_ANCHORS,
+    NOT_HERE_YET,
+    ONLY_ON,
+    AnchorState,
+    Checked,
+    FileTexts,
+    StaleLine,
+    Visibility,
+)
 from engram_py.anchors.worktree import CurrentRepository, Unread, place_file, slashed
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
@@ -51,6 +60,18 @@ class Anchors:
         take, in seconds, where something changed; without it (0) what git said before is used, and nobody is named.
         """
         return self._states(rows, Deadline(patience))
+
+    def texts(self, row: Observation, states: Sequence[AnchorState]) -> tuple[FileTexts, ...]:
+        """Both texts of each file that is stale in ``states``, which are those of ``row``."""
+        anchors = table.of_observations(self._store, [row.id]).get(row.id, ())
+        here, patience = self._here(), Deadline()
+        repository, tree = here.repository_of(row.project), here.tree_of(row.project)
+        if repository is None or tree is None or len(anchors) != len(states):
+            return ()
+        from engram_py.anchors.changes import texts_of
+
+        pairs = zip(anchors, states, strict=True)
+        return tuple(texts_of(one, state, repository, tree, patience) for one, state in pairs if state.stale)
 
     def _states(
         self, rows: Sequence[Observation], patience: Deadline, here: CurrentRepository | None = None

@@ -114,6 +114,21 @@ class AnchorState:
 
 
 @dataclass(frozen=True, slots=True)
+class FileTexts:
+    """A file as an observation was saved about it, and as it is now; ``why`` says why they cannot be shown.
+
+    ``span`` are the first and the last line of the earlier text that the observation is about, counted from 1; None
+    for the whole file.
+    """
+
+    state: AnchorState
+    before: str = ""
+    after: str = ""
+    span: tuple[int, int] | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Visibility:
     """Whether HEAD's history holds the commit an observation was made at. ``branch`` names where it is instead, or was
     where that branch is ``deleted``."""

@@ -73,6 +73,11 @@ def count_mentions(
     return Counted(rows, mentions, _promoted(store, projects), done=True)
 
 
+def forget_mentions(store: Store, observation_id: int) -> None:
+    """Drop what an observation mentions: it left its project. Call inside a transaction."""
+    store.execute("delete from entity_mentions where observation_id = :id", id=observation_id)
+
+
 def _restart(store: Store) -> None:
     with store.transaction():
         store.execute("delete from entity_mentions")

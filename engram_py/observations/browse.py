@@ -13,6 +13,7 @@ from engram_py.observations import browse_table as table
 from engram_py.observations import table as observation_table
 from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.lookup import MAX_ID, relation_notes, replacement
+from engram_py.observations.quarantine import quarantined
 from engram_py.observations.values import Observation
 from engram_py.projects import table as project_table
 from engram_py.projects.names import normalize_project
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from engram_py.observations.listing import Blocked, Stats, Suggestion
 
 MOST = 500
+LOOKED_AT = 2_000
 
 
 class Browsing(ProjectOperations):
@@ -49,6 +51,26 @@ class Browsing(ProjectOperations):
         """The observations of these ids that exist, in the order of ``ids``."""
         found = observation_table.by_ids(self._store, ids)
         return tuple(found[one] for one in ids if one in found)
+
+    def unconfirmed(
+        self, project: str | None = None, *, all_projects: bool = False, limit: int = 20
+    ) -> tuple[Observation, ...]:
+        """What a distiller wrote and nobody accepted, newest first; not the summaries of sessions and entities."""
+        limit, _ = clamp("limit", limit, 1, MOST)
+        place = self._projects.for_read(project, all_projects=all_projects)
+        projects = observation_table.projects_json(place.reads)
+        return tuple(table.unconfirmed(self._store, projects=projects, limit=limit))
+
+    def quarantined(
+        self, project: str | None = None, *, all_projects: bool = False, limit: int = 20
+    ) -> tuple[Observation, ...]:
+        """What is not shown to agents because it reads like an order, newest first, of the latest 2,000 memories."""
+        limit, _ = clamp("limit", limit, 1, MOST)
+        place = self._projects.for_read(project, all_projects=all_projects)
+        projects = observation_table.projects_json(place.reads)
+        rows = table.latest(self._store, projects=projects, limit=LOOKED_AT)
+        found = quarantined(self._store, rows)
+        return tuple(row for row in rows if row.id in found)[:limit]
 
     def replacements(self, rows: Sequence[Observation]) -> dict[int, int]:
         """The id of the replacement of each replaced row, by its id."""

@@ -9,6 +9,7 @@ from engram_py.database.journal import TABLES
 from engram_py.database.store import Row, Store
 from engram_py.observations.listing import ObservationLine
 from engram_py.observations.table import COLUMNS
+from engram_py.observations.values import Observation
 
 _RELATION = """
 select
@@ -57,6 +58,35 @@ order by id limit :limit
 _LINE = "select id, title, type, project, scope, topic_key, pinned, updated_at, deleted_at from observations"
 LINES = f"{_LINE} where id in (select value from json_each(:ids))"
 LIVE_LINES = f"{_LINE} where {{column}} = :value and deleted_at is null order by updated_at desc, id desc"
+
+
+# What upkeep rewrites itself, and summaries of sessions, nobody need confirm.
+UNCONFIRMED = f"""
+select {COLUMNS} from observations indexed by observations_derived
+where origin = 'derived' and deleted_at is null and lifecycle = 'active' and type <> 'session_summary'
+  and (topic_key is null or topic_key not like 'entity/%' and topic_key <> 'identity/profile')
+  and (:projects is null or project in (select value from json_each(:projects)))
+order by id desc limit :limit
+"""
+# Of the latest alone: a text that is not read yet came lately.
+LATEST = f"""
+select {COLUMNS} from (
+    select * from observations order by id desc limit :limit
+) as observations
+where deleted_at is null and lifecycle = 'active'
+  and (:projects is null or project in (select value from json_each(:projects)))
+order by id desc
+"""
+
+
+def unconfirmed(store: Store, *, projects: str | None, limit: int) -> list[Observation]:
+    """What was derived and nobody confirmed, newest first."""
+    return [Observation.from_row(row) for row in store.rows(UNCONFIRMED, projects=projects, limit=limit)]
+
+
+def latest(store: Store, *, projects: str | None, limit: int) -> list[Observation]:
+    """The active ones of a project among the ``limit`` observations that came last, newest first."""
+    return [Observation.from_row(row) for row in store.rows(LATEST, projects=projects, limit=limit)]
 
 
 def lines(store: Store, ids: Sequence[int]) -> list[ObservationLine]:

@@ -16,8 +16,10 @@ from engram_py.observations.validation import TYPE_LIMIT_CHARS, clean_content, c
 from engram_py.observations.values import (
     CONTENT_LIMIT_BYTES,
     TITLE_LIMIT_CHARS,
+    Accepted,
     Change,
     Observation,
+    Origin,
     Pinned,
     Truncated,
     Updated,
@@ -48,7 +50,8 @@ class Editing(Saving):
     def update(self, observation_id: int, change: Change, *, base: Observation | None = None) -> Updated:
         """Change the given fields of an observation; the text it had becomes a version.
 
-        ``find``/``replace`` replaces every literal occurrence in the content. The project never changes.
+        ``find``/``replace`` replaces every literal occurrence in the content. The project never changes:
+        ``move`` does that.
         ``base`` is the observation as the caller read it; the change is refused when it differs now.
 
         Raises:
@@ -148,10 +151,10 @@ class Editing(Saving):
 
     def _check_topic(self, old: Observation, changed: dict[str, Any]) -> None:
         topic_key = changed.get("topic_key", old.topic_key)
-        if topic_key is None or not {"topic_key", "scope"} & changed.keys():
+        if topic_key is None or not {"topic_key", "scope", "project"} & changed.keys():
             return
-        scope = changed.get("scope", old.scope)
-        other = table.live_topic(self._store, topic_key=topic_key, project=old.project, scope=scope)
+        scope, project = changed.get("scope", old.scope), changed.get("project", old.project)
+        other = table.live_topic(self._store, topic_key=topic_key, project=project, scope=scope)
         if other is not None and other.id != old.id:
             raise TopicTakenError(topic_key, other.id)
 
@@ -173,6 +176,28 @@ class Editing(Saving):
         self._write(old, values, clock)
         self._carry_summary(old, content)
 
+    def move(self, observation_id: int, project: str) -> Updated:
+        """Give an observation to another project; its session stays where it was.
+
+        Raises:
+            ObservationNotFoundError: there is no such live observation.
+            UnknownProjectError: nothing was ever kept for ``project``.
+            TopicTakenError: another observation has its topic there.
+        """
+        from engram_py.entities.mentions import forget_mentions  # few processes move anything
+
+        with self._store.transaction():
+            old = live_observation(self._store, observation_id)
+            target = self._projects.existing(project)
+            if target != old.project:
+                self._check_topic(old, {"project": target})
+                clock = self._journal.stamp()
+                self._write(old, {"project": target, "updated_at": self._journal.now(), "clock": clock}, clock)
+                forget_mentions(self._store, old.id)
+            now = live_observation(self._store, observation_id)
+        changed = ("project",) if target != old.project else ()
+        return Updated("updated" if changed else "unchanged", **now.shared_with(Updated), changed=changed)
+
     def pin(self, observation_id: int, *, pinned: bool = True) -> Pinned:
         """Keep an observation on top of the context, or stop doing so. Pinning twice changes nothing."""
         with self._store.transaction():
@@ -193,6 +218,18 @@ class Editing(Saving):
             self._write(old, {"review_after": due, "clock": clock}, clock)
         return Reviewed(old.id, old.title, due)
 
+    def accept(self, observation_id: int, *, origin: Origin = "user") -> Accepted:
+        """Say that a person read what was derived, imported or sent, and stands for it: it is theirs from now on.
+
+        It fades no more, and is shown to agents whatever it reads like. ``origin`` is what it counts as after that; the
+        one it had takes the acceptance back, but for a row that another machine changed last.
+        """
+        with self._store.transaction():
+            old = live_observation(self._store, observation_id)
+            clock = self._journal.stamp()
+            self._write(old, {"origin": origin, "clock": clock}, clock)
+        return Accepted(old.id, old.title, origin)
+
     def _carry_summary(self, old: Observation, new: str | None) -> None:
         if old.type == "session_summary":
             self._sessions.resummarize(old.session_id, old=old.content, new=new)
@@ -201,6 +238,7 @@ class Editing(Saving):
         if values.keys() & {"salience", "lifecycle"}:  # it begins to fade anew
             values = values | {"faded": 1.0, "faded_at": self._journal.now()}
         self._store.update("observations", {"id": old.id}, values)
-        if values.keys() & {"deleted_at", "scope", "lifecycle"}:
+        if values.keys() & {"deleted_at", "scope", "lifecycle", "project"}:
             relations.settle(self._store, [old.sync_id])
-        self._journal.changed("observation", old.sync_id, project=old.project, clock=clock)
+        project = values.get("project", old.project)
+        self._journal.changed("observation", old.sync_id, project=project, clock=clock)

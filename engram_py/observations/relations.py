@@ -93,6 +93,11 @@ class Relations(ProjectOperations):
             raise JudgmentNotFoundError(relation)
         return self._judged(found)
 
+    def between(self, one: int, other: int) -> Relation | None:
+        """The relation of two live observations as it stands, in either direction. Raises ObservationNotFoundError."""
+        ends = (live_observation(self._store, number).sync_id for number in (one, other))
+        return table.between(self._store, *ends)
+
     def pending(self, project: str | None = None, *, all_projects: bool = False, limit: int = 20) -> tuple[Judged, ...]:
         """Relations that wait for a verdict, newest first."""
         limit, _ = clamp("limit", limit, 1, PENDING_MOST)

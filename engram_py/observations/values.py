@@ -247,6 +247,13 @@ class Deleted:
 
 
 @dataclass(frozen=True, slots=True)
+class Accepted:
+    id: int
+    title: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
 class Undeleted:
     id: int
     title: str

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from engram_py.anchors.anchors import Anchors
 from engram_py.anchors.values import AnchorState
-from engram_py.capture.orders import reads_like_an_order
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
 from engram_py.observations import table
+from engram_py.observations.quarantine import quarantined
 from engram_py.observations.values import Observation
 from engram_py.recall.values import Hit, Remarks
 
@@ -62,8 +62,7 @@ class VisibilityFilter:
         foreign = table.made_elsewhere(self._store, [row.id for row in current])
         if unasked:  # what somebody else's folder keeps as personal is not known to be this user's
             current = [row for row in current if row.scope != "personal" or row.id not in foreign]
-        brought = [row for row in current if row.origin in ("import", "derived") or row.id in foreign]
-        harmful = {row.id for row in brought if reads_like_an_order(row.title, row.content)}
+        harmful = quarantined(self._store, current, foreign=foreign)
         findings.withheld |= harmful
         kept = [row for row in current if row.id not in harmful]
         old = {row_id: hit.instead_of for row_id, hit in (hits or {}).items() if hit.instead_of}

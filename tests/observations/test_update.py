@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from engram_py import Engram
+from engram_py import Draft, Engram
 from engram_py.errors import EmptyFieldError, EngramError, InvalidArgumentError, InvalidTextError, TextTooLongError
 from engram_py.observations.errors import NothingReplacedError, TopicTakenError
 from engram_py.observations.values import Change, Saved
+from engram_py.projects.errors import UnknownProjectError
 from tests.memory import FakeClock, draft, rows_of, whole
 from tests.recall.searching import fill, ids, kept
 
@@ -172,3 +173,56 @@ def test_of_two_equals_the_salient_one_stands_first(app: Engram) -> None:
     equal = kept(app, "The retry queue lives in kafka.", title="Place")
     app.observations.update(risen, Change(salience=1))
     assert ids(app, "retry queue lives") == [risen, equal]
+
+
+def test_a_moved_observation_is_found_in_its_new_project_alone(app: Engram, saved: Saved) -> None:
+    app.save(Draft("Gadgets", "They are blue."), project="gadgets")
+    old = app.get(saved.id).observation
+    moved = app.observations.move(saved.id, "gadgets")
+    assert (moved.project, moved.changed) == ("gadgets", ("project",))
+    assert saved.id in [hit.id for hit in app.search(old.title, project="gadgets").results]
+    assert saved.id not in [hit.id for hit in app.search(old.title, project=old.project).results]
+    assert app.observations.move(saved.id, "gadgets").outcome == "unchanged"
+
+
+def test_a_move_is_queued_for_sync_under_the_new_project(app: Engram, saved: Saved) -> None:
+    app.save(Draft("Gadgets", "They are blue."), project="gadgets")
+    app.observations.move(saved.id, "gadgets")
+    [queued] = app.store.rows("select project from sync_mutations where entity_key = :key", key=saved.sync_id)
+    assert queued["project"] == "gadgets"
+
+
+def test_a_move_to_where_its_topic_is_taken_is_refused(app: Engram) -> None:
+    mine = app.save(Draft("Tokens", "They last an hour.", topic_key="auth/tokens"))
+    app.save(Draft("Tokens", "They last a day.", topic_key="auth/tokens"), project="gadgets")
+    with pytest.raises(TopicTakenError):
+        app.observations.move(mine.id, "gadgets")
+    with pytest.raises(UnknownProjectError):
+        app.observations.move(mine.id, "nowhere")
+    assert app.get(mine.id).observation.project == mine.project
+
+
+def test_a_replaced_observation_that_moves_away_stands_for_itself(app: Engram, saved: Saved) -> None:
+    newer = app.save(Draft("Cookies last longer", "Thirty minutes now.")).id
+    app.save(Draft("Gadgets", "They are blue."), project="gadgets")
+    app.relations.compare(newer, saved.id, "supersedes", confidence=1.0, reasoning="It was raised.")
+    assert app.get(saved.id).observation.lifecycle == "historical"
+    app.observations.move(saved.id, "gadgets")
+    assert app.get(saved.id).observation.lifecycle == "active"
+    app.observations.move(saved.id, saved.project)
+    assert app.get(saved.id).observation.lifecycle == "historical"
+
+
+def test_an_accepted_observation_is_the_persons_own_and_fades_no_more(app: Engram) -> None:
+    derived = app.save(Draft("Port", "The API listens on 8080.", "fact", origin="derived")).id
+    assert [row.id for row in app.browsing.unconfirmed()] == [derived]
+    accepted = app.observations.accept(derived)
+    assert (accepted.origin, app.browsing.unconfirmed()) == ("user", ())
+    app.observations.accept(derived, origin="derived")
+    assert [row.id for row in app.browsing.unconfirmed()] == [derived]
+
+
+def test_what_upkeep_rewrites_itself_and_summaries_wait_for_no_confirmation(app: Engram) -> None:
+    app.save(Draft("Billing", "A service.", "entity", topic_key="entity/billing", origin="derived"))
+    app.save(Draft("Session", "What was done.", "session_summary", origin="derived"))
+    assert app.browsing.unconfirmed() == ()

@@ -167,6 +167,23 @@ def unarchive_command(app: Engram, ids: tuple[int, ...]) -> object:
     return _for_each(app, ids, lambda one: app.observations.update(one, Change(archived=False)), "archived")
 
 
+@click.command("accept")
+@ids_argument
+@prints_result
+def accept_command(app: Engram, ids: tuple[int, ...]) -> object:
+    """Stand for what was derived, imported or sent: it fades no more, and agents are given it."""
+    return _for_each(app, ids, app.observations.accept, "accepted")
+
+
+@click.command("move")
+@ids_argument
+@click.option("--to", "project", required=True, help="The project that they go to.")
+@prints_result
+def move_command(app: Engram, ids: tuple[int, ...], project: str) -> object:
+    """Give observations to another project; their sessions stay."""
+    return _for_each(app, ids, lambda one: app.observations.move(one, project), "moved")
+
+
 def _for_each(app: Engram, ids: tuple[int, ...], change: Callable[[int], object], name: str) -> object:
     """Change each observation, all in one transaction; return the one result, or a list of that ``name``."""
     with app.store.transaction():

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.interfaces.cli.commands import group, limit_option, memory, prints_result, prints_value, project_options
+from engram_py.interfaces.cli.commands import (
+    OBSERVATION_ID,
+    group,
+    limit_option,
+    memory,
+    prints_result,
+    prints_value,
+    project_options,
+)
 from engram_py.observations.conflicts import DEFAULT, SCANNED, STATUSES
 from engram_py.observations.listing import Listing
 from engram_py.observations.relation_values import VERBS
@@ -71,6 +79,18 @@ def show_command(relation: str) -> tuple[object, str]:
         found = app.relations.show(relation)
         said = render.text(found, now=app.journal.moment())
     return render.to_json(found), f"{said}\n{relations.facts(found)}"
+
+
+@conflicts_command.command("compare")
+@click.argument("one", metavar="ID", type=OBSERVATION_ID, help="The number of the first.")
+@click.argument("relation", help=", ".join(VERBS) + ".")
+@click.argument("other", metavar="OTHER", type=OBSERVATION_ID, help="The number of the second.")
+@click.option("--reason", "reasoning", required=True, help="Why; at most 200 characters.")
+@click.option("--confidence", type=float, default=1.0, show_default=True, help="0 to 1.")
+@prints_result
+def compare_command(app: Engram, one: int, relation: str, other: int, **verdict: Any) -> object:
+    """Say how one observation relates to another of its project; both texts stay."""
+    return app.relations.compare(one, other, relation, **verdict)
 
 
 @conflicts_command.command("stats")

@@ -33,22 +33,50 @@ class Step:
     lines: tuple[DiffLine, ...]
 
 
-def diff(old: str, new: str) -> tuple[DiffLine, ...]:
-    """The lines that differ, with two around them; of very long texts the old one whole, then the new one."""
-    before, after = old.splitlines(), new.splitlines()
+def diff(old: str, new: str, *, span: tuple[int, int] | None = None) -> tuple[DiffLine, ...]:
+    """The lines that differ, with two around them; of very long changes the old text whole, then the new one.
+
+    ``span`` keeps the changes of these lines of the old text alone, from the first to the last, counted from 1.
+    """
+    before, after = _lines(old), _lines(new)
+    head = _alike(before, after)
+    tail = _alike(before[head:][::-1], after[head:][::-1])
+    start, spared = max(0, head - _AROUND), max(0, tail - _AROUND)
+    before, after = before[start : len(before) - spared], after[start : len(after) - spared]
     if len(before) > MOST_LINES or len(after) > MOST_LINES:
         return tuple([DiffLine("gone", line) for line in before] + [DiffLine("new", line) for line in after])
     found: list[DiffLine] = []
-    for number, group in enumerate(SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(_AROUND)):
-        if number:
+    for group in SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(_AROUND):
+        if span is not None and not any(_touches(code, span, start) for code in group):
+            continue
+        if found:
             found.append(DiffLine("skipped", "…"))
-        for kind, start, end, new_start, new_end in group:
+        for kind, first, end, new_first, new_end in group:
             if kind == "equal":
-                found += [DiffLine("same", line) for line in before[start:end]]
+                found += [DiffLine("same", line) for line in before[first:end]]
             else:
-                found += [DiffLine("gone", line) for line in before[start:end]]
-                found += [DiffLine("new", line) for line in after[new_start:new_end]]
+                found += [DiffLine("gone", line) for line in before[first:end]]
+                found += [DiffLine("new", line) for line in after[new_first:new_end]]
     return tuple(found)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines as an editor counts them."""
+    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    return plain.removesuffix("\n").split("\n") if plain else []
+
+
+def _alike(one: list[str], other: list[str]) -> int:
+    """How many lines both begin with."""
+    return next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+
+
+def _touches(code: tuple[str, int, int, int, int], span: tuple[int, int], start: int) -> bool:
+    """Whether a change is within the span or cuts it; ``start`` lines were left out before it."""
+    kind, first, end = code[0], code[1] + start, code[2] + start
+    return kind != "equal" and first < span[1] and end > span[0] - 1
 
 
 def history(now: Version, older: list[Version]) -> list[Step]:

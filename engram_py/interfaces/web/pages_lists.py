@@ -1,20 +1,16 @@
-"""Today, Review, Worth, Projects and the timeline: tables to look through."""
+"""Today, Worth, Projects and the timeline: tables to look through."""
 
 from __future__ import annotations
 
 from datetime import datetime, tzinfo
 from itertools import groupby
 
-from engram_py.anchors.values import StaleLine
-from engram_py.distill.table import failures
-from engram_py.interfaces.web.visit import Goto, Shown, Visit, page
-from engram_py.interfaces.wording.anchors import anchors
+from engram_py.interfaces.web.visit import Shown, Visit, page
 from engram_py.ledger.given import counts, given_in_vain, most_cited
-from engram_py.observations.relation_values import VERBS
 from engram_py.observations.values import Observation
 from engram_py.times import parse_time
 
-_SESSIONS, _LOOKED_AT, _DUE, _PAIRS = 40, 500, 50, 50
+_SESSIONS, _LOOKED_AT = 40, 500
 _TOP = 10
 _DAYS = {"7": 7, "30": 30, "365": 365}
 
@@ -74,33 +70,6 @@ def _saved_last(visit: Visit) -> list[Observation]:
     since = min((row.updated_at for row in rows), default="") if len(rows) == _LOOKED_AT else ""
     found = [row for row in rows if row.created_at >= since]
     return sorted(found, key=lambda row: (row.created_at, row.id), reverse=True)
-
-
-@page("GET", "/ui/review")
-def review_page(visit: Visit) -> Shown:
-    """What waits for a person: pairs without a verdict, memories that are overdue or whose files changed, sessions
-    that a distiller failed on."""
-    judged = visit.asked("judged")
-    due = visit.app.observations.due_for_review(**visit.place, limit=_DUE)
-    return Shown(
-        "review.html",
-        {
-            "pairs": visit.app.relations.pending(**visit.place, limit=_PAIRS),
-            "due": [one for one in due.items if not isinstance(one, StaleLine)],
-            "stale": [(one, anchors(one.anchors)) for one in due.items if isinstance(one, StaleLine)],
-            "failed": [row for row in failures(visit.app.store) if visit.project in (None, row["project"])],
-            "verbs": VERBS,
-            "judged": visit.app.relations.show(judged) if judged else None,
-        },
-    )
-
-
-@page("POST", "/ui/judge")
-def judge(visit: Visit) -> Goto:
-    """Give a verdict on a pair; another one takes its place."""
-    judged = visit.app.relations.judge(visit.form.get("id", ""), visit.form.get("relation", ""))
-    project = visit.form.get("project", "")
-    return Goto("/ui/review", {"judged": judged.relation.sync_id} | ({"project": project} if project else {}))
 
 
 @page("GET", "/ui/worth")

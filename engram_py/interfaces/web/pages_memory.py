@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from engram_py.anchors.values import AnchorState
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.errors import EngramError, TextTooLongError
 from engram_py.files import is_folder
-from engram_py.interfaces.web.diffs import diff, history
+from engram_py.interfaces.web.diffs import DiffLine, diff, history
 from engram_py.interfaces.web.errors import NoPageError
 from engram_py.interfaces.web.undo import Taken
 from engram_py.interfaces.web.visit import Goto, Shown, Visit, page
@@ -19,12 +21,13 @@ from engram_py.interfaces.wording.anchors import anchor
 from engram_py.ledger.given import sessions_given
 from engram_py.observations.errors import ChangedMeanwhileError, ObservationNotFoundError
 from engram_py.observations.lookup import live_observation
+from engram_py.observations.quarantine import BROUGHT
 from engram_py.observations.relation_values import Version
-from engram_py.observations.values import CONTENT_LIMIT_BYTES, SCOPES, TYPES, Change, Observation
+from engram_py.observations.values import CONTENT_LIMIT_BYTES, SCOPES, TYPES, Change, Detail, Observation
 from engram_py.sessions import table as session_table
 
 _PATH = "/ui/memory/{id}"
-_SESSIONS, _VERSIONS = 20, 10
+_SESSIONS, _VERSIONS, _DIFF_LINES = 20, 10, 400
 _EDITED = ("title", "content", "type", "scope", "topic_key")
 
 
@@ -46,22 +49,49 @@ def memory_page(visit: Visit) -> Shown:
     detail = app.observations.get(row.id, history=True)
     older = list(detail.versions[:_VERSIONS])
     now = Version(detail.version_total + 1, row.title, row.content, row.updated_at)
-    undo = visit.asked("undo")
     return Shown(
         "memory.html",
-        {
+        done_to(visit, row)
+        | {
             "row": row,
             "detail": detail,
             "seen": seen(row),
-            "done": visit.asked("done"),
-            "undo": undo if visit.undo.find(undo) else "",
-            "redacted": visit.asked("redacted") == "1",
             "steps": history(now, older),
             "more_versions": detail.version_total - len(older),
-            "anchors": [(one, anchor(one)) for one in detail.anchors],
+            "files": _files(app, detail),
+            "not_here": _not_here(app, row),
             "sessions": sessions_given(app.store, row.id, limit=_SESSIONS),
         },
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file with its state, in words too, how it changed since, and why that is not shown."""
+
+    state: AnchorState
+    said: str
+    changed: Sequence[DiffLine]
+    why: str
+
+
+def _files(app: Engram, detail: Detail) -> list[_File]:
+    texts = {one.state: one for one in app.anchors.texts(detail.observation, detail.anchors)}
+    found = []
+    for state in detail.anchors:
+        one = texts.get(state)
+        changed = diff(one.before, one.after, span=one.span) if one is not None and not one.why else ()
+        found.append(_File(state, anchor(state), changed[:_DIFF_LINES], one.why if one is not None else ""))
+    return found
+
+
+def _not_here(app: Engram, row: Observation) -> str:
+    """Why the files of the observation cannot be looked at on this machine; empty where they may be."""
+    session = session_table.by_id(app.store, row.session_id)
+    if session is None or session_table.made_elsewhere(app.store, row.session_id):
+        return "It was saved on another machine."
+    gone = session.directory and not is_folder(Path(session.directory))
+    return f"The folder that it was saved in is not on this disk: {session.directory}" if gone else ""
 
 
 def _where_it_was_saved(app: Engram, row: Observation) -> Engram:
@@ -144,36 +174,40 @@ def edit(visit: Visit) -> Shown | Goto:
             raise TextTooLongError("content", size, CONTENT_LIMIT_BYTES)
         change = typed.change_from(row)
         if change is None:
-            return _back(row.id, "unchanged")
+            return back_to(visit, row.id, "unchanged")
         done = visit.app.observations.update(row.id, change, base=row)
     except EngramError as exc:
         return _form(live_observation(visit.app.store, row.id), typed, error=exc)
     undo = {name: getattr(_Typed.of(row), name) for name in done.changed if name in _EDITED}
     taken = Taken(row.id, Change(**undo), seen(live_observation(visit.app.store, row.id)))
     more = {"undo": visit.undo.keep(taken)} if undo else {}
-    return _back(row.id, "edited", **more, **({"redacted": "1"} if done.redacted else {}))
+    return back_to(visit, row.id, "edited", **more, **({"redacted": "1"} if done.redacted else {}))
 
 
 @page("POST", _PATH + "/undo")
 def undo(visit: Visit) -> Shown | Goto:
-    """Take an edit of this page back, unless somebody changed the observation since."""
+    """Take a change of this page back, unless somebody changed the observation since."""
     name = visit.form.get("undo", "")
     taken = visit.undo.find(name)
     if taken is None or taken.observation_id != visit.observation_id:
-        raise NoPageError("that edit any more; the history has its texts")
+        raise NoPageError("that change any more; the history has its texts")
     row = live_observation(visit.app.store, taken.observation_id)
+    if not isinstance(taken.change, Change):
+        taken.change(visit.app)
+        visit.undo.forget(name)
+        return back_to(visit, row.id, taken.done)
     if seen(row) != taken.seen:
         before = {one: getattr(taken.change, one) for one in _EDITED if getattr(taken.change, one) is not None}
         values = {one: getattr(_Typed.of(row), one) for one in _EDITED} | before
         return _form(row, _Typed(**values), error=ChangedMeanwhileError(row.id))
     visit.app.observations.update(row.id, taken.change, base=row)
     visit.undo.forget(name)
-    return _back(row.id, "undone")
+    return back_to(visit, row.id, "undone")
 
 
 @page("POST", _PATH + "/revert")
 def revert(visit: Visit) -> Shown | Goto:
-    row = _as_shown(visit)
+    row = as_shown(visit)
     if isinstance(row, Shown):
         return row
     version = visit.form.get("version", "")
@@ -182,48 +216,64 @@ def revert(visit: Visit) -> Shown | Goto:
     done = visit.app.observations.revert(row.id, number)
     now = live_observation(visit.app.store, row.id)
     if not done.changed:
-        return _back(row.id, "unchanged")
+        return back_to(visit, row.id, "unchanged")
     taken = Taken(row.id, Change(title=before.title, content=before.content), seen(now))
-    return _back(row.id, "edited", undo=visit.undo.keep(taken))
+    return back_to(visit, row.id, "edited", undo=visit.undo.keep(taken))
 
 
 @page("POST", _PATH + "/pin")
 def pin(visit: Visit) -> Goto:
     pinned = visit.form.get("to") == "on"
     visit.app.observations.pin(visit.observation_id, pinned=pinned)
-    return _back(visit.observation_id, "pinned" if pinned else "unpinned")
+    return back_to(visit, visit.observation_id, "pinned" if pinned else "unpinned")
 
 
 @page("POST", _PATH + "/archive")
 def archive(visit: Visit) -> Goto:
     archived = visit.form.get("to") == "on"
     visit.app.observations.update(visit.observation_id, Change(archived=archived))
-    return _back(visit.observation_id, "archived" if archived else "unarchived")
+    return back_to(visit, visit.observation_id, "archived" if archived else "unarchived")
 
 
 @page("POST", _PATH + "/reviewed")
 def reviewed(visit: Visit) -> Goto:
     visit.app.observations.mark_reviewed(visit.observation_id)
-    return _back(visit.observation_id, "reviewed")
+    return back_to(visit, visit.observation_id, "reviewed")
+
+
+@page("POST", _PATH + "/accept")
+def accept(visit: Visit) -> Shown | Goto:
+    """Stand for what was derived, imported or sent, as it was shown."""
+    row = as_shown(visit)
+    if isinstance(row, Shown):
+        return row
+    visit.app.observations.accept(row.id)
+    if row.origin not in BROUGHT:  # it came from another machine, which no undo brings back
+        return back_to(visit, row.id, "accepted")
+
+    def take_back(app: Engram) -> None:
+        app.observations.accept(row.id, origin=row.origin)
+
+    return back_to(visit, row.id, "accepted", undo=visit.undo.keep(Taken(row.id, take_back, seen(row), "unaccepted")))
 
 
 @page("POST", _PATH + "/delete")
 def delete(visit: Visit) -> Shown | Goto:
     """Hide the observation that was shown; one that reads differently now is shown first."""
-    row = _as_shown(visit)
+    row = as_shown(visit)
     if isinstance(row, Shown):
         return row
     visit.app.observations.delete(row.id)
-    return _back(row.id, "deleted")
+    return back_to(visit, row.id, "deleted")
 
 
 @page("POST", _PATH + "/undelete")
 def undelete(visit: Visit) -> Goto:
     visit.app.observations.undelete(visit.observation_id)
-    return _back(visit.observation_id, "undeleted")
+    return back_to(visit, visit.observation_id, "undeleted")
 
 
-def _as_shown(visit: Visit) -> Observation | Shown:
+def as_shown(visit: Visit) -> Observation | Shown:
     """The observation, if it still reads as on the page that asks; else the page that says so."""
     row = live_observation(visit.app.store, visit.observation_id)
     if visit.form.get("seen") == seen(row):
@@ -231,5 +281,21 @@ def _as_shown(visit: Visit) -> Observation | Shown:
     return Shown("refused.html", {"error": ChangedMeanwhileError(row.id), "back": f"/ui/memory/{row.id}"}, status=409)
 
 
-def _back(observation_id: int, done: str, **more: str) -> Goto:
-    return Goto(f"/ui/memory/{observation_id}", {"done": done} | more)
+def back_to(visit: Visit, observation_id: int, done: str, **more: str) -> Goto:
+    """Where a change leads: to the memory, or to Review where its form stands there."""
+    said = {"done": done} | more
+    if visit.form.get("back") != "review":
+        return Goto(f"/ui/memory/{observation_id}", said)
+    project = visit.form.get("project", "")
+    return Goto("/ui/review", {"id": str(observation_id)} | said | ({"project": project} if project else {}))
+
+
+def done_to(visit: Visit, row: Observation | None) -> dict[str, Any]:
+    """What the change that led to a page did, as its template takes it."""
+    undo = visit.asked("undo")
+    return {
+        "changed": row,
+        "done": visit.asked("done"),
+        "undo": undo if visit.undo.find(undo) else "",
+        "redacted": visit.asked("redacted") == "1",
+    }

@@ -88,7 +88,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"markdown": markdown, "verbatim": verbatim, "verbatim_value": escape}
+    made.filters |= {"markdown": markdown, "verbatim": verbatim, "verbatim_value": escape, "combine": dict.__or__}
     made.globals |= {"age": age, "shell": quote, "with_project": with_project, "without": without}
     return made
 

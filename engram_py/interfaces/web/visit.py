@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass, field
+from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.web.errors import NoPageError
 from engram_py.interfaces.web.undo import Undo
 from engram_py.observations.values import Observation
@@ -50,10 +51,18 @@ class Visit:
     @property
     def observation_id(self) -> int:
         """The id in the path. Raises NoPageError for what cannot be one."""
-        given = self.path["id"]
-        if not (given.isascii() and given.isdecimal() and len(given) <= _MOST_DIGITS and int(given)):
-            raise NoPageError(f"/ui/memory/{given}")
-        return int(given)
+        try:
+            return observation_number(self.path["id"])
+        except InvalidArgumentError as exc:
+            raise NoPageError(f"/ui/memory/{self.path['id']}") from exc
+
+
+def observation_number(text: str) -> int:
+    """An observation's number as a person types it: ``12`` or ``#12``. Raises InvalidArgumentError."""
+    given = text.strip().removeprefix("#")
+    if not (given.isascii() and given.isdecimal() and len(given) <= _MOST_DIGITS and int(given)):
+        raise InvalidArgumentError("id", text[:80], expected="the number of a memory, as in 12")
+    return int(given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +108,9 @@ def load_pages() -> None:
     from engram_py.interfaces.web import (  # noqa: F401
         pages_entities,
         pages_given,
+        pages_join,
         pages_lists,
         pages_memory,
+        pages_review,
         pages_search,
     )

@@ -18,6 +18,7 @@ from engram_py.observations.listing import (
     Suggestion,
 )
 from engram_py.observations.values import (
+    Accepted,
     Deleted,
     Detail,
     Neighbour,
@@ -124,6 +125,10 @@ def _undeleted(value: Undeleted, now: datetime) -> str:
     return f'Restored [#{value.id}] "{value.title}" in {value.project}'
 
 
+def _accepted(value: Accepted, now: datetime) -> str:
+    return f'Accepted [#{value.id}] "{value.title}"'
+
+
 def _pinned(value: Pinned, now: datetime) -> str:
     return f'{"Pinned" if value.pinned else "Unpinned"} [#{value.id}] "{value.title}"'
 
@@ -214,6 +219,7 @@ WORDS: Words = {
     Timeline: _timeline,
     Undeleted: _undeleted,
     Pinned: _pinned,
+    Accepted: _accepted,
     Reviewed: _reviewed,
     ReviewLine: _review_line,
     ObservationLine: _line,

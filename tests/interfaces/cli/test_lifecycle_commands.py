@@ -17,6 +17,16 @@ def test_observations_are_archived_and_taken_out(run: Run) -> None:
     assert [hit["id"] for hit in answer(run("search", "queue", "--json"))["results"]] == [1]
 
 
+def test_observations_move_to_another_project(run: Run) -> None:
+    for thing in ("redis", "kafka"):
+        run("save", f"Queue in {thing}", f"The queue lives in {thing}.")
+    run("save", "Gadgets", "They are blue.", "--project", "gadgets")
+    assert run("move", "1", "2", "--to", "gadgets").exit_code == 0
+    assert [hit["id"] for hit in answer(run("search", "queue", "--json"))["results"]] == []
+    found = answer(run("search", "queue", "--project", "gadgets", "--json"))["results"]
+    assert sorted(hit["id"] for hit in found) == [1, 2]
+
+
 def test_a_search_looks_back_to_a_day(run: Run) -> None:
     run("save", "Queue in redis", "The queue lives in redis.")
     assert "Queue in redis" in run("search", "queue", "--as-of", "2999-01-01").stdout

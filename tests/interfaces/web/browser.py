@@ -105,6 +105,21 @@ class Browser:
     def resize(self, width: int, height: int) -> None:
         self._call("POST", "/window/rect", {"width": width, "height": height})
 
+    def narrow(self, width: int) -> None:
+        """Lay the page out as a window of this width does; a real one is not made narrower than 500 pixels."""
+        self._command("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
+
+    def theme(self, name: str) -> None:
+        """Prefer a ``light`` or a ``dark`` page."""
+        self._command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
+
+    def _command(self, name: str, **values: object) -> None:
+        self._call("POST", "/goog/cdp/execute", {"cmd": name, "params": values})
+
+    def forget(self) -> None:
+        """Drop every cookie of the page that is shown."""
+        self._call("DELETE", "/cookie")
+
     def alert(self) -> bool:
         """Whether a script opened a dialog."""
         try:

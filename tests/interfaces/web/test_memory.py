@@ -208,3 +208,52 @@ def test_a_diff_of_texts_without_end_is_the_one_and_then_the_other() -> None:
     assert kinds == ["gone"] * (MOST_LINES + 1) + ["new"]
     assert diff("same", "same") == ()
     assert [line.kind for line in diff("1\n2\n3\n4\n5\n6\n7\n8\n9", "0\n2\n3\n4\n5\n6\n7\n8\n0")].count("skipped") == 1
+
+
+def test_a_memory_is_merged_into_another_and_the_merge_taken_back(app: Engram, visitor: Visitor, row: int) -> None:
+    stays = app.save(Draft("The tea moved", "It is in the cellar now.")).id
+    done = visitor.press(visitor.look(f"/ui/memory/{row}"), "Merge", into=f"#{stays}")
+    assert "searches find the other one instead" in done.text
+    assert "second shelf" in done.text
+    assert app.get(row).observation.lifecycle == "historical"
+    assert [hit.id for hit in app.search("where is the tea").results] == [stays]
+
+    assert "The merge is taken back" in visitor.press(done, "Undo").text
+    assert app.get(row).observation.lifecycle == "active"
+    assert app.get(row).relations == ()
+
+
+def test_an_earlier_verdict_comes_back_with_the_undo_of_a_merge(app: Engram, visitor: Visitor, row: int) -> None:
+    other = app.save(Draft("The tea moved", "It is in the cellar now.")).id
+    app.relations.compare(row, other, "conflicts_with", confidence=1.0, reasoning="Both cannot be.")
+    done = visitor.press(visitor.look(f"/ui/memory/{row}"), "Merge", into=str(other))
+    visitor.press(done, "Undo")
+    verdict = app.relations.between(row, other)
+    assert verdict is not None
+    assert verdict.relation == "conflicts_with"
+    assert verdict.source_id == app.get(row).observation.sync_id
+
+
+@pytest.mark.parametrize("into", ["", "tea", "99", "-1", "1", "\u0663"])
+def test_a_merge_into_what_is_no_other_memory_is_refused(app: Engram, visitor: Visitor, row: int, into: str) -> None:
+    refused = visitor.press(visitor.look(f"/ui/memory/{row}"), "Merge", into=into)
+    assert refused.status in (400, 404)
+    assert app.get(row).observation.lifecycle == "active"
+
+
+def test_a_memory_moves_to_another_project_and_back(app: Engram, visitor: Visitor, row: int) -> None:
+    app.save(Draft("Gadgets", "They are blue."), project="gadgets")
+    done = visitor.press(visitor.look(f"/ui/memory/{row}"), "Move", to="gadgets")
+    assert "Moved to gadgets." in done.text
+    assert app.get(row).observation.project == "gadgets"
+    assert "Moved back to widgets." in visitor.press(done, "Undo").text
+    assert app.get(row).observation.project == "widgets"
+
+
+def test_a_memory_that_changed_meanwhile_is_neither_merged_nor_moved(app: Engram, visitor: Visitor, row: int) -> None:
+    other = app.save(Draft("Gadgets", "They are blue."), project="gadgets").id
+    stale = visitor.look(f"/ui/memory/{row}")
+    app.observations.update(row, Change(content="An agent moved it."))
+    assert visitor.press(stale, "Merge", into=str(other)).status == 409
+    assert visitor.press(stale, "Move", to="gadgets").status == 409
+    assert app.get(row).observation.project == "widgets"
