@@ -1,7 +1,8 @@
 """``python -m bench.documents``: does a question find the commit or the section that answers it?
 
-Measures documents as the product reads them: DPDK's commit messages as a git history of its own, asked by the subjects
-of later fixes; and this project's pages, asked by sixty questions in other words than theirs (``documents.json``).
+Measures documents as the product reads them: the commit messages of DPDK and curl as git histories of their own, asked
+by the subjects of later fixes; the decision records of six repositories as files; and this project's pages, asked by
+sixty questions in other words than theirs (``documents.json``).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench.datasets import Dataset, NoDataError, data_folder, load
@@ -31,31 +32,55 @@ def main() -> int:
         room = Path(name).resolve()
         pages(room)
         try:
-            commits(room)
+            commits(room, "dpdk")
+            commits(room, "curl")
+            records(room)
         except NoDataError as exc:
             print(exc, file=sys.stderr)
     return 0
 
 
-def commits(room: Path) -> None:
+def commits(room: Path, name: str) -> None:
     """Print how often the commit that a fix names is among the first five, as a document and as a memory."""
-    data = load("dpdk", data_folder())
-    root = room / "dpdk"
+    data = load(name, data_folder())
+    root = room / name
     keys = repository(root, data)
-    with Engram(room / "dpdk-memory", directory=root) as app:
+    with Engram(room / f"{name}-memory", directory=root) as app:
         started = time.perf_counter()
         [update] = app.documents.update("git").items
         took = time.perf_counter() - started
-        found, times = 0.0, []
-        for question in data.questions:
-            started = time.perf_counter()
-            hits = app.documents.search(question.text, limit=5).results
-            times.append(1000 * (time.perf_counter() - started))
-            found += recall([keys.get(hit.source.removeprefix("commit:"), "") for hit in hits], question.gold, 5)
+        _compare(app, data, lambda source: keys.get(source.removeprefix("commit:"), ""))
         size = app.store.path.stat().st_size
-    as_memories = read_committed(COMMITTED).get("dpdk", {}).get("recall@5")
-    print(f"dpdk, {len(data.questions)} fixes: R@5 {found / len(data.questions):.4f}, as memories {as_memories}")
     print(f"  indexed {update.indexed:,} of {len(data.memories):,} commits in {took:.1f} s, {size >> 20} MiB")
+
+
+def records(room: Path) -> None:
+    """Print the same of decision records, and how many questions of their field are answered that none answers."""
+    data = load("adr", data_folder())
+    root = room / "records"
+    for one in data.memories:
+        path = root / "docs" / "adr" / f"{one.key}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# {one.title}\n\n{one.content}\n", encoding="utf-8")
+    git(root, "init", "--quiet")
+    with Engram(room / "records-memory", directory=root) as app:
+        app.documents.update()
+        _compare(app, data, lambda source: Path(source.rpartition(":")[0]).stem)
+        foreign = [one for one in data.foreign if app.documents.search(one.text).results]
+        unasked = [one for one in data.foreign if app.search(one.text).documents]
+    print(f"  foreign answered {len(foreign)} of {len(data.foreign)}, below memories {len(unasked)}")
+
+
+def _compare(app: Engram, data: Dataset, key: Callable[[str], str]) -> None:
+    found, times = 0.0, []
+    for question in data.questions:
+        started = time.perf_counter()
+        hits = app.documents.search(question.text, limit=5).results
+        times.append(1000 * (time.perf_counter() - started))
+        found += recall([key(hit.source) for hit in hits], question.gold, 5)
+    as_memories = read_committed(COMMITTED).get(data.name, {}).get("recall@5")
+    count = len(data.questions)
+    print(f"{data.name}, {count} questions: R@5 {found / count:.4f}, as memories {as_memories}")
     print(f"  search p50 {percentile(times, 50):.1f} ms, p95 {percentile(times, 95):.1f} ms")
 
 

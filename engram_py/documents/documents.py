@@ -74,7 +74,8 @@ class Documents(Collections):
     ) -> DocumentResults:
         """The passages of documents that answer, best first, one of each document.
 
-        Without a ``collection`` those that are included are read. Raises EmptyQueryError, CollectionNotFoundError.
+        Without a ``collection`` those that are included are read. A question is answered from ``sure`` on, other words
+        from ``shown``: there is always a page that is like them. Raises EmptyQueryError, CollectionNotFoundError.
         """
         if not query.strip():
             raise EmptyQueryError(query)
@@ -87,7 +88,7 @@ class Documents(Collections):
         if collection is not None and not chosen:
             known = table.collections(self._store, place.reads)
             raise CollectionNotFoundError(collection, [one.name for one in known])
-        least = bar("shown") if floor is None else floor
+        least = bar("sure" if parsed.is_question else "shown") if floor is None else floor
         found, hits = self._searching().find(parsed, chosen, limit=limit, least=least)
         return DocumentResults(
             query=parsed.text,

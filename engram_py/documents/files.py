@@ -21,13 +21,15 @@ _MAX_IGNORE = 1 << 20
 _MOST_DEPTH = 40
 # Folders of what programs made or fetched, whatever .gitignore says (spec/seed-capabilities.md Q2).
 IGNORED = frozenset({"node_modules", "vendor", "dist", "build", "target", "__pycache__", "venv", "site-packages"})
-TEXTS = (".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc")
+MARKUP = (".md", ".markdown", ".mdx", ".rst", ".adoc")
+TEXTS = (*MARKUP, ".txt")
 EVERY_TEXT = tuple(f"*{ending}" for ending in TEXTS)
 
 _NAMES = ("README", "CHANGELOG", "CHANGES", "HISTORY", "CONTRIBUTING", "ARCHITECTURE", "DESIGN", "DECISIONS")
 _FOLDERS = ("docs", "doc", "adr", "adrs", "decisions", "rfcs", "rfc", "specs", "spec")
 # What the ready-made collection `docs` reads.
 DOCS = (
+    *(f"/*{ending}" for ending in MARKUP),
     *("CLAUDE.md", "AGENTS.md", "GEMINI.md", *_NAMES),
     *(f"{name}{ending}" for name in _NAMES for ending in TEXTS),
     *(f"**/{folder}/**/*{ending}" for folder in _FOLDERS for ending in TEXTS),

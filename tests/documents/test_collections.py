@@ -131,6 +131,7 @@ def test_the_collection_docs_reads_the_documents_of_a_repository(open_memory: Op
     root = history.root  # type: ignore[attr-defined]
     write(root, "CLAUDE.md", "# Rules\n\nMigrations are never edited once released.\n")
     write(root, "packages/core/docs/adr/0007-queue.md", "# Queue\n\nPostgres holds the jobs.\n")
+    write(root, "TUTORIAL.md", "# First steps\n\nThe kettle is called first of all.\n")
     write(root, "src/notes.md", "# Stray\n\nNothing of the kind.\n")
     app = open_memory(root)
 
@@ -138,6 +139,7 @@ def test_the_collection_docs_reads_the_documents_of_a_repository(open_memory: Op
 
     assert sources(app, "are released migrations edited") == ["CLAUDE.md:3"]
     assert sources(app, "which database holds the queue of jobs") == ["packages/core/docs/adr/0007-queue.md:3"]
+    assert sources(app, "what is called first of all") == ["TUTORIAL.md:3"]
     assert sources(app, "stray nothing of the kind") == []
 
 
