@@ -83,10 +83,10 @@ def test_agents_are_shown_with_how_they_are_connected_and_their_last_call(
     (home / ".gemini").mkdir()
     setup_here(folder, app.settings.data_dir).set_up(AGENTS["cursor"], "user", Parts())
     with Engram(settings=app.settings, directory=folder, agent="cursor", session_mode="manual") as other:
-        other.sessions.start("s1", project="widgets", agent="cursor")
+        other.sessions.start("s1", project="widgets")
     text = visitor.look("/ui/settings").text
     assert "Cursor user 1" in text
-    assert "Gemini CLI no, but installed 0 never engram setup gemini-cli" in text
+    assert "Gemini CLI no, but installed 0 never engram setup gemini All settings" in text
     assert "Windsurf" not in text
 
 
