@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from engram_py.config_keys import SETTINGS
+from engram_py.config_keys import SETTINGS, Setting
 from engram_py.database.errors import DataDirError
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.distill.settings import DistillSettings, distill_settings
@@ -185,6 +185,34 @@ def keep_setting(folder: Path, key: str, value: str) -> None:
         write_atomically(path, (json.dumps(kept, ensure_ascii=False, indent=2) + "\n").encode())
     except (OSError, ValueError, RecursionError) as exc:
         raise InvalidArgumentError(str(path), str(exc), expected="a JSON object that can be written") from exc
+
+
+@dataclass(frozen=True, slots=True)
+class SettingValue:
+    """A setting with its present value, empty for none, and the ``source`` it comes from."""
+
+    setting: Setting
+    value: str
+    source: str
+
+
+def setting_values(settings: Settings, environ: Mapping[str, str] | None = None) -> tuple[SettingValue, ...]:
+    """Every setting as it is now, where it comes from: its variable, ``config.json`` or the default. One that
+    ``settings`` had to ignore has its default; secret ones and credentials in addresses are hidden."""
+    from engram_py.capture.redact import redact
+
+    environ = os.environ if environ is None else environ
+    kept = _config_file(settings.data_dir / CONFIG_NAME)[0]
+    found = []
+    for one in SETTINGS:
+        value, source = environ.get(one.variable, "").strip(), one.variable
+        if not value and one.key in kept:
+            value, source = kept[one.key].strip(), CONFIG_NAME
+        if not value or any(said.startswith((f"{one.key} ", f"{one.variable} ")) for said in settings.warnings):
+            value, source = one.default, "default"
+        hidden = one.secret and source != "default"
+        found.append(SettingValue(one, "set, not shown" if hidden else redact(value).text, source))
+    return tuple(found)
 
 
 def following(folder: Path, key: str) -> Callable[[], str]:

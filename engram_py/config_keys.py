@@ -7,12 +7,14 @@ from engram_py.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its name in ``config.json`` (empty: variable only), its variable, default, and what it does."""
+    """One setting: its name in ``config.json`` (empty: variable only), its variable, default, and what it does. The
+    value of a ``secret`` one is never shown."""
 
     key: str
     variable: str
     default: str
     help: str
+    secret: bool = False
 
 
 SETTINGS = (
@@ -89,15 +91,45 @@ SETTINGS = (
     ),
     Setting("cloud_server", "ENGRAM_CLOUD_SERVER", "", "Address of the team's server; `engram cloud login` keeps it."),
     Setting("cloud_autosync", "ENGRAM_CLOUD_AUTOSYNC", "on", "Sync in the background once logged in: on or off."),
-    Setting("", "ENGRAM_CLOUD_TOKEN", "", "Token for that server, instead of the one `engram cloud login` keeps."),
+    Setting(
+        "",
+        "ENGRAM_CLOUD_TOKEN",
+        "",
+        "Token for that server, instead of the one `engram cloud login` keeps.",
+        secret=True,
+    ),
     Setting("", "ENGRAM_PORT", "7437", "The port of `engram serve`."),
     Setting("", "ENGRAM_SOCKET", "", "A unix socket that `engram serve` listens on instead of a port."),
-    Setting("", "ENGRAM_HTTP_TOKEN", "", "Bearer token that `engram serve` asks for, on every route but `/health`."),
-    Setting("", "ENGRAM_SYNC_PASSPHRASE", "", "Passphrase of an encrypted `.engram` folder, so that nobody is asked."),
-    Setting("", "ENGRAM_DATABASE_URL", "", "PostgreSQL database of `engram cloud serve` and of what looks after it."),
+    Setting(
+        "",
+        "ENGRAM_HTTP_TOKEN",
+        "",
+        "Bearer token that `engram serve` asks for, on every route but `/health`.",
+        secret=True,
+    ),
+    Setting(
+        "",
+        "ENGRAM_SYNC_PASSPHRASE",
+        "",
+        "Passphrase of an encrypted `.engram` folder, so that nobody is asked.",
+        secret=True,
+    ),
+    Setting(
+        "",
+        "ENGRAM_DATABASE_URL",
+        "",
+        "PostgreSQL database of `engram cloud serve` and of what looks after it.",
+        secret=True,
+    ),
     Setting("", "ENGRAM_CLOUD_HOST", "127.0.0.1", "Where `engram cloud serve` listens."),
     Setting("", "ENGRAM_CLOUD_PORT", "8080", "The port of `engram cloud serve`."),
-    Setting("", "ENGRAM_CLOUD_ADMIN", "", "Token of an admin account that the team's server has from its environment."),
+    Setting(
+        "",
+        "ENGRAM_CLOUD_ADMIN",
+        "",
+        "Token of an admin account that the team's server has from its environment.",
+        secret=True,
+    ),
     Setting(
         "",
         "ENGRAM_CLOUD_ALLOWED_PROJECTS",
@@ -105,7 +137,11 @@ SETTINGS = (
         "For the team's server: projects that `ENGRAM_CLOUD_TOKEN`, set there, may read and write; a list, or `*`.",
     ),
     Setting(
-        "", "ENGRAM_CLOUD_TOKEN_PEPPER", "", "A secret in the hashes of the server's tokens; changing it ends all."
+        "",
+        "ENGRAM_CLOUD_TOKEN_PEPPER",
+        "",
+        "A secret in the hashes of the server's tokens; changing it ends all.",
+        secret=True,
     ),
     Setting("", "ENGRAM_CLOUD_MAX_PUSH_BYTES", "8388608", "The largest body the team's server takes, unpacked."),
     Setting("", "ENGRAM_CLOUD_AUDIT_DAYS", "365", "How long the team's server keeps its audit log."),

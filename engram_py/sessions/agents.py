@@ -47,3 +47,9 @@ def agents(store: Store, agent_id: str | None = None) -> tuple[AgentLine, ...]:
     if agent_id is not None and not found:
         raise AgentNotFoundError(agent_id)
     return found
+
+
+def last_active(store: Store) -> dict[str, tuple[int, str]]:
+    """How many sessions each agent had, and when it was last active; the last active first."""
+    sql = "select agent, count(*), max(updated_at) from sessions group by agent order by max(updated_at) desc"
+    return {agent or "": (count, at) for agent, count, at in store.tuples(sql)}

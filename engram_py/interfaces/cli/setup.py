@@ -140,12 +140,9 @@ def protocol_mode_command(agent: str) -> tuple[object, str]:
 
 
 def _setup() -> Setup:
-    from engram_py.interfaces.setup.installing import Setup
-    from engram_py.interfaces.setup.machine import current_launcher, this_machine
+    from engram_py.interfaces.setup.installing import setup_here
 
-    machine = this_machine(here())
-    data_dir = settings().data_dir
-    return Setup(machine, data_dir, current_launcher(machine, data_dir))
+    return setup_here(here(), settings().data_dir)
 
 
 def _choose_agents(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool) -> list[Agent]:

@@ -12,7 +12,7 @@ from engram_py.interfaces.setup.claude_plugin import Plugin, render
 from engram_py.interfaces.setup.edits import FileEdits
 from engram_py.interfaces.setup.errors import SetupRefusedError, UnknownAgentError, UnusableOptionError
 from engram_py.interfaces.setup.file_contents import Parts, takes_pre_tool, wanted
-from engram_py.interfaces.setup.machine import Launcher, Machine
+from engram_py.interfaces.setup.machine import Launcher, Machine, current_launcher, this_machine
 from engram_py.interfaces.setup.manifest import Manifest, opened
 from engram_py.interfaces.setup.planning import Change, apply_setup, apply_unsetup, plan_setup, plan_unsetup
 
@@ -162,6 +162,12 @@ class Setup:
     def _user(self, name: str, scope: Scope) -> str:
         """Return the user key of a file in the manifest; in a project it names the folder."""
         return f"{name}@{self.machine.project}" if scope == "project" else f"{name}@user"
+
+
+def setup_here(project: Path, data_dir: Path) -> Setup:
+    """The agents of this machine, and of ``project``."""
+    machine = this_machine(project)
+    return Setup(machine, data_dir, current_launcher(machine, data_dir))
 
 
 def _used(manifest: Manifest, user: str) -> bool:

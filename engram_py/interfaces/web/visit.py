@@ -113,4 +113,5 @@ def load_pages() -> None:
         pages_memory,
         pages_review,
         pages_search,
+        pages_settings,
     )

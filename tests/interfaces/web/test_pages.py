@@ -29,6 +29,7 @@ PAGES = (
     "/ui/entities",
     "/ui/projects",
     "/ui/timeline",
+    "/ui/settings",
 )
 
 

@@ -58,6 +58,8 @@ class Document(HTMLParser):
                 self.forms[-1].buttons.append("")
             case "code":
                 self.codes.append("")
+            case "td" | "th" | "br":
+                self.text += " "
             case _:
                 pass
 

@@ -1,0 +1,62 @@
+"""Settings: what is recorded, given, redacted and kept, who set that, and which agents are connected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from engram_py.capture.secret_patterns import PREFIXED
+from engram_py.config import setting_values
+from engram_py.dataclass import dataclass
+from engram_py.interfaces.setup.agents import AGENTS
+from engram_py.interfaces.setup.installing import setup_here
+from engram_py.interfaces.web.visit import Shown, Visit, page
+from engram_py.privacy.retention import turns_kept
+from engram_py.sessions.agents import last_active
+
+
+@dataclass(frozen=True, slots=True)
+class _Connected:
+    """An agent: where it was set up, whether it is installed here, and what its sessions tell."""
+
+    name: str
+    title: str
+    scopes: tuple[str, ...]
+    installed: bool
+    sessions: int
+    last_at: str
+
+
+@page("GET", "/ui/settings")
+def settings_page(visit: Visit) -> Shown:
+    """Nothing is set here: each part names the command that does."""
+    app = visit.app
+    values = {one.setting.key or one.setting.variable: one for one in setting_values(app.settings)}
+    turns, oldest = turns_kept(app.store)
+    return Shown(
+        "settings.html",
+        {
+            "state": app.switches.state(),
+            "allowed": app.switches.allowed(visit.project or ""),
+            "values": values,
+            "warnings": app.settings.warnings,
+            "turns": turns,
+            "oldest": oldest,
+            "turn_days": app.settings.privacy.turn_days,
+            "kinds": len({kind for kind, _, _ in PREFIXED}),
+            "agents": list(_connected(visit)),
+        },
+    )
+
+
+def _connected(visit: Visit) -> Iterator[_Connected]:
+    """The agents that were set up, then those that are here or had a session."""
+    app = visit.app
+    setup = setup_here(app.projects.settings_here().directory, app.settings.data_dir)
+    used: dict[str, list[str]] = {}
+    for name, scope in setup.in_use():
+        used.setdefault(name, []).append(scope)
+    here, active = {agent.name for agent in setup.detected()}, last_active(app.store)
+    for name in dict.fromkeys([*used, *(name for name in AGENTS if name in here), *filter(None, active)]):
+        title = AGENTS[name].title if name in AGENTS else name
+        sessions, at = active.get(name, (0, ""))
+        yield _Connected(name, title, tuple(used.get(name, ())), name in here, sessions, at)

@@ -1,0 +1,94 @@
+"""Settings: what holds and who said so, without a secret; which agents are connected."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engram_py import Draft, Engram
+from engram_py.config import load_settings
+from engram_py.interfaces.http.application import build_application
+from engram_py.interfaces.setup.agents import AGENTS
+from engram_py.interfaces.setup.file_contents import Parts
+from engram_py.interfaces.setup.installing import setup_here
+from engram_py.interfaces.web.access import Access
+from tests.interfaces.http.asking import HOST, PORT, Asker
+from tests.interfaces.web.visiting import Visitor
+
+TOKEN = "correct-" + "horse9-" + "Battery"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine without agents."""
+    made = tmp_path / "home"
+    made.mkdir()
+    monkeypatch.setenv("HOME", str(made))
+    monkeypatch.setenv("USERPROFILE", str(made))
+    monkeypatch.setenv("PATH", str(made))
+    return made
+
+
+def reader(data_dir: Path, folder: Path) -> Visitor:
+    app = Engram(settings=load_settings(data_dir=data_dir), directory=folder)
+    visitor = Visitor(Asker(build_application(app, port=PORT)), f"http://{HOST}")
+    visitor.look(f"/ui/enter?token={Access(data_dir).link_token()}")
+    return visitor
+
+
+def row(text: str, name: str) -> str:
+    """The line of a setting: from its variable on."""
+    return text[text.index(name) + len(name) :][:120]
+
+
+def test_each_setting_says_where_its_value_comes_from(
+    home: Path, data_dir: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data_dir.mkdir(parents=True, exist_ok=True)
+    (data_dir / "config.json").write_text(json.dumps({"gate": "off", "learn": "off", "log_level": "loud"}))
+    monkeypatch.setenv("ENGRAM_LEARN", "on")
+    text = reader(data_dir, folder).look("/ui/settings").text
+    assert row(text, "ENGRAM_GATE").startswith(" off config.json")
+    assert row(text, "ENGRAM_LEARN").startswith(" on ENGRAM_LEARN")
+    assert row(text, "ENGRAM_LOG_LEVEL").startswith(" error default")
+    assert "log_level 'loud' was ignored" in text
+
+
+def test_a_secret_setting_is_named_and_never_shown(
+    home: Path, data_dir: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENGRAM_SYNC_PASSPHRASE", TOKEN)
+    monkeypatch.setenv("ENGRAM_CLOUD_TOKEN", TOKEN)
+    monkeypatch.setenv("ENGRAM_DISTILL_URL", f"https://ada:{TOKEN}@models.example/v1")
+    seen = reader(data_dir, folder).look("/ui/settings")
+    assert row(seen.text, "ENGRAM_SYNC_PASSPHRASE").startswith(" set, not shown ENGRAM_SYNC_PASSPHRASE")
+    assert TOKEN not in seen.reply.body.decode()
+
+
+def test_what_is_switched_off_is_said_to_be_off(home: Path, app: Engram, visitor: Visitor) -> None:
+    assert "recording of prompts, messages and learnings: on" in visitor.look("/ui/settings").text
+    app.save(Draft("Tea", "Second shelf."))
+    app.switches.turn(["record"], on=False, project="widgets")
+    text = visitor.look("/ui/settings?project=widgets").text
+    assert "recording of prompts, messages and learnings: off" in text
+    assert "project widgets: record off" in text
+
+
+def test_agents_are_shown_with_how_they_are_connected_and_their_last_call(
+    home: Path, app: Engram, visitor: Visitor, folder: Path
+) -> None:
+    (home / ".cursor").mkdir()
+    (home / ".gemini").mkdir()
+    setup_here(folder, app.settings.data_dir).set_up(AGENTS["cursor"], "user", Parts())
+    with Engram(settings=app.settings, directory=folder, agent="cursor", session_mode="manual") as other:
+        other.sessions.start("s1", project="widgets")
+    text = visitor.look("/ui/settings").text
+    assert "Cursor user 1" in text
+    assert "Gemini CLI no, but installed 0 never engram setup gemini All settings" in text
+    assert "Windsurf" not in text
+
+
+def test_a_machine_without_agents_says_so(home: Path, visitor: Visitor) -> None:
+    assert "None is installed here" in visitor.look("/ui/settings").text
