@@ -44,7 +44,8 @@ class Index:
 OBSERVATIONS = Index("observations_fts", "observations", deletes_softly=True)
 PROMPTS = Index("prompts_fts", "user_prompts", deletes_softly=False)
 TURNS = Index("turns_fts", "turns", deletes_softly=False)
-INDEXES = (OBSERVATIONS, PROMPTS, TURNS)
+PASSAGES = Index("passages_fts", "passages", deletes_softly=False)
+INDEXES = (OBSERVATIONS, PROMPTS, TURNS, PASSAGES)
 
 # A row that others change leaves the new index, and is brought in again with what is missing from it.
 _TRIGGERS = """

@@ -13,8 +13,6 @@ from engram_py.database.store import Store
 _MISSING = "select count(*) from {table} where {live} and id not in (select id from {index}_docsize)"
 _EXTRA = "select count(*) from {index}_docsize where id not in (select id from {table} where {live})"
 
-_TRIGGERS = [f"{index}_{event}" for index in soundness.INDEXES for event in ("insert", "delete", "leave", "enter")]
-
 _FILL = (
     """
     insert into observations_fts (rowid, title, topic_key, aliases, content, terms)
@@ -22,9 +20,13 @@ _FILL = (
     """,
     "insert into prompts_fts (rowid, content, terms) select id, content, terms from user_prompts order by id",
     "insert into turns_fts (rowid, content, terms) select id, content, terms from turns order by id",
+    """
+    insert into passages_fts (rowid, title, topic_key, aliases, content, terms)
+    select id, title, topic_key, aliases, content, terms from passages order by id
+    """,
 )
 
-_IS_OF_INDEX = re.compile(r"^create (virtual table|trigger) ", re.MULTILINE)
+_CREATED = re.compile(r"^create (?:virtual table|trigger) (\w+)", re.MULTILINE)
 _FORGET = "delete from sqlite_master where tbl_name in (select value from json_each(:names))"
 
 ORPHANED_OBSERVATIONS = """
@@ -136,7 +138,7 @@ def index_drift(store: Store) -> dict[str, tuple[int, int]]:
 def missing_triggers(store: Store) -> list[str]:
     """Return the missing triggers and vocabulary tables of the index."""
     present = {row[0] for row in store.rows("select name from sqlite_master where type in ('trigger', 'table')")}
-    return sorted({*_TRIGGERS, *soundness.WORD_TABLES} - present)
+    return sorted(_definitions().keys() - soundness.INDEXES.keys() - present)
 
 
 def rebuild_indexes(store: Store) -> None:
@@ -153,17 +155,25 @@ def rebuild_indexes(store: Store) -> None:
 
 
 def _remake(store: Store) -> None:
-    for name in _TRIGGERS:
+    definitions = _definitions()
+    tables = (*soundness.WORD_TABLES, *soundness.INDEXES)
+    for name in definitions.keys() - set(tables):
         store.execute(f"drop trigger if exists {name}")
-    for name in (*soundness.WORD_TABLES, *soundness.INDEXES):
+    for name in tables:
         store.execute(f"drop table if exists {name}")
-    for file in migrations.migration_files():
-        if file.stem.endswith(("_search", "_mentions")):
-            for statement in migrations.statements(file.read_text(encoding="utf-8")):
-                if _IS_OF_INDEX.search(statement):
-                    store.execute(statement)
-    for statement in _FILL:
+    for statement in (*definitions.values(), *_FILL):
         store.execute(statement)
+
+
+def _definitions() -> dict[str, str]:
+    """Return the statements of the migrations that make the indexes, their triggers and word tables, by name."""
+    found = {}
+    for file in migrations.migration_files():
+        for statement in migrations.statements(file.read_text(encoding="utf-8")):
+            name = created[1] if (created := _CREATED.search(statement)) else ""
+            if name in soundness.WORD_TABLES or name.startswith(tuple(soundness.INDEXES)):
+                found[name] = statement
+    return found
 
 
 def _strike_out(store: Store) -> None:

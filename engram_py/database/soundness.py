@@ -6,8 +6,13 @@ import sqlite3
 
 from engram_py.database.connection import BUSY, primary_code
 
-INDEXES = {"observations_fts": "observations", "prompts_fts": "user_prompts", "turns_fts": "turns"}
-WORD_TABLES = ("observations_mentions", "observations_vocab")
+INDEXES = {
+    "observations_fts": "observations",
+    "prompts_fts": "user_prompts",
+    "turns_fts": "turns",
+    "passages_fts": "passages",
+}
+WORD_TABLES = ("observations_mentions", "observations_vocab", "passages_mentions", "passages_vocab")
 _SHADOWS = ("data", "idx", "docsize", "config")
 
 _MOST = 20

@@ -60,7 +60,7 @@ class Clearing(ProjectOperations):
                 self._clear_project(name, everywhere=everywhere)
             with self._store.transaction():
                 table.delete_all_rest(self._store)
-        for index in (*INDEXES, "passages_fts"):
+        for index in INDEXES:
             erase(self._store, index)
         return found
 

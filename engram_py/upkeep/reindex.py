@@ -140,6 +140,8 @@ def _next_size(size: int, seconds: float) -> int:
 
 
 def _derived(index: fts.Index, row: Row) -> str:
+    if index is fts.PASSAGES:
+        return str(row["terms"])  # made of the files of the commit too, which the row does not name
     if index is fts.OBSERVATIONS:
         return derived_terms(row["title"], row["topic_key"] or "", row["aliases"], row["content"])
     return derived_terms(row["content"])

@@ -15,6 +15,7 @@ from tests.anchors.repositories import Repo
 from tests.documents.conftest import sources, write
 from tests.documents.test_history import WHY
 from tests.memory import Git, Opener, RepoMaker
+from tests.upkeep.index_contents import contents
 
 
 def test_what_another_process_updates_is_left_to_it(open_memory: Opener, history: Repo) -> None:
@@ -112,6 +113,20 @@ def test_a_damaged_index_of_documents_keeps_no_memory_from_being_found(open_memo
     assert [hit.title for hit in app.search("which drink keeps longer, tea or coffee").results] == ["Chose tea"]
     assert app.search(WHY).documents == ()
     app.documents.update()
+    assert len(app.search(WHY).documents) == 1
+
+
+@pytest.mark.parametrize("damage", ["select 1", "drop table passages_fts", "drop trigger passages_fts_insert"])
+def test_a_reindex_leaves_documents_as_they_were_indexed(open_memory: Opener, history: Repo, damage: str) -> None:
+    app = open_memory(history.root)
+    app.documents.update()
+    held = contents(app)["passages_fts"]
+    with app.store.transaction():
+        app.store.execute(damage)
+
+    app.reindexing.run()
+
+    assert contents(app)["passages_fts"] == held
     assert len(app.search(WHY).documents) == 1
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from engram_py import Engram
 
-INDEXES = ("observations_fts", "prompts_fts", "turns_fts")
+INDEXES = ("observations_fts", "prompts_fts", "turns_fts", "passages_fts")
 
 
 def contents(app: Engram) -> dict[str, list[tuple[Any, ...]]]:

@@ -79,6 +79,7 @@ def loosen_permissions(app: Engram) -> None:
         ("search_index", "error", sql(f"{FORGET_PROMPT} from user_prompts")),
         ("search_index", "error", sql(f"{INDEX_DELETED} where deleted_at is not null")),
         ("search_index", "error", sql("drop table observations_vocab", "drop table observations_fts")),
+        ("search_index", "error", sql("drop table passages_fts")),
         ("orphans", "warning", sql("delete from sessions")),
         ("projects", "warning", sql("delete from projects")),
         ("permissions", "warning", loosen_permissions),

@@ -105,7 +105,14 @@ def test_an_index_that_says_something_else_is_made_right(lived_in: Engram) -> No
 
 
 @pytest.mark.parametrize(
-    "damage", ["drop trigger observations_fts_enter", "drop table observations_fts", "drop table prompts_fts"]
+    "damage",
+    [
+        "drop trigger observations_fts_enter",
+        "drop table observations_fts",
+        "drop table prompts_fts",
+        "drop trigger passages_fts_delete",
+        "drop table passages_fts",
+    ],
 )
 def test_an_index_that_is_not_whole_is_mended_first(lived_in: Engram, damage: str) -> None:
     held = contents(lived_in)
