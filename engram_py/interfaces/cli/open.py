@@ -88,7 +88,7 @@ def _instance_at(port: int) -> str | None:
 
 def _has_page(port: int) -> bool:
     try:
-        return _asked(port, "/ui/style.css")[0] == 200
+        return _asked(port, "/ui/static/style.css")[0] == 200
     except OSError:
         return False
 

@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
+from engram_py.interfaces.web.assets import asset
 from engram_py.interfaces.wording.phrases import age
 
 _HERE = Path(__file__).parent
@@ -89,10 +90,5 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"markdown": markdown, "verbatim": verbatim, "verbatim_value": escape, "combine": dict.__or__}
-    made.globals |= {"age": age, "shell": quote, "with_project": with_project, "without": without}
+    made.globals |= {"age": age, "shell": quote, "with_project": with_project, "without": without, "asset": asset}
     return made
-
-
-@cache
-def stylesheet() -> bytes:
-    return (_HERE / "static" / "style.css").read_bytes()

@@ -114,4 +114,6 @@ def load_pages() -> None:
         pages_review,
         pages_search,
         pages_settings,
+        pages_today,
+        pages_worth,
     )

@@ -17,6 +17,7 @@ import pytest
 
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
+_TRIES = 5
 _THERE = "return document.readyState === 'complete' && !document.documentElement.dataset.left"
 
 
@@ -147,12 +148,8 @@ def chromium(room: Path) -> Iterator[Browser]:
     binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if binary is None or driver is None:
         pytest.skip("no chromium and chromedriver here (Debian: apt install chromium chromium-driver)")
-    process = subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process, port = _started(driver)
     try:
-        assert process.stdout is not None
-        port = next(
-            int(found[1]) for line in process.stdout if (found := re.search(r"successfully on port (\d+)", line))
-        )
         browser = Browser(port, room, binary)
         try:
             yield browser
@@ -161,3 +158,17 @@ def chromium(room: Path) -> Iterator[Browser]:
     finally:
         process.terminate()
         process.communicate(timeout=20)
+
+
+def _started(driver: str) -> tuple[subprocess.Popen[str], int]:
+    """The driver as a process and its port. It chooses one for IPv4 and IPv6 alike, which somebody else may have."""
+    said = ""
+    for _ in range(_TRIES):
+        process = subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        assert process.stdout is not None
+        for line in process.stdout:
+            said += line
+            if found := re.search(r"successfully on port (\d+)", line):
+                return process, int(found[1])
+        process.wait(timeout=20)
+    raise AssertionError(f"chromedriver did not start: {said}")
