@@ -68,7 +68,7 @@ class Autosync:
         """Return the status from the database, without asking the server."""
         from engram_py.sync.autosync.status import cloud_status
 
-        return cloud_status(self._store, self._settings, self._journal.moment())
+        return cloud_status(self._store, self._journal, self._settings)
 
     def deferred(
         self, *, status: str | None = None, limit: int = 50, offset: int = 0
@@ -90,15 +90,11 @@ class Autosync:
     def credentials(self) -> tuple[str, str]:
         """Return the server and the token. Raises NotLoggedInError, CloudFailedError."""
         from engram_py.sync.autosync.login import current_login, token_of
-        from engram_py.sync.autosync.problems import Problem
 
-        try:
-            found = current_login(self._store, self._settings)
-            if found is None:
-                raise NotLoggedInError
-            return found.server, token_of(self._store, found)
-        except Problem as problem:
-            raise problem.as_error() from problem
+        login = current_login(self._store, self._settings)
+        if login is None:
+            raise NotLoggedInError
+        return login.server, token_of(self._store, login)
 
     # --- now --------------------------------------------------------------------------------------------
 
@@ -150,15 +146,13 @@ class Autosync:
         return CloudSynced("busy", server)
 
     def _ready(self) -> str:
-        from engram_py.sync.autosync import tokens
-        from engram_py.sync.autosync.problems import step_of
+        from engram_py.sync.autosync.login import token_fingerprint
 
         server, token = self.credentials()
         if not table.has_projects(self._store, server):
             raise NothingEnrolledError(server)
-        if table.is_refused_token(self._store, tokens.mark(token)):
-            message = f"{server} does not take this token any more"
-            raise CloudFailedError("auth_required", message, hint=step_of("auth_required"))
+        if table.is_refused_token(self._store, token_fingerprint(token)):
+            raise CloudFailedError("auth_required", f"{server} does not take this token any more")
         return server
 
     def _exchange(self, stopped: threading.Event) -> Exchange:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.projects import table as project_table
 from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.names import normalize_project
@@ -64,6 +65,62 @@ class ProjectAccess:
             if name != project:
                 self._became[name] = project
         self._owners.setdefault(_identity(mutation), {normalized(mutation.project)})
+
+
+# Aliases first, because they decide ownership; versions last, after their observation.
+_ORDER = {"alias": 0, "version": 2}
+
+
+def allowed_rows(
+    store: Store, names: Sequence[str], mutations: Sequence[Mutation]
+) -> tuple[list[Mutation], list[tuple[Mutation, str]]]:
+    """Split rows that came under enrolled projects into those of their project and others, each with a reason.
+
+    A row that says it was given another project than the one it came under is taken for one of the latter.
+    """
+    access, enrolled = ProjectAccess(store, mutations), frozenset(map(normalized, names))
+    kept: list[Mutation] = []
+    left: list[tuple[Mutation, str]] = []
+    for mutation in sorted(mutations, key=lambda one: _ORDER.get(one.entity, 1)):
+        if reason := _refusal(access, enrolled, mutation):
+            left.append((mutation, reason))
+            continue
+        access.record(mutation)
+        given = mutation.payload.get("project")
+        foreign = isinstance(given, str) and not _belongs_to(access, enrolled, given, mutation.project)
+        payload = {**mutation.payload, "project": mutation.project} if foreign else mutation.payload
+        kept.append(replace(mutation, payload=payload))
+    return kept, left
+
+
+def _refusal(access: ProjectAccess, enrolled: frozenset[str], mutation: Mutation) -> str:
+    """Return why a row may not come under its project, '' when it may."""
+    project = mutation.project
+    if mutation.entity == "alias" and mutation.op == "upsert":
+        key = normalized(mutation.entity_key)
+        # A merge on another machine ends the project under its own name, where only its writers may.
+        ended = key in enrolled and access.is_given_up(key)
+        if ended or not access.is_taken(key) or _belongs_to(access, enrolled, key, project):
+            return ""
+        said = f"it makes {key} another name of {project}, and {key} is a project of its own here"
+        return f"{said}: {_merge_hint(key, project)}"
+    for owner in access.owners(mutation):
+        if _belongs_to(access, enrolled, owner, project):
+            continue
+        if access.canonical(project) == owner:
+            return f"it is a row of {owner} here, which is not enrolled: `engram cloud enroll {owner}`"
+        return f"it belongs to {owner} here, and came under {project}: {_merge_hint(owner, project)}"
+    return ""
+
+
+def _belongs_to(access: ProjectAccess, enrolled: frozenset[str], name: str, project: str) -> bool:
+    """Return whether a name is one of the project's, not counting merges made on this machine alone."""
+    now = access.canonical(name)
+    return now == access.canonical(project) and not enrolled.isdisjoint((normalized(name), now))
+
+
+def _merge_hint(name: str, project: str) -> str:
+    return f"if they are one, `engram projects merge {name} --into {project}` joins them"
 
 
 def normalized(name: str) -> str:

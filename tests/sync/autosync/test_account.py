@@ -12,7 +12,7 @@ import pytest
 from engram_py import Engram
 from engram_py.config import Settings
 from engram_py.errors import InvalidArgumentError
-from engram_py.sync.autosync import tokens
+from engram_py.sync.autosync import login
 from engram_py.sync.autosync.login import server_address
 from engram_py.sync.autosync.settings import CloudSettings
 from engram_py.sync.errors import CloudFailedError, InvalidServerError, NotLoggedInError
@@ -59,7 +59,7 @@ def test_the_token_is_tried_before_it_is_kept(lab: Lab) -> None:
     with pytest.raises(CloudFailedError) as refused:
         lab.app.autosync.account.login(lab.team.address, "engram_wrong")
     assert refused.value.reason_code == "auth_required"
-    assert not (lab.app.settings.data_dir / tokens.FILE).exists()
+    assert not (lab.app.settings.data_dir / login.TOKEN_FILE).exists()
     assert lab.status.server == ""
 
 
@@ -73,9 +73,9 @@ def test_what_is_no_token_is_sent_nowhere(lab: Lab, token: str) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="no modes there")
 def test_the_file_is_the_owners_alone_and_the_only_place(lab: Lab) -> None:
     folder = lab.app.settings.data_dir
-    assert stat.S_IMODE((folder / tokens.FILE).stat().st_mode) == 0o600
+    assert stat.S_IMODE((folder / login.TOKEN_FILE).stat().st_mode) == 0o600
     holders = [path.name for path in folder.iterdir() if path.is_file() and TOKEN.encode() in path.read_bytes()]
-    assert holders == [tokens.FILE]
+    assert holders == [login.TOKEN_FILE]
 
 
 def test_a_logout_leaves_no_token_and_a_login_goes_on_where_it_was(lab: Lab) -> None:
@@ -83,7 +83,7 @@ def test_a_logout_leaves_no_token_and_a_login_goes_on_where_it_was(lab: Lab) -> 
     lab.synced()
 
     assert lab.app.autosync.account.logout().server == lab.team.address
-    assert not (lab.app.settings.data_dir / tokens.FILE).exists()
+    assert not (lab.app.settings.data_dir / login.TOKEN_FILE).exists()
     assert lab.app.autosync.account.logout().server == ""
 
     assert lab.app.autosync.account.login(lab.team.address, TOKEN).projects == (lab.project,)
@@ -135,11 +135,11 @@ def test_a_token_of_the_environment_is_a_login_and_still_sends_nothing_by_itself
         app.autosync.account.enroll([lab.project])
         app.autosync.sync_now()
         assert lab.sent() == ["one"]
-        assert not (tmp_path / "ci" / tokens.FILE).exists()
+        assert not (tmp_path / "ci" / login.TOKEN_FILE).exists()
 
 
 def test_a_file_that_went_away_is_said_and_a_login_mends_it(lab: Lab) -> None:
-    (lab.app.settings.data_dir / tokens.FILE).unlink()
+    (lab.app.settings.data_dir / login.TOKEN_FILE).unlink()
     lab.exchange = lab.lane()
 
     assert lab.failed().reason_code == "cloud_config_error"
@@ -150,9 +150,9 @@ def test_a_file_that_went_away_is_said_and_a_login_mends_it(lab: Lab) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"token": 5}', b"\xff\xfe", b"[" * 50_000])
 def test_a_file_that_holds_something_else_is_no_token(lab: Lab, content: bytes) -> None:
-    path = lab.app.settings.data_dir / tokens.FILE
+    path = lab.app.settings.data_dir / login.TOKEN_FILE
     path.write_bytes(content)
-    assert tokens.kept(path.parent, lab.team.address, "file") == ""
+    assert login.stored_token(path.parent, lab.team.address, "file") == ""
 
 
 def test_all_are_those_that_the_server_grants(lab: Lab) -> None:
@@ -273,17 +273,17 @@ def ring(monkeypatch: pytest.MonkeyPatch, request: Any) -> _Ring:
     made = _Ring()
     for name in ("get_keyring", "set_password", "get_password", "delete_password"):
         monkeypatch.setattr(keyring, name, getattr(made, name))
-    monkeypatch.setattr(tokens, "_keep_in_keychain", KEEP_IN_KEYCHAIN)
+    monkeypatch.setattr(login, "_keep_in_keychain", KEEP_IN_KEYCHAIN)
     return made
 
 
-KEEP_IN_KEYCHAIN = tokens._keep_in_keychain  # before the fixture of this folder replaces it
+KEEP_IN_KEYCHAIN = login._keep_in_keychain  # before the fixture of this folder replaces it
 
 
 def test_a_keychain_is_preferred_and_emptied_again(lab: Lab, ring: _Ring) -> None:
     assert lab.app.autosync.account.login(lab.team.address, TOKEN).kept_in == "keychain"
     assert ring.kept == {("engram", lab.team.address): TOKEN}
-    assert not (lab.app.settings.data_dir / tokens.FILE).exists()
+    assert not (lab.app.settings.data_dir / login.TOKEN_FILE).exists()
     lab.exchange = lab.lane()
     lab.synced()
 
