@@ -10,7 +10,8 @@ from engram_py.database import journal
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, field
-from engram_py.interchange.import_ledger import EPOCH, RECOVERED_SESSION, LocalIds
+from engram_py.interchange.columns import EPOCH
+from engram_py.interchange.import_ledger import RECOVERED_SESSION, LocalIds
 from engram_py.projects import table as project_table
 from engram_py.sync.merge import Names, version_digest, version_key
 from engram_py.sync.mutation import Mutation
