@@ -10,13 +10,13 @@ from engram_py.database.store import Row
 from engram_py.dataclass import replace
 from engram_py.errors import EngramError
 from engram_py.log import logger_of
-from engram_py.sync.autosync import table
 from engram_py.sync.autosync.answers import Grant, Listing, Page
 from engram_py.sync.autosync.channel import TURN_SECONDS, Channel
 from engram_py.sync.autosync.settings import TARGET
 from engram_py.sync.errors import CloudFailedError
 from engram_py.sync.mutation import Mutation
 from engram_py.sync.replica.project_access import allowed_rows
+from engram_py.sync.replica.table import newest_seq
 from engram_py.sync.wire import InvalidEntryError, mutation_of
 
 logger = logger_of(__name__)
@@ -143,7 +143,7 @@ class Pull:
 
     def _start_over(self, channel: Channel, names: Sequence[str]) -> None:
         """Pull and push everything once more: the server's log is not the one it was."""
-        resend = table.last_seq(channel.store)
+        resend = newest_seq(channel.store)
         cursors = {"pulled_seq": 0, "seen_seq": 0, "pushed_seq": 0, "resend_upto": resend}
         channel.commit("pull", names, cursors)
         channel.notices.append(

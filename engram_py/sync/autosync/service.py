@@ -13,6 +13,7 @@ from engram_py.sync.autosync import table
 from engram_py.sync.autosync.settings import CloudSettings
 from engram_py.sync.autosync.values import CloudStatus, CloudSynced
 from engram_py.sync.errors import CloudFailedError, NothingEnrolledError, NotLoggedInError
+from engram_py.sync.replica.table import deferred_counts, deferred_rows
 
 if TYPE_CHECKING:
     from engram_py.sync.autosync.account import Account
@@ -74,15 +75,15 @@ class Autosync:
         self, *, status: str | None = None, limit: int = 50, offset: int = 0
     ) -> tuple[int, list[dict[str, Any]]]:
         """Return how many arrived rows could not be applied, and a page of them without their text."""
-        counts = table.deferred_counts(self._store)
+        counts = deferred_counts(self._store)
         total = counts.get(status, 0) if status else sum(counts.values())
-        return total, table.deferred_rows(self._store, status=status, limit=limit, offset=offset)
+        return total, deferred_rows(self._store, status=status, limit=limit, offset=offset)
 
     def replay(self) -> dict[str, int]:
         """Retry the deferred rows and return the counts."""
-        before = sum(table.deferred_counts(self._store).values())
+        before = sum(deferred_counts(self._store).values())
         done = self._replica().retry_deferred()
-        after = table.deferred_counts(self._store)
+        after = deferred_counts(self._store)
         succeeded = done.applied + done.unchanged
         waits, dead = after.get("deferred", 0), after.get("dead", 0)
         return {"retried": before, "succeeded": succeeded, "failed": waits, "dead": dead}

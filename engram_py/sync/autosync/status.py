@@ -14,6 +14,7 @@ from engram_py.sync.autosync.schedule import MOST_SECONDS, passed, remaining
 from engram_py.sync.autosync.settings import TARGET, CloudSettings
 from engram_py.sync.autosync.values import CloudProject, CloudStatus, Phase, SetAside
 from engram_py.sync.errors import CloudFailedError, next_step
+from engram_py.sync.replica.table import deferred_counts
 from engram_py.times import parse_time, to_text
 from engram_py.upkeep.values import Check
 
@@ -29,7 +30,7 @@ def cloud_status(store: Store, journal: Journal, settings: CloudSettings) -> Clo
         login = current_login(store, settings)
     except CloudFailedError as exc:
         failure = exc
-    counts = table.deferred_counts(store)
+    counts = deferred_counts(store)
     facts: dict[str, Any] = {name: counts.get(name, 0) for name in ("deferred", "dead")}
     facts |= {name: row[name] if row is not None else None for name in ("last_attempt_at", "last_success_at")}
     if login is None and failure is None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import asdict, dataclass, field, replace
+from engram_py.projects import table as project_table
 from engram_py.sync import packing
 from engram_py.sync.chunk import About, Contents, decompose
 from engram_py.sync.git import table
@@ -18,6 +19,7 @@ from engram_py.sync.git.values import ChunkRefusal, ChunksRead
 from engram_py.sync.mutation import Applied, Mutation
 from engram_py.sync.packing import ChunkRefusedError
 from engram_py.sync.replica.project_access import ProjectAccess, normalized
+from engram_py.sync.replica.table import deferred_counts
 from engram_py.sync.signing import Signer, signer_of
 
 if TYPE_CHECKING:
@@ -88,7 +90,7 @@ class Importer:
             unreadable=tuple(ChunkRefusal(name, why) for name, all_ in tally.problems.items() for why in all_),
             left_out=dict(sorted(sum(tally.left_out.values(), Counter[str]()).items())),
             more=job.is_late and bool(self._new(job, listing, tally.names)),
-            waiting=min(tally.applied.deferred, table.waiting_rows(self._store).get("deferred", 0)),
+            waiting=min(tally.applied.deferred, deferred_counts(self._store).get("deferred", 0)),
         )
 
     def has_news(self, target: str, folder: ChunkFolder) -> bool:
@@ -270,7 +272,7 @@ def _choose(access: ProjectAccess, mutation: Mutation, choice: Choice) -> None:
 
 def all_names(store: Store, project: str) -> frozenset[str]:
     """Return every name of a project."""
-    return frozenset({project, *table.aliases_of(store, project)})
+    return frozenset({project, *project_table.aliases_of(store, project)})
 
 
 def _projects(mutation: Mutation) -> Iterable[str]:

@@ -21,6 +21,7 @@ from engram_py.sync.git.keys import Keys
 from engram_py.sync.git.places import Job, Place, Places, Progress
 from engram_py.sync.git.values import Adoption, ChunkRefusal, ChunksRead, ChunksWritten, Device, GitStatus, GitSynced
 from engram_py.sync.mutation import Digest
+from engram_py.sync.replica.table import deferred_counts
 from engram_py.sync.sealing import SealingKey, WrongSecretError, derived_key, new_key
 from engram_py.sync.signing import is_key
 
@@ -140,7 +141,7 @@ class GitSync:
             for name, row in known.items()
             if name in listing and table.is_refused(row)
         ]
-        rows = table.waiting_rows(self._store)
+        rows = deferred_counts(self._store)
         return GitStatus(
             project=place.project,
             folder=str(place.folder.path),

@@ -124,18 +124,6 @@ def used_below(store: Store, project: str, root: str) -> bool:
     return store.row(sql, project=project, root=root) is not None
 
 
-def aliases_of(store: Store, project: str) -> list[str]:
-    """Return the other names of a project."""
-    sql = "select alias from project_aliases where project = :project order by alias"
-    return [row[0] for row in store.rows(sql, project=project)]
-
-
-def waiting_rows(store: Store) -> dict[str, int]:
-    """Count the rows that are deferred or dead, by state."""
-    sql = "select apply_status, count(*) from sync_apply_deferred group by apply_status"
-    return {row[0]: row[1] for row in store.rows(sql)}
-
-
 # --- devices ---------------------------------------------------------------------------------------------
 
 

@@ -59,6 +59,11 @@ class Batch:
         sql = "select * from tombstones where entity = :entity and entity_key = :key"
         return self.store.row(sql, entity=entity, key=key)
 
+    def is_buried(self, entity: str, key: str, clock: str) -> bool:
+        """Return whether the row was deleted at ``clock`` or later."""
+        tombstone = self.tombstone(entity, key)
+        return tombstone is not None and tombstone["clock"] >= clock
+
     def project(self, given: str) -> str:
         """Return the present project of ``given``, made when it is new."""
         name = self.names.canonical(given)
@@ -116,7 +121,7 @@ class Batch:
         self, entity: str, key: str, op: str, *, project: str, clock: str, at: str = "", source: str = ""
     ) -> None:
         row = {"entity": entity, "entity_key": key, "op": op, "project": project, "clock": clock, "source": source}
-        table.enqueue(self.store, row | {"occurred_at": at or self.now})
+        journal.enqueue(self.store, **row, occurred_at=at or self.now)
 
     def renamed(self, entity: str, key: str, given: str, clock: str) -> None:
         row = {"entity": entity, "entity_key": key, "project": given, "clock": clock}
@@ -165,10 +170,16 @@ class Batch:
             "target_key": self.source if source is None else source,
             "entity": mutation.entity,
             "entity_key": mutation.entity_key,
+            "op": mutation.op,
         }
+        sql = """
+        select clock from sync_apply_deferred
+        where target_key = :target_key and entity = :entity and entity_key = :entity_key and op = :op
+        """
+        if (self.store.value(sql, **key) or "") > mutation.clock:
+            return
         row: dict[str, Any] = {
             **key,
-            "op": mutation.op,
             "remote_seq": mutation.seq or None,
             "payload": "{}" if dead else json.dumps(mutation.payload),  # nobody redacted what could not be read
             "project": mutation.project,
@@ -180,10 +191,4 @@ class Batch:
             "waits_for": waits_for,
             "clock": mutation.clock,
         }
-        sql = """
-        select clock from sync_apply_deferred
-        where target_key = :target_key and entity = :entity and entity_key = :entity_key and op = :op
-        """
-        old = self.store.value(sql, **key, op=mutation.op)
-        if old is None or old <= mutation.clock:
-            self.store.insert("sync_apply_deferred", row, replace=True)
+        self.store.insert("sync_apply_deferred", row, replace=True)
