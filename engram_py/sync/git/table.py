@@ -93,8 +93,8 @@ def present(store: Store, target: str, seqs: Sequence[int]) -> set[int]:
     return {row[0] for row in store.rows(sql, target=target, seqs=json.dumps(seqs))}
 
 
-def tidy(store: Store, target: str) -> None:
-    """Forget what changed since. Call inside a transaction."""
+def forget_changed(store: Store, target: str) -> None:
+    """Forget which rows the folder has that changed since. Call inside a transaction."""
     sql = "delete from sync_present where target = :target and seq not in (select seq from sync_mutations)"
     store.execute(sql, target=target)
 

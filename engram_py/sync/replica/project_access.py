@@ -7,10 +7,11 @@ by saying so.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from engram_py.database.store import Store
-from engram_py.dataclass import replace
+from engram_py.dataclass import dataclass, field, replace
 from engram_py.projects import table as project_table
 from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.names import normalize_project
@@ -121,6 +122,53 @@ def _belongs_to(access: ProjectAccess, enrolled: frozenset[str], name: str, proj
 
 def _merge_hint(name: str, project: str) -> str:
     return f"if they are one, `engram projects merge {name} --into {project}` joins them"
+
+
+@dataclass(slots=True)
+class FolderRows:
+    """The rows to import of a chunk. ``names`` are the project's names, with those the rows added; None is any."""
+
+    names: frozenset[str] | None
+    taken: list[Mutation] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+
+def folder_rows(store: Store, mutations: Sequence[Mutation], names: frozenset[str] | None) -> FolderRows:
+    """Choose the rows that belong to this project and to no other one here. Aliases come first in ``mutations``."""
+    rows = FolderRows(names)
+    if names is None:
+        rows.taken += mutations
+        return rows
+    access = ProjectAccess(store, mutations)
+    for mutation in mutations:
+        is_alias, key = mutation.entity == "alias" and mutation.op == "upsert", normalized(mutation.entity_key)
+        if is_alias and key in names and not access.is_known(mutation.project):
+            names |= {normalized(mutation.project)}  # a new name of this project, which nothing has here
+        # Whose the name of an alias is, is told in words.
+        owners = [*_named_projects(mutation), *(() if is_alias else access.owners(mutation))]
+        foreign = next((name for name in owners if normalized(name) not in names), None)
+        if foreign is not None:
+            rows.left_out[foreign] += 1
+        elif is_alias and key not in names and access.is_taken(key):
+            said = f"it makes {key} another name of {mutation.project}, and {key} is a project of its own here"
+            hint = _merge_hint(key, mutation.project)
+            rows.problems.append(f"{said}; {hint}, `engram sync --all` believes it")
+        else:
+            names |= {key} if is_alias else set()
+            rows.taken.append(mutation)
+    rows.names = names
+    return rows
+
+
+def _named_projects(mutation: Mutation) -> Iterator[str]:
+    """Yield every project that a row names."""
+    yield mutation.project
+    named = mutation.payload.get("project")
+    if isinstance(named, str) and named.strip():
+        yield named
+    if mutation.entity == "alias" and mutation.op == "delete":
+        yield mutation.entity_key
 
 
 def normalized(name: str) -> str:
