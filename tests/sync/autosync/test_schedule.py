@@ -68,18 +68,26 @@ def due(lab: Lab, *, last: bool = False) -> bool:
     return is_due(lab.app.store, lab.app.cloud, lab.app.journal.moment(), last=last)
 
 
-def test_it_is_due_when_nobody_has_synced_for_a_while(lab: Lab) -> None:
+def test_it_is_due_when_nobody_has_synced_for_a_while_and_no_backoff_runs(lab: Lab) -> None:
     assert due(lab)
     lab.synced()
     assert not due(lab)
-
     lab.clock.advance(seconds=QUIET_SECONDS)
     assert due(lab)
     begin(lab.app.store, lab.app.journal.moment())
     assert not due(lab)
 
+    lab.save("one")
+    for part in (LIST, PUSH):
+        lab.team.always[part] = lambda request: request.raw(b"", 503, Retry_After="600")
+    lab.failed()
+    lab.clock.advance(seconds=599)
+    assert not due(lab, last=True)
+    lab.clock.advance(seconds=2)
+    assert due(lab, last=True)
 
-def test_at_the_end_of_a_session_it_is_due_only_with_something_to_send(lab: Lab) -> None:
+
+def test_at_the_end_of_a_session_it_is_due_only_with_something_that_may_be_sent(lab: Lab) -> None:
     lab.save("one")
     lab.synced()
     lab.team.add(from_elsewhere(lab, f"obs-{lab.project}", "theirs"))
@@ -87,34 +95,14 @@ def test_at_the_end_of_a_session_it_is_due_only_with_something_to_send(lab: Lab)
     assert not due(lab, last=True)
     lab.save("other", project="not-enrolled")
     assert not due(lab, last=True)
-
     lab.save("two")
-    assert due(lab, last=True)
-    assert not due(lab)
+    assert (due(lab, last=True), due(lab)) == (True, False)
 
-
-def test_at_the_end_of_a_session_it_is_not_due_for_what_may_not_be_sent(lab: Lab) -> None:
-    lab.synced()
-    lab.team.grants[lab.project] = "read"
-    lab.synced()
-    lab.save("one")
-    assert not due(lab, last=True)
-
-    with lab.app.store.transaction():
-        lab.app.store.execute("update cloud_projects set access = 'write', server = 'https://elsewhere.example'")
-    assert not due(lab, last=True)
-
-
-def test_it_is_not_due_before_the_backoff_has_passed(lab: Lab) -> None:
-    lab.save("one")
-    lab.team.always[LIST] = lambda request: request.raw(b"", 503, Retry_After="600")
-    lab.team.always[PUSH] = lambda request: request.raw(b"", 503, Retry_After="600")
-    lab.failed()
-
-    lab.clock.advance(seconds=599)
-    assert not due(lab, last=True)
-    lab.clock.advance(seconds=2)
-    assert due(lab, last=True)
+    for access, server in (("read", lab.team.address), ("write", "https://elsewhere.example")):
+        with lab.app.store.transaction():
+            sql = "update cloud_projects set access = :access, server = :server"
+            lab.app.store.execute(sql, access=access, server=server)
+        assert not due(lab, last=True)
 
 
 def test_catching_up_goes_on_until_both_are_at_their_ends(lab: Lab) -> None:
@@ -182,7 +170,7 @@ def test_two_processes_are_never_inside_at_once(tmp_path: Path) -> None:
     assert [one.returncode for one in started] == [0, 0]
 
 
-def test_who_died_with_it_is_waited_for_a_minute_at_most(lab: Lab) -> None:
+def test_the_lease_of_a_dead_process_or_of_a_wrong_clock_holds_nobody_up(lab: Lab) -> None:
     dead, other = leases(lab)
     assert dead._take()
     with other.holding() as renew:
@@ -192,6 +180,11 @@ def test_who_died_with_it_is_waited_for_a_minute_at_most(lab: Lab) -> None:
         assert renew is not None
         with dead.holding() as late:
             assert late is None
+    lab.clock.advance(days=400)
+    assert dead._take()
+    lab.clock.advance(days=-400)
+    with other.holding() as renew:
+        assert renew is not None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="who lives is not asked there")
@@ -201,16 +194,6 @@ def test_who_was_killed_with_it_is_not_waited_for(lab: Lab) -> None:
     dead, other = leases(lab)
     dead._owner = f"{process.pid}-12345678"
     assert dead._take()
-
-    with other.holding() as renew:
-        assert renew is not None
-
-
-def test_a_clock_that_was_set_back_freezes_nothing(lab: Lab) -> None:
-    dead, other = leases(lab)
-    lab.clock.advance(days=400)
-    assert dead._take()
-    lab.clock.advance(days=-400)
 
     with other.holding() as renew:
         assert renew is not None
