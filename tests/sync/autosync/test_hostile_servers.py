@@ -117,7 +117,8 @@ def test_a_bad_answer_loses_and_doubles_nothing_and_the_other_direction_goes_on(
     lab.team.play(PUSH, trick)
     done = lab.failed()
     assert (done.reason_code, words in done.reason_message) == (code, True), done.reason_message
-    assert lab.status.phase == "push_failed"
+    phase: str = lab.status.phase
+    assert phase == "push_failed"
     in_step(lab)
 
     lab.team.add(from_elsewhere(lab, f"obs-of-{lab.project}", "three"))
@@ -125,7 +126,8 @@ def test_a_bad_answer_loses_and_doubles_nothing_and_the_other_direction_goes_on(
     lab.save("four")
     done = lab.failed()
     assert (done.reason_code, words in done.reason_message) == (code, True), done.reason_message
-    assert lab.status.phase == "pull_failed"
+    phase = lab.status.phase
+    assert phase == "pull_failed"
     assert (lab.sent(), lab.titles()) == (["four", "one", "three", "two"], ["four", "one", "two"])
     in_step(lab)
 
