@@ -5,11 +5,12 @@ from __future__ import annotations
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import InvalidArgumentError
-from engram_py.observations import browse_table as table
+from engram_py.observations import browse_table
+from engram_py.observations import relations_table as table
 from engram_py.observations.arguments import clamp
 from engram_py.observations.errors import RelationNotFoundError
-from engram_py.observations.listing import RelationLine, RelationPage, RelationStats, Scanned
 from engram_py.observations.lookup import MAX_ID
+from engram_py.observations.relation_values import Relation, RelationPage, RelationStats, Scanned
 from engram_py.observations.table import projects_json
 from engram_py.observations.values import Observation
 from engram_py.projects.projects import Projects
@@ -43,15 +44,15 @@ class Conflicts(Candidates):
         offset = max(0, min(offset, MAX_ID))
         reads, moment = self._reads(project, all_projects), _moment(since)
         where = {"projects": reads, "status": status or None}
-        total, rows = table.relations(self._store, **where, since=moment, limit=limit, offset=offset)
-        return RelationPage(total, limit, offset, tuple(RelationLine(**dict(row)) for row in rows))
+        total, found = table.page(self._store, **where, since=moment, limit=limit, offset=offset)
+        return RelationPage(total, limit, offset, tuple(found))
 
-    def get(self, relation_id: int) -> RelationLine:
-        """One relation. Raises RelationNotFoundError."""
-        row = table.relation(self._store, relation_id) if 1 <= relation_id <= MAX_ID else None
-        if row is None:
+    def get(self, relation_id: int) -> Relation:
+        """Return one relation. Raises RelationNotFoundError."""
+        found = table.by_id(self._store, relation_id) if 1 <= relation_id <= MAX_ID else None
+        if found is None:
             raise RelationNotFoundError(relation_id)
-        return RelationLine(**dict(row))
+        return found
 
     def stats(self, project: str | None = None, *, all_projects: bool = False) -> RelationStats:
         """Counts by verb and by state."""
@@ -85,7 +86,7 @@ class Conflicts(Candidates):
         found = known = inserted = 0
         capped = False
         with self._store.transaction():
-            rows = table.page(self._store, projects=reads, since=moment, cursor=cursor, limit=limit)
+            rows = browse_table.page(self._store, projects=reads, since=moment, cursor=cursor, limit=limit)
             clock = self._journal.stamp() if apply and rows else ""
             seen: set[tuple[str, ...]] = set()
             for observation in map(Observation.from_row, rows):

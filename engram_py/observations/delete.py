@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.database.erasing import erase
-from engram_py.dataclass import asdict
 from engram_py.observations import relations_table as relations
 from engram_py.observations import table
 from engram_py.observations import versions_table as history_table
@@ -116,7 +115,7 @@ class Deleting(Editing):
                 ends = later.source_id, earlier.target_id
                 if ends[0] != ends[1] and relations.between(self._store, *ends) is None:
                     sync_id, now = pair_id(*ends), self._journal.now()
-                    values = asdict(later) | {"sync_id": sync_id, "target_id": ends[1], "clock": clock}
-                    del values["id"]
+                    values = {name: getattr(later, name) for name in relations.COLUMNS if name != "id"}
+                    values |= {"sync_id": sync_id, "target_id": ends[1], "clock": clock}
                     self._store.insert("memory_relations", values | {"created_at": now, "updated_at": now})
                     self._journal.changed("relation", sync_id, project=later.project, clock=clock)

@@ -29,6 +29,16 @@ def joined(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
 
 
+def filled(parts: Iterable[str], separator: str = ", ") -> str:
+    """Join the parts that are not empty."""
+    return separator.join(filter(None, parts))
+
+
+def beyond_project(scope: str) -> str:
+    """Return the scope where it is wider than the project, else ""."""
+    return scope if scope != "project" else ""
+
+
 def age(moment: str | None, now: datetime) -> str:
     parsed = parse_time(moment)
     return ago(parsed, now) if parsed else "?"

@@ -48,10 +48,6 @@ def clearing(value: Cleared) -> list[str]:
     return [*lines, "Only a backup brings it back: `engram backup` makes one."]
 
 
-def _cleared(value: Cleared, now: datetime) -> str:
-    return f"Destroyed {_what(value)}." if any(value.counts.values()) else "There is nothing to destroy."
-
-
 def _what(value: Cleared) -> str:
     parts = [amount(count, _ROWS.get(name, name.removesuffix("s"))) for name, count in value.counts.items() if count]
     rows = joined(parts) or "nothing"
@@ -62,4 +58,9 @@ def _what(value: Cleared) -> str:
 
 _ROWS = {"versions": "earlier text", "turns": "raw message"}
 
-WORDS: Words = {SwitchState: _state, Cleared: _cleared}
+WORDS: Words = {
+    SwitchState: _state,
+    Cleared: lambda value, now: (
+        f"Destroyed {_what(value)}." if any(value.counts.values()) else "There is nothing to destroy."
+    ),
+}

@@ -18,7 +18,7 @@ from engram_py.observations.values import Detail, Saved
 from engram_py.recall.values import Results
 
 # Kinds that most answers are not, so that a search does not import them.
-_RARE = ("engram_py.context.values", "engram_py.upkeep.values", "engram_py.observations.relation_values")
+_RARE = ("engram_py.context.values", "engram_py.upkeep.values")
 # The files that word a room's results; of any other room the file of its name.
 _FILES = {
     "observations": ("observations", "relations"),
@@ -108,7 +108,6 @@ def to_json(value: Any) -> Any:
 def _rare_to_json(value: Any) -> Any:
     from engram_py.context.values import Context
     from engram_py.interfaces.wording.context_json import context_values
-    from engram_py.observations.relation_values import Judged
     from engram_py.upkeep.values import Report
 
     match value:
@@ -116,9 +115,6 @@ def _rare_to_json(value: Any) -> Any:
             return context_values(value)
         case Report():
             return _plain(value) | {"summary": value.summary}
-        case Judged():
-            ends = ("source_observation", "source_title", "target_observation", "target_title")
-            return _plain(value.relation) | {name: getattr(value, name) for name in ends}
     return _plain(value)
 
 
