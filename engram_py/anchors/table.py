@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -167,7 +166,7 @@ order by observations.id, anchors.id
 def of_observations(store: Store, ids: Sequence[int]) -> dict[int, tuple[Anchor, ...]]:
     """The anchors of each observation that has any, in the order they were given."""
     found: dict[int, list[Anchor]] = {}
-    for row in store.rows(OF_OBSERVATIONS, ids=json.dumps(list(ids))):
+    for row in store.rows(OF_OBSERVATIONS, ids=list(ids)):
         found.setdefault(row["observation_id"], []).append(Anchor.from_row(row))
     return {observation_id: tuple(anchors) for observation_id, anchors in found.items()}
 
@@ -175,23 +174,20 @@ def of_observations(store: Store, ids: Sequence[int]) -> dict[int, tuple[Anchor,
 def of_file(store: Store, path: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
     """Observations anchored to ``path``, or to a path that ends in it; the exact ones first, then the newest."""
     name = path.rsplit("/", 1)[-1]
-    reads = None if projects is None else json.dumps(list(projects))
-    rows = store.rows(OF_FILE, name=name, path=path, tail=f"/{path}", projects=reads, limit=limit)
+    rows = store.rows(OF_FILE, name=name, path=path, tail=f"/{path}", projects=projects, limit=limit)
     return [row[0] for row in rows]
 
 
 def newest_of_file(store: Store, path: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
     """The newest of them, of the last 10,000 anchors to a file with this name."""
     values = {"name": _name(path), "path": path, "tail": f"/{path}", "read": _MOST_NAMED_SO, "limit": limit}
-    reads = None if projects is None else json.dumps(list(projects))
-    return [row[0] for row in store.rows(NEWEST_OF_FILE, projects=reads, **values)]
+    return [row[0] for row in store.rows(NEWEST_OF_FILE, projects=projects, **values)]
 
 
 def of_folder(store: Store, folder: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
     """Observations anchored to anything below ``folder``, which ends in ``/``."""
-    reads = None if projects is None else json.dumps(list(projects))
     beyond = folder[:-1] + "0"  # the character after the slash
-    rows = store.rows(OF_FOLDER, folder=folder, beyond=beyond, projects=reads, limit=limit)
+    rows = store.rows(OF_FOLDER, folder=folder, beyond=beyond, projects=projects, limit=limit)
     return [row[0] for row in rows]
 
 
@@ -203,14 +199,14 @@ def newest_paths(store: Store, project: str, *, limit: int) -> list[str]:
 
 def paths_named(store: Store, projects: Sequence[str], name: str, *, limit: int) -> list[str]:
     """The last ``limit`` paths of observations of the projects whose last part is ``name``."""
-    values = {"projects": json.dumps(list(projects)), "name": name, "memories": _MOST_MEMORIES, "limit": limit}
+    values = {"projects": list(projects), "name": name, "memories": _MOST_MEMORIES, "limit": limit}
     return [row[0] for row in store.rows(PATHS_NAMED, **values)]
 
 
 def newest_at(store: Store, paths: Sequence[str], *, projects: Sequence[str]) -> list[Anchor]:
     """Of each path that was read the newest anchor of a live observation of the projects."""
-    values = {"paths": json.dumps(list(paths)), "projects": json.dumps(list(projects))}
-    names = json.dumps([_name(path) for path in paths])
+    values = {"paths": list(paths), "projects": list(projects)}
+    names = [_name(path) for path in paths]
     return [Anchor.from_row(row) for row in store.rows(NEWEST_AT, names=names, **values)]
 
 
@@ -228,15 +224,15 @@ def alike(
 ) -> list[Likeness]:
     """Of the last ``limit`` anchors of a project those of other files than ``path`` that may stand in a text with
     these lines (``probes``) and ``digests``, the newest first."""
-    texts = {"path": path, "probes": json.dumps(list(probes)), "digests": json.dumps(list(digests))}
+    texts = {"path": path, "probes": list(probes), "digests": list(digests)}
     rows = store.rows(ALIKE, project=project, memories=_MOST_MEMORIES, limit=limit, **texts)
     return [Likeness(*row) for row in rows]
 
 
 def at_paths(store: Store, paths: Sequence[str], *, projects: Sequence[str], limit: int) -> list[Observation]:
     """The live observations of the projects that are anchored to exactly one of the paths, newest first."""
-    values = {"paths": json.dumps(list(paths)), "projects": json.dumps(list(projects)), "limit": limit}
-    names = json.dumps([_name(path) for path in paths])
+    values = {"paths": list(paths), "projects": list(projects), "limit": limit}
+    names = [_name(path) for path in paths]
     return [Observation.from_row(row) for row in store.rows(AT_PATHS, names=names, **values)]
 
 
@@ -245,8 +241,8 @@ def anchored(store: Store, project: str, *, limit: int) -> list[Observation]:
     return [Observation.from_row(row) for row in store.rows(ANCHORED, project=project, limit=limit)]
 
 
-def exported(store: Store, projects: str | None) -> dict[str, list[dict[str, Any]]]:
-    """The anchors of every observation, by its sync id; ``projects`` as ``projects_json`` makes it."""
+def exported(store: Store, projects: Sequence[str] | None) -> dict[str, list[dict[str, Any]]]:
+    """Return the anchors of every observation of the projects, by its sync id."""
     found: dict[str, list[dict[str, Any]]] = {}
     for row in store.rows(EXPORT, projects=projects):
         found.setdefault(row["sync_id"], []).append({name: row[name] for name in _EXPORTED})
@@ -256,7 +252,7 @@ def exported(store: Store, projects: str | None) -> dict[str, list[dict[str, Any
 def exported_of(store: Store, ids: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
     """The anchors of these observations, as they are exported, by id."""
     found: dict[int, list[dict[str, Any]]] = {}
-    for row in store.rows(OF_OBSERVATIONS, ids=json.dumps(list(ids))):
+    for row in store.rows(OF_OBSERVATIONS, ids=list(ids)):
         found.setdefault(row["observation_id"], []).append({name: row[name] for name in _EXPORTED})
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -135,14 +134,14 @@ class Providers:
         """The sessions whose summary is about ``words``, best first."""
         found = self.search(draw, words, type=SUMMARY)
         ids = list(dict.fromkeys(one.row.session_id for one in found if one.answers(bar("sure"))))[:limit]
-        lines = table.sessions_by_id(self._store, json.dumps(ids))
+        lines = table.sessions_by_id(self._store, ids)
         return self.told(draw, [lines[session] for session in ids if session in lines])
 
     def told(self, draw: Draw, lines: Sequence[SessionLine]) -> list[SessionLine]:
         """The lines that may be shown, with the handle of each summary and the steps it leaves open remarked."""
         kept = [line for line in lines if not (line.summary and reads_like_an_order(line.summary))]
         remarks = draw.findings.remarks
-        remarks.summaries.update(table.summary_ids(self._store, json.dumps([line.id for line in kept])))
+        remarks.summaries.update(table.summary_ids(self._store, [line.id for line in kept]))
         remarks.gists.update({line.id: gist(line.summary) for line in kept if line.summary})
         steps = {line.id: open_steps(line.summary or "") for line in kept}
         remarks.next_steps.update({session: found for session, found in steps.items() if found})
@@ -220,7 +219,7 @@ class Providers:
         """The latest of one type among those that changed last, in the project or ``anywhere``."""
         reads, scope = None if anywhere else draw.ask.reads, draw.ask.scope
         pool = LOOKED_THROUGH * (5 if anywhere else 1)
-        rows = table.of_types(self._store, json.dumps([kind]), projects=reads, scope=scope, pool=pool, limit=limit)
+        rows = table.of_types(self._store, [kind], projects=reads, scope=scope, pool=pool, limit=limit)
         return self.vetted(draw, rows)
 
     def entities(self, draw: Draw, words: str, *, limit: int) -> tuple[list[Observation], list[Observation]]:
@@ -229,7 +228,7 @@ class Providers:
         reads, scope = draw.ask.reads, draw.ask.scope
         rows = table.of_family(self._store, ENTITY, projects=reads, limit=MOST_ENTITIES)
         found = named_in(words, [row for row in rows if scope in (None, row.scope)])
-        slugs = json.dumps(sorted(found.slugs))
+        slugs = sorted(found.slugs)
         facts = table.facts_of(self._store, slugs, projects=reads, scope=scope, limit=2 * limit)
         return self.vetted(draw, [*found.named, *found.near])[:limit], self.vetted(draw, facts)
 

@@ -20,11 +20,11 @@ from engram_py.sessions import table as session_table
 SESSIONS, PROMPTS, PINNED, RECENT = 5, 10, 20, 20
 DECISIONS, NOTES = 8, 20
 PROFILE_LINES = 12
-_DECIDING = '["decision", "architecture", "policy"]'
+_DECIDING = ("decision", "architecture", "policy")
 _POOL = 2 * RECENT
 # What somebody wants holds for long, and few say it: more is looked through for it.
 PREFERENCES, _OF_THE_PERSON = 6, 3
-_WANTED = '["preference", "policy"]'
+_WANTED = ("preference", "policy")
 _WANTED_AMONG = 5 * LOOKED_THROUGH
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.database.store import Store
-from engram_py.observations.table import COLUMNS, VISIBLE, by_ids, newest_of, projects_json, read
+from engram_py.observations.table import COLUMNS, VISIBLE, by_ids, newest_of, read
 from engram_py.observations.values import Observation
 from engram_py.recall.index.table import changed_between
 from engram_py.sessions.table import PROMPT, SUMMARY, per_project
@@ -110,15 +110,15 @@ PROMPTS = f"{PROMPT} where session_id = :session_id order by id desc limit :limi
 def of_family(store: Store, family: str, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:
     """The live observations whose topic key is ``family/…``, latest change first."""
     values = {"topic": f"{family}/", "end": f"{family}0"}  # "0" follows "/"
-    return read(store, FAMILY, **values, projects=projects_json(projects), limit=limit)
+    return read(store, FAMILY, **values, projects=projects, limit=limit)
 
 
 def facts_of(
-    store: Store, slugs_json: str, *, projects: Sequence[str] | None, scope: str | None, limit: int
+    store: Store, slugs: Sequence[str], *, projects: Sequence[str] | None, scope: str | None, limit: int
 ) -> list[Observation]:
     """The facts about one of these entities, latest change first."""
-    values = {"slugs": slugs_json, "scope": scope, "limit": limit}
-    return read(store, FACTS_OF, projects=projects_json(projects), **values)
+    values = {"slugs": slugs, "scope": scope, "limit": limit}
+    return read(store, FACTS_OF, projects=projects, **values)
 
 
 def between(store: Store, *, projects: Sequence[str] | None, start: str, end: str, limit: int) -> list[Observation]:
@@ -129,10 +129,10 @@ def between(store: Store, *, projects: Sequence[str] | None, start: str, end: st
 
 
 def of_types(
-    store: Store, types_json: str, *, projects: Sequence[str] | None, scope: str | None, pool: int, limit: int
+    store: Store, types: Sequence[str], *, projects: Sequence[str] | None, scope: str | None, pool: int, limit: int
 ) -> list[Observation]:
     """The latest of these types, not pinned, among the ``pool`` observations of each project that changed last."""
-    return newest_of(store, projects, OF_TYPES, limit=limit, types=types_json, scope=scope, pool=pool)
+    return newest_of(store, projects, OF_TYPES, limit=limit, types=types, scope=scope, pool=pool)
 
 
 def told_sessions(
@@ -146,13 +146,13 @@ def told_sessions(
     return [SessionLine(*row) for row in rows[:limit]]
 
 
-def sessions_by_id(store: Store, ids_json: str) -> dict[str, SessionLine]:
-    return {row["id"]: SessionLine(*row) for row in store.rows(SESSIONS_BY_ID, ids=ids_json)}
+def sessions_by_id(store: Store, ids: Sequence[str]) -> dict[str, SessionLine]:
+    return {row["id"]: SessionLine(*row) for row in store.rows(SESSIONS_BY_ID, ids=ids)}
 
 
-def summary_ids(store: Store, sessions_json: str) -> dict[str, int]:
+def summary_ids(store: Store, sessions: Sequence[str]) -> dict[str, int]:
     """By session id, the observation that holds its summary."""
-    return {row["session_id"]: row["id"] for row in store.rows(SUMMARIES, sessions=sessions_json)}
+    return {row["session_id"]: row["id"] for row in store.rows(SUMMARIES, sessions=sessions)}
 
 
 def saved_last(store: Store, session: SessionLine, *, limit: int) -> list[Observation]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -58,8 +57,7 @@ class Browsing(ProjectOperations):
         """What a distiller wrote and nobody accepted, newest first; not the summaries of sessions and entities."""
         limit, _ = clamp("limit", limit, 1, MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
-        projects = observation_table.projects_json(place.reads)
-        return tuple(table.unconfirmed(self._store, projects=projects, limit=limit))
+        return tuple(table.unconfirmed(self._store, projects=place.reads, limit=limit))
 
     def quarantined(
         self, project: str | None = None, *, all_projects: bool = False, limit: int = 20
@@ -67,8 +65,7 @@ class Browsing(ProjectOperations):
         """What is not shown to agents because it reads like an order, newest first, of the latest 2,000 memories."""
         limit, _ = clamp("limit", limit, 1, MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
-        projects = observation_table.projects_json(place.reads)
-        rows = table.latest(self._store, projects=projects, limit=LOOKED_AT)
+        rows = table.latest(self._store, projects=place.reads, limit=LOOKED_AT)
         found = quarantined(self._store, rows)
         return tuple(row for row in rows if row.id in found)[:limit]
 
@@ -153,12 +150,11 @@ class MemoryStats:
         from engram_py.sync.autosync import table as sync_state
 
         reads = self._projects.for_read(project).reads if project else None
-        named = None if reads is None else json.dumps(list(reads))
 
         def count(table_name: str, where: str = "true") -> int:
             in_project = "(:projects is null or project in (select value from json_each(:projects)))"
             sql = f"select count(*) from {table_name} where {where} and {in_project}"
-            return int(self._store.value(sql, projects=named))
+            return int(self._store.value(sql, projects=reads))
 
         types = self._store.tuples(
             """
@@ -166,7 +162,7 @@ class MemoryStats:
             where deleted_at is null and (:projects is null or project in (select value from json_each(:projects)))
             group by type order by n desc, type
             """,
-            projects=named,
+            projects=reads,
         )
         return Stats(
             total_sessions=count("sessions"),

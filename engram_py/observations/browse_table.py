@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from engram_py.database.journal import TABLES
@@ -43,19 +42,19 @@ order by id desc
 """
 
 
-def unconfirmed(store: Store, *, projects: str | None, limit: int) -> list[Observation]:
+def unconfirmed(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:
     """What was derived and nobody confirmed, newest first."""
     return [Observation.from_row(row) for row in store.rows(UNCONFIRMED, projects=projects, limit=limit)]
 
 
-def latest(store: Store, *, projects: str | None, limit: int) -> list[Observation]:
+def latest(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:
     """The active ones of a project among the ``limit`` observations that came last, newest first."""
     return [Observation.from_row(row) for row in store.rows(LATEST, projects=projects, limit=limit)]
 
 
 def lines(store: Store, ids: Sequence[int]) -> list[ObservationLine]:
     """The observations of these ids that exist, in the order of ``ids``."""
-    found = {row["id"]: _line(row) for row in store.rows(LINES, ids=json.dumps(list(ids)))}
+    found = {row["id"]: _line(row) for row in store.rows(LINES, ids=list(ids))}
     return [found[one] for one in ids if one in found]
 
 
@@ -78,9 +77,9 @@ def prompts_and_sessions(store: Store, project: str) -> tuple[tuple[int, ...], t
 def owners(store: Store, kind: str, ids: Sequence[object]) -> dict[object, str]:
     """The project of each row of ``kind`` that exists, by its id."""
     sql = f"select id, project from {TABLES[kind][0]} where id in (select value from json_each(:ids))"
-    return dict(store.tuples(sql, ids=json.dumps(list(ids))))
+    return dict(store.tuples(sql, ids=list(ids)))
 
 
-def page(store: Store, *, projects: str | None, since: str, cursor: int, limit: int) -> list[Row]:
+def page(store: Store, *, projects: Sequence[str] | None, since: str, cursor: int, limit: int) -> list[Row]:
     """Live observations after ``cursor``, in the order of their ids."""
     return store.rows(PAGE, projects=projects, since=since, cursor=cursor, limit=limit)

@@ -11,7 +11,6 @@ from engram_py.observations.arguments import clamp
 from engram_py.observations.errors import RelationNotFoundError
 from engram_py.observations.lookup import MAX_ID
 from engram_py.observations.relation_values import Relation, RelationPage, RelationStats, Scanned
-from engram_py.observations.table import projects_json
 from engram_py.observations.values import Observation
 from engram_py.projects.projects import Projects
 from engram_py.recall.related import LIMIT, Candidates
@@ -43,8 +42,9 @@ class Conflicts(Candidates):
         limit = DEFAULT if limit <= 0 else min(limit, MOST)
         offset = max(0, min(offset, MAX_ID))
         reads, moment = self._reads(project, all_projects), _moment(since)
-        where = {"projects": reads, "status": status or None}
-        total, found = table.page(self._store, **where, since=moment, limit=limit, offset=offset)
+        total, found = table.page(
+            self._store, projects=reads, status=status or None, since=moment, limit=limit, offset=offset
+        )
         return RelationPage(total, limit, offset, tuple(found))
 
     def get(self, relation_id: int) -> Relation:
@@ -112,8 +112,8 @@ class Conflicts(Candidates):
         seen.update(pairs)
         return fresh
 
-    def _reads(self, project: str | None, all_projects: bool) -> str | None:
-        return projects_json(self._projects.for_read(project, all_projects=all_projects).reads)
+    def _reads(self, project: str | None, all_projects: bool) -> tuple[str, ...] | None:
+        return self._projects.for_read(project, all_projects=all_projects).reads
 
 
 def _moment(since: str | None) -> str:

@@ -11,7 +11,6 @@ from engram_py.observations.arguments import clamp
 from engram_py.observations.errors import JudgmentNotFoundError
 from engram_py.observations.lookup import MAX_ID, live_observation
 from engram_py.observations.relation_values import VERBS, Relation, pair_id
-from engram_py.observations.table import projects_json
 from engram_py.observations.validation import clean_session_id
 from engram_py.projects.projects import ProjectOperations
 from engram_py.text.normalize import check_text
@@ -101,7 +100,7 @@ class Relations(ProjectOperations):
         """Return the relations that wait for a verdict, newest first."""
         limit, _ = clamp("limit", limit, 1, PENDING_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
-        return tuple(table.pending(self._store, projects=projects_json(place.reads), limit=limit))
+        return tuple(table.pending(self._store, projects=place.reads, limit=limit))
 
     def _create(self, source_id: str, target_id: str, project: str) -> Relation:
         now, clock = self._journal.now(), self._journal.stamp()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 
 from engram_py.database.store import Row, Store
@@ -150,7 +149,7 @@ def between(store: Store, one: str, other: str) -> Relation | None:
 
 
 def page(
-    store: Store, *, projects: str | None, status: str | None, since: str, limit: int, offset: int
+    store: Store, *, projects: Sequence[str] | None, status: str | None, since: str, limit: int, offset: int
 ) -> tuple[int, list[Relation]]:
     """Return the number of relations that pass the filters, and one page of them, newest first."""
     values = {"projects": projects, "status": status, "since": since}
@@ -158,17 +157,17 @@ def page(
     return total, _read(store, f"{_LISTED} {_NEWEST} offset :offset", **values, limit=limit, offset=offset)
 
 
-def tally(store: Store, column: str, *, projects: str | None) -> dict[str, int]:
+def tally(store: Store, column: str, *, projects: Sequence[str] | None) -> dict[str, int]:
     """Return the number of relations of each value of ``column``, which is one of this module's own names."""
     return dict(store.tuples(TALLY.format(column=column), projects=projects))
 
 
 def touching(store: Store, sync_ids: Sequence[str]) -> list[Row]:
     """Return the judged relations of any of the observations, with both ends' ids and titles, in one query."""
-    return store.rows(TOUCHING, sync_ids=json.dumps(list(sync_ids)))
+    return store.rows(TOUCHING, sync_ids=list(sync_ids))
 
 
-def pending(store: Store, *, projects: str | None, limit: int) -> list[Relation]:
+def pending(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[Relation]:
     where = f"where memory_relations.judgment_status = 'pending' and {_IN_PROJECTS} {_NEWEST}"
     return _read(store, where, projects=projects, limit=limit)
 
@@ -184,8 +183,7 @@ def settle(store: Store, sync_ids: Iterable[str]) -> None:
     Call it in the transaction that changes a verdict, or whether an end of one is live. An archived one stays so. This
     follows from the rows alone, so machines with the same rows come to the same; it is never sent.
     """
-    wanted = json.dumps(sorted(set(sync_ids)))
-    if wanted != "[]":
+    if wanted := sorted(set(sync_ids)):
         store.execute(SETTLE, sync_ids=wanted)
 
 
@@ -196,13 +194,13 @@ def settle_all(store: Store) -> None:
 
 def replacements(store: Store, sync_ids: Iterable[str]) -> dict[str, int]:
     """By sync id, the observation that stands in the place of each that was replaced: the last of its line."""
-    wanted = json.dumps(sorted(set(sync_ids)))
-    return dict(store.tuples(REPLACEMENTS, sync_ids=wanted)) if wanted != "[]" else {}
+    wanted = sorted(set(sync_ids))
+    return dict(store.tuples(REPLACEMENTS, sync_ids=wanted)) if wanted else {}
 
 
 def line(store: Store, sync_id: str) -> tuple[Replacement, ...]:
     """The verdicts that lead to an observation and from it, the last one first."""
-    rows = store.tuples(LINE, sync_ids=json.dumps([sync_id]))
+    rows = store.tuples(LINE, sync_ids=[sync_id])
     return tuple(Replacement(*row) for row in rows)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from engram_py.observations.values import OBSERVATION_COLUMNS, Neighbour, Observ
 # What nobody uses weighs less, by what upkeep reckoned on this machine.
 COLUMNS = ", ".join(OBSERVATION_COLUMNS).replace(" salience,", " salience * faded as salience,")
 
-# What a project sees: its own rows, and what is personal or global wherever it was saved.
+# What a project sees: its own rows, and what is personal or global wherever it was saved. None sees all projects.
 VISIBLE = """(
     :projects is null
     or scope <> 'project'
@@ -109,11 +108,6 @@ select id from observations where id in (select value from json_each(:ids))
 """
 
 
-def projects_json(projects: Sequence[str] | None) -> str | None:
-    """A bound value for ``VISIBLE``: None reads every project."""
-    return None if projects is None else json.dumps(list(projects))
-
-
 def _one(store: Store, sql: str, **values: Any) -> Observation | None:
     row = store.row(sql, **values)
     return None if row is None else Observation.from_row(row)
@@ -149,7 +143,7 @@ def by_sync_id(store: Store, sync_id: str) -> Observation | None:
 
 def topics_beginning(store: Store, beginnings: Sequence[str], *, project: str, scope: str, limit: int) -> list[str]:
     """The topic keys of a project and a scope that begin so, those of the first beginning first."""
-    values = {"beginnings": json.dumps(beginnings), "last": chr(0x10FFFF), "limit": limit}
+    values = {"beginnings": beginnings, "last": chr(0x10FFFF), "limit": limit}
     return [row[0] for row in store.tuples(TOPICS_BEGINNING, project=project, scope=scope, **values)]
 
 
@@ -168,7 +162,7 @@ def facts_about(
 
     ``about`` are its slug and those of entities that were merged into it.
     """
-    return read(store, FACTS_ABOUT, about=json.dumps(about), project=project, scope=scope, past=past, limit=limit)
+    return read(store, FACTS_ABOUT, about=about, project=project, scope=scope, past=past, limit=limit)
 
 
 def notes_between(store: Store, *, project: str, since: str, until: str, limit: int) -> list[Observation]:
@@ -195,12 +189,12 @@ def hash_exists(store: Store, *, content_hash: str, project: str) -> int | None:
 
 def by_ids(store: Store, ids: Sequence[int]) -> dict[int, Observation]:
     sql = f"select {COLUMNS} from observations where id in (select value from json_each(:ids))"
-    return {row.id: row for row in read(store, sql, ids=json.dumps(list(ids)))}
+    return {row.id: row for row in read(store, sql, ids=list(ids))}
 
 
 def made_elsewhere(store: Store, ids: Sequence[int]) -> set[int]:
     """Which of the observations another machine changed last."""
-    return {row[0] for row in store.rows(MADE_ELSEWHERE, ids=json.dumps(list(ids)))}
+    return {row[0] for row in store.rows(MADE_ELSEWHERE, ids=list(ids))}
 
 
 def recent(
@@ -214,16 +208,16 @@ def recent(
 ) -> list[Observation]:
     """The newest active observations the projects see, latest change first."""
     statements = tuple(one[pinned] for one in (RECENT_ANYWHERE, RECENT_SHARED, RECENT_IN_PROJECT))
-    return newest_of(store, projects, statements, limit=limit, scope=scope, without=json.dumps(list(without)))
+    return newest_of(store, projects, statements, limit=limit, scope=scope, without=list(without))
 
 
 def newest(store: Store, *, projects: Sequence[str] | None, limit: int, scope: str | None = None) -> list[Observation]:
     """The active observations the projects see that were saved last, pinned ones among them."""
-    return read(store, NEWEST, projects=projects_json(projects), limit=limit, scope=scope)
+    return read(store, NEWEST, projects=projects, limit=limit, scope=scope)
 
 
 def due(store: Store, *, now: str, projects: Sequence[str] | None, limit: int) -> list[Observation]:
-    return read(store, DUE, now=now, projects=projects_json(projects), limit=limit)
+    return read(store, DUE, now=now, projects=projects, limit=limit)
 
 
 def neighbours(store: Store, observation: Observation, *, before: int, after: int) -> tuple[list[Neighbour], ...]:

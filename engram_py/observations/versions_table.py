@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from engram_py.database.store import Row, Store
@@ -62,14 +61,14 @@ def whole(store: Store, ids: Sequence[int], at: str) -> list[Row]:
     select * from observations
     where id in (select value from json_each(:ids)) and created_at < :at and deleted_at is null
     """
-    return store.rows(sql, ids=json.dumps(list(ids)), at=at)
+    return store.rows(sql, ids=list(ids), at=at)
 
 
 def texts_at(store: Store, ids: Sequence[int], at: str) -> dict[int, dict[str, str]]:
     """Title, content and time of the text that each observation had, where it was replaced since."""
     moment = parse_time(at)
     stamp = f"{int(moment.timestamp() * 1000):012x}" if moment else ""
-    rows = store.rows(TEXTS_AT, ids=json.dumps(list(ids)), at=at, stamp=stamp)
+    rows = store.rows(TEXTS_AT, ids=list(ids), at=at, stamp=stamp)
     return {
         row["observation_id"]: {"title": row["title"], "content": row["content"], "updated_at": row["created_at"]}
         for row in rows

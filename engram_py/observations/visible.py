@@ -7,7 +7,6 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
 from engram_py.database.store import Store
-from engram_py.observations.table import projects_json
 from engram_py.observations.values import MOST_COUNTED
 
 T = TypeVar("T")
@@ -47,25 +46,25 @@ def count_live(store: Store, projects: Sequence[str] | None, *, cap: int = -1) -
     """How many observations the projects see; counted no further than about ``cap``."""
     if projects is None:
         return int(store.value(COUNT_ANYWHERE, cap=cap))
-    values = {"projects": projects_json(projects), "cap": cap}
+    values = {"projects": projects, "cap": cap}
     return int(store.value(COUNT_OWN, **values)) + int(store.value(COUNT_SHARED, **values))
 
 
 def live_ids(store: Store, projects: Sequence[str], *, cap: int) -> frozenset[int] | None:
     """The ids of what the projects see; None when there are ``cap`` or more."""
-    ids = json.loads(store.value(LIVE_IDS, projects=projects_json(projects), cap=cap))
+    ids = json.loads(store.value(LIVE_IDS, projects=projects, cap=cap))
     return frozenset(ids) if len(ids) < cap else None
 
 
 def has_type(store: Store, projects: Sequence[str] | None, types: Sequence[str], *, cap: int) -> bool:
     """Whether one of the newest ``cap`` that the projects see has one of the types."""
     sql = HAS_TYPE_ANYWHERE if projects is None else HAS_TYPE
-    return bool(store.value(sql, projects=projects_json(projects), types=json.dumps(list(types)), cap=cap))
+    return bool(store.value(sql, projects=projects, types=list(types), cap=cap))
 
 
 def count_others(store: Store, projects: Sequence[str], *, cap: int) -> int:
     """How many observations there are of other projects; counted no further than ``cap``."""
-    return int(store.value(COUNT_OTHERS, projects=projects_json(projects), cap=cap))
+    return int(store.value(COUNT_OTHERS, projects=projects, cap=cap))
 
 
 def written(store: Store) -> tuple[int, int, int]:
@@ -78,7 +77,7 @@ def written(store: Store) -> tuple[int, int, int]:
 def count_visible(store: Store, projects: Sequence[str] | None) -> int:
     """How many observations the projects see, counted no further than about ``MOST_COUNTED``: to count 10,000 takes
     .2 ms."""
-    asked = projects_json(projects)
+    asked = None if projects is None else tuple(projects)
     return _until_written(store, asked, lambda: count_live(store, projects, cap=MOST_COUNTED + 1))
 
 
@@ -88,7 +87,7 @@ def ids_visible(store: Store, projects: Sequence[str], *, most: int) -> frozense
     def look() -> frozenset[int] | None:
         return live_ids(store, projects, cap=most) if count_live(store, projects, cap=most) < most else None
 
-    return _until_written(store, (projects_json(projects), most), look)
+    return _until_written(store, (tuple(projects), most), look)
 
 
 def _until_written(store: Store, key: Hashable, look: Callable[[], T]) -> T:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 
 from engram_py.database.store import Row, Store
-from engram_py.observations.table import projects_json
 from engram_py.sessions.values import SESSION_COLUMNS, Prompt, Session, SessionLine
 
 COLUMNS = ", ".join(SESSION_COLUMNS)
@@ -142,7 +141,7 @@ def prompts_of(store: Store, session_id: str) -> list[Prompt]:
 
 
 def search_prompts(store: Store, *, match: str, projects: Sequence[str] | None, limit: int) -> list[Prompt]:
-    rows = store.rows(SEARCH_PROMPTS, match=match, projects=projects_json(projects), limit=limit)
+    rows = store.rows(SEARCH_PROMPTS, match=match, projects=projects, limit=limit)
     return [Prompt(*row) for row in rows]
 
 

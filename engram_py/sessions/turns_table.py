@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 
 from engram_py.database.store import Store
 from engram_py.dataclass import asdict, dataclass
-from engram_py.observations.table import projects_json
 from engram_py.sessions.values import KeptTurn, Turn
 
 CURSOR = "select identity, head, head_bytes, position from transcripts where path = :path"
@@ -76,7 +74,7 @@ def add(
 
 def known(store: Store, session_id: str, keys: Iterable[str]) -> set[str]:
     """Those of the keys whose turns the session has already."""
-    return {row[0] for row in store.rows(KNOWN, session_id=session_id, keys=json.dumps(list(keys)))}
+    return {row[0] for row in store.rows(KNOWN, session_id=session_id, keys=list(keys))}
 
 
 # What a program told of as a whole; no agent names a message so.
@@ -116,7 +114,7 @@ def prune(store: Store, *, before: str) -> int:
 
 def latest(store: Store, *, session_id: str | None, projects: Sequence[str] | None, limit: int) -> list[KeptTurn]:
     """The turns that were read last, newest first."""
-    rows = store.tuples(LATEST, session_id=session_id, projects=projects_json(projects), limit=limit)
+    rows = store.tuples(LATEST, session_id=session_id, projects=projects, limit=limit)
     return [KeptTurn(*row) for row in rows]
 
 
