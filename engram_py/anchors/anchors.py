@@ -53,7 +53,7 @@ class Anchors:
     def states(
         self, rows: Sequence[Observation], *, patience: float = TIMEOUT_SECONDS
     ) -> dict[int, tuple[AnchorState, ...]]:
-        """The state of every anchor of the rows that have any, by the row's id.
+        """Return the state of every anchor of the rows that have any, by the row's id.
 
         Rows of another project than that of the repository here are ``unknown``, and so is what is not here of a row
         that was made on a branch which is not merged. ``patience`` is how long git may
@@ -62,7 +62,7 @@ class Anchors:
         return self._states(rows, Deadline(patience))
 
     def texts(self, row: Observation, states: Sequence[AnchorState]) -> tuple[FileTexts, ...]:
-        """Both texts of each file that is stale in ``states``, which are those of ``row``."""
+        """Return both texts of each file that is stale in ``states``, which are those of ``row``."""
         anchors = table.of_observations(self._store, [row.id]).get(row.id, ())
         here, patience = self._here(), Deadline()
         repository, tree = here.repository_of(row.project), here.tree_of(row.project)
@@ -127,7 +127,7 @@ class Anchors:
         return notes
 
     def confirmed(self, row: Observation) -> list[dict[str, Any]]:
-        """The anchors of an observation that somebody says still holds, as its files are now; for ``rewrite``."""
+        """Return the anchors of an observation that still holds, as its files are now, for ``rewrite``."""
         anchors = table.of_observations(self._store, [row.id]).get(row.id, ())
         if not anchors:
             return []
@@ -145,7 +145,7 @@ class Anchors:
         table.replace(self._store, row, [one | {"recorded_at": now} for one in anchors[:MOST_ANCHORS]])
 
     def visibility(self, rows: Sequence[Observation], *, patience: float = TIMEOUT_SECONDS) -> dict[int, Visibility]:
-        """Whether each row's commit is in the history of HEAD, by the row's id; ``patience`` as in ``states``."""
+        """Return whether each row's commit is in the history of HEAD, by the row's id."""
         return self._visibility(rows, Deadline(patience))
 
     def _visibility(
@@ -165,9 +165,9 @@ class Anchors:
         projects: Sequence[str] | None = None,
         patience: float = TIMEOUT_SECONDS,
     ) -> list[int]:
-        """Ids of the live observations anchored to ``path``: relative to the repository, a part of it from a slash
-        on (``auth.py``), absolute, or a folder ending in ``/``. Exact paths first, then the newest, then those of what
-        got this name since; ``patience`` as in ``states``.
+        """Return the ids of the live observations anchored to ``path``: relative to the repository, a part of it from a
+        slash on (``auth.py``), absolute, or a folder ending in ``/``. Exact paths first, then the newest, then those of
+        what got this name since; ``patience`` as in ``states``.
 
         ``projects`` are those to look into, all when it is None.
         """
@@ -220,8 +220,8 @@ class Anchors:
     def stale(
         self, projects: Sequence[str] | None, *, without: Sequence[int] = (), limit: int
     ) -> tuple[StaleLine, ...]:
-        """Observations whose files changed under them, the newest first: of the project of the repository here, where
-        that is one of ``projects``."""
+        """Return the observations whose files changed under them, the newest first: of the project of the repository
+        here, where that is one of ``projects``."""
         if limit < 1:
             return ()
         here = self._here()
@@ -239,7 +239,7 @@ def _lines(
     states: Mapping[int, Sequence[AnchorState]],
     wanted: Callable[[AnchorState], bool],
 ) -> tuple[StaleLine, ...]:
-    """The observations that have a state which is ``wanted``."""
+    """Return the observations that have a state which is ``wanted``."""
     lines = []
     for row in rows:
         if some := tuple(filter(wanted, states.get(row.id, ()))):

@@ -27,7 +27,7 @@ _UNJUDGED = Visibility("unknown")
 def visibility_of(
     rows: Sequence[Observation], here: CurrentRepository, store: Store, answers: GitAnswers, patience: Deadline
 ) -> dict[int, Visibility]:
-    """Whether each row's commit is in the history of HEAD, by the row's id."""
+    """Return whether each row's commit is in the history of HEAD, by the row's id."""
     found = {row.id: _UNJUDGED for row in rows}
     judged = [
         row
@@ -54,8 +54,10 @@ def visibility_of(
 
 
 def _work_commits(rows: Sequence[Observation], repository: Repository) -> dict[int, str]:
-    """By the row's id, the commit that brings what each row tells of: HEAD at its save. Where another branch had no
-    commit of its own then, the work was yet to be committed: its newest one, or ``_NOT_COMMITTED``."""
+    """Return by row id the commit that brings what the row tells of: HEAD at its save.
+
+    Where another branch had no commit of its own then, it is the branch's newest one, or ``_NOT_COMMITTED``.
+    """
 
     @cache
     def newest(branch: str, commit: str) -> str:
@@ -76,7 +78,7 @@ def _work_commits(rows: Sequence[Observation], repository: Repository) -> dict[i
 def _ancestry_of(
     repository: Repository, commits: Iterable[str], answers: GitAnswers, patience: Deadline
 ) -> dict[str, str]:
-    """How each commit relates to HEAD, from what was asked before where possible."""
+    """Return how each commit relates to HEAD, from what was asked before where possible."""
     head = repository.commit
     # Only git knows: a row made at HEAD costs nothing.
     asked = [one for one in dict.fromkeys(commits) if one != head and is_commit(one)][:_MOST_COMMITS]
@@ -108,9 +110,10 @@ def _judge(
     states: Sequence[AnchorState],
     is_branch: Callable[[str], bool],
 ) -> Visibility:
-    """Where a row is, seen from HEAD, whose work ``commit`` brings. ``states`` are those of its anchors in the working
-    tree: a squash merge and a rebase leave nothing of a commit but the text it brought. ``is_branch`` tells whether one
-    exists."""
+    """Return where a row is, seen from HEAD, whose work ``commit`` brings.
+
+    ``states`` are those of its anchors: a squash merge and a rebase leave nothing of a commit but the text it brought.
+    """
     if commit == repository.commit or known.get(commit) == "ancestor":
         return _IN_HISTORY
     if repository.commit is None or commit not in known:
@@ -135,7 +138,7 @@ def _judge(
 
 
 def _gone(branch: str) -> Visibility:
-    """Where a commit is whose branch was deleted: the branch may have been squashed before, or thrown away."""
+    """Return the visibility of a deleted branch: it may have been squashed before, or thrown away."""
     return Visibility("unknown", branch, f"{branch} is gone, merged or not")
 
 
@@ -146,8 +149,7 @@ def _never_merged(
     answers: GitAnswers,
     patience: Deadline,
 ) -> list[int]:
-    """Of observations with their anchors those whose files neither are here nor ever were, as HEAD's history tells:
-    what they were made with was not merged."""
+    """Return the observations whose files neither are here nor ever were in HEAD's history."""
     head = repository.commit
     paths = {one: _without_file(anchors, tree) for one, anchors in about.items()}
     every = [*dict.fromkeys(path for some in paths.values() for path in some)][:_MOST_PATHS]
@@ -164,7 +166,7 @@ def _never_merged(
 
 
 def _without_file(anchors: Sequence[Anchor], tree: WorkingTree) -> list[str]:
-    """The paths of the anchors, when nothing stands at any of them; one was read at least, so that it was a file."""
+    """Return the paths of the anchors when no file is at any of them, and one was read once; else none."""
     found = [tree.read(anchor.path) for anchor in anchors]
     gone = all(isinstance(file, Unread) and file.missing for file in found)
     if not gone or not any(anchor.digest for anchor in anchors) or any(renamed_file(one, tree) for one in anchors):

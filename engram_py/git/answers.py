@@ -61,10 +61,9 @@ class GitAnswers:
         git: Callable[[list[str]], Mapping[str, str]],
         lasting: Callable[[str], bool] = lambda answer: True,
     ) -> dict[str, str]:
-        """Answers by question; ``git`` tells those that are not known yet, as far as it can.
+        """Return the answers by question; ``git`` tells those that are not known yet, as far as it can.
 
-        Where it did not a short while ago, in this process or in another, it is not asked again. Answers that are not
-        ``lasting`` are not kept.
+        A question that git did not answer a short while ago is not asked again. Only ``lasting`` answers are kept.
         """
         found = self._kept(repository, head, questions)
         missing = [one for one in questions if one not in found]

@@ -17,7 +17,7 @@ _MOST_REMOTES = 16
 
 
 def ancestry(repository: Repository, head: str, commits: Sequence[str], patience: Deadline) -> dict[str, Ancestry]:
-    """For each commit: whether ``head`` descends from it, it is somewhere else, or this repository lacks it.
+    """Return for each commit: whether ``head`` descends from it, it is somewhere else, or this repository lacks it.
 
     What git could not be asked about is left out.
     """
@@ -40,17 +40,17 @@ def ancestry(repository: Repository, head: str, commits: Sequence[str], patience
 
 
 def is_commit(text: str) -> bool:
-    """Whether a text can be a commit's id: one that was imported may be anything."""
+    """Return whether a text can be a commit's id: one that was imported may be anything."""
     return _COMMIT.fullmatch(text) is not None
 
 
 def is_shallow(repository: Repository) -> bool:
-    """Whether history was cut off when it was cloned, so that what is below the cut looks like no ancestor."""
+    """Return whether history was cut off when it was cloned, so that what is below the cut looks like no ancestor."""
     return exists(repository.common_dir / "shallow")
 
 
 def branch_exists(repository: Repository, branch: str) -> bool:
-    """Whether there is such a branch, here or as some remote's."""
+    """Return whether there is such a branch, here or as some remote's."""
     try:
         remotes = sorted(entry.name for entry in (repository.common_dir / "refs" / "remotes").iterdir())
     except OSError:

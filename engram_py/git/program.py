@@ -57,8 +57,9 @@ class Deadline:
 def ask_git(
     root: Path, *arguments: str, patience: Deadline, given: Sequence[str] = (), limit: int = MAX_OUTPUT
 ) -> tuple[bytes, bool] | None:
-    """What git prints about the checkout at ``root``, and whether that is all of it; None when it fails, is not
-    installed or takes too long. ``given`` are lines for its standard input.
+    """Return what git prints about the checkout at ``root``, and whether that is all; None without an answer in time.
+
+    ``given`` are lines for its standard input.
     """
     import subprocess
 
@@ -83,7 +84,7 @@ def ask_git(
 
 
 def has_git(root: Path) -> bool:
-    """Whether there is a git to ask about the checkout at ``root``."""
+    """Return whether there is a git to ask about the checkout at ``root``."""
     return _program(root) is not None
 
 

@@ -69,7 +69,7 @@ class Work:
 
 
 def work_between(repository: Repository, start: datetime, end: datetime, patience: Deadline) -> Work | None:
-    """What was done in a checkout from ``start`` to ``end``; None where git does not say."""
+    """Return what was done in a checkout from ``start`` to ``end``; None where git does not say."""
     first, last = int(start.timestamp()), end.timestamp()  # git counts whole seconds
     entries = list(_entries(repository.root, patience))
     if not entries and repository.commit:
@@ -102,7 +102,7 @@ def work_between(repository: Repository, start: datetime, end: datetime, patienc
 
 
 def _entries(root: Path, patience: Deadline) -> Iterator[tuple[int, WorkCommit]]:
-    """When HEAD moved, and the commit it moved to, latest first."""
+    """Yield when HEAD moved, and the commit it moved to, latest first."""
     size = f"--max-count={_MOST_ENTRIES}"
     shape = ("--date=unix", "--no-color", "--encoding=UTF-8", f"--format={_FORMAT}", size)
     answer = ask_git(root, "log", "--walk-reflogs", *shape, "HEAD", "--", patience=patience)
@@ -120,7 +120,7 @@ def _entries(root: Path, patience: Deadline) -> Iterator[tuple[int, WorkCommit]]
 
 
 def _made(entries: Sequence[tuple[int, WorkCommit]], first: float, last: float) -> list[WorkCommit]:
-    """The commits made in that time, oldest first: HEAD came to them for the first time, as they were written."""
+    """Return the commits made in that time, oldest first: HEAD first came to them when they were written."""
     reached: dict[str, tuple[int, WorkCommit]] = {}
     for when, one in reversed(entries):
         reached.setdefault(one.id, (when, one))
@@ -131,15 +131,17 @@ def _made(entries: Sequence[tuple[int, WorkCommit]], first: float, last: float) 
 def _moves(
     entries: Sequence[tuple[int, WorkCommit]], made: Container[str], first: float, last: float
 ) -> list[WorkCommit]:
-    """The commits that HEAD went to in that time without making them; a stash comes back to where it is."""
+    """Return the commits that HEAD went to in that time without making them."""
     before = [*(one.id for _, one in entries[1:]), ""]
     steps = zip(entries, before, strict=False)
     return [one for (when, one), old in steps if first <= when <= last and one.id not in made and one.id != old]
 
 
 def _dropped(made: Sequence[WorkCommit], there: Container[str]) -> Iterator[WorkCommit]:
-    """The commits that are not there any more, without those that were only rewritten: amending and rebasing keep the
-    author's time, and the subject or the place in the row."""
+    """Yield the commits that are gone and were not only rewritten.
+
+    Amending and rebasing keep the author's time, and the subject or the place in the row.
+    """
     kept = [one for one in made if one.id in there]
     for number, one in enumerate(made):
         if one.id not in there:
@@ -149,7 +151,7 @@ def _dropped(made: Sequence[WorkCommit], there: Container[str]) -> Iterator[Work
 
 
 def _unreachable(root: Path, commits: Sequence[str], patience: Deadline) -> set[str]:
-    """Those of the commits that neither HEAD nor a branch or tag leads to."""
+    """Return those of the commits that neither HEAD nor a branch or tag leads to."""
     if not commits:
         return set()
     refs = ("--not", "HEAD", "--branches", "--tags", "--remotes", "--")
@@ -162,7 +164,7 @@ def _whole(prefix: str, ids: Iterable[str]) -> str:
 
 
 def _files_of(root: Path, commits: Sequence[str], patience: Deadline) -> list[str]:
-    """The files that the commits touched, those of most commits first."""
+    """Return the files that the commits touched, those of most commits first."""
     if not commits:
         return []
     shape = ("--no-walk=unsorted", "--name-only", "--no-renames", "--no-color", "--no-ext-diff", "--format=", "-z")
@@ -174,7 +176,7 @@ def _files_of(root: Path, commits: Sequence[str], patience: Deadline) -> list[st
 
 
 def _written(root: Path, first: float, last: float, patience: Deadline) -> tuple[list[str], list[str]]:
-    """The tracked files, and those that git does not know, that were last written in that time."""
+    """Return the tracked files, and those that git does not know, that were last written in that time."""
 
     def in_time(path: str) -> bool:
         if patience.left <= 0:
@@ -191,8 +193,7 @@ def _written(root: Path, first: float, last: float, patience: Deadline) -> tuple
 
 
 def _differing(root: Path, written: Sequence[str], patience: Deadline) -> set[str]:
-    """Those of the files that differ from the last commit. What only looks newer is compared by its bytes: git itself
-    would run the filters that a repository's configuration names."""
+    """Return the files that differ from the last commit. Bytes are compared: git would run configured filters."""
     shape = ("-z", "--name-only", "--no-renames", "--ignore-submodules=all", "--no-ext-diff")
     newer = set(_paths(ask_git(root, "diff-files", *shape, "--", patience=patience)))
     staged = set(_paths(ask_git(root, "diff-index", "--cached", *shape, "HEAD", "--", patience=patience)))
@@ -206,7 +207,7 @@ def _differing(root: Path, written: Sequence[str], patience: Deadline) -> set[st
 
 
 def _holds(path: Path, blob: str) -> bool:
-    """Whether a file holds the bytes of a blob."""
+    """Return whether a file holds the bytes of a blob."""
     try:
         data = read_bounded(path, _MOST_COMPARED)
     except OSError:

@@ -43,23 +43,23 @@ order by id desc
 
 
 def unconfirmed(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:
-    """What was derived and nobody confirmed, newest first."""
+    """Return what was derived and nobody confirmed, newest first."""
     return [Observation.from_row(row) for row in store.rows(UNCONFIRMED, projects=projects, limit=limit)]
 
 
 def latest(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:
-    """The active ones of a project among the ``limit`` observations that came last, newest first."""
+    """Return the active ones of a project among the ``limit`` observations that came last, newest first."""
     return [Observation.from_row(row) for row in store.rows(LATEST, projects=projects, limit=limit)]
 
 
 def lines(store: Store, ids: Sequence[int]) -> list[ObservationLine]:
-    """The observations of these ids that exist, in the order of ``ids``."""
+    """Return the observations of these ids that exist, in the order of ``ids``."""
     found = {row["id"]: _line(row) for row in store.rows(LINES, ids=list(ids))}
     return [found[one] for one in ids if one in found]
 
 
 def live_lines(store: Store, column: str, value: str) -> list[ObservationLine]:
-    """Live observations by one column, which is a name of this program's own, latest change first."""
+    """Return the live observations by one column, which is a name of this program's own, latest change first."""
     return [_line(row) for row in store.rows(LIVE_LINES.format(column=column), value=value)]
 
 
@@ -68,18 +68,18 @@ def _line(row: Row) -> ObservationLine:
 
 
 def prompts_and_sessions(store: Store, project: str) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """The ids of a project's prompts and of its sessions."""
+    """Return the ids of a project's prompts and of its sessions."""
     sql = "select id from {} where project = :project order by id"
     prompts, sessions = (store.rows(sql.format(name), project=project) for name in ("user_prompts", "sessions"))
     return tuple(row[0] for row in prompts), tuple(row[0] for row in sessions)
 
 
 def owners(store: Store, kind: str, ids: Sequence[object]) -> dict[object, str]:
-    """The project of each row of ``kind`` that exists, by its id."""
+    """Return the project of each row of ``kind`` that exists, by its id."""
     sql = f"select id, project from {TABLES[kind][0]} where id in (select value from json_each(:ids))"
     return dict(store.tuples(sql, ids=list(ids)))
 
 
 def page(store: Store, *, projects: Sequence[str] | None, since: str, cursor: int, limit: int) -> list[Row]:
-    """Live observations after ``cursor``, in the order of their ids."""
+    """Return the live observations after ``cursor``, in the order of their ids."""
     return store.rows(PAGE, projects=projects, since=since, cursor=cursor, limit=limit)

@@ -38,7 +38,7 @@ class Conflicts(Candidates):
         limit: int = DEFAULT,
         offset: int = 0,
     ) -> RelationPage:
-        """Relations, newest first, but for those found to be no conflict. Raises InvalidArgumentError."""
+        """Return the relations, newest first, but for those found to be no conflict. Raises InvalidArgumentError."""
         limit = DEFAULT if limit <= 0 else min(limit, MOST)
         offset = max(0, min(offset, MAX_ID))
         reads, moment = self._reads(project, all_projects), _moment(since)
@@ -55,7 +55,7 @@ class Conflicts(Candidates):
         return found
 
     def stats(self, project: str | None = None, *, all_projects: bool = False) -> RelationStats:
-        """Counts by verb and by state."""
+        """Return the counts by verb and by state."""
         reads = self._reads(project, all_projects)
         return RelationStats(
             by_relation=table.tally(self._store, "relation", projects=reads),
@@ -73,10 +73,7 @@ class Conflicts(Candidates):
         cursor: int = 0,
         max_insert: int = INSERTED,
     ) -> Scanned:
-        """Compare a page of observations with older ones of like titles; ``apply`` keeps each new pair as pending.
-
-        Raises InvalidArgumentError.
-        """
+        """Compare a page of observations with older ones of like titles; ``apply`` keeps each new pair as pending."""
         if not 1 <= limit <= SCANNED:
             raise InvalidArgumentError("limit", limit, expected=f"between 1 and {SCANNED}")
         if not 0 <= cursor <= MAX_ID:
@@ -103,7 +100,7 @@ class Conflicts(Candidates):
         return Scanned(len(rows), found, known, inserted, capped, not apply, more)
 
     def _pairs(self, observation: Observation, seen: set[tuple[str, ...]]) -> list[str]:
-        """The sync ids of what looks like this observation; each pair once, whichever end comes first."""
+        """Return the sync ids of what looks like this observation; each pair once, whichever end comes first."""
         pairs = {
             tuple(sorted((row["sync_id"], observation.sync_id))): row["sync_id"]
             for _, row in self._similar(observation)[:LIMIT]
@@ -117,7 +114,7 @@ class Conflicts(Candidates):
 
 
 def _moment(since: str | None) -> str:
-    """The first moment that counts. Raises InvalidArgumentError for what is no time."""
+    """Return the first moment that counts. Raises InvalidArgumentError."""
     if not since or not since.strip():
         return ""
     moment = canonical(since)

@@ -31,18 +31,16 @@ class Deleting(Editing):
         return deleted
 
     def deletable(self, observation_id: int, *, hard: bool) -> Observation:
-        """The observation, unless there is none to delete. Raises ObservationNotFoundError, InvalidArgumentError."""
+        """Return the observation that may be deleted. Raises ObservationNotFoundError, InvalidArgumentError."""
         found = table.by_id(self._store, check_id(observation_id))
         if found is None or (found.deleted_at and not hard):
             raise ObservationNotFoundError(observation_id, deleted_at=found.deleted_at if found else None)
         return found
 
     def undelete(self, observation_id: int) -> Undeleted:
-        """Bring back an observation that was deleted, but not destroyed; one that is live stays as it is.
+        """Bring back an observation that was deleted, but not destroyed; a live one stays as it is.
 
-        Raises:
-            ObservationNotFoundError: it was never there, or it was destroyed.
-            TopicTakenError: another observation has its topic now.
+        Raises ObservationNotFoundError, and TopicTakenError when another observation has its topic now.
         """
         with self._store.transaction():
             found = table.by_id(self._store, check_id(observation_id))
@@ -59,11 +57,7 @@ class Deleting(Editing):
     def revert(self, observation_id: int, version: int | None = None) -> Updated:
         """Give an observation the title and text of its latest earlier version, or of the one numbered ``version``.
 
-        Reverting twice brings the text back that the first time replaced.
-
-        Raises:
-            ObservationNotFoundError: there is no such live observation.
-            NoEarlierVersionError: it has only one text, or none of that number.
+        Reverting twice restores the present text. Raises ObservationNotFoundError, NoEarlierVersionError.
         """
         with self._store.transaction():
             found = live_observation(self._store, observation_id)

@@ -77,10 +77,7 @@ class Relations(ProjectOperations):
             return self._record(found, verdict)
 
     def show(self, relation: str) -> Relation:
-        """Return one relation with its verdict and the reason for it, by number or by judgment id.
-
-        Raises JudgmentNotFoundError.
-        """
+        """Return one relation, by number or by judgment id. Raises JudgmentNotFoundError."""
         key = relation.strip()
         found = table.by_sync_id(self._store, key)
         if found is None and key.isascii() and key.isdecimal():

@@ -177,11 +177,11 @@ def of_observation(store: Store, sync_id: str) -> list[Relation]:
 
 
 def settle(store: Store, sync_ids: Iterable[str]) -> None:
-    """Make what a live observation replaces historical, and what nothing replaces any more active again: of these
-    observations, and of those that verdicts link with them.
+    """Mark what a live observation replaces as historical, and what nothing replaces any more as active.
 
-    Call it in the transaction that changes a verdict, or whether an end of one is live. An archived one stays so. This
-    follows from the rows alone, so machines with the same rows come to the same; it is never sent.
+    Covers these observations and those that verdicts link with them. Call it in the transaction that changes a verdict,
+    or whether an end of one is live. An archived one stays so. The result follows from the rows alone, so it is never
+    sent.
     """
     if wanted := sorted(set(sync_ids)):
         store.execute(SETTLE, sync_ids=wanted)
@@ -193,17 +193,17 @@ def settle_all(store: Store) -> None:
 
 
 def replacements(store: Store, sync_ids: Iterable[str]) -> dict[str, int]:
-    """By sync id, the observation that stands in the place of each that was replaced: the last of its line."""
+    """Return by sync id, the observation that stands in the place of each that was replaced: the last of its line."""
     wanted = sorted(set(sync_ids))
     return dict(store.tuples(REPLACEMENTS, sync_ids=wanted)) if wanted else {}
 
 
 def line(store: Store, sync_id: str) -> tuple[Replacement, ...]:
-    """The verdicts that lead to an observation and from it, the last one first."""
+    """Return the verdicts that lead to an observation and from it, the last one first."""
     rows = store.tuples(LINE, sync_ids=[sync_id])
     return tuple(Replacement(*row) for row in rows)
 
 
 def replacing(store: Store, sync_id: str) -> list[Relation]:
-    """The verdicts by which something replaces this observation."""
+    """Return the verdicts by which something replaces this observation."""
     return _read(store, f"where target_id = :id and {_SAYS} order by memory_relations.id", id=sync_id)

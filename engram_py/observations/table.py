@@ -114,15 +114,16 @@ def _one(store: Store, sql: str, **values: Any) -> Observation | None:
 
 
 def read(store: Store, sql: str, **values: Any) -> list[Observation]:
-    """The observations of a statement whose columns begin with ``COLUMNS``."""
+    """Return the observations of a statement whose columns begin with ``COLUMNS``."""
     return [Observation.from_row(row) for row in store.tuples(sql, **values)]
 
 
 def newest_of(
     store: Store, projects: Sequence[str] | None, sql: Sequence[str], *, limit: int, **values: Any
 ) -> list[Observation]:
-    """What ``projects`` see, latest change first, each project asked by itself. ``sql`` are three statements with that
-    order: of any project, of what all share, of one ``:project``.
+    """Return what ``projects`` see, latest change first, asking each project by itself.
+
+    ``sql`` are three statements in that order: of any project, of shared rows, of one ``:project``.
     """
     anywhere, shared, own = sql
     values["limit"] = limit
@@ -142,7 +143,7 @@ def by_sync_id(store: Store, sync_id: str) -> Observation | None:
 
 
 def topics_beginning(store: Store, beginnings: Sequence[str], *, project: str, scope: str, limit: int) -> list[str]:
-    """The topic keys of a project and a scope that begin so, those of the first beginning first."""
+    """Return the topic keys of a project and a scope that begin so, those of the first beginning first."""
     values = {"beginnings": beginnings, "last": chr(0x10FFFF), "limit": limit}
     return [row[0] for row in store.tuples(TOPICS_BEGINNING, project=project, scope=scope, **values)]
 
@@ -158,7 +159,7 @@ def suggested(store: Store, *, topic_key: str, project: str, scope: str) -> Obse
 def facts_about(
     store: Store, *about: str, project: str, scope: str, past: bool = False, limit: int = 1_000
 ) -> list[Observation]:
-    """The facts about an entity, latest change first; with ``past`` those that others replaced as well.
+    """Return the facts about an entity, latest change first; with ``past`` those that others replaced as well.
 
     ``about`` are its slug and those of entities that were merged into it.
     """
@@ -166,7 +167,7 @@ def facts_about(
 
 
 def notes_between(store: Store, *, project: str, since: str, until: str, limit: int) -> list[Observation]:
-    """The notes of a project that were made from ``since`` to before ``until``, the latest first."""
+    """Return the notes of a project that were made from ``since`` to before ``until``, the latest first."""
     return read(store, NOTES, project=project, since=since, until=until, limit=limit)
 
 
@@ -175,13 +176,13 @@ def equal_text(store: Store, **key: Any) -> Observation | None:
 
 
 def hash_was_deleted(store: Store, *, content_hash: str, project: str) -> bool:
-    """Whether an observation of ``project`` with this text was deleted. Reads the whole table: no index holds these."""
+    """Return whether an observation of ``project`` with this text was deleted. Reads the whole table."""
     sql = "select 1 from observations where content_hash = :hash and project = :project and deleted_at is not null"
     return store.row(sql, hash=content_hash, project=project) is not None
 
 
 def hash_exists(store: Store, *, content_hash: str, project: str) -> int | None:
-    """The id of a live observation of ``project`` with this text, whatever its title or age."""
+    """Return the id of a live observation of ``project`` with this text, whatever its title or age."""
     sql = "select id from observations where content_hash = :hash and project = :project and deleted_at is null limit 1"
     found: int | None = store.value(sql, hash=content_hash, project=project)
     return found
@@ -193,7 +194,7 @@ def by_ids(store: Store, ids: Sequence[int]) -> dict[int, Observation]:
 
 
 def made_elsewhere(store: Store, ids: Sequence[int]) -> set[int]:
-    """Which of the observations another machine changed last."""
+    """Return which of the observations another machine changed last."""
     return {row[0] for row in store.rows(MADE_ELSEWHERE, ids=list(ids))}
 
 
@@ -206,13 +207,13 @@ def recent(
     scope: str | None = None,
     without: Sequence[str] = (),
 ) -> list[Observation]:
-    """The newest active observations the projects see, latest change first."""
+    """Return the newest active observations the projects see, latest change first."""
     statements = tuple(one[pinned] for one in (RECENT_ANYWHERE, RECENT_SHARED, RECENT_IN_PROJECT))
     return newest_of(store, projects, statements, limit=limit, scope=scope, without=list(without))
 
 
 def newest(store: Store, *, projects: Sequence[str] | None, limit: int, scope: str | None = None) -> list[Observation]:
-    """The active observations the projects see that were saved last, pinned ones among them."""
+    """Return the active observations the projects see that were saved last, pinned ones among them."""
     return read(store, NEWEST, projects=projects, limit=limit, scope=scope)
 
 
@@ -221,7 +222,7 @@ def due(store: Store, *, now: str, projects: Sequence[str] | None, limit: int) -
 
 
 def neighbours(store: Store, observation: Observation, *, before: int, after: int) -> tuple[list[Neighbour], ...]:
-    """The rows of its session before and after an observation, both oldest first."""
+    """Return the rows of its session before and after an observation, both oldest first."""
     key = {"session_id": observation.session_id, "id": observation.id}
     earlier, later = store.tuples(BEFORE, **key, limit=before)[::-1], store.tuples(AFTER, **key, limit=after)
     return [Neighbour(*row) for row in earlier], [Neighbour(*row) for row in later]

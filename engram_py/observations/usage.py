@@ -30,7 +30,7 @@ class Alarm(Protocol):
 
 
 def timer(seconds: float, call: Callable[[], object]) -> Alarm:
-    """An alarm whose thread keeps no process from ending."""
+    """Return an alarm whose thread keeps no process from ending."""
     alarm = threading.Timer(seconds, call)
     alarm.daemon = True
     return alarm
@@ -157,8 +157,7 @@ where id = :id
 def _count_shown(store: Store, shown: Mapping[int, tuple[int, str]]) -> bool:
     """Add ``(times, last)`` to the counters of each id, in one transaction that waits for nobody.
 
-    False when this process is in the middle of another write. Raises sqlite3.Error (busy, full, read-only): nothing
-    is counted then. It is no write that ``written`` sees: what was read before is still true.
+    Returns False in the middle of another write. Raises sqlite3.Error (busy, full, read-only): nothing is counted then.
     """
     values = [{"id": row_id, "times": times, "at": at} for row_id, (times, at) in shown.items()]
     with store.in_passing() as connection:

@@ -33,12 +33,12 @@ class Reports(ProjectOperations):
         super().__init__(store, journal, projects)
 
     def runs(self, *, name: str | None = None, limit: int = 20) -> Runs:
-        """The latest runs, newest first, and how each pass fared in 30 days."""
+        """Return the latest runs, newest first, and how each pass fared in 30 days."""
         limit, said = clamp("limit", limit, 1, _MOST)
         return Runs(runs.latest(self._store, name=name, limit=limit), runs.fared(self._store), said)
 
     def hot(self, *, limit: int = 10, project: str | None = None, all_projects: bool = False) -> HotReport:
-        """The memories, and the entities, that were shown most."""
+        """Return the memories, and the entities, that were shown most."""
         limit, said = clamp("limit", limit, 1, _MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
         values = {"projects": place.reads, "limit": limit}

@@ -60,7 +60,7 @@ def _updated(value: Updated, now: datetime) -> str:
 
 
 def _history(value: Detail, now: datetime) -> list[str]:
-    """Earlier texts and supersessions as one line of events, newest first."""
+    """Return the earlier texts and supersessions as one line of events, newest first."""
     events = [
         (one.created_at, f"--- version {one.version}, of {clock(one.created_at, now)}: {one.title}", one.content)
         for one in value.versions
@@ -140,7 +140,7 @@ def _suggestion(value: Suggestion, now: datetime) -> str:
 
 
 def reached(value: Selection) -> str:
-    """The counts of a selection: ``14 observations, 2 prompts and 1 session``."""
+    """Return the counts of a selection: ``14 observations, 2 prompts and 1 session``."""
     counts = {"observation": value.ids, "prompt": value.prompts, "session": value.sessions}
     return joined([amount(len(rows), thing) for thing, rows in counts.items() if rows or thing == "observation"])
 

@@ -34,7 +34,7 @@ def _on(value: bool) -> str:
 
 
 def clearing(value: Cleared) -> list[str]:
-    """What is about to be destroyed, and what of it stays somewhere."""
+    """Return what is about to be destroyed, and what of it stays somewhere."""
     lines = [f"This destroys {_what(value)}."]
     if value.copies:
         lines.append(f"{amount(value.copies, 'backup')} in {value.backups} may still hold it.")

@@ -37,7 +37,7 @@ _EMPTY = {
 
 
 def text(value: object, *, now: datetime, full: bool = False) -> str:
-    """A result as a person or a model reads it. ``full`` gives search hits longer previews."""
+    """Return a result as a person or a model reads it. ``full`` gives search hits longer previews."""
     room = type(value).__module__.split(".")[1]
     if isinstance(value, Results):
         said = _search(value, now, full=full)
@@ -67,7 +67,7 @@ def _words(value: object, *files: str) -> Any:
 
 
 def why_empty(value: object) -> str:
-    """Why a result has no text, where more is known than that there is nothing."""
+    """Return why a result has no text, where more is known than that there is nothing."""
     if type(value).__module__ not in _RARE:
         return ""
     from engram_py.context.values import Context
@@ -78,7 +78,7 @@ def why_empty(value: object) -> str:
 
 
 def to_json(value: Any) -> Any:
-    """A result as JSON-ready values; every interface answers the same."""
+    """Return a result as JSON-ready values; every interface answers the same."""
     match value:
         case Listing():
             return {value.name: to_json(value.items), "count": len(value.items), "warnings": list(value.warnings)}
@@ -123,7 +123,7 @@ def json_text(value: Any) -> str:
 
 
 def error_text(error: EngramError) -> str:
-    """A failure in the same words everywhere: the code, the fact, the next step."""
+    """Return a failure in the same words everywhere: the code, the fact, the next step."""
     return f"{error.code}: {error.message}\nhint: {error.hint}"
 
 
