@@ -111,10 +111,10 @@ class Log:
         return self._by_id.get(commit)
 
 
-def read_log(root: Path, head: str, paths: Sequence[str], *, context: int, most: int, patience: Deadline) -> Log | None:
+def read_log(root: Path, head: str, paths: Sequence[str], *, context: int, most: int, deadline: Deadline) -> Log | None:
     """Return the last ``most`` commits before ``head`` with what they did to ``paths``; None when git does not say."""
     size = (f"--unified={context}", f"--max-count={most}")
-    answer = ask_git(root, *_LOG, *size, head, "--", *paths, patience=patience)
+    answer = ask_git(root, *_LOG, *size, head, "--", *paths, deadline=deadline)
     if answer is None:
         return None
     out, whole = answer
@@ -124,15 +124,15 @@ def read_log(root: Path, head: str, paths: Sequence[str], *, context: int, most:
     return Log(tuple(commits), whole and len(commits) < most)
 
 
-def read_renames(root: Path, commits: Sequence[str], patience: Deadline) -> dict[str, list[Change]]:
+def read_renames(root: Path, commits: Sequence[str], deadline: Deadline) -> dict[str, list[Change]]:
     """Return every file that each commit touched, without its text; a rename is a change of kind ``R``."""
-    answer = ask_git(root, *_RENAMES, *commits, "--", patience=patience)
+    answer = ask_git(root, *_RENAMES, *commits, "--", deadline=deadline)
     return {one.id: one.changes for one in _parsed(answer[0])} if answer and answer[1] else {}
 
 
-def read_added(root: Path, head: str, paths: Sequence[str], patience: Deadline) -> set[str] | None:
+def read_added(root: Path, head: str, paths: Sequence[str], deadline: Deadline) -> set[str] | None:
     """Return the files among ``paths`` that ``head`` or a commit before it has; None when git does not say."""
-    answer = ask_git(root, *_ADDED, head, "--", *paths, patience=patience)
+    answer = ask_git(root, *_ADDED, head, "--", *paths, deadline=deadline)
     return set(answer[0].decode("utf-8", "replace").split("\0")) if answer and answer[1] else None
 
 

@@ -40,7 +40,7 @@ def refined_states(
     repository: Repository,
     tree: WorkingTree,
     answers: GitAnswers,
-    patience: Deadline,
+    deadline: Deadline,
 ) -> dict[int, tuple[AnchorState, ...]]:
     """Return the ``local_states`` of observations, told more exactly where they are stale; all by the observation's id.
 
@@ -54,7 +54,7 @@ def refined_states(
         if now[one.id].state == "gone":
             now[one.id] = renamed_file(one, tree) or now[one.id]
     stale = [one for one in every if now[one.id].stale]
-    traces = trace(repository, stale, answers, patience) if stale else {}
+    traces = trace(repository, stale, answers, deadline) if stale else {}
     for one in stale:
         now[one.id] = _as_traced(one, now[one.id], traces[one.id], tree)
     return {row: tuple(now[one.id] for one in some) for row, some in anchors.items()}

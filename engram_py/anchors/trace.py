@@ -56,7 +56,7 @@ class Trace:
 
 
 def trace(
-    repository: Repository, anchors: Sequence[Anchor], answers: GitAnswers, patience: Deadline
+    repository: Repository, anchors: Sequence[Anchor], answers: GitAnswers, deadline: Deadline
 ) -> dict[int, Trace]:
     """Return what became of the texts of ``anchors``, by the anchor's id, in a few questions to git for all of them."""
     head = repository.commit
@@ -67,14 +67,14 @@ def trace(
     def ask(missing: Sequence[str]) -> dict[str, str]:
         told: dict[str, str] = {}
         for some in _by_paths([anchor for anchor in anchors if keys[anchor.id] in missing]):
-            found = _follow(repository, head, some, patience)
+            found = _follow(repository, head, some, deadline)
             if found is None:
                 break
             told |= {keys[one]: json.dumps(asdict(found[one])) for one in found}
         return told
 
     questions = [*dict.fromkeys(keys.values())]
-    known = answers.ask(repository, head, questions, kind="trace", patience=patience, git=ask)
+    known = answers.ask(repository, head, questions, kind="trace", deadline=deadline, git=ask)
     return {
         anchor.id: _from_json(known[key]) if (key := keys[anchor.id]) in known else Trace(anchor.path)
         for anchor in anchors
@@ -91,19 +91,19 @@ def _by_paths(anchors: Sequence[Anchor]) -> Iterator[list[Anchor]]:
 
 
 def _follow(
-    repository: Repository, head: str, anchors: Sequence[Anchor], patience: Deadline
+    repository: Repository, head: str, anchors: Sequence[Anchor], deadline: Deadline
 ) -> dict[int, Trace] | None:
     """Trace every text to the commit that took it out, and its file through the names it had since."""
     traces = {anchor.id: Trace(anchor.path) for anchor in anchors}
     open_ends = list(anchors)
     for turn in range(_NAMES_FOLLOWED):
         paths = {anchor.id: traces[anchor.id].path for anchor in open_ends}
-        events = _events(repository, head, open_ends, paths, patience, was_here=not turn)
+        events = _events(repository, head, open_ends, paths, deadline, was_here=not turn)
         if events is None:
             return None
         ends = {one: file_deleted_by(log, paths[one]) for one, (_, log) in events.items()}
         left = {end.id for one, (event, _) in events.items() for end in (event, ends[one]) if isinstance(end, Commit)}
-        touched = read_renames(repository.root, sorted(left), patience) if left else {}
+        touched = read_renames(repository.root, sorted(left), deadline) if left else {}
         for one, (event, log) in events.items():
             traces[one] = _ended(_seen(traces[one], event, log, touched), ends[one], log, touched)
         open_ends = [anchor for anchor in open_ends if _renamed(traces, anchor, ends.get(anchor.id), touched)]
@@ -149,7 +149,7 @@ def _events(
     head: str,
     anchors: Sequence[Anchor],
     paths: Mapping[int, str],
-    patience: Deadline,
+    deadline: Deadline,
     *,
     was_here: bool,
 ) -> dict[int, tuple[Commit | NoCommit, Log]] | None:
@@ -158,7 +158,7 @@ def _events(
     for most in _DEPTHS:
         names = sorted({paths[anchor.id] for anchor in pending})
         context = min(MAX_CONTEXT, max((anchor.lines or 0 for anchor in pending), default=0))
-        log = read_log(repository.root, head, names, context=context, most=most, patience=patience)
+        log = read_log(repository.root, head, names, context=context, most=most, deadline=deadline)
         if log is None:
             return None
         for anchor in pending:

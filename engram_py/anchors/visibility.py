@@ -25,7 +25,7 @@ _UNJUDGED = Visibility("unknown")
 
 
 def visibility_of(
-    rows: Sequence[Observation], here: CurrentRepository, store: Store, answers: GitAnswers, patience: Deadline
+    rows: Sequence[Observation], here: CurrentRepository, store: Store, answers: GitAnswers, deadline: Deadline
 ) -> dict[int, Visibility]:
     """Return whether each row's commit is in the history of HEAD, by the row's id."""
     found = {row.id: _UNJUDGED for row in rows}
@@ -38,7 +38,7 @@ def visibility_of(
     if repository is None or tree is None or not judged:
         return found
     commits = _work_commits(judged, repository)
-    known = _ancestry_of(repository, commits.values(), answers, patience)
+    known = _ancestry_of(repository, commits.values(), answers, deadline)
     foreign = [row.id for row in judged if known.get(commits[row.id]) in ("other", "missing")]
     anchors = table.of_observations(store, foreign) if foreign else {}
     is_branch = cache(lambda branch: branch_exists(repository, branch))
@@ -46,7 +46,7 @@ def visibility_of(
         states = local_states(anchors.get(row.id, ()), tree)
         found[row.id] = _judge(row, commits[row.id], repository, known, states, is_branch)
     deleted = {row.id: row.git_branch for row in judged if row.git_branch and found[row.id] == _gone(row.git_branch)}
-    for one in _never_merged({one: anchors.get(one, ()) for one in deleted}, repository, tree, answers, patience):
+    for one in _never_merged({one: anchors.get(one, ()) for one in deleted}, repository, tree, answers, deadline):
         # A HEAD that is detached may be older than what the branch was merged into.
         elsewhere = Visibility("elsewhere", deleted[one], deleted=True)
         found[one] = elsewhere if repository.branch else Visibility("unknown", deleted[one], NOT_HERE_YET)
@@ -76,7 +76,7 @@ def _work_commits(rows: Sequence[Observation], repository: Repository) -> dict[i
 
 
 def _ancestry_of(
-    repository: Repository, commits: Iterable[str], answers: GitAnswers, patience: Deadline
+    repository: Repository, commits: Iterable[str], answers: GitAnswers, deadline: Deadline
 ) -> dict[str, str]:
     """Return how each commit relates to HEAD, from what was asked before where possible."""
     head = repository.commit
@@ -86,7 +86,7 @@ def _ancestry_of(
         return {_NOT_COMMITTED: "other"}
 
     def ask(missing: Sequence[str]) -> dict[str, str]:
-        told = ancestry(repository, head, [one.removeprefix("ancestry:") for one in missing], patience)
+        told = ancestry(repository, head, [one.removeprefix("ancestry:") for one in missing], deadline)
         return {f"ancestry:{one}": word for one, word in told.items()}
 
     known = answers.ask(
@@ -94,7 +94,7 @@ def _ancestry_of(
         head,
         [f"ancestry:{one}" for one in asked],
         kind="ancestry",
-        patience=patience,
+        deadline=deadline,
         git=ask,
         # Below the cut of a shallow clone an ancestor looks like a stranger until more is fetched.
         lasting=lambda word: word == "ancestor" or not is_shallow(repository),
@@ -147,7 +147,7 @@ def _never_merged(
     repository: Repository,
     tree: WorkingTree,
     answers: GitAnswers,
-    patience: Deadline,
+    deadline: Deadline,
 ) -> list[int]:
     """Return the observations whose files neither are here nor ever were in HEAD's history."""
     head = repository.commit
@@ -158,10 +158,10 @@ def _never_merged(
 
     def ask(missing: Sequence[str]) -> dict[str, str]:
         asked = [one.removeprefix("had:") for one in missing]
-        added = read_added(repository.root, head, asked, patience)
+        added = read_added(repository.root, head, asked, deadline)
         return {} if added is None else {f"had:{path}": "yes" if path in added else "no" for path in asked}
 
-    known = answers.ask(repository, head, [f"had:{path}" for path in every], kind="had", patience=patience, git=ask)
+    known = answers.ask(repository, head, [f"had:{path}" for path in every], kind="had", deadline=deadline, git=ask)
     return [one for one, some in paths.items() if some and all(known.get(f"had:{path}") == "no" for path in some)]
 
 

@@ -86,8 +86,8 @@ class SessionMemory:
         ids: list[int] = []
         for path in paths:
             # It is asked twice about each: what became of what is gone, and of what was found.
-            patience = max(0.0, asking.left) / 2
-            ids += self._anchors.of_file(path, limit=20, projects=place.reads, patience=patience)
+            seconds_left = max(0.0, asking.left) / 2
+            ids += self._anchors.of_file(path, limit=20, projects=place.reads, git_seconds=seconds_left)
         wanted = [row_id for row_id in dict.fromkeys(ids) if row_id not in without]
         found = observation_table.by_ids(self._store, wanted) if wanted else {}
         findings = Findings()

@@ -57,7 +57,7 @@ class GitAnswers:
         questions: Sequence[str],
         *,
         kind: str,
-        patience: Deadline,
+        deadline: Deadline,
         git: Callable[[list[str]], Mapping[str, str]],
         lasting: Callable[[str], bool] = lambda answer: True,
     ) -> dict[str, str]:
@@ -68,8 +68,8 @@ class GitAnswers:
         found = self._kept(repository, head, questions)
         missing = [one for one in questions if one not in found]
         # Who has little time finds out once how long git takes, and leaves the question to those that have more.
-        kinds = [f"refused:{kind}"] if patience.whole else [f"refused:{kind}", f"refused:hasty {kind}"]
-        if not missing or patience.left <= 0 or self._refused(repository, head, kinds):
+        kinds = [f"refused:{kind}"] if deadline.whole else [f"refused:{kind}", f"refused:hasty {kind}"]
+        if not missing or deadline.left <= 0 or self._refused(repository, head, kinds):
             return found
         told = git(missing)
         kept = {question: answer for question, answer in told.items() if lasting(answer)}

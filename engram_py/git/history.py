@@ -16,14 +16,14 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MOST_REMOTES = 16
 
 
-def ancestry(repository: Repository, head: str, commits: Sequence[str], patience: Deadline) -> dict[str, Ancestry]:
+def ancestry(repository: Repository, head: str, commits: Sequence[str], deadline: Deadline) -> dict[str, Ancestry]:
     """Return for each commit: whether ``head`` descends from it, it is somewhere else, or this repository lacks it.
 
     What git could not be asked about is left out.
     """
     wanted = list(dict.fromkeys(filter(is_commit, commits)))
     check = "--batch-check=%(objectname) %(objecttype)"
-    answer = ask_git(repository.root, "cat-file", check, given=wanted, patience=patience)
+    answer = ask_git(repository.root, "cat-file", check, given=wanted, deadline=deadline)
     if answer is None:
         return {}
     lines = set(answer[0].decode("ascii", "replace").splitlines())
@@ -32,7 +32,7 @@ def ancestry(repository: Repository, head: str, commits: Sequence[str], patience
     if not present:
         return found
     # What is reachable from them and not from HEAD: an ancestor of HEAD is not among it.
-    answer = ask_git(repository.root, "rev-list", "--stdin", given=[*present, f"^{head}"], patience=patience)
+    answer = ask_git(repository.root, "rev-list", "--stdin", given=[*present, f"^{head}"], deadline=deadline)
     if answer is None or not answer[1]:
         return found
     outside = set(answer[0].decode("ascii", "replace").split())

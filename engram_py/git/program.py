@@ -55,7 +55,7 @@ class Deadline:
 
 
 def ask_git(
-    root: Path, *arguments: str, patience: Deadline, given: Sequence[str] = (), limit: int = MAX_OUTPUT
+    root: Path, *arguments: str, deadline: Deadline, given: Sequence[str] = (), limit: int = MAX_OUTPUT
 ) -> tuple[bytes, bool] | None:
     """Return what git prints about the checkout at ``root``, and whether that is all; None without an answer in time.
 
@@ -64,7 +64,7 @@ def ask_git(
     import subprocess
 
     program = _program(root)
-    if program is None or patience.left <= 0:
+    if program is None or deadline.left <= 0:
         return None
     command = [program, *_ALWAYS, *arguments]
     try:
@@ -80,7 +80,7 @@ def ask_git(
     except OSError as exc:
         logger.debug("git does not start: %s", exc)
         return None
-    return _talk(process, "".join(f"{line}\n" for line in given).encode(), limit, patience.left)
+    return _talk(process, "".join(f"{line}\n" for line in given).encode(), limit, deadline.left)
 
 
 def has_git(root: Path) -> bool:

@@ -272,5 +272,5 @@ def _remote_url(settings: Sequence[tuple[str, str]]) -> str | None:
 def _ask(repository: Repository, *arguments: str) -> str | None:
     from engram_py.git.program import Deadline, ask_git
 
-    answer = ask_git(repository.root, *arguments, patience=Deadline(_SECONDS))
+    answer = ask_git(repository.root, *arguments, deadline=Deadline(_SECONDS))
     return answer[0].decode("utf-8", "replace").strip() or None if answer else None

@@ -80,5 +80,5 @@ def tracked_files(repository: Repository) -> TrackedFiles | None:
 
 @lru_cache(maxsize=2)
 def _listed(root: Path, state: tuple[int, int, int]) -> TrackedFiles | None:
-    answer = ask_git(root, "ls-files", "--stage", "-t", "-z", patience=Deadline(), limit=_MAX_LISTING)
+    answer = ask_git(root, "ls-files", "--stage", "-t", "-z", deadline=Deadline(), limit=_MAX_LISTING)
     return TrackedFiles(answer[0]) if answer and answer[1] else None
