@@ -9,7 +9,6 @@ from engram_py.database.journal import Journal
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.errors import InvalidTopicKeyError
 from engram_py.observations.arguments import clean_scope
-from engram_py.observations.table import projects_json
 from engram_py.observations.values import SCOPES
 from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.projects import Projects
@@ -164,7 +163,7 @@ def types_of(type: str | None, filters: Filters) -> list[str]:
 
 def _values(projects: tuple[str, ...] | None) -> dict[str, object]:
     names = ("types", "scopes", "branches", "topics", "files", "since", "until", *STATES)
-    return {"projects": projects_json(projects), **dict.fromkeys(names)}
+    return {"projects": projects, **dict.fromkeys(names)}
 
 
 def _lower(values: Iterable[str]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from engram_py.database.store import Row, Store
-from engram_py.observations.table import VISIBLE, projects_json
+from engram_py.observations.table import VISIBLE
 
 _TEXT = "observations.id, title, content, aliases"
 
@@ -236,12 +236,12 @@ def read(
 
 def seen(store: Store, ids: Iterable[int], *, projects: Sequence[str] | None) -> set[int]:
     """Those of the observations that a search of these projects may show."""
-    return {row[0] for row in store.rows(SEEN, ids=json.dumps(list(ids)), projects=projects_json(projects))}
+    return {row[0] for row in store.rows(SEEN, ids=json.dumps(list(ids)), projects=projects)}
 
 
 def ids_within(store: Store, projects: Sequence[str], *, limit: int) -> list[int] | None:
     """Every observation the projects see, None when there are more than ``limit``."""
-    own = store.rows(OWN_IDS, projects=projects_json(projects), limit=limit + 1)
+    own = store.rows(OWN_IDS, projects=projects, limit=limit + 1)
     shared = store.rows(SHARED_IDS, limit=limit + 1)
     found = {row[0] for row in own} | {row[0] for row in shared}
     return sorted(found) if len(found) <= limit else None
