@@ -103,6 +103,17 @@ class Browser:
         actions = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
         self._call("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
+    def hover(self, selector: str, *, nth: int = 0, share: float = 0.5) -> None:
+        """Move the pointer onto the nth such element, to this share of its width."""
+        found = self._call("POST", "/elements", {"using": "css selector", "value": selector})[nth]
+        width = self._call("GET", f"/element/{found[_ELEMENT]}/rect")["width"]
+        x = round(width * (share - 0.5))
+        move = {"type": "pointerMove", "duration": 0, "origin": found, "x": x, "y": 0}
+        self._call("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": [move]}]})
+
+    def scripts(self, *, on: bool) -> None:
+        self._command("Emulation.setScriptExecutionDisabled", value=not on)
+
     def resize(self, width: int, height: int) -> None:
         self._call("POST", "/window/rect", {"width": width, "height": height})
 
