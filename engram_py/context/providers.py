@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.context import table
+from engram_py.context.diversity import NEAR, mmr
 from engram_py.context.entities import named_in
 from engram_py.context.likely import look_up
 from engram_py.context.prompt_kinds import asks_something, covers, plain_words
 from engram_py.context.request import Draw
+from engram_py.context.visibility import VisibilityFilter, handle
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.doors import call
@@ -23,13 +25,12 @@ from engram_py.observations.values import Observation
 from engram_py.recall.preview import PREVIEW_CHARS, preview
 from engram_py.recall.query.days import Days
 from engram_py.recall.query.parse import parse_query
-from engram_py.recall.score.diversity import NEAR, jaccard, mmr, shingles
 from engram_py.recall.score.probability import Evidence, bar
 from engram_py.recall.score.proximity import lens
-from engram_py.recall.visibility import VisibilityFilter, handle
 from engram_py.sessions import table as session_table
 from engram_py.sessions.summary_steps import gist, open_steps
 from engram_py.sessions.values import Said, SessionLine
+from engram_py.text.similarity import jaccard, shingles
 from engram_py.times import to_text
 
 if TYPE_CHECKING:

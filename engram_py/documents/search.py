@@ -18,10 +18,10 @@ from engram_py.recall.postings import ProjectRows
 from engram_py.recall.preview import preview
 from engram_py.recall.query.parse import Query
 from engram_py.recall.score.bm25 import Scored, Term
-from engram_py.recall.score.diversity import alike, shingles
 from engram_py.recall.score.proximity import Lens, lens
 from engram_py.recall.values import DocumentHit
 from engram_py.text.normalize import folded
+from engram_py.text.similarity import alike, shingles
 
 SNIPPET_CHARS = 300
 COMMIT_CHARS, DOCID_CHARS = 7, 6

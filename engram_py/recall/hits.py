@@ -16,12 +16,12 @@ from engram_py.observations.lookup import relation_notes
 from engram_py.observations.values import Observation, RelationNote
 from engram_py.recall.preview import Preview, preview, shares
 from engram_py.recall.score.bm25 import Scored, Term
-from engram_py.recall.score.diversity import alike, shingles
 from engram_py.recall.score.proximity import lens
 from engram_py.recall.score.rank import Standing, factors, recency
 from engram_py.recall.settings import HALF_LIFE_DAYS
 from engram_py.recall.values import Hit, Numbers
 from engram_py.sessions.summary_steps import goal_of
+from engram_py.text.similarity import alike, shingles
 
 # Texts that share this much of their words say the same; the second gives way to what is different.
 SAME = 0.85

@@ -1,15 +1,14 @@
-"""What a search answers: hits, how the answer came about, why there is none, and what must be said of single rows."""
+"""The answer of a search: hits, how they were found, and why there are none."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engram_py.dataclass import dataclass, field
+from engram_py.dataclass import dataclass
 from engram_py.observations.values import MOST_COUNTED, RelationNote, Scope
 
 if TYPE_CHECKING:
     from engram_py.anchors.values import AnchorState
-    from engram_py.observations.values import Observation
     from engram_py.recall.score.probability import Evidence
 
 
@@ -201,25 +200,6 @@ class Results:
     unsure: bool = False
     sort: str | None = None
     documents: tuple[DocumentHit, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Remarks:
-    """What a reader must be told of single items, by their ids: of observations, and of sessions.
-
-    ``excerpts`` are the pieces of an observation's content to show, the beginning where there is none; ``gists``
-    what a session's summary says besides its next steps, ``saved`` what one without a summary saved last;
-    ``instead_of`` names what an item replaced, whose words were asked for.
-    """
-
-    instead_of: dict[int, str] = field(default_factory=dict)
-    branches: dict[int, str] = field(default_factory=dict)
-    files: dict[int, tuple[AnchorState, ...]] = field(default_factory=dict)
-    excerpts: dict[int, str] = field(default_factory=dict)
-    summaries: dict[str, int] = field(default_factory=dict)
-    gists: dict[str, str] = field(default_factory=dict)
-    next_steps: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    saved: dict[str, tuple[Observation, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
