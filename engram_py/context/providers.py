@@ -25,8 +25,8 @@ from engram_py.observations.values import Observation
 from engram_py.recall.preview import PREVIEW_CHARS, preview
 from engram_py.recall.query.days import Days
 from engram_py.recall.query.parse import parse_query
-from engram_py.recall.score.probability import Evidence, bar
-from engram_py.recall.score.proximity import lens
+from engram_py.recall.score.probability import Evidence, threshold
+from engram_py.recall.score.proximity import term_finder
 from engram_py.sessions import table as session_table
 from engram_py.sessions.summary_steps import gist, open_steps
 from engram_py.sessions.values import Said, SessionLine
@@ -135,7 +135,7 @@ class Providers:
     def sessions_about(self, draw: Draw, words: str, *, limit: int) -> list[SessionLine]:
         """The sessions whose summary is about ``words``, best first."""
         found = self.search(draw, words, type=SUMMARY)
-        ids = list(dict.fromkeys(one.row.session_id for one in found if one.answers(bar("sure"))))[:limit]
+        ids = list(dict.fromkeys(one.row.session_id for one in found if one.answers(threshold("sure"))))[:limit]
         lines = table.sessions_by_id(self._store, json.dumps(ids))
         return self.told(draw, [lines[session] for session in ids if session in lines])
 
@@ -175,7 +175,7 @@ class Providers:
     def lasting(self, draw: Draw, words: str) -> list[Found]:
         """Observations about ``words`` that are neither notes nor digests, best first, the same thing once."""
         found = self.search(draw, words)
-        return different([one for one in found if one.row.type not in NOT_LASTING and one.answers(bar("shown"))])
+        return different([one for one in found if one.row.type not in NOT_LASTING and one.answers(threshold("shown"))])
 
     def evident(self, draw: Draw) -> list[Found]:
         """What a prompt that did not ask the memory most likely needs, best first, the same thing once."""
@@ -185,13 +185,13 @@ class Providers:
         if found is None or not likely:
             return []
         rows = self.vetted(draw, [found.rows[one] for one in likely if ask.scope in (None, found.rows[one].scope)])
-        replaced = {row.id: found.instead[row.id] for row in rows if row.id in found.instead}
+        replaced = {row.id: found.replaced[row.id] for row in rows if row.id in found.replaced}
         draw.findings.remarks.instead_of.update({new: handle(old.id, old.title) for new, old in replaced.items()})
-        glass = lens(found.terms)
+        finder = term_finder(found.terms)
         return different(
             [
                 Found(
-                    row, likely[row.id].relevance, preview(row.content, found.terms, glass).text, likely[row.id].words
+                    row, likely[row.id].relevance, preview(row.content, found.terms, finder).text, likely[row.id].words
                 )
                 for row in rows
             ]

@@ -64,7 +64,7 @@ class Section:
 class Context:
     """Sections within a budget of bytes; rendering leaves out what does not fit, from the end.
 
-    ``section`` and ``cue`` say, in mode ``query``, what the gate picked and what it heard. ``memories`` is how many
+    ``section`` and ``cue`` say, in mode ``query``, what the gate picked and recognised. ``memories`` is how many
     the project sees (mode ``session``), counted no further than a little over ``MOST_COUNTED``. ``withheld`` counts
     imported texts that read like an order. ``unmerged`` are the branches, one for each memory, that keep from a prompt
     what it would get, where it gets nothing. ``today`` and ``zone`` are the reader's own, None the system's.

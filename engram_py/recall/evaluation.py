@@ -152,7 +152,7 @@ class Evaluations:
             return QuestionsRemoved(table.remove(self._store, numbers))
 
     def forget_learned(self) -> QuestionsRemoved:
-        """Remove every question that was learned, and the trail of searches."""
+        """Remove every question that was learned, and the log of searches."""
         with self._store.transaction():
             return QuestionsRemoved(table.forget_learned(self._store), learned=True)
 

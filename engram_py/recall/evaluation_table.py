@@ -1,4 +1,4 @@
-"""SQL of the user's retrieval tests: questions and answers, the kept run, and the trail of the last searches."""
+"""SQL of the user's retrieval tests: questions and answers, the kept run, and the log of the last searches."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ insert into eval_outcomes (run_id, question_id, outcome, rank, ndcg)
 select :run, id, :outcome, :rank, :ndcg from eval_questions where id = :question
 """
 
-TRAIL = "select id, question, projects, ids, searched_at from search_trail order by id desc limit :limit"
+LOGGED = "select id, question, projects, ids, searched_at from search_trail order by id desc limit :limit"
 
 
 # --- questions ---------------------------------------------------------------------------------------------
@@ -184,19 +184,19 @@ def keep_run(store: Store, *, kept_at: str, facts: str, outcomes: Iterable[dict[
         store.execute(KEEP_OUTCOME, run=run, **outcome)
 
 
-# --- the trail ---------------------------------------------------------------------------------------------
+# --- the log of searches ---------------------------------------------------------------------------------------------
 
 
-def leave_trail(store: Store, values: dict[str, Any], *, most: int) -> None:
+def log_search(store: Store, values: dict[str, Any], *, most: int) -> None:
     row = store.insert("search_trail", values)
     store.execute("delete from search_trail where id <= :oldest", oldest=row - most)
 
 
-def trail(store: Store, *, limit: int) -> list[Row]:
+def logged_searches(store: Store, *, limit: int) -> list[Row]:
     """The last searches, newest first."""
-    return store.rows(TRAIL, limit=limit)
+    return store.rows(LOGGED, limit=limit)
 
 
-def open_from_trail(store: Store, row: int, ids: str) -> None:
-    """What a search showed and nobody opened yet."""
+def mark_opened(store: Store, row: int, ids: str) -> None:
+    """Keep the ids that a search showed and nobody has opened yet."""
     store.execute("update search_trail set ids = :ids where id = :row", ids=ids, row=row)

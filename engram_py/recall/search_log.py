@@ -1,4 +1,4 @@
-"""The trail of the last searches: which of them led to opening what it named is learned as question and answer."""
+"""The log of the last searches: a search that led to opening one of its hits is learned as question and answer."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _Searched:
 class SearchLog:
     """Remembers the last searches and learns from what is opened. It never fails a call and never waits.
 
-    ``durable`` keeps the trail in the database: of commands, which are one process each, the search ends before
+    ``durable`` keeps the log in the database: of commands, which are one process each, the search ends before
     the hit is opened. What is learned stays on this machine, and a query that holds a secret is not learned.
     """
 
@@ -102,9 +102,9 @@ class SearchLog:
         values = {"question": question, "projects": projects, "ids": json.dumps(search.ids)}
         try:
             with at_once(self._store):
-                table.leave_trail(self._store, values | {"searched_at": to_text(search.at)}, most=REMEMBERED)
+                table.log_search(self._store, values | {"searched_at": to_text(search.at)}, most=REMEMBERED)
         except StoreError as exc:
-            logger.debug("the search leaves no trail: %s", exc.message)
+            logger.debug("the search is not logged: %s", exc.message)
 
     def _latest_showing(self, observation_id: int) -> tuple[_Searched | None, int]:
         """The newest search of the last ten minutes that named it, and at which place; from now on it names it no
@@ -120,7 +120,7 @@ class SearchLog:
         return None, 0
 
     def _kept(self) -> Iterator[_Searched]:
-        for row in table.trail(self._store, limit=REMEMBERED):
+        for row in table.logged_searches(self._store, limit=REMEMBERED):
             at = parse_time(row["searched_at"])
             projects = None if row["projects"] is None else tuple(json.loads(row["projects"]))
             if at is not None:
@@ -142,7 +142,7 @@ class SearchLog:
                 most_answers=ANSWERS_MOST,
             )
             if search.row is not None:
-                table.open_from_trail(self._store, search.row, json.dumps(search.ids))
+                table.mark_opened(self._store, search.row, json.dumps(search.ids))
 
 
 def fold(question: str) -> str:

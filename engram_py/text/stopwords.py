@@ -77,7 +77,7 @@ STOP_WORDS = ENGLISH | FOREIGN
 _OPERATORS = ("AND", "OR", "NOT")
 
 
-def said_nothing_by(words: Sequence[str]) -> Collection[str]:
+def stop_words_of(words: Sequence[str]) -> Collection[str]:
     """The lower-case words of a question, given as it was typed, that say nothing about what it asks.
 
     A foreign word counts where the question is in a foreign language: two of them, and more than English ones. Else

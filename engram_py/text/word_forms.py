@@ -28,7 +28,7 @@ def forms(word: str) -> tuple[str, ...]:
     return tuple(other for other in _table(_GROUPS, SHORT, EITHER).get(word, ()) if other != word)
 
 
-def stand_ins(word: str) -> tuple[str, ...]:
+def synonyms(word: str) -> tuple[str, ...]:
     """What others may call the same thing, none for most words."""
     return tuple(other for other in _table(SAME_THING).get(word, ()) if other != word)
 

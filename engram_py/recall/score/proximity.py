@@ -1,4 +1,4 @@
-"""What only the text of a row can tell: which words of the query it holds, and how near to each other they stand."""
+"""A look at the text of a row: the terms it holds, its best passage, and how near to each other they stand."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _ENDING = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Lens:
-    """Finds the terms of one query in a text: ``stems`` are how its words begin, each with the number of its term.
+class TermFinder:
+    """Finds the terms of one query in a text: ``stems`` are beginnings of words, each with the number of its term.
 
     ``extensions`` are those stems that may be what the name of a file ends in. ``pattern`` is for scripts without
     blanks, where a word may begin anywhere; ``owners`` names the term of each of its groups. Searching for one stem
-    after the other takes a tenth of the time that one pattern for all of them does.
+    after the other takes a tenth of the time of one pattern for all.
     """
 
     stems: tuple[tuple[str, int], ...]
@@ -41,7 +41,7 @@ class Lens:
     extensions: frozenset[str] = frozenset()
 
     def found_in(self, text: str) -> list[tuple[int, int]]:
-        """Where a term stands and its number, in the order of the text; of two at one place the first of the query."""
+        """Return where terms stand and their numbers, in the order of the text; of two at one place the first."""
         if self.pattern is not None:
             return [(one.start(), self.owners[(one.lastindex or 1) - 1]) for one in self.pattern.finditer(text)]
         found: dict[int, int] = {}
@@ -56,23 +56,23 @@ class Lens:
 
 
 class Reading(NamedTuple):
-    """How often a text has each term (by its number), the numbers of the terms in its best passage, and how close pairs
-    stand, in idf."""
+    """How often a text has each term (by its number), the numbers of the terms in its best passage, and the proximity
+    of pairs, in idf."""
 
     seen: Mapping[int, int]
     passage: Set[int]
-    closeness: float
+    proximity: float
 
 
-def lens(terms: Sequence[Term]) -> Lens | None:
-    """None when there is nothing to look for."""
-    written = [(stem, number) for number, term in enumerate(terms) for stem in (*term.stems, *term.stands_for)]
+def term_finder(terms: Sequence[Term]) -> TermFinder | None:
+    """Return the finder of the terms, None when there is nothing to look for."""
+    written = [(stem, number) for number, term in enumerate(terms) for stem in (*term.stems, *term.substitutes)]
     if not written:
         return None
-    stems = tuple((spelt, number) for stem, number in written for spelt in _spellings(stem))
+    stems = tuple((spelling, number) for stem, number in written for spelling in _spellings(stem))
     if not any(is_unspaced(stem) for stem, _ in stems):
         short = frozenset(stem for stem, _ in stems if len(stem) <= _EXTENSION_CHARS and stem.isalpha())
-        return Lens(stems, extensions=short)
+        return TermFinder(stems, extensions=short)
     # By their first letter, so that of sixty words a place in the text is compared with the few that begin like it.
     by_letter: dict[str, list[tuple[str, int]]] = {}
     for stem, number in stems:
@@ -82,22 +82,22 @@ def lens(terms: Sequence[Term]) -> Lens | None:
         for letter, found in by_letter.items()
     ]
     owners = tuple(number for found in by_letter.values() for _, number in found)
-    return Lens(stems, re.compile("|".join(branches)), owners)
+    return TermFinder(stems, re.compile("|".join(branches)), owners)
 
 
-def read(text: str, lens: Lens, terms: Sequence[Term], *, besides: Set[int] = frozenset()) -> Reading:
-    """What the first 8,000 characters of ``text`` say of the terms.
+def read(text: str, finder: TermFinder, terms: Sequence[Term], *, besides: Set[int] = frozenset()) -> Reading:
+    """Read the first 8,000 characters of ``text``.
 
     Each pair counts once, where it stands closest: the smaller idf of the two, less up to half of it with distance.
-    ``besides`` are terms that the title already has: which passage is the best is decided by the others.
+    ``besides`` are terms that the title already has: the others decide which passage is the best.
     """
-    found = lens.found_in(folded(text[:READ_CHARS]))
+    found = finder.found_in(folded(text[:READ_CHARS]))
     others = [one for one in found if one[1] not in besides] if besides else found
     return Reading(Counter(number for _, number in found), passage(others, terms), _pairs(found, terms))
 
 
 def _of_a_file(text: str, at: int) -> bool:
-    """Whether what stands there is what the name of a file ends in: `main.go` says nothing of Go."""
+    """Whether the name of a file ends there: `main.go` says nothing of Go."""
     return text[at - 1] == "." and text[at - 2 : at - 1].isalnum()
 
 
