@@ -14,6 +14,7 @@ from engram_py.context import contexts as context
 from engram_py.context import providers, session_memory
 from engram_py.database.connection import LOCK_TIMEOUT_SECONDS
 from engram_py.database.erasing import MERGED_AT_ONCE
+from engram_py.evaluation import evaluation
 from engram_py.git.program import TIMEOUT_SECONDS
 from engram_py.interfaces.hooks import handlers as hook_handlers
 from engram_py.interfaces.hooks import request as hook_request
@@ -30,7 +31,7 @@ from engram_py.observations.values import (
 )
 from engram_py.projects.names import MAX_NAME
 from engram_py.projects.settings_file import MAX_SIZE
-from engram_py.recall import evaluation, related, search, search_log
+from engram_py.recall import related, search, search_log
 from engram_py.recall.query.parse import MAX_QUERY_CHARS, MAX_WORDS
 from engram_py.sessions import prompts, sessions, transcripts
 from engram_py.sessions import spool_files as spooling

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from engram_py.database.journal import Journal
     from engram_py.database.store import Store
     from engram_py.distill.ingesting import Ingested
+    from engram_py.evaluation.evaluation import Evaluations
     from engram_py.observations.values import Detail, Draft, Saved
     from engram_py.projects.projects import Projects
-    from engram_py.recall.evaluation import Evaluations
     from engram_py.recall.layers import Layered, LayerResults, Layers
     from engram_py.recall.search import Search
     from engram_py.recall.values import Results
@@ -151,7 +151,7 @@ class Engram(LayerServices):
     @cached_property
     def evaluations(self) -> Evaluations:
         """The user's own retrieval tests."""
-        from engram_py.recall.evaluation import Evaluations
+        from engram_py.evaluation.evaluation import Evaluations
 
         return Evaluations(self.store, self.journal, self.projects, self.searches)
 

@@ -6,11 +6,11 @@ import pytest
 
 from engram_py import Engram
 from engram_py.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError, InvalidTextError, TextTooLongError
+from engram_py.evaluation.errors import QuestionNotFoundError
 from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.observations.values import Change
-from engram_py.recall.errors import QuestionNotFoundError
+from tests.evaluation.evaluating import keep, outcome, run
 from tests.memory import FakeClock, draft
-from tests.recall.evaluating import keep, outcome, run
 
 # --- questions ----------------------------------------------------------------------------------------------
 
