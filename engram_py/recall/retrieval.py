@@ -11,7 +11,7 @@ from engram_py.entities.table import has_any
 from engram_py.observations.values import Observation
 from engram_py.recall.date_terms import days_asked, is_day_term, names_days, with_dates
 from engram_py.recall.file_terms import with_files
-from engram_py.recall.index.mentions import Length, Totals, lengths, totals
+from engram_py.recall.index.mentions import Totals, lengths, totals
 from engram_py.recall.query.days import Days
 from engram_py.recall.query.parse import Query
 from engram_py.recall.scope_filter import ScopeFilter
@@ -21,18 +21,16 @@ from engram_py.recall.score.bm25 import (
     Term,
     best_of,
     first_scores,
-    norm,
-    saturated,
     score,
     set_relevance,
 )
 from engram_py.recall.score.probability import NONE, Evidence, threshold, weigh_evidence
-from engram_py.recall.score.proximity import TermFinder, read, term_finder
+from engram_py.recall.score.proximity import read_texts
 from engram_py.recall.substitutes import may_be_substituted, with_joined_words, with_substitutes
 from engram_py.recall.terms import look_up, word_terms
 from engram_py.recall.values import LadderStep, Near, WordNote
 from engram_py.recall.visible_rows import VisibleRows
-from engram_py.sessions.summary_steps import goal_of, unframed
+from engram_py.sessions.summary_steps import goal_of
 
 # The best by their own words, whose neighbours are looked at; of all of these, whose text is read; and how many rows
 # are asked about for the first. Recall at 5 on LoCoMo turns: best 50 .700, 60 .708, 120 .704; read 20 .699, 40 .709.
@@ -219,7 +217,7 @@ class _Retrieval:
             scored = {row: one for row, one in scored.items() if row in neighbours}
         loaded = self._loaded(scored)
         scored = {row: scored[row] for row in loaded}
-        terms = _read_texts(terms, scored, loaded, sizes, self._index.average)
+        terms = read_texts(terms, scored, loaded, sizes, self._index.average)
         sessions = {row: observation.session_id for row, observation in loaded.items()}
         set_relevance(scored, sessions)
         ranked = sorted(scored.values(), key=lambda one: (-one.relevance, -one.id))
@@ -285,58 +283,3 @@ def with_replacements(found: Retrieved, visible: VisibleRows) -> Retrieved:
     return replace(
         found, scored=list(kept.values()), rows=rows, replaced=replaced, hidden=hidden, near=near, strong=strong
     )
-
-
-def _read_texts(
-    terms: list[Term],
-    scored: Mapping[int, Scored],
-    rows: Mapping[int, Observation],
-    sizes: Mapping[int, Length],
-    average: float,
-) -> list[Term]:
-    """Read the texts for the words each holds and how near they stand; return the terms, those that were read marked as
-    visible."""
-    finder = term_finder(terms)
-    read: set[int] = set()
-    for one in scored.values():
-        if finder is None:  # nothing but days and files
-            held = {number for number, term in enumerate(terms) if one.id in term.mentions}
-            one.passage = frozenset(held)
-        else:
-            held, seen = _read_row(one, rows[one.id], finder, terms, sizes.get(one.id), average)
-            read |= seen
-        one.words = tuple(terms[number].text for number in sorted(held))
-    return [replace(term, visible=True) if number in read else term for number, term in enumerate(terms)]
-
-
-def _read_row(
-    one: Scored, row: Observation, finder: TermFinder, terms: list[Term], length: Length | None, average: float
-) -> tuple[set[int], set[int]]:
-    """Score the text of a row; return the numbers of the terms that it has, and of those that were read in it.
-
-    The title of a session's summary is made of the project's name, and its headings of a template: only its text
-    counts.
-    """
-    is_summary = row.type == "session_summary"
-    title = read("" if is_summary else row.title, finder, terms)
-    beside = read("" if is_summary else f"{row.topic_key or ''} {row.aliases}", finder, terms)
-    named = title.seen.keys() | beside.seen.keys()
-    body = read(unframed(row.content)[1] if is_summary else row.content, finder, terms, besides=named)
-    one.proximity = title.proximity + body.proximity
-    one.titled = frozenset(named)
-    one.named = min(1.0, len(title.seen) / max(1, length.title)) if length else 0.0
-    held = {number for number, term in enumerate(terms) if one.id in term.mentions}
-    if is_summary:
-        one.bm25 = one.coverage = 0.0
-        held = {number for number in held if not terms[number].indexed}
-    seen = named | body.seen.keys()
-    total_idf, by = sum(term.idf for term in terms) or 1.0, norm(length, average)
-    for number in seen - held:
-        if is_summary or not terms[number].looked_up:
-            count = sum(reading.seen.get(number, 0) for reading in (title, beside, body))
-            one.bm25 += terms[number].weight * saturated(count, by)
-            one.coverage += terms[number].weight / total_idf
-    held |= seen
-    # Parts of a word that the index finds stand in no text; a passage has them too.
-    one.passage = frozenset(held - (body.seen.keys() - body.passage - named))
-    return held, seen

@@ -7,8 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
-from engram_py.dataclass import dataclass
-from engram_py.recall.score.bm25 import Term
+from engram_py.dataclass import dataclass, replace
+from engram_py.observations.values import Observation
+from engram_py.recall.index.mentions import Length
+from engram_py.recall.score.bm25 import Scored, Term, norm, saturated
+from engram_py.sessions.summary_steps import unframed
 from engram_py.text.normalize import folded
 from engram_py.text.segments import is_unspaced
 
@@ -94,6 +97,61 @@ def read(text: str, finder: TermFinder, terms: Sequence[Term], *, besides: Set[i
     found = finder.found_in(folded(text[:READ_CHARS]))
     others = [one for one in found if one[1] not in besides] if besides else found
     return Reading(Counter(number for _, number in found), passage(others, terms), _pairs(found, terms))
+
+
+def read_texts(
+    terms: list[Term],
+    scored: Mapping[int, Scored],
+    rows: Mapping[int, Observation],
+    sizes: Mapping[int, Length],
+    average: float,
+) -> list[Term]:
+    """Read the texts for the words each holds and how near they stand; return the terms, those that were read marked as
+    visible."""
+    finder = term_finder(terms)
+    met: set[int] = set()
+    for one in scored.values():
+        if finder is None:  # nothing but days and files
+            held = {number for number, term in enumerate(terms) if one.id in term.mentions}
+            one.passage = frozenset(held)
+        else:
+            held, seen = _read_row(one, rows[one.id], finder, terms, sizes.get(one.id), average)
+            met |= seen
+        one.words = tuple(terms[number].text for number in sorted(held))
+    return [replace(term, visible=True) if number in met else term for number, term in enumerate(terms)]
+
+
+def _read_row(
+    one: Scored, row: Observation, finder: TermFinder, terms: list[Term], length: Length | None, average: float
+) -> tuple[set[int], set[int]]:
+    """Score the text of a row; return the numbers of the terms that it has, and of those that were read in it.
+
+    The title of a session's summary is made of the project's name, and its headings of a template: only its text
+    counts.
+    """
+    is_summary = row.type == "session_summary"
+    title = read("" if is_summary else row.title, finder, terms)
+    beside = read("" if is_summary else f"{row.topic_key or ''} {row.aliases}", finder, terms)
+    named = title.seen.keys() | beside.seen.keys()
+    body = read(unframed(row.content)[1] if is_summary else row.content, finder, terms, besides=named)
+    one.proximity = title.proximity + body.proximity
+    one.titled = frozenset(named)
+    one.named = min(1.0, len(title.seen) / max(1, length.title)) if length else 0.0
+    held = {number for number, term in enumerate(terms) if one.id in term.mentions}
+    if is_summary:
+        one.bm25 = one.coverage = 0.0
+        held = {number for number in held if not terms[number].indexed}
+    seen = named | body.seen.keys()
+    total_idf, by = sum(term.idf for term in terms) or 1.0, norm(length, average)
+    for number in seen - held:
+        if is_summary or not terms[number].looked_up:
+            count = sum(reading.seen.get(number, 0) for reading in (title, beside, body))
+            one.bm25 += terms[number].weight * saturated(count, by)
+            one.coverage += terms[number].weight / total_idf
+    held |= seen
+    # Parts of a word that the index finds stand in no text; a passage has them too.
+    one.passage = frozenset(held - (body.seen.keys() - body.passage - named))
+    return held, seen
 
 
 def _of_a_file(text: str, at: int) -> bool:
