@@ -161,8 +161,22 @@ def weekly(store: Store, project: str | None, *, today: date, weeks: int) -> lis
     found = []
     for place, monday in enumerate(day.isoformat() for day in mondays):
         sessions, size = tokens.get(monday, (0, 0))
-        figures = (*given.get(monday, (0, 0, 0)), *silent.get(monday, (0, 0)))
-        found.append(Week(monday, sessions, tokens_of(size), *figures, saved[place], kept[place]))
+        shown, judged, cited = given.get(monday, (0, 0, 0))
+        prompts, unanswered = silent.get(monday, (0, 0))
+        found.append(
+            Week(
+                monday,
+                sessions=sessions,
+                tokens=tokens_of(size),
+                given=shown,
+                judged=judged,
+                cited=cited,
+                prompts=prompts,
+                silent=unanswered,
+                saved=saved[place],
+                kept=kept[place],
+            )
+        )
     used = (place for place, one in enumerate(found) if any((one.sessions, one.given, one.prompts, one.kept)))
     return found[next(used, weeks - 1) :]
 

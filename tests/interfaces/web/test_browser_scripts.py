@@ -154,3 +154,77 @@ def test_review_takes_one_key_for_each_verdict_and_stays_in_its_place(place: Pla
     assert (int(changed), "user", 0) in found
     [left] = [row for row, *state in found if state == ["derived", 0]]
     assert place.browser.address == f"{place.home}/ui/memory/{left}/edit"
+
+
+def test_a_search_replaces_its_results_and_goes_back_without_losing_them(place: Place) -> None:
+    browser = place.browser
+    with place.app() as app:
+        app.save(Draft("Where the coffee is", "In the tin of tea.", "decision"))
+    place.open("/ui/?q=tea")
+    browser.run("window.loaded = 1")
+    browser.run(
+        "const scope = document.querySelector('select[name=scope]'); scope.value = 'personal';"
+        " scope.dispatchEvent(new Event('change', {bubbles: true}))"
+    )
+    until(lambda: browser.address.endswith("/ui/?q=tea&scope=personal"))
+    until(lambda: "scope: personal" in browser.text)
+    assert browser.run("return window.loaded") == 1
+    browser.run("history.back()")
+    until(lambda: browser.address.endswith("/ui/?q=tea"))
+    until(lambda: "Where the coffee is" in browser.text)
+    browser.keys("j", "w")
+    assert "closeness of the words" in browser.text
+    assert refusals(place) == []
+
+
+def test_a_query_that_is_refused_says_so_in_its_place(place: Place) -> None:
+    place.open("/ui/")
+    place.browser.run("window.loaded = 1")
+    place.browser.type("input[name=q]", "is:nonsense tea" + ENTER)
+    until(lambda: "is:nonsense" in str(place.browser.run("return document.getElementById('found').innerText")))
+    assert place.browser.run("return window.loaded") == 1
+
+
+def test_a_browser_that_is_let_in_no_more_is_told_by_the_whole_page(place: Place) -> None:
+    place.open("/ui/")
+    place.browser.forget()
+    with place.browser.leaving():
+        place.browser.type("input[name=q]", "tea" + ENTER)
+    assert "Not let in" in place.browser.text
+
+
+def test_nothing_of_the_memory_stays_in_the_browser(place: Place) -> None:
+    """htmx would keep pages for the way back; it keeps the address, as the browser does."""
+    place.open("/ui/?q=tea")
+    place.browser.type("input[name=q]", " shelf" + ENTER)
+    until(lambda: place.browser.address.endswith("q=tea%20shelf"))
+    assert place.browser.run("return Object.keys(localStorage)") == []
+    assert place.browser.run("return Object.values(sessionStorage)") == ["/ui/?q=tea%20shelf"]
+
+
+def test_without_scripts_search_and_today_work_by_loading_pages(place: Place) -> None:
+    browser = place.browser
+    browser.scripts(on=False)
+    place.open("/ui/")
+    browser.type("input[name=q]", "tea shelf" + ENTER)
+    browser.scripts(on=True)
+    until(lambda: "Where the tea is" in browser.text and "q=tea+shelf" in browser.address)
+    browser.scripts(on=False)
+    place.open("/ui/today")
+    run(place, "save", "The kettle is blue", "It was bought in March.")
+    place.open("/ui/today")
+    browser.scripts(on=True)
+    assert "The kettle is blue" in browser.text
+    assert "Keys" not in browser.text
+    assert "live" not in browser.text
+
+
+def test_an_inline_handler_does_not_run_and_no_other_host_is_asked(place: Place) -> None:
+    place.open("/ui/")
+    place.browser.log()
+    place.browser.run("document.body.setAttribute('onclick', 'window.ran = 1'); document.body.click()")
+    assert place.browser.run("return window.ran === undefined")
+    assert place.browser.run("return fetch('https://evil.example/').then(() => 'asked', () => 'refused')") == "refused"
+    log = " ".join(place.browser.log())
+    assert "inline event handler" in log
+    assert "connect-src 'self'" in log
