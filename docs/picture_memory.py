@@ -36,6 +36,56 @@ RETRY = """\
 **What**: A failed charge is retried after 1, 5 and 25 minutes, then goes to the dead-letter queue.
 **Where**: `src/billing/retry.py`
 **Learned**: Stripe answers 409 while the first request still runs. That is not a failure."""
+OTHERS = (
+    (
+        "discovery",
+        "Search index lags two minutes",
+        "The indexer waits for the nightly lock of the catalogue export; it moved to 03:00 UTC, when nobody "
+        "searches. A lag above five minutes pages the on-call engineer.",
+    ),
+    (
+        "bugfix",
+        "Fixed rounding of discounts",
+        "Discounts were rounded for each item and then added. Now the sum of the basket is rounded once, half "
+        "to even, as the invoice does it. Old orders keep what they were charged.",
+    ),
+    (
+        "pattern",
+        "Feature flags are read once per request",
+        "A flag that changes in the middle of a request made carts inconsistent. `flags.snapshot()` is taken "
+        "in the middleware and handed on; nothing reads the flag service directly.",
+    ),
+    (
+        "decision",
+        "Images are resized at upload",
+        "Resizing on demand needed a cache that nobody owned. Four widths are made at upload; the originals "
+        "stay in cold storage for a year in case a width is added.",
+    ),
+    (
+        "gotcha",
+        "Staging has no outgoing mail",
+        "Messages of staging end in Mailpit. A test that waits for real mail hangs until its timeout; use the "
+        "inbox API of Mailpit instead.",
+    ),
+    (
+        "config",
+        "Log levels by module",
+        "`LOG_LEVELS=checkout=debug,auth=info` sets them without a deployment; the pods read it every minute "
+        "from the config map.",
+    ),
+    (
+        "discovery",
+        "Catalogue export takes the table lock",
+        "The vendor's tool opens a serializable transaction and holds it for twenty minutes. Writers wait. "
+        "Exports run against the replica since then.",
+    ),
+    (
+        "bugfix",
+        "Fixed carts that were emptied on login",
+        "The anonymous cart was replaced instead of merged. Merging keeps the larger amount of each item, and "
+        "the newer note.",
+    ),
+)
 FILES = {
     "src/auth/tokens.py": "ACCESS_TOKEN_MINUTES = 15\nREFRESH_TOKEN_DAYS = 30\nGRACE_SECONDS = 10\n",
     "src/auth/clock.py": "def utc_now():\n    return datetime.now(UTC)\n",
@@ -75,8 +125,14 @@ def scene(room: Path) -> Scene:
     repository, data_dir, home = room / "shop", room / "data", room / "home"
     (home / ".claude").mkdir(parents=True)
     _repository(repository)
-    clock, rows = _Clock(), {}
-    with Engram(settings=Settings(data_dir, clock=clock), directory=repository) as app:
+    clock = _Clock()
+    for agent, session, days, _ in PROMPTS:
+        clock.ago(days=days)
+        with Engram(
+            settings=Settings(data_dir, clock=clock), directory=repository, agent=agent, session_mode="manual"
+        ) as app:
+            app.sessions.start(session)
+    with Engram(settings=Settings(data_dir, clock=clock), directory=repository, session_mode="manual") as app:
         rows = dict(_memories(app, clock, repository))
     made = Scene(data_dir, repository, home, rows, "7c1e9a52-41d0")
     _sessions(made)
@@ -119,6 +175,9 @@ def _memories(app: Engram, clock: _Clock, repository: Path) -> Iterator[tuple[st
     for gone in ("Tomas Lind", "legacy importer"):
         app.entities.archive(gone)
     app.save(Draft("API listens on port 8080", "Set in `deploy/api.env`; the proxy forwards 443 to it.", "config"))
+    for number, (kind, title, text) in enumerate(OTHERS):
+        clock.ago(days=8.5 - number / 4)
+        app.save(Draft(title, text, kind), session_id="5d70be31-11f9")
     clock.ago(days=5)
     _commit(repository, "src/auth/tokens.py", FILES["src/auth/tokens.py"].replace("15", "5"), "Shorten access tokens")
     app.save(
@@ -164,10 +223,10 @@ PROMPTS = (
         "7c1e9a52-41d0",
         0.05,
         (
-            "Tabs log each other out since we rotate refresh tokens. Where is that handled?",
-            "yes, go on",
-            "Add a dark theme to the checkout page",
             "What happens with a failed charge after the last retry?",
+            "Should the checkout page retry the price lookup in the browser?",
+            "Tabs log each other out since we rotate refresh tokens. Where is that handled?",
+            "Add a dark theme to the settings page",
         ),
     ),
 )

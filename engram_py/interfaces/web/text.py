@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from shlex import quote
@@ -89,6 +90,12 @@ def _link_open(renderer: Any, tokens: Any, place: int, options: Any, env: Any) -
     return str(renderer.renderToken(tokens, place, options, env))
 
 
+def ago(moment: str, now: datetime) -> str:
+    """How long ago a moment was, as a person says it: ``5d ago``."""
+    said = age(moment, now)
+    return "just now" if said == "now" else said if said == "?" else f"{said} ago"
+
+
 def with_project(path: str, project: str) -> str:
     return f"{path}?{urlencode({'project': project})}" if project else path
 
@@ -116,7 +123,7 @@ def templates() -> Environment:
         "verbatim_value": escape,
         "combine": dict.__or__,
     }
-    made.globals |= {"age": age, "shell": quote, "with_project": with_project, "without": without}
+    made.globals |= {"ago": ago, "shell": quote, "with_project": with_project, "without": without}
     return made
 
 
