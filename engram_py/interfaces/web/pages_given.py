@@ -50,7 +50,8 @@ def session_page(visit: Visit) -> Shown:
     given = given_to_session(visit.app.store, session.id)
     prompts = session_table.prompts_of(visit.app.store, session.id)
     shown = prompts[-_PROMPTS:]
-    texts = {row.id: row.content for row in visit.app.browsing.whole([one.id for one in given])}
+    rows = visit.app.browsing.whole([one.id for one in given])
+    texts = {row.id: row.content for row in rows if not row.deleted_at}
     sections = {title: [one for one in given if one.surface == surface] for surface, title in (_FIRST | _OTHER).items()}
     return Shown(
         "session.html",

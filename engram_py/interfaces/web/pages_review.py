@@ -10,7 +10,7 @@ from engram_py.distill.table import failures
 from engram_py.interfaces.web.pages_memory import done_to, seen
 from engram_py.interfaces.web.visit import Goto, Shown, Visit, observation_number, page
 from engram_py.interfaces.wording.anchors import anchors
-from engram_py.observations.relation_values import VERBS, Judged
+from engram_py.observations.relation_values import VERBS, Relation
 from engram_py.observations.values import Observation
 
 _SHOWN = 50
@@ -57,10 +57,10 @@ def review_page(visit: Visit) -> Shown:
     )
 
 
-def _texts(visit: Visit, pairs: Sequence[Judged]) -> dict[int, Observation]:
+def _texts(visit: Visit, pairs: Sequence[Relation]) -> dict[int, Observation]:
     """Both memories of each pair."""
     ends = [end for one in pairs for end in (one.source_observation, one.target_observation) if end]
-    return {row.id: row for row in visit.app.browsing.whole(ends)}
+    return {row.id: row for row in visit.app.browsing.whole(ends) if not row.deleted_at}
 
 
 def _waiting(visit: Visit, why: Mapping[int, str]) -> list[_Waiting]:
@@ -76,4 +76,4 @@ def judge(visit: Visit) -> Goto:
     """Give a verdict on a pair; another one takes its place."""
     judged = visit.app.relations.judge(visit.form.get("id", ""), visit.form.get("relation", ""))
     project = visit.form.get("project", "")
-    return Goto("/ui/review", {"judged": judged.relation.sync_id} | ({"project": project} if project else {}))
+    return Goto("/ui/review", {"judged": judged.sync_id} | ({"project": project} if project else {}))
