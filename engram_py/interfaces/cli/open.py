@@ -62,7 +62,7 @@ def _ensure_server(instance: str, port: int) -> None:
     if found is None:
         _start(port)
         until = time.monotonic() + _SECONDS
-        while found is None and time.monotonic() < until:
+        while not found and time.monotonic() < until:  # one that is still starting may accept and not answer yet
             time.sleep(_PAUSE)
             found = _instance_at(port)
     if found is None:

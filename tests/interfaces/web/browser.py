@@ -125,8 +125,8 @@ class Browser:
         """Prefer a ``light`` or a ``dark`` page."""
         self._command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
 
-    def _command(self, name: str, **values: object) -> None:
-        self._call("POST", "/goog/cdp/execute", {"cmd": name, "params": values})
+    def _command(self, name: str, **values: object) -> Any:
+        return self._call("POST", "/goog/cdp/execute", {"cmd": name, "params": values})
 
     def forget(self) -> None:
         """Drop every cookie of the page that is shown."""
@@ -146,8 +146,12 @@ class Browser:
         """What the browser complained about since this was last asked."""
         return [str(one["message"]) for one in self._call("POST", "/se/log", {"type": "browser"})]
 
-    def picture(self) -> str:
-        return str(self._call("GET", "/screenshot"))
+    def picture(self, width: int, most_height: int) -> str:
+        """The page as a PNG in base64, laid out for a window of this width, from its top."""
+        self._command("Emulation.setDeviceMetricsOverride", width=width, height=600, deviceScaleFactor=1, mobile=False)
+        height = min(most_height, self.run("return document.documentElement.scrollHeight"))
+        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+        return str(self._command("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)["data"])
 
     def close(self) -> None:
         self._call("DELETE", "")

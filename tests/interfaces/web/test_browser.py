@@ -65,8 +65,8 @@ def test_a_memory_is_found_edited_and_the_edit_undone(place: Place) -> None:
     browser.press("Undo")
     assert "second shelf" in browser.text
     browser.press("Delete")
-    assert "Bring it back" in browser.text
-    browser.press("Bring it back")
+    assert "Restore" in browser.text
+    browser.press("Restore")
     browser.press("Pin")
     browser.press("Undo")
     with place.app() as app:
@@ -145,4 +145,4 @@ def test_a_form_of_another_server_of_this_machine_changes_nothing(place: Place) 
     with place.app() as app:
         assert not app.get(1).observation.pinned
     place.open("/ui/")
-    assert "Changed last" in place.browser.text
+    assert "Recently changed" in place.browser.text

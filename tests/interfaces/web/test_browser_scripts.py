@@ -105,7 +105,7 @@ def test_the_keyboard_alone_goes_from_a_search_to_an_edit(place: Place) -> None:
     assert "On the fourth shelf." in browser.text
     with browser.leaving():
         browser.keys("u")
-    assert "The edit is taken back." in browser.text
+    assert "Edit undone." in browser.text
     with browser.leaving():
         browser.keys("e")
     assert browser.address == f"{place.home}{first}/edit"
@@ -173,7 +173,7 @@ def test_a_search_replaces_its_results_and_goes_back_without_losing_them(place: 
     until(lambda: browser.address.endswith("/ui/?q=tea"))
     until(lambda: "Where the coffee is" in browser.text)
     browser.keys("j", "w")
-    assert "closeness of the words" in browser.text
+    assert "distance between the words" in browser.text
     assert refusals(place) == []
 
 

@@ -39,7 +39,7 @@ def test_a_changed_file_is_shown_with_what_changed_since(here: Engram, reader: V
     assert f"{AUTH} changed, not committed yet" in text
     assert f"- {lines('auth')[0]}" in text
     assert "+ first = 1" in text
-    assert "src/login.py fresh" in text
+    assert "src/login.py unchanged" in text
 
 
 def test_of_a_memory_about_some_lines_only_their_changes_are_shown(here: Engram, reader: Visitor, root: Path) -> None:

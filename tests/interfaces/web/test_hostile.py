@@ -96,7 +96,7 @@ def test_the_edit_form_holds_a_hostile_text_letter_for_letter(app: Engram, visit
      ("[x](javascript:alert(1))", "[x](javascript:alert(1))"), ("[x](/export)", "[x](/export)"),
      ("[x](//evil.example)", "[x](//evil.example)"), ("[x](https:evil)", "[x](https:evil)"),
      ("a\u202eb", "a⟦RLO⟧b"), ("a\x1b[31mb", "a␛[31mb"), ("&lt;b&gt;", "&lt;b&gt;"),
-     ("[x](file:///etc/passwd)", "[x](file:///etc/passwd)")],
+     ("one\ntwo", "one<br>"), ("[x](file:///etc/passwd)", "[x](file:///etc/passwd)")],
 )  # fmt: skip
 def test_markdown_gives_structure_and_nothing_that_runs(text: str, shown: str) -> None:
     assert shown in markdown(text)
