@@ -190,7 +190,7 @@ def test_a_browser_that_is_let_in_no_more_is_told_by_the_whole_page(place: Place
     place.browser.forget()
     with place.browser.leaving():
         place.browser.type("input[name=q]", "tea" + ENTER)
-    assert "Not let in" in place.browser.text
+    assert "Access denied" in place.browser.text
 
 
 def test_nothing_of_the_memory_stays_in_the_browser(place: Place) -> None:
