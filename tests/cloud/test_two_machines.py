@@ -67,18 +67,6 @@ def test_two_machines_converge_through_the_server(
     assert "Nobody's business." not in str(account.pull_all())
 
 
-def test_what_was_sent_does_not_come_back(server: Running, project: str, machines: tuple[Engram, Engram]) -> None:
-    here, _ = machines
-    join(here, server, server.account(write=[project]), project)
-    for number in range(20):
-        here.save(Draft(f"Note {number}", f"What note {number} says."))
-
-    assert sync(here).sent > 20
-    again = sync(here)
-
-    assert (again.sent, again.received) == (0, 0)
-
-
 def test_a_revoked_token_stops_the_machine_until_the_next_one(
     server: Running, project: str, machines: tuple[Engram, Engram]
 ) -> None:
