@@ -77,7 +77,7 @@ class Account:
         with self._store.transaction():
             values: dict[str, Any] = {"server": address, "principal": who.principal, "role": who.role, "kept_in": place}
             values |= {"token_expires_at": who.token_expires_at, "logged_in_at": self._journal.now()}
-            table.keep_login(self._store, {**values, "insecure": int(insecure)})
+            self._store.insert("cloud_logins", {"id": 1, **values, "insecure": int(insecure)}, replace=True)
             table.set_state(self._store, TARGET, **_FRESH)
             table.set_projects(self._store, address, _names(self._store, address), access="")
         warnings = _environment_warnings(self._settings, address)
@@ -92,7 +92,7 @@ class Account:
         row = table.login(self._store)
         gone = row is None or delete_token(self._store.path.parent, row["server"], row["kept_in"])
         with self._store.transaction():
-            table.forget_login(self._store)
+            self._store.execute("delete from cloud_logins")
             table.set_state(self._store, TARGET, **_FRESH)
         warnings = [] if gone else ["the keychain did not give the token up: remove the entry `engram` there"]
         if self._settings.token:
