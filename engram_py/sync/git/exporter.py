@@ -220,7 +220,7 @@ def _end(exported: Sequence[QueueRange]) -> int:
 
 def _creator(root: Path) -> str:
     """Return who exports, for the manifest: git's user name, else the system's."""
-    asked = ask_git(root, "config", "user.name", patience=Deadline())
+    asked = ask_git(root, "config", "user.name", deadline=Deadline())
     name = plain_name(asked[0].decode("utf-8", "replace").strip()) if asked else ""
     if name:
         return name

@@ -252,14 +252,14 @@ def on_other_branches(root: Path) -> set[str]:
 
     A chunk that this branch has, and its folder has not, was removed here. Empty when git does not answer.
     """
-    patience = Deadline(_SECONDS)
-    own = _chunks(root, "HEAD", patience)
+    deadline = Deadline(_SECONDS)
+    own = _chunks(root, "HEAD", deadline)
     newest = ("--sort=-committerdate", f"--count={_MOST_BRANCHES}", "--format=%(objectname)")
-    asked = ask_git(root, "for-each-ref", *newest, "refs/heads", "refs/remotes", patience=patience)
+    asked = ask_git(root, "for-each-ref", *newest, "refs/heads", "refs/remotes", deadline=deadline)
     tips = dict.fromkeys(asked[0].decode("ascii", "replace").split()) if asked else {}
     others: set[str] = set()
     for tip in tips:
-        others |= _chunks(root, tip, patience)
+        others |= _chunks(root, tip, deadline)
     return others - own
 
 
@@ -269,7 +269,7 @@ def uncommitted(root: Path) -> Uncommitted:
     Those that git ignores are asked for by name: ``git add`` passes over them in silence.
     """
     wanted = ("--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignored=traditional")
-    asked = ask_git(root, "status", *wanted, "--", f"{NAME}/chunks", patience=Deadline(_SECONDS))
+    asked = ask_git(root, "status", *wanted, "--", f"{NAME}/chunks", deadline=Deadline(_SECONDS))
     found: dict[str, bool] = {}
     for line in asked[0].decode("utf-8", "replace").split("\0") if asked else ():
         state, (name, ending) = line[:2], _split(line[3:].rpartition("/")[2])
@@ -278,8 +278,8 @@ def uncommitted(root: Path) -> Uncommitted:
     return Uncommitted(len(found), sum(found.values()))
 
 
-def _chunks(root: Path, commit: str, patience: Deadline) -> set[str]:
-    asked = ask_git(root, "ls-tree", "-z", "--name-only", commit, f"{NAME}/chunks/", patience=patience)
+def _chunks(root: Path, commit: str, deadline: Deadline) -> set[str]:
+    asked = ask_git(root, "ls-tree", "-z", "--name-only", commit, f"{NAME}/chunks/", deadline=deadline)
     files = asked[0].decode("utf-8", "replace").split("\0") if asked else []
     parts = (_split(file.rpartition("/")[2]) for file in files)
     return {name for name, ending in parts if ending in (PLAIN, SEALED)}
