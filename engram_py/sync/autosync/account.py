@@ -198,7 +198,9 @@ def _enrolled_warning(name: str, listing: Listing, *, here: bool) -> str:
     """Return a warning about a project that was enrolled just now, or ''."""
     grant = (listing.grants or {}).get(name)
     if grant is None and not here:
-        return _unknown_project_warning(name, listing)
+        there = ", and the server does not show it to this token" if listing.grants is not None else ""
+        step = f"`engram projects` lists the names; `engram cloud unenroll {name}` takes it back"
+        return f"nothing here is called {name}{there}: {step}"
     if listing.grants is None:
         return ""
     if grant is None and listing.every == "write":
@@ -211,10 +213,3 @@ def _enrolled_warning(name: str, listing: Listing, *, here: bool) -> str:
         why = f" ({grant.paused_reason})" if grant.paused_reason else ""
         return f"{name} is paused on the server{why}; it waits"
     return ""
-
-
-def _unknown_project_warning(name: str, listing: Listing) -> str:
-    """Return the warning for a name that neither this machine nor the server knows."""
-    there = ", and the server does not show it to this token" if listing.grants is not None else ""
-    step = f"`engram projects` lists the names; `engram cloud unenroll {name}` takes it back"
-    return f"nothing here is called {name}{there}: {step}"
