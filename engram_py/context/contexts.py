@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from engram_py import doors
@@ -24,7 +24,6 @@ from engram_py.observations.usage import Usage
 from engram_py.observations.values import Observation
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Projects
-from engram_py.projects.values import Place
 from engram_py.recall.visibility import VisibilityFilter
 from engram_py.sessions.values import SessionLine
 from engram_py.times import zone_named
@@ -123,11 +122,12 @@ class Contexts(MemoryStats):
         place = ask.place
         wanted = (ask.mode, place.project, place.reads, place.source, ask.query[:SAME_PROMPT_CHARS], ask.max_bytes)
         key = (*wanted, ask.scope, compact, unasked, place.commit, place.branch, doors.here())
-        state = self._state()
+        state = visible.written(self._store)  # counting what was shown does not change it
         context = self._answers.get(key, state=state, now=ask.now)
         if context is None:
             context = self._assembled(ask, (*warnings, *place.warnings), unasked=unasked)
-            if ask.mode == "session" and self._is_empty(place) and self._arrive is not None and self._arrive():
+            empty = bool(place.project) and not project_table.count_observations(self._store, place.project)
+            if ask.mode == "session" and empty and self._arrive is not None and self._arrive():
                 return self.assemble(
                     project, scope=scope, max_bytes=max_bytes, compact=compact, session_id=session_id, query=query,
                     mode=mode, budget_tokens=budget_tokens, unasked=unasked, all_projects=all_projects,
@@ -135,9 +135,6 @@ class Contexts(MemoryStats):
             self._usage.surfaced(_shown(context))
             self._answers.keep(key, context, state=state, now=ask.now)
         return context
-
-    def _is_empty(self, place: Place) -> bool:
-        return bool(place.project) and not project_table.count_observations(self._store, place.project)
 
     def _ask(
         self,
@@ -210,6 +207,7 @@ class Contexts(MemoryStats):
 
                 files = (OwnFile(path, text) for path, text in self._files(ask.place.project))
                 sections = (*full_sections(self._store, self._providers, draw), Section("files", tuple(files)))
+        new = ask.mode == "session" and bool(ask.place.project) and not any(one.items for one in sections)
         near = _within_budget(sections, max_bytes=ask.max_bytes, compact=ask.compact)
         self._vetting.look_at_files([item for item in near if isinstance(item, Observation)], draw.findings)
         return Context(
@@ -228,7 +226,7 @@ class Contexts(MemoryStats):
             today="" if ask.mode == "session" else ask.today.isoformat(),
             zone=ask.zone,
             warnings=warnings,
-            documents=self._overview(ask.place.project) if self._overview and _is_new(ask, sections) else None,
+            documents=self._overview(ask.place.project) if self._overview and new else None,
         )
 
     def _unmerged(self, ask: Ask) -> tuple[str, ...]:
@@ -238,15 +236,6 @@ class Contexts(MemoryStats):
         rows = [item for section in sections[1:] for item in section.items if isinstance(item, Observation)]
         branches = draw.findings.remarks.branches
         return tuple(branches[row.id] for row in rows if branches.get(row.id))
-
-    def _state(self) -> Hashable:
-        """Return a value that changes with every write; counting what was shown does not change it."""
-        return visible.written(self._store)
-
-
-def _is_new(ask: Ask, sections: tuple[Section, ...]) -> bool:
-    """Return whether a session starts in a project of which nothing is kept."""
-    return ask.mode == "session" and bool(ask.place.project) and not any(one.items for one in sections)
 
 
 def _mode(mode: str | None, query: str) -> Mode:

@@ -14,7 +14,6 @@ from engram_py.documents.values import (
     OpenedSeveral,
     Overview,
     Removed,
-    Skipped,
     Tour,
 )
 from engram_py.doors import call
@@ -101,25 +100,13 @@ def _askable(title: str) -> str:
 
 
 def _update(value: CollectionUpdate, now: datetime) -> str:
-    counts = [
-        f"{number:,} {name}"
-        for name, number in (
-            ("indexed", value.indexed),
-            ("updated", value.updated),
-            ("unchanged", value.unchanged),
-            ("removed", value.removed),
-        )
-    ]
+    counts = [f"{getattr(value, name):,} {name}" for name in ("indexed", "updated", "unchanged", "removed")]
     said = f"{value.collection}: {joined(counts)}{'; not finished' if value.unfinished else ''}."
-    named = [_skipped(one) for one in value.skipped[:_MOST_NAMED]]
+    named = [f"{still(one.path, 120)} ({one.reason})" for one in value.skipped[:_MOST_NAMED]]
     rest = len(value.skipped) - len(named)
     skipped = f"\n  skipped: {'; '.join(named)}{f' and {rest} more' if rest else ''}" if named else ""
     notes = "".join(f"\n  note: {one}" for one in value.warnings)
     return f"{said}{skipped}{notes}"
-
-
-def _skipped(one: Skipped) -> str:
-    return f"{still(one.path, 120)} ({one.reason})"
 
 
 def _collection(value: Collection, now: datetime) -> str:
@@ -131,22 +118,18 @@ def _collection(value: Collection, now: datetime) -> str:
     return f"{value.name} ({', '.join(parts)}) {value.root}{about}"
 
 
-def _removed(value: Removed, now: datetime) -> str:
-    return f"Removed {value.collection}: {amount(value.documents, 'document')} forgotten; the files are as they were."
-
-
-def _cleaned(value: Cleaned, now: datetime) -> str:
-    verb = "Would forget" if value.dry_run else "Forgot"
-    return f"{verb} {amount(value.documents, 'document')} that {'is' if value.documents == 1 else 'are'} gone."
-
-
 WORDS: Words = {
     DocumentResults: _results,
     Opened: _opened,
     OpenedSeveral: _several,
     CollectionUpdate: _update,
     Collection: _collection,
-    Removed: _removed,
-    Cleaned: _cleaned,
+    Removed: lambda value, now: (
+        f"Removed {value.collection}: {amount(value.documents, 'document')} forgotten; the files are as they were."
+    ),
+    Cleaned: lambda value, now: (
+        f"{'Would forget' if value.dry_run else 'Forgot'} {amount(value.documents, 'document')} "
+        f"that {'is' if value.documents == 1 else 'are'} gone."
+    ),
     Tour: _tour,
 }
