@@ -77,8 +77,8 @@ class Transfer(ProjectOperations):
         """
         # Imported here: no other command needs them.
         from engram_py.database.compaction import IMPORT_SHARE, compacted
-        from engram_py.interchange.import_file import name_of, read_export
         from engram_py.interchange.import_rows import run_import
+        from engram_py.interchange.values import name_of, read_export
 
         document = read_export(source)
         started = time.monotonic()

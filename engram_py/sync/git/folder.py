@@ -20,10 +20,10 @@ from engram_py.git.program import Deadline, ask_git
 from engram_py.sync import manifest
 from engram_py.sync.chunk import About
 from engram_py.sync.errors import SyncFolderError
+from engram_py.sync.git.keys import MOST_SIGNATURE_BYTES
 from engram_py.sync.git.values import Uncommitted
 from engram_py.sync.packing import ID, MOST_PACKED_BYTES, ChunkRefusedError
 from engram_py.sync.sealing import Parameters
-from engram_py.sync.signing import MOST_SIGNATURE_BYTES
 
 NAME = ".engram"
 PLAIN, SEALED, SIGNATURE = ".jsonl.gz", ".enc", ".sig"
