@@ -13,6 +13,7 @@ from engram_py.context.prompt import GATES, QueryOrder
 from engram_py.context.providers import Providers
 from engram_py.context.request import Ask, Build
 from engram_py.context.values import MODES, Context, Item, Mode, OwnFile, Section
+from engram_py.context.visibility import VisibilityFilter
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
@@ -24,7 +25,6 @@ from engram_py.observations.usage import Usage
 from engram_py.observations.values import Observation
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Projects
-from engram_py.recall.visibility import VisibilityFilter
 from engram_py.sessions.values import SessionLine
 from engram_py.times import zone_named
 

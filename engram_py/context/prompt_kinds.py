@@ -13,7 +13,7 @@ from datetime import date
 from typing import Literal
 
 from engram_py.dataclass import dataclass
-from engram_py.recall.query.days import Days, days_in, is_deed
+from engram_py.recall.query.days import Days, days_in, is_generic_verb
 from engram_py.recall.query.parse import parse_query
 from engram_py.text.prompt_text import PromptText, listed
 
@@ -93,7 +93,7 @@ def phrase_in(prompt: str, today: date) -> Phrase | None:
 
 def asks_of(text: str) -> list[str]:
     """Return the words of a text that say what it is about, without those that only say that something was done."""
-    return [word.text for word in parse_query(text).words if not word.stop and not is_deed(word.text)]
+    return [word.text for word in parse_query(text).words if not word.stop and not is_generic_verb(word.text)]
 
 
 def plain_words(text: str) -> str:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.context import table
+from engram_py.context.diversity import NEAR, mmr
 from engram_py.context.entities import named_in
 from engram_py.context.likely import look_up
 from engram_py.context.prompt_kinds import asks_something, covers, plain_words
 from engram_py.context.request import Build
+from engram_py.context.visibility import VisibilityFilter, handle
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.doors import call
@@ -22,13 +24,12 @@ from engram_py.observations.values import Observation
 from engram_py.recall.preview import PREVIEW_CHARS, preview
 from engram_py.recall.query.days import Days
 from engram_py.recall.query.parse import parse_query
-from engram_py.recall.score.diversity import NEAR, jaccard, mmr, shingles
-from engram_py.recall.score.probability import Evidence, bar
-from engram_py.recall.score.proximity import lens
-from engram_py.recall.visibility import VisibilityFilter, handle
+from engram_py.recall.score.probability import Evidence, threshold
+from engram_py.recall.score.proximity import term_finder
 from engram_py.sessions import table as session_table
 from engram_py.sessions.summary_steps import gist, open_steps
 from engram_py.sessions.values import Said, SessionLine
+from engram_py.text.similarity import jaccard, shingles
 from engram_py.times import to_text
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ class Providers:
     def sessions_about(self, build: Build, words: str, *, limit: int) -> list[SessionLine]:
         """Return the sessions whose summary is about ``words``, best first."""
         found = self.search(build, words, type=SUMMARY)
-        ids = list(dict.fromkeys(one.row.session_id for one in found if one.answers(bar("sure"))))[:limit]
+        ids = list(dict.fromkeys(one.row.session_id for one in found if one.answers(threshold("sure"))))[:limit]
         lines = table.sessions_by_id(self._store, ids)
         return self.told(build, [lines[session] for session in ids if session in lines])
 
@@ -173,7 +174,7 @@ class Providers:
     def lasting(self, build: Build, words: str) -> list[Found]:
         """Return the observations about ``words`` that are neither notes nor digests, best first, without repeats."""
         found = self.search(build, words)
-        return different([one for one in found if one.row.type not in NOT_LASTING and one.answers(bar("shown"))])
+        return different([one for one in found if one.row.type not in NOT_LASTING and one.answers(threshold("shown"))])
 
     def evident(self, build: Build) -> list[Found]:
         """Return what a prompt that did not ask the memory most likely needs, best first, the same thing once."""
@@ -183,13 +184,13 @@ class Providers:
         if found is None or not likely:
             return []
         rows = self.vetted(build, [found.rows[one] for one in likely if ask.scope in (None, found.rows[one].scope)])
-        replaced = {row.id: found.instead[row.id] for row in rows if row.id in found.instead}
+        replaced = {row.id: found.replaced[row.id] for row in rows if row.id in found.replaced}
         build.findings.remarks.instead_of.update({new: handle(old.id, old.title) for new, old in replaced.items()})
-        glass = lens(found.terms)
+        finder = term_finder(found.terms)
         return different(
             [
                 Found(
-                    row, likely[row.id].relevance, preview(row.content, found.terms, glass).text, likely[row.id].words
+                    row, likely[row.id].relevance, preview(row.content, found.terms, finder).text, likely[row.id].words
                 )
                 for row in rows
             ]

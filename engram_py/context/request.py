@@ -6,10 +6,10 @@ from datetime import UTC, date, datetime, time, tzinfo
 
 from engram_py.context.likely import LookedUp
 from engram_py.context.values import Mode
+from engram_py.context.visibility import Findings
 from engram_py.dataclass import dataclass, field
 from engram_py.projects.values import Place
 from engram_py.recall.query.days import Days
-from engram_py.recall.visibility import Findings
 from engram_py.times import to_text
 
 

@@ -8,13 +8,13 @@ from engram_py.anchors.anchors import Anchors
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.context import table
 from engram_py.context.values import Context, Section
+from engram_py.context.visibility import Findings, VisibilityFilter
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.git.program import Deadline
 from engram_py.observations import table as observation_table
 from engram_py.observations.visible import count_visible
 from engram_py.projects.projects import Projects
-from engram_py.recall.visibility import Findings, VisibilityFilter
 from engram_py.sessions.prompts import summary_topic
 from engram_py.sessions.sessions import Sessions
 

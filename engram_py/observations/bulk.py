@@ -16,10 +16,10 @@ from engram_py.observations.listing import MOST_TITLES, BulkDone, Listing, Obser
 from engram_py.observations.values import Change
 from engram_py.projects.errors import AmbiguousProjectError
 from engram_py.projects.values import Place
-from engram_py.recall.file_names import of_file
+from engram_py.recall.file_terms import rows_of_file
 from engram_py.recall.index import table as index
 from engram_py.recall.query.parse import parse_query
-from engram_py.recall.scope_filter import ScopeFilter, scope_filter_of
+from engram_py.recall.scope_filter import ScopeFilter, build_scope_filter
 from engram_py.sessions import table as session_table
 
 MOST_LISTED = 500
@@ -132,9 +132,9 @@ class Bulk(Deleting):
             raise BulkFilterError(filters)
         named = project or next(iter(parsed.filters.projects), None)
         place = self._projects.for_read(named, all_projects=all_projects)
-        files = partial(of_file, self._store, self._anchors)
+        files = partial(rows_of_file, self._store, self._anchors)
         clean = clean_scope(scope)
-        visible = scope_filter_of(
+        visible = build_scope_filter(
             parsed.filters, projects=place.reads, type=type, scope=clean, files=files, journal=self._journal
         )
         return place, visible

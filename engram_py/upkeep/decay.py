@@ -18,7 +18,7 @@ from engram_py.observations.relations import Relations
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
 from engram_py.projects.projects import ProjectOperations, Projects
-from engram_py.recall.score.diversity import jaccard, shingles
+from engram_py.text.similarity import jaccard, shingles
 from engram_py.times import parse_time, to_text
 
 # spec/seed-capabilities.md 1F, O34 to O40, and 2.11.

@@ -1,4 +1,4 @@
-"""SQL over vectors: the models there are, what each has computed, what is pending, and who computes just now."""
+"""SQL over vectors: the models there are, what each has computed, and what is pending."""
 
 from __future__ import annotations
 
@@ -72,11 +72,6 @@ delete from observation_vectors
 where seq in (select seq from observation_vectors where embedder_id = :embedder order by seq limit :limit)
 """
 
-TAKE_LEASE = """
-update embedders set lease_owner = :owner, lease_until = :until
-where id = :id and (lease_owner is null or lease_owner = :owner or lease_until < :now or lease_until > :horizon)
-"""
-
 UNUSED = "select id from embedders where id <> :keep and used_at < :before order by id"
 
 
@@ -115,17 +110,6 @@ def forget(store: Store, embedder_id: int, *, limit: int) -> bool:
         return True
     store.execute("delete from embedders where id = :id", id=embedder_id)
     return False
-
-
-def take_lease(store: Store, embedder_id: int, *, owner: str, now: str, until: str, horizon: str) -> bool:
-    """Become the one that computes; False while another process does. A lease that ends beyond ``horizon`` was given
-    by a clock that has been set back since, and counts for nothing."""
-    values = {"id": embedder_id, "owner": owner, "now": now, "until": until, "horizon": horizon}
-    return store.execute(TAKE_LEASE, **values).rowcount == 1
-
-
-def drop_lease(store: Store, embedder_id: int, owner: str) -> None:
-    store.update("embedders", {"id": embedder_id, "lease_owner": owner}, {"lease_owner": None, "lease_until": None})
 
 
 # --- computing ---------------------------------------------------------------------------------------------

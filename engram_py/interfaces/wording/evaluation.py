@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from engram_py.interfaces.wording.phrases import Words, amount, clock
-from engram_py.recall.evaluation_values import (
+from engram_py.evaluation.values import (
     DEPTH,
     Answer,
     Asked,
@@ -16,6 +15,7 @@ from engram_py.recall.evaluation_values import (
     QuestionKept,
     QuestionsRemoved,
 )
+from engram_py.interfaces.wording.phrases import Words, amount, clock
 
 MOST_MOVED = 40
 _NAMES = {"hit_1": "hit@1", "hit_5": "hit@5", "hit_10": "hit@10", "mrr": "MRR", "ndcg_10": "nDCG@10"}
