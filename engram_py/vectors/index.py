@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
+from engram_py.observations.visible import live_ids
 from engram_py.vectors import table
 from engram_py.vectors.arrays import unit, unpack
 from engram_py.vectors.codes import Codes
@@ -127,8 +128,8 @@ class VectorIndex:
         """The rows of a project that is small, None where all are looked through."""
         if view.projects is None:
             return None
-        ids = table.ids_within(self._store, view.projects, limit=_SMALL_PROJECT)
-        return None if ids is None else np.asarray(ids, dtype=np.int64)
+        ids = live_ids(self._store, view.projects, cap=_SMALL_PROJECT)
+        return None if ids is None else np.asarray(sorted(ids), dtype=np.int64)
 
     def _shown(self, ids: Sequence[int], view: View) -> set[int]:
         if view.sees is not None:

@@ -228,6 +228,7 @@ class Vectors:
 
     def state(self, *, ask: bool = False) -> VectorState:
         """How far vectors are computed. ``ask`` has the model answer once, and names the problem when it does not."""
+        from engram_py.observations.visible import count_live
         from engram_py.vectors import table
         from engram_py.vectors.values import VectorState
 
@@ -245,7 +246,7 @@ class Vectors:
                     question_ms = round((time.perf_counter() - started) * 1000, 1)
             except EmbedderError as exc:
                 problem, hint = exc.message, exc.hint
-        live = table.count_live(self._store)
+        live = count_live(self._store, None)
         row = table.embedder(self._store, name) if name else None
         pending = live if row is None else table.count_pending(self._store, row["id"], row["done_to"])
         return VectorState(
