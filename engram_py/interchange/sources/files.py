@@ -10,7 +10,8 @@ from typing import Any
 from engram_py.files import open_regular
 from engram_py.interchange.errors import InvalidSourceError
 from engram_py.interchange.sources.draft import Source, changed_at, joined, moment
-from engram_py.text.markdown import front_matter, sections
+from engram_py.interchange.sources.sections import sections
+from engram_py.text.front_matter import front_matter
 
 _LEAST_CHARS = 20
 _SHORT_SHOWN, _SHORT_SHOWN_CHARS = 3, 80
