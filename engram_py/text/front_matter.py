@@ -9,10 +9,7 @@ _ITEM = re.compile(r"\s*-\s+(.*)$")
 
 
 def front_matter(text: str) -> tuple[dict[str, str], str]:
-    """Return the simple ``name: value`` pairs before a document, lists joined by commas, and the document behind them.
-
-    Only what needs no YAML is read; a block that does not end is no front matter.
-    """
+    """Return the ``name: value`` pairs before a document, and the document behind them. Only simple values are read."""
     lines = text.removeprefix("\ufeff").splitlines()
     if not lines or lines[0].strip() != "---":
         return {}, text

@@ -21,12 +21,7 @@ _VOCABULARY = Path(__file__).with_name("wordpiece.txt.gz")
 
 
 class SentenceEmbedder(Embedder):
-    """The mean of what the model says of each word piece, from ``folder``, which ``lanes`` filled.
-
-    Raises (when made):
-        EmbedderMissingError: numpy or onnxruntime is not installed.
-        EmbedderFailedError: the model is not there or cannot be read.
-    """
+    """The mean of the model's vectors of word pieces. Raises EmbedderMissingError or EmbedderFailedError when made."""
 
     def __init__(self, name: str, folder: Path, *, threads: int | None = None) -> None:
         onnxruntime = library(name, "onnxruntime")

@@ -1,7 +1,6 @@
-"""BERT's WordPiece: from a text to the numbers of its word pieces, without a tokenizer library.
+"""BERT's WordPiece: the numbers of the word pieces of a text, without a tokenizer library.
 
-The vocabulary beside this file is that of bert-base-uncased (Google, Apache-2.0), which all-MiniLM-L6-v2 was trained
-with.
+The vocabulary beside this file is that of bert-base-uncased (Google, Apache-2.0).
 """
 
 from __future__ import annotations
