@@ -1,4 +1,4 @@
-"""Search one layer of the memory, or all of them: ``in`` is memories, episodes, turns, prompts, documents, entities."""
+"""Search one layer of the memory, or all: memories, episodes, turns, prompts, documents, entities."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DATES = ("since:", "until:")
 
 @dataclass(frozen=True, slots=True)
 class Layered:
-    """What each layer found, under its name."""
+    """The results of each layer, by its name."""
 
     query: str
     layers: dict[str, Results | SaidResults | DocumentResults]
@@ -37,7 +37,7 @@ LayerResults = Results | SaidResults | DocumentResults
 
 
 class Layers:
-    """Searches the layers. ``memories`` is what ``app.search`` answers, ``documents`` gives what searches those."""
+    """Searches the layers: memories by ``app.search``, documents by the function that ``documents`` gives."""
 
     def __init__(
         self,
@@ -52,10 +52,10 @@ class Layers:
         self._memories = memories
 
     def search(self, query: str, layer: str | None = None, **wanted: Any) -> LayerResults | Layered:
-        """What a layer has about ``query``, best first. ``wanted`` are the arguments of ``app.search``; what says
-        nothing of a layer is left out, with a note.
+        """Return what a layer has about ``query``, best first. ``wanted`` are the arguments of ``app.search``.
 
-        Raises InvalidArgumentError: there is no such layer; and what ``app.search`` raises.
+        Arguments that do not apply to a layer are left out, with a note. Raises InvalidArgumentError: there is no such
+        layer; and what ``app.search`` raises.
         """
         name = layer_named(layer)
         if name != ALL:
@@ -117,7 +117,7 @@ ALIASES = {"pinned": "memories", "transcript": "turns"}
 
 
 def layer_named(layer: str | None) -> str:
-    """The layer a name means; memories where none is given. Raises InvalidArgumentError."""
+    """Return the layer a name means; memories where none is given. Raises InvalidArgumentError."""
     given = (layer or "").strip().lower()
     name = ALIASES.get(given, given) or "memories"
     if name != ALL and name not in LAYERS:

@@ -1,4 +1,4 @@
-"""After a save: which older observations may say the same, or the opposite."""
+"""Older observations that may say the same as a new one, or the opposite."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Candidates:
         self._journal = journal
 
     def find(self, observation: Observation, *, clock: str) -> tuple[Candidate, ...]:
-        """At most three, most similar first, asked about at the ``clock`` of the save. Never fails that save."""
+        """Return at most three, most similar first, and keep them as pending verdicts. Never fails the save."""
         if observation.type in _SILENT_TYPES:
             return ()
         try:
@@ -78,8 +78,10 @@ class Candidates:
         return tuple(found)
 
     def _similar(self, observation: Observation) -> list[tuple[float, Row]]:
-        """Older observations of the same project and scope whose title shares enough, most alike first; before
-        them those that the title names, where it says that it takes their place."""
+        """Return older observations of the same project and scope with similar titles, most alike first.
+
+        Before them stand those that the title names as replaced.
+        """
         wanted = title_words(observation.title)
         enough = SHARED_WORDS_NEEDED if len(wanted) > SHARED_WORDS_NEEDED else 1
         words, size = written_words(observation.title), mentions.totals(self._store).rows
@@ -101,7 +103,7 @@ class Candidates:
         return sorted(scored, key=lambda pair: (pair[1]["id"] not in named, -pair[0], -pair[1]["id"]))
 
     def _sharing(self, observation: Observation, chosen: Mapping[str, Sequence[int]], enough: int) -> list[Row]:
-        """The newest whose titles have any ``enough`` of the chosen words."""
+        """Return the newest whose titles have any ``enough`` of the chosen words."""
         store, project, scope, me = self._store, observation.project, observation.scope, observation.id
         if any(len(rows) >= _COUNTED_TO for rows in chosen.values()):  # there are more of them
             match = _any_two(list(chosen)) if enough > 1 else " OR ".join(chosen)
@@ -111,13 +113,13 @@ class Candidates:
         return search.titled(store, together, project=project, scope=scope, without=me, limit=_LOOKED_AT)
 
     def _counted(self, words: Sequence[str], size: int) -> tuple[dict[str, int], dict[str, list[int]]]:
-        """How many titles have each of the words, by the expression that finds them; and the rows that were read."""
+        """Return how many titles have each of the words, by its expression, and the rows that were read."""
         titled = [_titled(word) for word in words[:_MOST_COUNTED]]
         return vocabulary.matching(self._store, titled, cap=_COUNTED_TO, size=size)
 
     def _rarest(self, counts: Mapping[str, int], found: Mapping[str, list[int]], enough: int) -> dict[str, list[int]]:
-        """The rarest of the words that more titles than the new one have, each with its newest rows; more than are
-        ``enough`` while few rows have them."""
+        """Return the rarest words that other titles have, each with its newest rows; few rows allow more than
+        ``enough``."""
         known = sorted((rows, one) for one, rows in counts.items() if rows > 1)
         within = sum(rows <= _ROW_BUDGET for rows in accumulate(rows for rows, _ in known))
         chosen = [one for _, one in known[: min(_MOST_WORDS, max(enough, within))]]
@@ -153,8 +155,10 @@ def _titled(word: str) -> str:
 
 
 def _out_of_series(title: str, rows: Sequence[Row]) -> list[Row]:
-    """Those that are not told from ``title`` by their number alone, as the next one of a series is, nor by nothing, as
-    what is repeated ("Weekly notes"): where two others are called so, it is the name of a kind."""
+    """Return the rows that are not the next or previous one of a series, nor told from ``title`` by nothing.
+
+    A title that two others have as well ("Weekly notes") is the name of a kind.
+    """
     name, numbers = frame(title)
     framed = [(row, frame(row["title"])) for row in rows]
     same = {one[1] if one[1] else row["id"] for row, one in framed if one[0] == name}
@@ -166,6 +170,6 @@ def _out_of_series(title: str, rows: Sequence[Row]) -> list[Row]:
 
 
 def _any_two(words: Sequence[str]) -> str:
-    """An expression for titles that have any two of the words."""
+    """Return an expression for titles that have any two of the words, each named as rarely as possible."""
     # Each time that a word is named the index looks it up: with each pair by itself, four are named twelve times.
     return " OR ".join(f"({one} AND ({' OR '.join(words[at:])}))" for at, one in enumerate(words[:-1], start=1))
