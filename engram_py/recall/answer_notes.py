@@ -10,7 +10,7 @@ from engram_py.observations import visible
 from engram_py.observations.lookup import handles
 from engram_py.observations.table import VISIBLE, projects_json
 from engram_py.observations.visible import has_type
-from engram_py.recall.date_terms import names_days
+from engram_py.recall.date_terms import is_day_term, names_days
 from engram_py.recall.hits import Ranked
 from engram_py.recall.index import table as index
 from engram_py.recall.query.days import Days
@@ -172,7 +172,7 @@ def answer_notes(
     if found.days is not None:
         days = found.days
         span = f"until {days.last}" if days.open else f"{days.start}" + (f" to {days.last}" if days.is_span else "")
-        empty = found.scored and not found.days_looked_up
+        empty = found.scored and not any(is_day_term(term, days) for term in found.terms)
         notes.append(f"{days.words}: {span}{', when nothing changed' if empty else ''}")
     return notes + ([] if shown else _unusual_types(store, scope, types))
 

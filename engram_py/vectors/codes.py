@@ -36,10 +36,6 @@ class Codes:
         self._first = np.zeros(_FIRST_ROOM, np.bool_)  # the first passage stands for its observation
         self._size = 0
 
-    @property
-    def size_in_bytes(self) -> int:
-        return sum(array.nbytes for array in (self._bits, self._ids, self._rows, self._alive, self._first))
-
     def count(self, among: Integers | None = None) -> int:
         """Return how many observations there are."""
         return len(self._places(among, first=True))
@@ -65,8 +61,7 @@ class Codes:
             self._alive[: self._size] &= ~np.isin(self._ids[: self._size], ids)
 
     def nearest(self, question: Vectors, *, most: int, among: Integers | None = None) -> dict[int, int]:
-        """Return the observations ``among`` the ``most`` nearest passages by bits, nearest first, and the row of
-        each."""
+        """Return the observations of the ``most`` nearest passages by bits, nearest first, and the row of each."""
         places = self._places(among)
         if not len(places):
             return {}

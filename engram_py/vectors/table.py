@@ -84,10 +84,6 @@ def set_aside(store: Store, embedder_id: int) -> None:
     )
 
 
-def used(store: Store, embedder_id: int, now: str) -> None:
-    store.update("embedders", {"id": embedder_id}, {"used_at": now})
-
-
 def unused(store: Store, *, keep: int, before: str) -> list[int]:
     return [row[0] for row in store.rows(UNUSED, keep=keep, before=before)]
 
@@ -130,11 +126,6 @@ def known_hashes(store: Store, embedder_id: int, ids: Iterable[int]) -> dict[int
     return {row[0]: row[1] for row in store.rows(sql, embedder=embedder_id, ids=json.dumps(list(ids)))}
 
 
-def still_true(store: Store, embedder_id: int, observation_id: int) -> None:
-    """The text changed and changed back."""
-    store.update("observation_vectors", {"embedder_id": embedder_id, "observation_id": observation_id}, {"stale": 0})
-
-
 def done_to(store: Store, embedder_id: int, last: int) -> None:
     store.execute("update embedders set done_to = max(done_to, :last) where id = :id", id=embedder_id, last=last)
 
@@ -152,10 +143,6 @@ def count_pending(store: Store, embedder_id: int, done_to: int) -> int:
     where embedder_id = :id and stale = 1 and deleted_at is null
     """
     return int(store.value(new, done_to=done_to)) + int(store.value(stale, id=embedder_id))
-
-
-def vector_bytes(store: Store) -> int:
-    return int(store.value("select coalesce(sum(length(vectors)), 0) from observation_vectors"))
 
 
 def count_observations(store: Store) -> int:

@@ -127,9 +127,8 @@ class Vectors:
             raise EmbedderFailedError(self._setting, "nothing was computed yet", hint=hint)
         index = self._index
         if index is None or index.embedder_id != row["id"]:
-            probe = self._model.probe(
-                seconds=self._question_seconds
-            )  # it says so when numpy is missing, which these import
+            # It says so when numpy is missing, which these import.
+            probe = self._model.probe(seconds=self._question_seconds)
             from engram_py.vectors.index import VectorIndex
             from engram_py.vectors.upkeep import same_model
 
@@ -250,7 +249,7 @@ class Vectors:
             observations=live,
             done=live - pending,
             dimension=0 if row is None else row["dimension"],
-            bytes=table.vector_bytes(self._store),
+            bytes=int(self._store.value("select coalesce(sum(length(vectors)), 0) from observation_vectors")),
             others=tuple(one["name"] for one in table.embedders(self._store) if one["name"] != name),
             problem=problem,
             hint=hint,

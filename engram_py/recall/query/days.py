@@ -9,6 +9,7 @@ from functools import cache
 
 from engram_py.dataclass import dataclass
 from engram_py.text.prompt_text import PromptText, plain
+from engram_py.text.word_lists import read_words
 
 # "Before 1 November" is everything until then: from here on.
 EARLIEST = date(1970, 1, 1)
@@ -25,12 +26,7 @@ _UNITS = {"day": 1, "week": 7, "month": 30}
 _COUNTED = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _COUNTS = {name: count for count, name in enumerate(_COUNTED, start=1)}
 _COUNTS |= {"a": 1, "an": 1, "couple": 2, "few": 3}
-_GENERIC_VERBS_SAID = """
-decide decided decision decisions save saved stored recorded noted change changes changed happened happen make made did
-do done work worked learn learned learnt discuss discussed talk talked achieve achieved accomplish accomplished finish
-finished fix fixed solve solved agree agreed settle settled choose chose chosen went
-"""
-_GENERIC_VERBS = frozenset(_GENERIC_VERBS_SAID.split())
+_GENERIC_VERBS = read_words("generic_verbs")
 
 # What may also be a verb is a month only with a capital or behind one of these.
 _VERBS = frozenset({"may", "mar", "march"})
