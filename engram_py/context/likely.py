@@ -25,18 +25,18 @@ class LookedUp:
     found: Retrieved | None = None
 
     def likely(self) -> list[Scored]:
-        """What is likely enough to be needed, the likeliest first."""
+        """Return what is likely enough to be needed, the likeliest first."""
         if self.found is None:
             return []
         return [one for probability, one in self.found.judged(_MODEL) if probability >= threshold(_MODEL)]
 
     def nearest(self) -> Sequence[Near]:
-        """What comes nearest to being given, best first."""
+        """Return what comes nearest to being given, best first."""
         return self.found.nearest(_MODEL) if self.found is not None else ()
 
 
 def look_up(store: Store, prompt: str, projects: tuple[str, ...] | None, today: date) -> LookedUp:
-    """What the memory has for a prompt, whose words are never read as a query language."""
+    """Return what the memory has for a prompt, whose words are never read as a query language."""
     query = parse_query(plain_words(prompt))
     if not query.asks:
         return LookedUp()

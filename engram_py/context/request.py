@@ -46,7 +46,7 @@ class Ask:
         return self.now.astimezone(self.zone).date()
 
     def moments(self, days: Days | None) -> tuple[str, str]:
-        """The UTC times between which something happened on ``days`` of the reader; of None, at any time."""
+        """Return the UTC times between which something happened on ``days`` of the reader; of None, at any time."""
         if days is None:
             return "", "9999"
         return self._midnight(days.start), self._midnight(days.end)

@@ -89,7 +89,7 @@ class Context:
     documents: Overview | None = None
 
     def items(self, name: str) -> tuple[Item, ...]:
-        """What the section of this name holds, nothing when there is none."""
+        """Return what the section of this name holds, nothing when there is none."""
         return next((section.items for section in self.sections if section.name == name), ())
 
     @property

@@ -8,7 +8,7 @@ from engram_py.database.store import Store
 from engram_py.doors import call
 from engram_py.observations import visible
 from engram_py.observations.lookup import handles
-from engram_py.observations.table import VISIBLE, projects_json
+from engram_py.observations.table import VISIBLE
 from engram_py.observations.visible import has_type
 from engram_py.recall.date_terms import is_day_term, names_days
 from engram_py.recall.hits import Ranked
@@ -132,7 +132,7 @@ def _said_earlier(store: Store, words: Sequence[str], projects: Sequence[str] | 
         return ()
     found: dict[str, int] = {}
     bounds = {"walked": _WALKED, "most": _MOST_READ, "chars": _READ_CHARS}
-    for row, text in store.tuples(_OLDER_TEXTS, projects=projects_json(projects), **bounds):
+    for row, text in store.tuples(_OLDER_TEXTS, projects=projects, **bounds):
         plain = folded(text)
         here = [word for word in wanted if word not in found and word in plain]
         if here:

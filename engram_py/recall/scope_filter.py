@@ -13,7 +13,6 @@ from engram_py.errors import InvalidTopicKeyError
 from engram_py.observations import relations_table as relations
 from engram_py.observations import visible
 from engram_py.observations.arguments import clean_scope
-from engram_py.observations.table import projects_json
 from engram_py.observations.values import SCOPES, Observation
 from engram_py.observations.visible import SMALL
 from engram_py.projects.errors import InvalidProjectError
@@ -167,7 +166,7 @@ def _scopes(scope: str | None, filters: Filters) -> tuple[list[str], list[str]]:
 
 def _values(projects: tuple[str, ...] | None) -> dict[str, object]:
     names = ("types", "scopes", "branches", "topics", "files", "since", "until", *STATES)
-    return {"projects": projects_json(projects), **dict.fromkeys(names)}
+    return {"projects": projects, **dict.fromkeys(names)}
 
 
 def _lower(values: Iterable[str]) -> list[str]:

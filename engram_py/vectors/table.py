@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from engram_py.database.store import Row, Store
-from engram_py.observations.table import VISIBLE, projects_json
+from engram_py.observations.table import VISIBLE
 
 _TEXT = "observations.id, title, content, aliases"
 
@@ -191,4 +191,4 @@ def read(
 
 def seen(store: Store, ids: Iterable[int], *, projects: Sequence[str] | None) -> set[int]:
     """Return those of the observations that a search of these projects may show."""
-    return {row[0] for row in store.rows(SEEN, ids=json.dumps(list(ids)), projects=projects_json(projects))}
+    return {row[0] for row in store.rows(SEEN, ids=json.dumps(list(ids)), projects=projects)}

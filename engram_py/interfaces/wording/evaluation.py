@@ -53,7 +53,7 @@ def _evaluation(value: Evaluation, now: datetime) -> str:
 
 
 def _failing(value: Evaluation) -> str:
-    """How many questions are answered as they should be; the kept run may have asked few of them."""
+    """Return how many questions are not answered as they should be; the kept run may have asked few of them."""
     asked = [one for one in value.asked if one.outcome != "lost"]
     wrong = sum(one.outcome in ("missed", "answered") for one in asked)
     of = "the question" if len(asked) == 1 else f"{len(asked):,} questions"
@@ -88,7 +88,7 @@ def _table(value: Evaluation) -> Iterator[str]:
 
 
 def _columns(value: Evaluation) -> dict[str, Measures]:
-    """Of a comparison what both runs asked, and apart from it what only this one did."""
+    """Return the measures of a comparison: what both runs asked, and apart from it what only this one did."""
     if value.before is None or value.now is None:
         return {"all": value.measures} | ({"learned": value.learned} if value.learned.questions else {})
     new = value.new if any(one.new for one in value.asked) else None

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from engram_py.database.store import Row, Store
-from engram_py.observations.table import COLUMNS, VISIBLE, projects_json, read
+from engram_py.observations.table import COLUMNS, VISIBLE, read
 from engram_py.observations.values import Observation
 from engram_py.observations.visible import live_ids
 from engram_py.recall.index.mentions import EVERYWHERE, Span
@@ -170,7 +170,7 @@ def newest_seen(store: Store, match: str, *, projects: Sequence[str] | None, lim
     found = newest(store, match, limit=limit)
     if projects is None or len(found) < limit:
         return found
-    visible = {"projects": projects_json(projects), "limit": limit}
+    visible = {"projects": projects, "limit": limit}
     own = [row for [row] in store.tuples(VISIBLE_OF, ids=json.dumps(found), **visible)]
     if 2 * len(own) >= limit:
         return own
@@ -191,12 +191,11 @@ def load(store: Store, ids: Sequence[int], filters: Mapping[str, object]) -> dic
 def changed_between(store: Store, since: str, until: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
     """Return the ids of the rows the projects see that were made or changed in a span of time, latest first."""
     values = {"since": since, "until": until, "limit": limit}
-    seen = projects_json(projects)
-    found = store.tuples(WRITTEN_THEN, projects=seen, **values)
+    found = store.tuples(WRITTEN_THEN, projects=projects, **values)
     if projects is None:
         found += store.tuples(CHANGED_ANYWHERE, **values)
     else:
-        found += store.tuples(CHANGED_SHARED, projects=seen, **values)
+        found += store.tuples(CHANGED_SHARED, projects=projects, **values)
         for name in projects:
             found += store.tuples(CHANGED_IN_PROJECT, project=name, **values)
     return list(dict.fromkeys(row for _, row in sorted(found, reverse=True)))[:limit]
