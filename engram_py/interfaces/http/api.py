@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 import anyio
 import anyio.to_thread
+from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -20,6 +21,7 @@ from engram_py.cloud.lingering import lingering
 from engram_py.dataclass import dataclass
 from engram_py.doors import through
 from engram_py.errors import EngramError
+from engram_py.interfaces.http import routes  # noqa: F401 - registers them
 from engram_py.interfaces.http.errors import (
     BodyTooLargeError,
     InvalidJsonError,
@@ -32,8 +34,8 @@ from engram_py.interfaces.http.errors import (
     payload,
     status_of,
 )
-from engram_py.interfaces.http.request_project import app_in
-from engram_py.interfaces.http.response_notes import header, unread
+from engram_py.interfaces.http.notes import header, unread
+from engram_py.interfaces.http.parameters import app_in
 from engram_py.interfaces.http.routing import Operation, given_once, route
 from engram_py.log import logger_of
 
@@ -61,7 +63,6 @@ class Api:
     """Answers every route over one open memory. ``token`` is what some routes are not served without."""
 
     def __init__(self, app: Engram, *, token: str = "") -> None:
-        load_routes()
         self._app = app
         self._token = token
         self._workers = anyio.CapacityLimiter(WORKERS)
@@ -90,7 +91,7 @@ class Api:
         if found.guarded and not self._token:
             raise TokenNotSetError
         body = b""
-        if found.raw or found.takes("body"):
+        if found.takes("raw") or "body" in found.models:
             _check_media_type(request)
             body = await read_body(request, found.most_body)
         query = request.scope.get("query_string", b"")
@@ -114,30 +115,26 @@ class Api:
         return methods[method]
 
     def _run(self, found: Operation, path: dict[str, str], query: bytes, body: bytes) -> Outcome:
-        arguments: dict[str, Any] = {}
-        fields: dict[str, Any] = {}
         try:
             pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100)
         except ValueError as exc:  # bytes that are not UTF-8, or a thousand fields
             raise InvalidPathError("not one this server reads") from exc
-        if (model := found.model("query")) is not None:
-            arguments["query"] = found.parse("query", given_once(pairs, model))
-        if found.takes("path"):
-            arguments["path"] = found.parse("path", path)
-        if found.raw:
-            arguments["body"] = body
-        elif found.takes("body"):
-            fields = json_object(body)
-            arguments["body"] = found.parse("body", fields)
-        notes = unread(found, dict(pairs), fields)
+        given = {"path": path, "query": given_once(pairs, found.models["query"])}
+        if "body" in found.models:
+            given["body"] = json_object(body)
+        parts = {part: found.parse(part, given[part]) for part in found.models}
+        notes = unread(found, given)
+        arguments = found.arguments(parts)
+        if found.takes("raw"):
+            arguments["raw"] = body
         if found.takes("notes"):
             arguments["notes"] = notes
-        with through("http"), app_in(self._app, dict(pairs).get("cwd")) as app:
+        with through("http"), app_in(self._app, given["query"].get("cwd")) as app:
             with app.usage.collected() as shown:
                 value = found.answer.validate_python(found.function(app, **arguments))
             answer = found.answer.dump_json(value, exclude_none=True)
             notes += app.store.tell()
-            count(app, found, arguments, len(answer), shown)
+            count(app, found, parts, len(answer), shown)
         return Outcome(found.status, answer, {**(found.headers or {}), **header(notes)})
 
 
@@ -216,18 +213,18 @@ async def read_body(request: Request, limit: int) -> bytes:
     return b"".join(pieces)
 
 
-def count(app: Engram, found: Operation, arguments: dict[str, Any], size: int, shown: Collection[int]) -> None:
+def count(app: Engram, found: Operation, parts: Mapping[str, BaseModel], size: int, shown: Collection[int]) -> None:
     """Note an answer's bytes for the session that the request names, else for the caller's own. Never fails."""
     if found.path in _FOR_PROGRAMS:
         return
     try:
-        _note(app, found, arguments, size, shown)
+        _note(app, found, parts, size, shown)
     except Exception:  # what is done is done, counted or not
         logger.exception("an answer of %s was not counted", found.path)
 
 
-def _note(app: Engram, found: Operation, arguments: dict[str, Any], size: int, shown: Collection[int]) -> None:
-    named = (getattr(arguments.get(part), "session_id", None) for part in ("body", "query"))
+def _note(app: Engram, found: Operation, parts: Mapping[str, BaseModel], size: int, shown: Collection[int]) -> None:
+    named = (getattr(parts.get(part), "session_id", None) for part in ("body", "query"))
     app.ledger.answered(
         "http",
         f"{found.method} {found.path}",
@@ -235,24 +232,4 @@ def _note(app: Engram, found: Operation, arguments: dict[str, Any], size: int, s
         caller=app.own_session,
         session_id=next((name for name in named if isinstance(name, str) and name), None),
         shown=shown,
-    )
-
-
-def load_routes() -> None:
-    """Register every route by importing its family; a second time changes nothing."""
-    from engram_py.interfaces.http import (  # noqa: F401
-        routes_care,
-        routes_checkpoints,
-        routes_conflicts,
-        routes_documents,
-        routes_entities,
-        routes_identity,
-        routes_ingest,
-        routes_observations,
-        routes_projects,
-        routes_recall,
-        routes_search,
-        routes_sessions,
-        routes_upkeep,
-        routes_vault,
     )
