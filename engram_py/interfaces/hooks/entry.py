@@ -158,9 +158,9 @@ class Run:
             now, last = app.journal.moment(), self.event == "session-end"
             due = is_due(app.store, app.cloud, now, last=last)
             if due or (last and self._is_to_distill(app)):
-                from engram_py.interfaces.hooks.background_sync import set_out
+                from engram_py.interfaces.hooks.background import sync_later
 
-                set_out(app.settings.data_dir)
+                sync_later(app.settings.data_dir)
             if due:
                 app.store.hurry(_COUNTING_SECONDS)
                 with suppress(StoreError):  # two may go: of what both send, the server takes one

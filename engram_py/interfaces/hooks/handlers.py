@@ -95,7 +95,7 @@ def handle(call: Call) -> str:
             look_back(call)
             said: list[str] = []
             wanted = call.app.settings.hook_nudge == "on" and call.allowed.records
-            if call.event == "stop" and wanted and is_heard(call):
+            if call.event == "stop" and wanted and reaches_model(call):
                 call.attempt(lambda: said.append(nudge(call.app, call.request.session_id)))
             return "".join(said)
 
@@ -108,7 +108,7 @@ def _user_prompt(call: Call) -> str:
     from engram_py.interfaces.hooks.prompt_context import deserved
 
     context, text = None, ""
-    if is_heard(call):
+    if reaches_model(call):
         try:
             context = deserved(call.app, call.request.prompt, call.request.session_id).shown
             text = call.ready = _rendered(call, context) if context else ""
@@ -169,7 +169,7 @@ def _pre_tool(call: Call) -> str:
     return shown(call, context, "file")
 
 
-def is_heard(call: Call) -> bool:
+def reaches_model(call: Call) -> bool:
     """Whether what is said reaches a model: the agent passes it on, and the user did not switch it off."""
     return call.allowed.inject and listens(call.agent, call.event)
 

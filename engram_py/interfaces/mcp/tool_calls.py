@@ -80,7 +80,7 @@ def opener(settings: Settings, project: str | None, failure: EngramError | None)
         if failure is not None:
             raise failure
         from engram_py.app import Engram
-        from engram_py.interfaces.hooks.background_documents import update_elsewhere
+        from engram_py.interfaces.hooks.background import update_documents
         from engram_py.sessions.hosts import ancestors
 
         app = Engram(
@@ -93,7 +93,7 @@ def opener(settings: Settings, project: str | None, failure: EngramError | None)
         )
         app.autosync.start()
         app.maintenance.start(app.tend)
-        app.follow_documents(update_elsewhere)
+        app.follow_documents(update_documents)
         return app
 
     return opened
