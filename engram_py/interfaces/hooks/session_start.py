@@ -97,7 +97,7 @@ def _summarize_left(call: Call) -> None:
 
 
 def _new_since(context: Context, since: str, session_id: str) -> Context:
-    """What other sessions did after ``since``: the resumed conversation has the rest."""
+    """Return the work of other sessions after ``since``: the resumed conversation has the rest."""
 
     def is_new(item: Item) -> bool:
         if isinstance(item, SessionLine):

@@ -153,7 +153,7 @@ def same_token(given: str, token: str) -> bool:
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """A JSON object; no body at all is an empty one. Raises InvalidJsonError."""
+    """Return a JSON object; no body at all is an empty one. Raises InvalidJsonError."""
     if not body.strip():
         return {}
     try:
@@ -200,7 +200,7 @@ def _check_media_type(request: Request) -> None:
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """The body, no more of it than ``limit``, whatever its length claims. Raises BodyTooLargeError."""
+    """Return the body, no more of it than ``limit``, whatever its length claims. Raises BodyTooLargeError."""
     claimed = request.headers.get("content-length", "")
     if claimed.isdecimal() and int(claimed[:20]) > limit:
         raise BodyTooLargeError(limit)

@@ -50,7 +50,7 @@ class _Front:
 def build_application(
     app: Engram, *, port: int | None = None, host: str = "", token: str = "", tools: str | None = None
 ) -> ASGIApp:
-    """The ASGI application. ``port`` is what a Host header must name, None where none has to; ``host`` one more name.
+    """Return the ASGI application. A Host header must name ``port``, unless it is None; ``host`` is one more name.
 
     Raises UnknownToolError for a profile or tool that does not exist.
     """
@@ -122,13 +122,13 @@ class Guard:
 
 
 def of_page(scope: Scope) -> bool:
-    """Whether a request is for the page and not for a route."""
+    """Return whether a request is for the page and not for a route."""
     raw: bytes = scope.get("raw_path", b"")
     return raw == b"/ui" or raw.startswith(b"/ui/")
 
 
 def is_loopback(origin: str) -> bool:
-    """Whether a page of this origin came from this machine: ``http://localhost:5173``."""
+    """Return whether a page of this origin came from this machine: ``http://localhost:5173``."""
     try:
         parts = urlsplit(origin)
         _ = parts.port

@@ -224,7 +224,7 @@ class RequestFailedError(HttpError):
 
 
 def status_of(error: EngramError) -> int:
-    """The status of a refusal: 4xx is the caller's to mend, 5xx the machine's."""
+    """Return the status of a refusal: 4xx is the caller's to mend, 5xx the machine's."""
     match error:
         case HttpError():
             return error.status

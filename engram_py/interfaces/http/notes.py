@@ -52,16 +52,18 @@ def _unknown(given: Mapping[str, Any], model: type[BaseModel], found: Operation,
     return notes + [f"{one} was ignored: filters belong into {words}, as in {words}=... {one}:..." for one in filters]
 
 
-def held(limit: int | None, default: int, most: int, notes: Notes) -> int:
-    """How many to list: what was asked for, or the default; more than ``most`` is noted."""
+def limited(limit: int | None, default: int, most: int, notes: Notes) -> int:
+    """Return how many to list: as asked for, or the default; a number above ``most`` is noted."""
     number, said = clamp("limit", limit or default, 1, most)
     notes += said
     return number
 
 
 def header(notes: Notes) -> dict[str, str]:
-    """The header that carries ``notes`` as a JSON list in ASCII: all of them, where need be shortened to their share,
-    or the first ones where they are too many."""
+    """Return the header that carries ``notes`` as a JSON list in ASCII.
+
+    Long notes are shortened to their share of the header; of too many the first ones are kept.
+    """
     kept: list[str] = []
     room = MOST_BYTES - 2
     for number, note in enumerate(notes):
@@ -76,7 +78,7 @@ def header(notes: Notes) -> dict[str, str]:
 
 
 def _size(text: str) -> int:
-    """The bytes of a note in the header, with the comma before the next: a letter that is not ASCII has six."""
+    """Return the bytes of a note in the header, with the comma before the next: a letter that is not ASCII has six."""
     return len(json.dumps(text)) + 2
 
 
@@ -100,7 +102,7 @@ def _unread_values(model: type[BaseModel], given: Mapping[str, str]) -> Notes:
 
 
 def hit_notes(hits: Sequence[Hit]) -> Notes:
-    """One sentence for each hit whose files or relations say something: ``#49: session.ts changed; supersedes #36``."""
+    """Return a sentence for each hit with changed files or relations: ``#49: session.ts changed; supersedes #36``."""
     told = [f"#{hit.id}: {'; '.join(said)}" for hit in hits if (said := _shortened([*_said(hit)]))]
     more = len(told) - _MOST_HITS
     rest = [f"and {more} more hits to know such things of: response_format=json tells them"] if more > 0 else []

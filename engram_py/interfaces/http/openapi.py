@@ -42,7 +42,7 @@ _ALWAYS = (400, 401, 403, 421, 500, 503)
 
 @cache
 def document() -> dict[str, Any]:
-    """The document of all registered operations."""
+    """Return the document of all registered operations."""
     bodies = [one.models["body"] for one in OPERATIONS if "body" in one.models]
     _, definitions = models_json_schema([(model, "validation") for model in bodies], ref_template=_REFERENCE)
     schemas: dict[str, Any] = {"Error": ERROR, **definitions.get("$defs", {})}
@@ -98,7 +98,7 @@ def _parameters(one: Operation, part: str) -> Iterator[dict[str, Any]]:
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a parameter, which is there or not and never null."""
+    """Return the schema of a parameter, which is there or not and never null."""
     kinds = [kind for kind in schema.get("anyOf", ()) if kind.get("type") != "null"]
     return kinds[0] if len(kinds) == 1 else schema
 

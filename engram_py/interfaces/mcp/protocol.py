@@ -70,13 +70,13 @@ class Client:
         self._name: str | None = None  # what a client of the first era calls itself
 
     def admit(self, method: str, params: Json) -> str:
-        """The name of the client of a request that can be answered. Raises RequestError for any other."""
+        """Return the name of the client of a request that can be answered. Raises RequestError for any other."""
         if self._enveloped is None:
             self._enveloped = method != "initialize" and _has_envelope(params)
         return self._of_envelope(method, params) if self._enveloped else self._of_handshake(method, params)
 
     def _of_handshake(self, method: str, params: Json) -> str:
-        """The client's name, of a request in a connection that is opened by ``initialize``. Raises RequestError."""
+        """Return the client's name, of a request after ``initialize``. Raises RequestError."""
         name = self._name
         if method == "initialize":
             client = params.get("clientInfo")
@@ -96,7 +96,7 @@ class Client:
         return name or ""
 
     def _of_envelope(self, method: str, params: Json) -> str:
-        """The client's name, of a request that carries the envelope. Raises RequestError."""
+        """Return the client's name, of a request that carries the envelope. Raises RequestError."""
         if method == "initialize":
             message = "connection is serving the 2026-07-28 protocol; the initialize handshake is not accepted"
             raise RequestError(UNSUPPORTED_VERSION, message, _supported(params.get("protocolVersion")))
@@ -121,7 +121,7 @@ class Client:
         return as_text(client["name"])[:100] if client else ""
 
     def at_once(self, method: str, params: Json, names: Sequence[str]) -> Json | None:
-        """The answer to what needs no memory, by a server that offers these tools."""
+        """Return the answer to what needs no memory, by a server that offers these tools."""
         if method == "initialize":
             asked = params["protocolVersion"]
             version = asked if asked in HANDSHAKES else HANDSHAKES[-1]
@@ -133,7 +133,7 @@ class Client:
         return listing(method, names) if method in AT_ONCE else None
 
     def with_metadata(self, method: str, result: Json) -> Json:
-        """The result with what the client's version of the protocol asks for."""
+        """Return the result with what the client's version of the protocol asks for."""
         if not self._enveloped:
             return result
         result = {**result, "resultType": "complete", "_meta": {SERVER: SERVER_INFO}}
@@ -143,7 +143,7 @@ class Client:
 
 
 def plain_id(message: object) -> str | int | None:
-    """The id of a message, if it can be sent back."""
+    """Return the id of a message, if it can be sent back."""
     found = message.get("id") if isinstance(message, dict) else None
     if isinstance(found, str) and is_text(found):
         return found
@@ -151,7 +151,7 @@ def plain_id(message: object) -> str | int | None:
 
 
 def is_message(message: object) -> bool:
-    """Whether it is a message of JSON-RPC 2.0, of which an answer could reach its sender."""
+    """Return whether it is a message of JSON-RPC 2.0, of which an answer could reach its sender."""
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         return False
     if "method" not in message:
@@ -201,7 +201,7 @@ def _supported(requested: object) -> Json:
 
 
 def listing(method: str, names: Sequence[str]) -> Json:
-    """The answer to a method that is answered at once, by a server that offers these tools."""
+    """Return the answer to a method that is answered at once, by a server that offers these tools."""
     if method == "tools/list":
         return {"tools": [stored()[name] for name in names]}
     if method == "prompts/list":
@@ -210,7 +210,7 @@ def listing(method: str, names: Sequence[str]) -> Json:
 
 
 def answer(method: str, params: Json, names: Sequence[str], memory: Memory, agent: str) -> Json:
-    """The answer to any other method. Raises RequestError."""
+    """Return the answer to any other method. Raises RequestError."""
     if method == "tools/call":
         return _call(params, names, memory, agent)
     try:

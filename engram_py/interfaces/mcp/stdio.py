@@ -70,7 +70,7 @@ def serve_stdio(
 
 
 def _own_ends() -> tuple[Iterable[str], int]:
-    """What the client writes, line by line, and the descriptor that it reads.
+    """Return the lines that the client writes, and the descriptor that it reads.
 
     From now on descriptor 0 is the null device and 1 is stderr: what a library prints does not reach the client, and
     a child process does not read its messages.
@@ -151,7 +151,7 @@ class Connection:
         return self._at_work > 0
 
     def _drain(self) -> None:
-        """Until all calls are answered and all answers written, or for so long none was."""
+        """Wait until all calls are answered and all answers written, or none was for ``DRAIN_SECONDS``."""
         with self._changed:
             self._waiting = True
             while (left := len(self._open) + self._unwritten) and not self._stopping:

@@ -41,7 +41,7 @@ class Memory:
 
     @contextmanager
     def use(self, agent: str = "") -> Iterator[Engram]:
-        """The open memory, for the length of one call. Raises EngramError when it cannot be opened now."""
+        """Give the open memory for the length of one call. Raises EngramError when it cannot be opened now."""
         with self._changed:
             if self._app is None:
                 self._app = self._open(agent)
@@ -100,7 +100,7 @@ def opener(settings: Settings, project: str | None, failure: EngramError | None)
 
 
 def run_tool(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str) -> Json:
-    """The answer to a call. A refusal carries code, message and hint; a bug only says that it happened."""
+    """Return the answer to a call. A refusal carries code, message and hint; a bug only says that it happened."""
     shown: set[int] = set()
     with through("mcp"):
         result = _answered(tool, arguments, memory, agent, shown)
@@ -112,7 +112,7 @@ def run_tool(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str) 
 
 
 def _answered(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str, shown: set[int]) -> Json:
-    """The answer; ``shown`` is given the ids of the observations in it."""
+    """Return the answer; ``shown`` is given the ids of the observations in it."""
     # Like the memory itself, its words are imported by the first call, not by the list of tools.
     from engram_py.interfaces.wording import render
 

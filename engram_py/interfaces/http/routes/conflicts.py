@@ -9,7 +9,7 @@ from pydantic import Field, StrictFloat, StrictInt
 from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.http.answers import Answer, Text, shown
-from engram_py.interfaces.http.notes import Notes, held
+from engram_py.interfaces.http.notes import Notes, limited
 from engram_py.interfaces.http.parameters import Id, Listed, Most, Needed, Projects, Start, selected
 from engram_py.interfaces.http.routing import operation
 from engram_py.interfaces.wording import render
@@ -90,7 +90,7 @@ def list_conflicts(
         all_projects=where.all_projects,
         status=status,
         since=since,
-        limit=held(listed.limit, DEFAULT, MOST, notes),
+        limit=limited(listed.limit, DEFAULT, MOST, notes),
         offset=offset or 0,
     )
 
@@ -109,7 +109,7 @@ def list_deferred(
     app: Engram, notes: Notes, status: str | None = None, limit: Most = None, offset: Start = None
 ) -> object:
     """What sync could not apply: `deferred` waits for what it depends on, `dead` cannot be read. Without the text."""
-    limit = held(limit, DEFAULT, MOST, notes)
+    limit = limited(limit, DEFAULT, MOST, notes)
     if status not in (None, "", "deferred", "dead"):
         raise InvalidArgumentError("status", status, expected="deferred or dead")
     total, rows = app.autosync.deferred(status=status or None, limit=limit, offset=offset or 0)

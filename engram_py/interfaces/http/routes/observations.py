@@ -10,7 +10,7 @@ from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.http.answers import DeletedOut, ObservationOut, shown
 from engram_py.interfaces.http.errors import ProjectMismatchError
-from engram_py.interfaces.http.notes import Notes, held
+from engram_py.interfaces.http.notes import Notes, limited
 from engram_py.interfaces.http.parameters import Id, InSession, Listed, Needed, Query, Switch, selected
 from engram_py.interfaces.http.routing import operation
 from engram_py.observations.browse import MOST
@@ -89,7 +89,7 @@ def list_observations(
     """The observations changed last, or saved last with `sort`, 20 unless `limit` says otherwise, at most 500."""
     if sort not in (None, "", NEWEST_FIRST):
         raise InvalidArgumentError("sort", sort, expected=NEWEST_FIRST)
-    where, limit = selected(app, listed), held(listed.limit, 20, MOST, notes)
+    where, limit = selected(app, listed), limited(listed.limit, 20, MOST, notes)
     rows = app.browsing.recent(
         where.named, newest=sort == NEWEST_FIRST, all_projects=where.all_projects, scope=scope, limit=limit
     )

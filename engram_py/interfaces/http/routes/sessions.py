@@ -11,7 +11,7 @@ from engram_py.app import Engram
 from engram_py.distill.values import Distilled, Flushed
 from engram_py.interfaces.http.answers import Answer, SessionOut, SessionSummary, shown
 from engram_py.interfaces.http.errors import SessionConflictError, SessionScopeError
-from engram_py.interfaces.http.notes import Notes, held
+from engram_py.interfaces.http.notes import Notes, limited
 from engram_py.interfaces.http.parameters import Id, InSession, Listed, Needed, Searched, selected
 from engram_py.interfaces.http.routing import operation
 from engram_py.projects.names import normalize_project
@@ -88,7 +88,7 @@ def flush_sessions(app: Engram, session_id: Annotated[str | None, Field(descript
 @operation("GET", "/sessions/recent", [SessionSummary], errors=(404, 409))
 def recent_sessions(app: Engram, listed: Listed, notes: Notes) -> object:
     """The sessions that were active last, 5 unless `limit` says otherwise."""
-    where, limit = selected(app, listed), held(listed.limit, 5, SESSIONS_MOST, notes)
+    where, limit = selected(app, listed), limited(listed.limit, 5, SESSIONS_MOST, notes)
     rows = app.sessions.recent(where.named, all_projects=where.all_projects, limit=limit)
     return [
         SessionSummary.of(
@@ -133,7 +133,7 @@ def save_prompt(app: Engram, place: InSession, content: Needed) -> object:
 @operation("GET", "/prompts/recent", [Prompt], errors=(404, 409))
 def recent_prompts(app: Engram, listed: Listed, notes: Notes) -> object:
     """The latest prompts, 20 unless `limit` says otherwise."""
-    where, limit = selected(app, listed), held(listed.limit, 20, PROMPTS_MOST, notes)
+    where, limit = selected(app, listed), limited(listed.limit, 20, PROMPTS_MOST, notes)
     return app.prompts.recent(where.named, all_projects=where.all_projects, limit=limit)
 
 
@@ -142,7 +142,7 @@ def search_prompts(
     app: Engram, q: Annotated[Searched, Field(description=_EVERY_WORD)], listed: Listed, notes: Notes
 ) -> object:
     """The prompts that hold every word of `q`, best first, 10 unless `limit` says otherwise."""
-    where, limit = selected(app, listed), held(listed.limit, 10, PROMPTS_MOST, notes)
+    where, limit = selected(app, listed), limited(listed.limit, 10, PROMPTS_MOST, notes)
     return app.prompts.recent(where.named, query=q, all_projects=where.all_projects, limit=limit)
 
 
