@@ -14,20 +14,20 @@ from engram_py.interfaces.http.parameters import Id, Listed, Most, Needed, Proje
 from engram_py.interfaces.http.routing import operation
 from engram_py.interfaces.wording import render
 from engram_py.observations.conflicts import DEFAULT, MOST, STATUSES
-from engram_py.observations.listing import RelationLine, RelationPage, RelationStats, Scanned
+from engram_py.observations.relation_values import Relation, RelationPage, RelationStats, Scanned
 
 CAPPED = "cap reached: this page has no continuation; rerun from the same cursor with a higher applicable cap"
 
 _ENDS = "created_at updated_at"
 RelationOut = shown(
-    RelationLine,
+    Relation,
     f"id sync_id relation judgment_status source_id source_title target_id target_title {_ENDS}",
     name="RelationOut",
     source_title=Text,
     target_title=Text,
 )
 RelationDetail = shown(
-    RelationLine,
+    Relation,
     f"relation_id sync_id relation judgment_status source_id source_snippet target_id target_snippet {_ENDS}",
     name="RelationDetail",
     relation_id=int,
@@ -152,7 +152,7 @@ def compare_memories(
     """Give a verdict on any two observations of one project."""
     return app.relations.compare(
         memory_id_a, memory_id_b, relation, confidence=confidence, reasoning=reasoning, model=model
-    ).relation
+    )
 
 
 @operation("POST", "/conflicts/scan", ScannedOut, errors=(404, 409))
