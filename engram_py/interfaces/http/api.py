@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hmac
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 import anyio
 import anyio.to_thread
-from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -21,6 +19,7 @@ from engram_py.cloud.responses import lingering
 from engram_py.dataclass import dataclass
 from engram_py.doors import through
 from engram_py.errors import EngramError
+from engram_py.interfaces.counting import count_answer
 from engram_py.interfaces.http import routes  # noqa: F401 - registers them
 from engram_py.interfaces.http.errors import (
     BodyTooLargeError,
@@ -56,7 +55,7 @@ _PRIVATE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 class Outcome:
     status: int
     body: bytes
-    headers: dict[str, str]
+    headers: Mapping[str, str]
 
 
 class Api:
@@ -134,22 +133,17 @@ class Api:
                 value = found.answer.validate_python(found.function(app, **arguments))
             answer = found.answer.dump_json(value, exclude_none=True)
             notes += app.store.tell()
-            count(app, found, parts, len(answer), shown)
+            if found.path not in _FOR_PROGRAMS:
+                named = (getattr(parts.get(part), "session_id", None) for part in ("body", "query"))
+                session_id = next(filter(None, named), None)
+                route_name = f"{found.method} {found.path}"
+                count_answer(app, "http", route_name, len(answer), session_id=session_id, shown=shown)
         return Outcome(found.status, answer, {**(found.headers or {}), **header(notes)})
 
 
 def refused(error: EngramError) -> Outcome:
-    headers = getattr(error, "headers", {})
-    return Outcome(status_of(error), encoded(payload(error)), headers)
-
-
-def encoded(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-
-
-def same_token(given: str, token: str) -> bool:
-    """Compared in constant time."""
-    return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode("utf-8", "replace"))
+    text = json.dumps(payload(error), ensure_ascii=False, separators=(",", ":"))
+    return Outcome(status_of(error), text.encode("utf-8", "replace"), getattr(error, "headers", {}))
 
 
 def json_object(body: bytes) -> dict[str, Any]:
@@ -211,25 +205,3 @@ async def read_body(request: Request, limit: int) -> bytes:
             raise BodyTooLargeError(limit)
         pieces.append(piece)
     return b"".join(pieces)
-
-
-def count(app: Engram, found: Operation, parts: Mapping[str, BaseModel], size: int, shown: Collection[int]) -> None:
-    """Note an answer's bytes for the session that the request names, else for the caller's own. Never fails."""
-    if found.path in _FOR_PROGRAMS:
-        return
-    try:
-        _note(app, found, parts, size, shown)
-    except Exception:  # what is done is done, counted or not
-        logger.exception("an answer of %s was not counted", found.path)
-
-
-def _note(app: Engram, found: Operation, parts: Mapping[str, BaseModel], size: int, shown: Collection[int]) -> None:
-    named = (getattr(parts.get(part), "session_id", None) for part in ("body", "query"))
-    app.ledger.answered(
-        "http",
-        f"{found.method} {found.path}",
-        size,
-        caller=app.own_session,
-        session_id=next((name for name in named if isinstance(name, str) and name), None),
-        shown=shown,
-    )

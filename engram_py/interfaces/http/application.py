@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
@@ -12,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engram_py.app import Engram
-from engram_py.interfaces.http.api import Api, refused, same_token
+from engram_py.interfaces.http.api import Api, refused
 from engram_py.interfaces.http.errors import ForeignOriginError, HttpError, UnauthorizedError, WrongHostError
 from engram_py.interfaces.http.mcp_endpoint import PATH, McpEndpoint
 from engram_py.interfaces.http.protocol import Protocol
@@ -118,7 +119,8 @@ class Guard:
 
     def _may(self, headers: Headers) -> bool:
         scheme, _, given = headers.get("authorization", "").partition(" ")
-        return scheme.lower() == "bearer" and same_token(given.strip(), self._token)
+        same = hmac.compare_digest(given.strip().encode("utf-8", "replace"), self._token.encode("utf-8", "replace"))
+        return scheme.lower() == "bearer" and same
 
 
 def of_page(scope: Scope) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from engram_py.doors import through
 from engram_py.errors import EngramError
 from engram_py.interfaces.arguments import as_text
+from engram_py.interfaces.counting import count_answer
 from engram_py.log import logger_of
 
 if TYPE_CHECKING:
@@ -104,10 +105,10 @@ def run_tool(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str) 
     shown: set[int] = set()
     with through("mcp"):
         result = _answered(tool, arguments, memory, agent, shown)
-    try:
-        _count(memory, tool, arguments, result, shown)
-    except Exception:  # what is done is done, counted or not
-        logger.exception("an answer of %s was not counted", tool.name)
+    if memory.opened is not None:  # a refusal costs too
+        session_id = arguments.get("id" if tool.name in OF_SESSIONS else "session_id")
+        size = sum(len(part["text"].encode()) for part in result["content"])
+        count_answer(memory.opened, "mcp", tool.name, size, session_id=session_id, shown=shown)
     return result
 
 
@@ -146,23 +147,6 @@ class InternalError(EngramError):
 
     def __init__(self, tool: str) -> None:
         super().__init__(f"{tool} failed", hint="the server's log says why; `engram doctor` checks the memory")
-
-
-def _count(memory: Memory, tool: Tool, arguments: dict[str, Any], result: Json, shown: set[int]) -> None:
-    """Note what the answer costs, a refusal too. A memory that could not be opened counts nothing."""
-    app = memory.opened
-    if app is None:
-        return
-    session_id = arguments.get("id" if tool.name in OF_SESSIONS else "session_id")
-    size = sum(len(part["text"].encode()) for part in result["content"])
-    app.ledger.answered(
-        "mcp",
-        tool.name,
-        size,
-        caller=app.own_session,
-        session_id=session_id if isinstance(session_id, str) else None,
-        shown=shown,
-    )
 
 
 def _failure(error: EngramError, notes: list[str], *, wants_json: bool) -> Json:
