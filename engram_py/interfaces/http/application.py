@@ -49,14 +49,22 @@ class _Front:
 
 
 def build_application(
-    app: Engram, *, port: int | None = None, host: str = "", token: str = "", tools: str | None = None
+    app: Engram,
+    *,
+    port: int | None = None,
+    host: str = "",
+    token: str = "",
+    tools: str | None = None,
+    ending: Callable[[], bool] = lambda: False,
 ) -> ASGIApp:
     """Return the ASGI application. A Host header must name ``port``, unless it is None; ``host`` is one more name.
+
+    ``ending`` says that the server is about to end: streams that a browser keeps open end then.
 
     Raises UnknownToolError for a profile or tool that does not exist.
     """
     # Only a browser on this machine is shown the page: elsewhere its cookie would go over the network in the clear.
-    page = Page(app, port=port) if port is not None else None
+    page = Page(app, port=port, ending=ending) if port is not None else None
     front = _Front(Api(app, token=token), McpEndpoint(app, tools=tools), page)
     return Guard(front, port=port, host=host, token=token)
 
@@ -64,10 +72,16 @@ def build_application(
 def run(app: Engram, listening: Listening, *, tools: str | None, announce: Callable[[str], None]) -> None:
     """Serve on a bound socket until told to end. ``announce`` is told the address once requests are taken."""
     application = build_application(
-        app, port=listening.checked_port, host=listening.host, token=app.settings.http_token, tools=tools
+        app,
+        port=listening.checked_port,
+        host=listening.host,
+        token=app.settings.http_token,
+        tools=tools,
+        ending=lambda: server.should_exit,
     )
     said = f"engram serves {listening.shown} (MCP at {PATH}); Ctrl-C ends it."
-    server_of(application, started=lambda: announce(said), own=Protocol).run(sockets=[listening.socket])
+    server = server_of(application, started=lambda: announce(said), own=Protocol)
+    server.run(sockets=[listening.socket])
 
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

@@ -1,4 +1,4 @@
-"""What my agent got: each session with what it was shown unasked, and what a prompt would be given now."""
+"""What my agent got: what each session was given unasked, and what a prompt would be given now."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from engram_py.sessions.values import Prompt
 from engram_py.vectors.vectors import Vectors
 
 _SESSIONS, _PROMPTS, _EXPLAINED = 40, 200, 20
-_FIRST = {"session": "At its start", "compact": "After its context was compacted"}
-_OTHER = {"file": "Before it wrote a file", "subagent": "To its subagents"}
+_FIRST = {"session": "Given at the start", "compact": "Given after its context was compacted"}
+_OTHER = {"file": "Given before it edited a file", "subagent": "Given to its subagents"}
 
 
 @page("GET", "/ui/given")
@@ -33,11 +33,14 @@ def sessions_page(visit: Visit) -> Shown:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A prompt, with what it was given, or what is said of nothing."""
+    """A prompt with what it was given. Of one that was given nothing: why it would be given nothing now, the words
+    that were looked up, and the memories that came nearest."""
 
     prompt: Prompt
     given: tuple[Given, ...]
-    why: str
+    why: str = ""
+    words: str = ""
+    nearest: tuple[dict[str, Any], ...] = ()
 
 
 @page("GET", "/ui/session")
@@ -47,11 +50,14 @@ def session_page(visit: Visit) -> Shown:
     given = given_to_session(visit.app.store, session.id)
     prompts = session_table.prompts_of(visit.app.store, session.id)
     shown = prompts[-_PROMPTS:]
+    rows = visit.app.browsing.whole([one.id for one in given])
+    texts = {row.id: row.content for row in rows if not row.deleted_at}
     sections = {title: [one for one in given if one.surface == surface] for surface, title in (_FIRST | _OTHER).items()}
     return Shown(
         "session.html",
         {
             "session": session,
+            "texts": texts,
             "counts": counts(visit.app.store, session.id),
             "sections": {title: rows for title, rows in sections.items() if rows},
             "prompts": _asked(visit.app, session.id, shown, [one for one in given if one.surface == "prompt"]),
@@ -62,8 +68,10 @@ def session_page(visit: Visit) -> Shown:
 
 
 def _asked(app: Engram, session_id: str, prompts: Sequence[Prompt], given: Sequence[Given]) -> list[_Asked]:
-    """Each prompt with what it was given: a hook keeps both in one transaction, the prompt first. Why an earlier one
-    was given nothing nobody wrote down, so the latest of them are asked again."""
+    """Return each prompt with what it was given: a hook stores both in one transaction, the prompt first.
+
+    The reason for giving nothing is not stored, so the latest of those prompts are asked again.
+    """
     moments = [one.created_at for one in prompts]
     of: dict[int, list[Given]] = {}
     for one in given:
@@ -73,13 +81,15 @@ def _asked(app: Engram, session_id: str, prompts: Sequence[Prompt], given: Seque
     silent = [one.id for one in prompts if one.id not in of][-_EXPLAINED:]
     reader = _as_a_hook(app)
     return [
-        _Asked(one, tuple(of.get(one.id, ())), _why(reader, one, session_id) if one.id in silent else "")
+        _asked_again(reader, one, session_id) if one.id in silent else _Asked(one, tuple(of.get(one.id, ())))
         for one in prompts
     ]
 
 
-def _why(app: Engram, prompt: Prompt, session_id: str) -> str:
-    return why_nothing(injected(app, prompt.content, session_id)) or "now it would be given something"
+def _asked_again(app: Engram, prompt: Prompt, session_id: str) -> _Asked:
+    now = injected(app, prompt.content, session_id)
+    why = why_nothing(now) or "it would be given something now"
+    return _Asked(prompt, (), why, now["heard"] or "", tuple(now["nearest"]))
 
 
 def _as_a_hook(app: Engram, *, project: str | None = None) -> Engram:

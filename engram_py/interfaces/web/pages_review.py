@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from engram_py.anchors.values import StaleLine
 from engram_py.dataclass import dataclass
@@ -10,7 +10,7 @@ from engram_py.distill.table import failures
 from engram_py.interfaces.web.pages_memory import done_to, seen
 from engram_py.interfaces.web.visit import Goto, Shown, Visit, observation_number, page
 from engram_py.interfaces.wording.anchors import anchors
-from engram_py.observations.relation_values import VERBS
+from engram_py.observations.relation_values import VERBS, Relation
 from engram_py.observations.values import Observation
 
 _SHOWN = 50
@@ -35,11 +35,14 @@ def review_page(visit: Visit) -> Shown:
     held = {row.id for row in orders}
     derived = [row for row in visit.app.browsing.unconfirmed(**visit.place, limit=_SHOWN) if row.id not in held]
     [row] = visit.app.browsing.whole([observation_number(changed)]) or [None] if changed else [None]
+    pairs = visit.app.relations.pending(**visit.place, limit=_SHOWN)
+    verdict = visit.app.relations.show(judged) if judged else None
     return Shown(
         "review.html",
         done_to(visit, row)
         | {
-            "pairs": visit.app.relations.pending(**visit.place, limit=_SHOWN),
+            "pairs": pairs,
+            "texts": _texts(visit, [*pairs, verdict] if verdict else pairs),
             "orders": _waiting(visit, {row.id: _from(row) for row in orders}),
             "derived": _waiting(visit, {row.id: "" for row in derived}),
             "due": _waiting(
@@ -48,10 +51,16 @@ def review_page(visit: Visit) -> Shown:
             "stale": _waiting(visit, {one.id: anchors(one.anchors) for one in due if isinstance(one, StaleLine)}),
             "failed": [row for row in failures(visit.app.store) if visit.project in (None, row["project"])],
             "verbs": VERBS,
-            "judged": visit.app.relations.show(judged) if judged else None,
+            "judged": verdict,
             "seen": seen(row) if row is not None else "",
         },
     )
+
+
+def _texts(visit: Visit, pairs: Sequence[Relation]) -> dict[int, Observation]:
+    """Both memories of each pair."""
+    ends = [end for one in pairs for end in (one.source_observation, one.target_observation) if end]
+    return {row.id: row for row in visit.app.browsing.whole(ends) if not row.deleted_at}
 
 
 def _waiting(visit: Visit, why: Mapping[int, str]) -> list[_Waiting]:
