@@ -123,7 +123,7 @@ def _format(given: Format | None, *, explain: bool, default: Format) -> Format:
 def _answer(app: Engram, found: LayerResults | Layered, wanted: Format, notes: Notes) -> object:
     if wanted == "json" or not isinstance(found, Results):
         return render.to_json(found) | {"warnings": [*found.warnings, *notes]}
-    notes += [*found.warnings, *(words.unseen(found) if found.results else words.nothing(found))]
+    notes += [*found.warnings, *(words.doubts(found) if found.results else words.nothing(found))]
     notes += hit_notes(found.results)
     rows = {row.id: row for row in app.browsing.whole([one.id for one in found.results])}
     return [SearchHit.found(rows[one.id], one) for one in found.results if one.id in rows]
