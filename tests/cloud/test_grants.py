@@ -75,7 +75,7 @@ def test_another_users_token_sees_nothing_it_was_not_granted_by_any_route(server
     own, absent = new_project(), f"{SECRET}-absent-{new_project()}"
     client = server.account(write=[own])
     client.push([entry(own, "obs-own")])
-    before = server.sql("select seq, payload from cloud_mutations where project = %s", foreign)
+    before = server.sql("select seq, payload from cloud_mutations where project = %s order by seq", foreign)
 
     there, not_there = dict(_everywhere(client, foreign)), dict(_everywhere(client, absent))
 
@@ -86,7 +86,7 @@ def test_another_users_token_sees_nothing_it_was_not_granted_by_any_route(server
         assert answer.status_code == other.status_code, asked
         assert _same(answer.text, foreign) == _same(other.text, absent), asked
         assert SECRET not in answer.text.replace(foreign, "").replace(f"obs-{SECRET}", ""), asked
-    assert server.sql("select seq, payload from cloud_mutations where project = %s", foreign) == before
+    assert server.sql("select seq, payload from cloud_mutations where project = %s order by seq", foreign) == before
     assert server.sql("select 1 from cloud_projects where name = %s", absent) == []
 
 

@@ -40,19 +40,10 @@ writetofile replaceinfile searchreplace strreplaceeditor
 """
 _WRITING = frozenset(_WRITERS.split())
 # The memory's tools that belong to a session → the argument that names it, and how Claude Code and Codex call them.
-MEMORY_TOOLS = {
-    "mem_save": "session_id",
-    "mem_save_prompt": "session_id",
-    "mem_session_summary": "session_id",
-    "mem_capture_passive": "session_id",
-    "mem_judge": "session_id",
-    "mem_fact": "session_id",
-    "mem_note": "session_id",
-    "mem_identity": "session_id",
-    "mem_entity": "session_id",
-    "mem_session_start": "id",
-    "mem_session_end": "id",
-}
+_OF_SESSIONS = """
+mem_save mem_save_prompt mem_session_summary mem_capture_passive mem_judge mem_fact mem_note mem_identity mem_entity
+"""
+MEMORY_TOOLS = dict.fromkeys(_OF_SESSIONS.split(), "session_id") | {"mem_session_start": "id", "mem_session_end": "id"}
 _MEMORY_SERVERS = ("mcp__engram__", "mcp__plugin_engram_engram__")
 _PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
 _OPTIONS = ("--agent", "--limit-ms", "--pretool", "--data-dir")

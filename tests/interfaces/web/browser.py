@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -155,6 +155,14 @@ class Browser:
 
     def close(self) -> None:
         self._call("DELETE", "")
+
+
+def until(look: Callable[[], object], *, seconds: float = 20) -> None:
+    """Wait until what a page does by itself is there."""
+    end = time.monotonic() + seconds
+    while not look():
+        assert time.monotonic() < end, look()
+        time.sleep(0.05)
 
 
 @contextmanager

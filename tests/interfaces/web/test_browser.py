@@ -15,7 +15,7 @@ from engram_py import Draft, Engram
 from engram_py.config import Settings
 from engram_py.interfaces.web.access import Access
 from tests.interfaces.http.asking import serving
-from tests.interfaces.web.browser import Browser, chromium
+from tests.interfaces.web.browser import Browser, chromium, until
 from tests.interfaces.web.test_hostile import EVIL, TITLE
 
 pytestmark = pytest.mark.browser
@@ -52,8 +52,9 @@ def place(tmp_path: Path, data_dir: Path, folder: Path) -> Iterator[Place]:
 def test_a_memory_is_found_edited_and_the_edit_undone(place: Place) -> None:
     browser = place.browser
     assert browser.address == place.home + "/ui/?project=widgets"
-    with browser.leaving():
-        browser.type("input[name=q]", "tea shelf" + ENTER)
+    browser.type("input[name=q]", "tea shelf" + ENTER)
+    until(lambda: browser.address.endswith("/ui/?q=tea%20shelf&project=widgets"))
+    until(lambda: browser.run("return document.querySelector('.hit') !== null"))
     browser.click(".hit h2 a")
     assert browser.address == place.home + "/ui/memory/1"
     browser.click("a.button")

@@ -8,8 +8,9 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.config import Settings
+from tests.interfaces.web.browser import until
 from tests.interfaces.web.test_browser import Place, place
-from tests.interfaces.web.test_browser_scripts import refusals, until
+from tests.interfaces.web.test_browser_scripts import refusals
 from tests.memory import FakeClock
 
 __all__ = ["place"]

@@ -1,20 +1,18 @@
-"""What the header of Engram's list says of its hits: files that changed under them, and what replaced what."""
+"""The header of notes: bounded, and what it says of hits: files that changed under them, and what replaced what."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
 
+import pytest
+
 from engram_py import Engram
 from engram_py.anchors.values import AnchorState
 from engram_py.interfaces.http.notes import HEADER, MOST_BYTES, header, hit_notes
 from engram_py.observations.values import RelationNote
-from tests.interfaces.http.asking import Asker, Reply
+from tests.interfaces.http.asking import Asker, notes_of
 from tests.recall.searching import kept
-
-
-def notes_of(reply: Reply) -> list[str]:
-    return list(json.loads(reply.headers.get(HEADER.lower(), "[]")))
 
 
 def test_the_header_says_which_hit_supersedes_which(ask: Asker, app: Engram) -> None:
@@ -60,3 +58,25 @@ def test_what_is_said_of_many_hits_is_short(app: Engram) -> None:
     assert notes[-1] == "and 12 more hits to know such things of: response_format=json tells them"
     assert len(json.loads(header(notes)[HEADER])) == len(notes) == 9
     assert len(header(notes)[HEADER]) <= MOST_BYTES
+
+
+@pytest.mark.parametrize(
+    "text", ["naïve 🎉", "a\r\nSet-Cookie: x", "\x7f\x00\x1b[2J", "\x7f" * 60, "\u202egnp", "x" * 100_000]
+)
+def test_the_header_is_ascii_and_bounded_whatever_somebody_typed(text: str) -> None:
+    [line] = header([f"since:{text} is not a date"] * 40).values()
+
+    assert line.isascii()
+    assert line.isprintable()
+    assert len(line) <= MOST_BYTES
+    assert json.loads(line)[0].startswith("since:")
+
+
+def test_notes_are_shortened_by_bytes_and_the_last_left_out_where_they_are_too_many() -> None:
+    for letter in "aя🦄":
+        several = json.loads(header([letter * 399] * 3)[HEADER])
+        assert len(several) == 3
+        many = header([letter * 399] * 40)[HEADER]
+        assert 0 < len(json.loads(many)) < 40
+        assert len(many) <= MOST_BYTES
+    assert json.loads(header(["a" * 399] * 2)[HEADER]) == ["a" * 399] * 2
