@@ -171,6 +171,7 @@ ERRORS = {
     "unauthorized": "The request does not carry the server's token. Status 401.",
     "foreign_origin": "The request comes from a web page of another machine. Status 403.",
     "not_entered": "The page was asked for without its cookie. Status 401.",
+    "too_many_listeners": "More open pages than the server keeps up to date; a reload still shows what is new.",
     "link_used": "A link of `engram open` was used before, or is too old. Status 401.",
     "foreign_form": "A form did not come from the page itself. Status 403.",
     "no_page": "The page has nothing at this address. Status 404.",
