@@ -174,6 +174,7 @@ ERRORS = {
     "link_used": "A link of `engram open` was used before, or is too old. Status 401.",
     "foreign_form": "A form did not come from the page itself. Status 403.",
     "no_page": "The page has nothing at this address. Status 404.",
+    "too_many_listeners": "Too many open pages follow the memory live. A reload still shows the latest. Status 503.",
     "unknown_route": "Nothing is at this address. Status 404.",
     "method_not_allowed": "The address takes other methods; `Allow` names them. Status 405.",
     "project_mismatch": "`expected_project`, or a body's `project`, is not the observation's. Status 409.",
