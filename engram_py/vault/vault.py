@@ -15,11 +15,11 @@ from engram_py.observations.validation import slug_of
 from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.vault import table
 from engram_py.vault.applying import Applying
-from engram_py.vault.comparing import Now, edits
+from engram_py.vault.comparing import Now, edits, front_line
 from engram_py.vault.errors import NoVaultError, VaultBusyError, VaultEditedError, VaultFileError
 from engram_py.vault.folder import Folder, Manifest, digest
 from engram_py.vault.layout import is_generated, shelved
-from engram_py.vault.parsing import parse
+from engram_py.vault.parsing import parse, plain_lines
 from engram_py.vault.rendering import anchor_of, rendered, with_tail
 from engram_py.vault.values import Applied, Edit, Exported, Imported, Page, VaultStatus
 
@@ -112,7 +112,8 @@ class Vault(ProjectOperations):
             for edit, done in zip(wanted, applied, strict=True):
                 if done.outcome in ("kept", "refused"):
                     kept[edit.path] = "\n".join(filter(None, (kept[edit.path], edit.item.raw)))
-            return Imported(str(folder.root), tuple(applied), False, self._export(folder, name, kept))
+            exported = self._export(folder, name, kept)
+            return Imported(str(folder.root), tuple(applied), False, exported, exported.warnings)
 
     def status(self, *, project: str | None = None) -> VaultStatus:
         """What was edited since the last export, and what the memory changed."""
@@ -158,7 +159,7 @@ class Vault(ProjectOperations):
         for path, text in self._texts(project).items():
             if path.endswith(".md"):
                 page = parse(path, text)
-                heads[path] = heads.get(path, frozenset()) | {digest(line) for line in page.heads}
+                heads[path] = heads.get(path, frozenset()) | {*_digests_beside_items(page)}
                 items = ((one, by_anchor.get(one.anchor)) for one in page.items)
                 now |= {one.anchor: Now(path, one, row) for one, row in items if row is not None}
         return list(edits(pages, manifest.items, now, heads))
@@ -171,8 +172,17 @@ class Vault(ProjectOperations):
         for path in {*texts, *old} - {*(tails or {})}:
             if path.endswith(".md") and (tail := parse(path, folder.read(path) or "").tail):
                 tails = (tails or {}) | {path: tail}
+        said = []
         for path in {*(tails or {})} - {*texts}:  # nothing of it is left but what the person wrote
-            texts[path] = ""
+            if path not in manifest.files and (text := folder.read(path)):
+                said.append(f"the memory writes no {path}; what it said is kept in {folder.set_aside(path, text)}")
+                folder.remove(path)
+            elif (tails or {})[path]:
+                texts[path] = ""
+        for path, text in texts.items():
+            found = None if path.endswith(".md") else folder.read(path)
+            if found is not None and digest(plain_lines(found)) not in (digest(text), manifest.files.get(path)):
+                said.append(f"{path} is not read; what you wrote there is kept in {folder.set_aside(path, found)}")
         files: dict[str, str] = {}
         items: dict[str, str] = {}
         heads: dict[str, list[str]] = {}
@@ -185,12 +195,12 @@ class Vault(ProjectOperations):
             if path.endswith(".md"):
                 page = parse(path, text)
                 items |= {one.anchor: digest(one.raw) for one in page.items if one.anchor}
-                heads[path] = [digest(line) for line in page.heads]
+                heads[path] = _digests_beside_items(page)
         gone = [path for path in old if path not in texts]
         for path in gone:
             folder.remove(path)
         folder.write_manifest(Manifest(project, files, items, heads))
-        return Exported(str(folder.root), len(files), tuple(written), tuple(gone))
+        return Exported(str(folder.root), len(files), tuple(written), tuple(gone), tuple(said))
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -205,6 +215,11 @@ class Vault(ProjectOperations):
 
 def _key(project: str) -> str:
     return f"vault:{project}"
+
+
+def _digests_beside_items(page: Page) -> list[str]:
+    """The digests of what a file says besides its items."""
+    return [*map(digest, page.heads), *(front_line(name, value) for name, value in page.front.items())]
 
 
 def _planned(edit: Edit) -> Applied:
