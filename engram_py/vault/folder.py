@@ -120,7 +120,7 @@ class Folder:
         """Keep a text of the person's under a name that the memory does not write; the path of that."""
         stem, dot, ending = path.rpartition(".")
         number = 1
-        while self.read(kept := f"{stem}.yours{'' if number == 1 else f'-{number}'}{dot}{ending}") not in (None, text):
+        while self.read(kept := f"{stem}.edited{'' if number == 1 else f'-{number}'}{dot}{ending}") not in (None, text):
             number += 1
         self.write(kept, text)
         return kept

@@ -21,7 +21,7 @@ from engram_py.vault.folder import Folder, Manifest, digest
 from engram_py.vault.layout import is_generated, shelved
 from engram_py.vault.parsing import parse, plain_lines
 from engram_py.vault.rendering import anchor_of, rendered, with_tail
-from engram_py.vault.values import Applied, Edit, Exported, Imported, Page, VaultStatus
+from engram_py.vault.values import Applied, Edit, Exported, Imported, Page, VaultStatus, is_entity
 
 _LEASE_SECONDS = 600.0
 
@@ -90,8 +90,8 @@ class Vault(ProjectOperations):
         """
         name, folder = self._project(project), self.folder(project)
         with self._alone():
-            if edited := self._edited(folder, name):
-                raise VaultEditedError([page.path for page in edited])
+            if edited := [*(page.path for page in self._edited(folder, name)), *self._edited_views(folder, name)]:
+                raise VaultEditedError(edited)
             return self._export(folder, name)
 
     def take_in(self, *, prune: bool = False, dry_run: bool = False, project: str | None = None) -> Imported:
@@ -99,27 +99,30 @@ class Vault(ProjectOperations):
 
         A changed item is a revision, a new one a row by the write path, a missing one nothing unless ``prune`` deletes
         it (it can be undeleted). Of an item that the memory changed as well the memory's text becomes a version. What
-        is no item, or is refused, is kept below its file. With ``dry_run`` nothing is changed.
+        is no item, or is refused, is kept below its file, an edited JSON file beside it. With ``dry_run`` nothing is
+        changed.
         """
         name, folder = self._project(project), self.folder(project)
         with self._alone():
-            pages = self._edited(folder, name)
+            pages, views = self._edited(folder, name), self._edited_views(folder, name)
             wanted = [one for one in self._edits(folder, name, pages) if prune or one.action != "delete"]
             if dry_run:
-                return Imported(str(folder.root), tuple(_planned(one) for one in wanted), True)
+                shown = [_kept_view(path, "would keep", "a file beside it") for path in views]
+                return Imported(str(folder.root), (*map(_planned, wanted), *shown), True)
+            beside = [_kept_view(path, "kept", folder.set_aside(path, folder.read(path) or "")) for path in views]
             applied = self._applying().apply(wanted, project=name)
             kept = {page.path: page.tail for page in pages}
             for edit, done in zip(wanted, applied, strict=True):
                 if done.outcome in ("kept", "refused"):
                     kept[edit.path] = "\n".join(filter(None, (kept[edit.path], edit.item.raw)))
             exported = self._export(folder, name, kept)
-            return Imported(str(folder.root), tuple(applied), False, exported, exported.warnings)
+            return Imported(str(folder.root), (*applied, *beside), False, exported, exported.warnings)
 
     def status(self, *, project: str | None = None) -> VaultStatus:
         """What was edited since the last export, and what the memory changed."""
         name, folder = self._project(project), self.folder(project)
         manifest = folder.manifest() or Manifest(name)
-        edited = [page.path for page in self._edited(folder, name)]
+        edited = [*(page.path for page in self._edited(folder, name)), *self._edited_views(folder, name)]
         texts = self._texts(name)
         tails = {path: parse(path, folder.read(path) or "").tail for path in texts}
         behind = [
@@ -149,6 +152,15 @@ class Vault(ProjectOperations):
                 pages.append(parse(path, text))
         return pages
 
+    def _edited_views(self, folder: Folder, project: str) -> list[str]:
+        """Return the generated JSON files that a person edited: nothing reads them back, and no export loses them."""
+        manifest = folder.manifest() or Manifest(project)
+        paths = [path for path in folder.files() if is_generated(path) and not path.endswith(".md")]
+        texts = {path: plain_lines(folder.read(path) or "") for path in paths}
+        edited = {path: text for path, text in texts.items() if digest(text) != manifest.files.get(path)}
+        now = self._texts(project) if edited else {}
+        return [path for path, text in edited.items() if text != now.get(path)]
+
     def _edits(self, folder: Folder, project: str, pages: list[Page]) -> list[Edit]:
         if not pages:
             return []
@@ -162,6 +174,10 @@ class Vault(ProjectOperations):
                 heads[path] = heads.get(path, frozenset()) | {*_digests_beside_items(page)}
                 items = ((one, by_anchor.get(one.anchor)) for one in page.items)
                 now |= {one.anchor: Now(path, one, row) for one, row in items if row is not None}
+        for page in pages:
+            if page.path not in heads and is_entity(page.path):  # a second page of an entity
+                same = [lines for path, lines in heads.items() if page.path.split("/")[-2:] == path.split("/")[-2:]]
+                heads[page.path] = frozenset().union(*same)
         return list(edits(pages, manifest.items, now, heads))
 
     def _export(self, folder: Folder, project: str, tails: dict[str, str] | None = None) -> Exported:
@@ -179,10 +195,6 @@ class Vault(ProjectOperations):
                 folder.remove(path)
             elif (tails or {})[path]:
                 texts[path] = ""
-        for path, text in texts.items():
-            found = None if path.endswith(".md") else folder.read(path)
-            if found is not None and digest(plain_lines(found)) not in (digest(text), manifest.files.get(path)):
-                said.append(f"{path} is not read; what you wrote there is kept in {folder.set_aside(path, found)}")
         files: dict[str, str] = {}
         items: dict[str, str] = {}
         heads: dict[str, list[str]] = {}
@@ -220,6 +232,11 @@ def _key(project: str) -> str:
 def _digests_beside_items(page: Page) -> list[str]:
     """The digests of what a file says besides its items."""
     return [*map(digest, page.heads), *(front_line(name, value) for name, value in page.front.items())]
+
+
+def _kept_view(path: str, outcome: str, kept: str) -> Applied:
+    said = f"the memory writes this file and never reads it; your text is kept as {kept}"
+    return Applied(path, "keep", outcome, path, said=said)
 
 
 def _planned(edit: Edit) -> Applied:

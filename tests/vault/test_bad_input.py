@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from engram_py.errors import EngramError
 from engram_py.vault import folder as vault_folder
 from engram_py.vault.errors import VaultFileError
 from engram_py.vault.folder import FILE_LIMIT_BYTES
-from tests.memory import Git, Opener, RepoMaker
 from tests.vault.test_vault import contents, edited, everything
 
 
@@ -24,36 +22,22 @@ def huge(path: Path) -> None:
         file.truncate(200_000_000)
 
 
-def test_an_edit_of_a_json_file_is_kept_beside_it_and_said(app: Engram, root: Path) -> None:
-    items = root / "life/resources/alice/items.json"
-    items.write_text(items.read_text().replace("Globex", "Initech"))
-
-    exported = app.vault.export()
-
-    assert "Globex" in json.loads(items.read_text())[0]["fact"]
-    assert "Initech" in (root / "life/resources/alice/items.yours.json").read_text()
-    assert exported.warnings == (
-        "life/resources/alice/items.json is not read; what you wrote there is kept in "
-        "life/resources/alice/items.yours.json",
-    )
-    assert app.vault.export().warnings == ()
-
-
 def test_a_second_edit_of_a_json_file_does_not_replace_the_first(app: Engram, root: Path) -> None:
     items = root / "life/resources/alice/items.json"
     for name in ("Initech", "Hooli"):
         items.write_text(items.read_text().replace("Globex", name))
         app.vault.take_in()
 
-    assert "Initech" in (root / "life/resources/alice/items.yours.json").read_text()
-    assert "Hooli" in (root / "life/resources/alice/items.yours-2.json").read_text()
+    assert "Initech" in (root / "life/resources/alice/items.edited.json").read_text()
+    assert "Hooli" in (root / "life/resources/alice/items.edited-2.json").read_text()
 
 
 def test_a_json_file_with_other_line_ends_is_no_edit(app: Engram, root: Path) -> None:
     items = root / "life/resources/alice/items.json"
     items.write_bytes(items.read_bytes().replace(b"\n", b"\r\n"))
 
-    assert app.vault.export().warnings == ()
+    assert app.vault.status().edited == ()
+    assert app.vault.export().written == ("life/resources/alice/items.json",)
 
 
 @pytest.mark.parametrize(
@@ -103,8 +87,8 @@ def test_a_second_file_of_an_entity_is_taken_in_and_kept_aside(app: Engram, root
     taken = app.vault.take_in()
 
     assert "Alice speaks Finnish and Estonian" in (root / "life/resources/alice/summary.md").read_text()
-    assert "My own words." in copy.with_name("summary.yours.md").read_text()
-    assert any("summary.yours.md" in said for said in taken.warnings)
+    assert "My own words." in copy.with_name("summary.edited.md").read_text()
+    assert any("summary.edited.md" in said for said in taken.warnings)
     assert app.vault.take_in().applied == ()
     assert app.vault.export().written == ()
 
@@ -159,25 +143,6 @@ def test_a_full_or_read_only_disk_is_said_and_leaves_the_files_whole(
 
     assert everything(root) == before
     assert "observations.md" in app.vault.export().written
-
-
-def test_a_vault_inside_the_repository_is_read_once_and_as_memory(
-    make_repo: RepoMaker, open_memory: Opener, git: Git
-) -> None:
-    root = make_repo("work/widgets")
-    app = open_memory(root)
-    app.save(Draft("Use WAL mode", "Readers do not wait for the narwhal.", "decision"))
-    app.vault.init(root / "docs" / "memory")
-    (root / "docs/memory/own.md").write_text("# Kettle\n\nLimescale ruined the kettle of the third floor.\n")
-    app.documents.update()
-
-    assert not app.documents.search("readers do not wait for the narwhal").results
-    found = app.documents.search("who ruined the kettle with limescale").results
-    assert {hit.source.partition(":")[0].rpartition("/")[2] for hit in found} == {"own.md"}
-    git(root, "add", ".")
-    git(root, "commit", "-q", "-m", "Keep the memory")
-    app.vault.export()
-    assert git(root, "status", "--porcelain") == ""
 
 
 def test_a_crash_in_the_middle_of_an_import_is_finished_by_the_next(
