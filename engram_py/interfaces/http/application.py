@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
@@ -12,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engram_py.app import Engram
-from engram_py.interfaces.http.api import Api, refused, same_token
+from engram_py.interfaces.http.api import Api, refused
 from engram_py.interfaces.http.errors import ForeignOriginError, HttpError, UnauthorizedError, WrongHostError
 from engram_py.interfaces.http.mcp_endpoint import PATH, McpEndpoint
 from engram_py.interfaces.http.protocol import Protocol
@@ -50,7 +51,7 @@ class _Front:
 def build_application(
     app: Engram, *, port: int | None = None, host: str = "", token: str = "", tools: str | None = None
 ) -> ASGIApp:
-    """The ASGI application. ``port`` is what a Host header must name, None where none has to; ``host`` one more name.
+    """Return the ASGI application. A Host header must name ``port``, unless it is None; ``host`` is one more name.
 
     Raises UnknownToolError for a profile or tool that does not exist.
     """
@@ -118,17 +119,18 @@ class Guard:
 
     def _may(self, headers: Headers) -> bool:
         scheme, _, given = headers.get("authorization", "").partition(" ")
-        return scheme.lower() == "bearer" and same_token(given.strip(), self._token)
+        same = hmac.compare_digest(given.strip().encode("utf-8", "replace"), self._token.encode("utf-8", "replace"))
+        return scheme.lower() == "bearer" and same
 
 
 def of_page(scope: Scope) -> bool:
-    """Whether a request is for the page and not for a route."""
+    """Return whether a request is for the page and not for a route."""
     raw: bytes = scope.get("raw_path", b"")
     return raw == b"/ui" or raw.startswith(b"/ui/")
 
 
 def is_loopback(origin: str) -> bool:
-    """Whether a page of this origin came from this machine: ``http://localhost:5173``."""
+    """Return whether a page of this origin came from this machine: ``http://localhost:5173``."""
     try:
         parts = urlsplit(origin)
         _ = parts.port

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from engram_py import Engram
 from engram_py.anchors.values import AnchorState
-from engram_py.interfaces.http.response_notes import HEADER, MOST_BYTES, header, hit_notes
+from engram_py.interfaces.http.notes import HEADER, MOST_BYTES, header, hit_notes
 from engram_py.observations.values import RelationNote
 from tests.interfaces.http.asking import Asker, Reply
 from tests.recall.searching import kept

@@ -1,10 +1,12 @@
-"""What a header says of an answer, for which Engram's answers have no place: what a request asked for and did not get,
-and what to know of a hit before it is believed."""
+"""Notes about an answer in a header, because Engram's answers have no place for them.
+
+They tell which parts of a request were ignored, and what to know of a hit before it is believed.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import PurePosixPath
 from typing import Any
@@ -14,7 +16,8 @@ from pydantic import BaseModel, BeforeValidator
 from engram_py.anchors.values import AnchorState
 from engram_py.dataclass import replace
 from engram_py.interfaces.arguments import mended_names, unknown_names
-from engram_py.interfaces.http.routing import LENIENT, Operation, Question
+from engram_py.interfaces.http.parameters import LENIENT
+from engram_py.interfaces.http.routing import Operation
 from engram_py.interfaces.wording.phrases import relation
 from engram_py.observations.arguments import clamp
 from engram_py.recall.scope_filter import FILTERS
@@ -24,8 +27,6 @@ HEADER = "X-Engram-Notes"
 MOST_BYTES = 2_000
 _NOTE_CHARS, _VALUE_CHARS = 400, 40
 _LEAST_BYTES = 420  # what a note in English never needs more of
-# Every route takes it: it decides where the request stands.
-_EVERYWHERE = ("cwd",)
 SEARCH = "/search"
 # Of an answer, of a hit, and letters of one name: the header holds 2,000 bytes, and other notes come first.
 _MOST_HITS, _MOST_SAID, _NAME_CHARS = 8, 3, 60
@@ -33,41 +34,36 @@ _MOST_HITS, _MOST_SAID, _NAME_CHARS = 8, 3, 60
 Notes = list[str]
 
 
-def unread(found: Operation, query: Mapping[str, str], body: Mapping[str, Any]) -> Notes:
-    """A sentence for each parameter and field that nobody knows, and for each value that meant the default instead."""
-    model = found.model("query")
-    known = {*(_names(model) if model is not None else ()), *_EVERYWHERE}
-    notes = _named(query, known, found, kind="parameter")
-    notes += _unread_values(model, query) if model is not None else []
-    fields = found.model("body")
-    if fields is None:
+def unread(found: Operation, given: Mapping[str, Mapping[str, Any]]) -> Notes:
+    """Return a sentence for each parameter and field that nobody knows, and for each value that meant the default."""
+    query, model = given["query"], found.models["query"]
+    notes = _unknown(query, model, found, kind="parameter") + _unread_values(model, query)
+    if "body" not in found.models:
         return notes
-    notes += _named(body, _names(fields), found, kind="field")
-    return notes + (mended_names(body) if issubclass(fields, Question) else [])
+    notes += _unknown(given["body"], found.models["body"], found, kind="field")
+    return notes + (mended_names(given["body"]) if found.lenient else [])
 
 
-def _names(model: type[BaseModel]) -> set[str]:
-    """What the fields of a model are called by whoever sends them."""
-    return {field.alias or name for name, field in model.model_fields.items()}
-
-
-def _named(given: Mapping[str, Any], known: Collection[str], found: Operation, *, kind: str) -> Notes:
+def _unknown(given: Mapping[str, Any], model: type[BaseModel], found: Operation, *, kind: str) -> Notes:
+    known = {field.alias or name for name, field in model.model_fields.items()}
     filters = [one for one in given if found.path == SEARCH and one in FILTERS and one not in known]
     notes = unknown_names((one for one in given if one not in filters), known, kind=kind)
     words = "q" if kind == "parameter" else "query"
     return notes + [f"{one} was ignored: filters belong into {words}, as in {words}=... {one}:..." for one in filters]
 
 
-def held(limit: int | None, default: int, most: int, notes: Notes) -> int:
-    """How many to list: what was asked for, or the default; more than ``most`` is noted."""
+def limited(limit: int | None, default: int, most: int, notes: Notes) -> int:
+    """Return how many to list: as asked for, or the default; a number above ``most`` is noted."""
     number, said = clamp("limit", limit or default, 1, most)
     notes += said
     return number
 
 
 def header(notes: Notes) -> dict[str, str]:
-    """The header that carries ``notes`` as a JSON list in ASCII: all of them, where need be shortened to their share,
-    or the first ones where they are too many."""
+    """Return the header that carries ``notes`` as a JSON list in ASCII.
+
+    Long notes are shortened to their share of the header; of too many the first ones are kept.
+    """
     kept: list[str] = []
     room = MOST_BYTES - 2
     for number, note in enumerate(notes):
@@ -82,7 +78,7 @@ def header(notes: Notes) -> dict[str, str]:
 
 
 def _size(text: str) -> int:
-    """The bytes of a note in the header, with the comma before the next: a letter that is not ASCII has six."""
+    """Return the bytes of a note in the header, with the comma before the next: a letter that is not ASCII has six."""
     return len(json.dumps(text)) + 2
 
 
@@ -106,7 +102,7 @@ def _unread_values(model: type[BaseModel], given: Mapping[str, str]) -> Notes:
 
 
 def hit_notes(hits: Sequence[Hit]) -> Notes:
-    """One sentence for each hit whose files or relations say something: ``#49: session.ts changed; supersedes #36``."""
+    """Return a sentence for each hit with changed files or relations: ``#49: session.ts changed; supersedes #36``."""
     told = [f"#{hit.id}: {'; '.join(said)}" for hit in hits if (said := _shortened([*_said(hit)]))]
     more = len(told) - _MOST_HITS
     rest = [f"and {more} more hits to know such things of: response_format=json tells them"] if more > 0 else []

@@ -1,4 +1,4 @@
-"""Markdown that people and agents keep their notes in: its front matter, and its sections. Pure."""
+"""The sections of Markdown notes, without the parts that programs wrote into them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from engram_py.dataclass import dataclass
 
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"(#{1,3})\s+(\S.*)$")
-_PAIR = re.compile(r"([A-Za-z_][\w-]{0,60}):\s*(.*)$")
-_ITEM = re.compile(r"\s*-\s+(.*)$")
 _BEGIN = re.compile(r"\s*(?:engram:\w+|[\w-]+:(?:begin|start))\b")
 _END = re.compile(r"\s*[\w-]*:?end\b")
 
@@ -22,31 +20,8 @@ class Section:
     text: str
 
 
-def front_matter(text: str) -> tuple[dict[str, str], str]:
-    """The simple ``name: value`` pairs before a document, lists joined by commas, and the document behind them.
-
-    Only what needs no YAML is read; a block that does not end is no front matter.
-    """
-    lines = text.removeprefix("\ufeff").splitlines()
-    if not lines or lines[0].strip() != "---":
-        return {}, text
-    try:
-        end = next(number for number, line in enumerate(lines[1:200], 1) if line.strip() in ("---", "..."))
-    except StopIteration:
-        return {}, text
-    values: dict[str, str] = {}
-    name = ""
-    for line in lines[1:end]:
-        if pair := _PAIR.match(line):
-            name = pair[1].lower()
-            values[name] = pair[2].strip().strip("\"'[]").replace('"', "")
-        elif name and (item := _ITEM.match(line)):
-            values[name] = ", ".join(filter(None, (values[name], item[1].strip("\"'"))))
-    return values, "\n".join(lines[end + 1 :])
-
-
 def sections(text: str) -> list[Section]:
-    """The sections of a document with text of their own; headings inside code are code."""
+    """Return the sections of a document with text of their own; headings inside code are code."""
     found: list[Section] = []
     path: list[tuple[int, str]] = []
     body: list[str] = []
@@ -73,12 +48,12 @@ def sections(text: str) -> list[Section]:
 
 
 def _title(heading: str) -> str:
-    """A heading without the marks that close it, unless it is nothing else."""
+    """Return a heading without the marks that close it, unless it is nothing else."""
     return heading.rstrip().rstrip("#").rstrip() or heading.rstrip()
 
 
 def _without_marked(text: str) -> str:
-    """A document without the parts that programs wrote, each between two comments. One look at each comment."""
+    """Return a document without the parts between two comments of a program, looking at each comment once."""
     kept: list[str] = []
     done, opened, at = 0, -1, text.find("<!--")
     while at >= 0 and (end := text.find("-->", at + 4)) >= 0:

@@ -1,25 +1,43 @@
-"""Projects, and what Engram's server says about them and about sync."""
+"""Routes of projects, and of the sync that Engram's server reports for them."""
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import BaseModel
 
 from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError
+from engram_py.interfaces.http.answers import Answer, shown
 from engram_py.interfaces.http.errors import UnsupportedScopeError
-from engram_py.interfaces.http.request_project import CwdQuery, ProjectQuery, selected
-from engram_py.interfaces.http.routing import Answer, Body, Needed, operation
+from engram_py.interfaces.http.parameters import Needed, Projects, selected
+from engram_py.interfaces.http.routing import operation
 from engram_py.projects.names import normalize_project
+from engram_py.projects.values import ProjectLine
+from engram_py.sync.autosync.values import CloudStatus
 
 RESCUE_BODY = 8 * 1024
 
+ProjectOut = shown(ProjectLine, "name observations sessions prompts aliases", name="ProjectOut")
+SyncOut = shown(
+    CloudStatus,
+    "enabled message phase last_error consecutive_failures reason_code reason_message deferred_count dead_count "
+    "upgrade backoff_until last_sync_at",
+    name="SyncOut",
+    message=str,
+    last_error=str,
+    deferred_count=int,
+    dead_count=int,
+    upgrade=dict[str, str],
+    backoff_until=str | None,
+    last_sync_at=str | None,
+)
 
-class RescueBody(Body):
+
+class Rescue(BaseModel):
     target_project: Needed
     confirmed: bool
-    observation_ids: list[int] | None = None
-    session_ids: list[str] | None = None
-    prompt_ids: list[int] | None = None
+    observation_ids: list[int] = []
+    session_ids: list[str] = []
+    prompt_ids: list[int] = []
 
 
 class CurrentOut(Answer):
@@ -30,34 +48,6 @@ class CurrentOut(Answer):
     available_projects: list[str]
     warning: str | None = None
     error_hint: str | None = None
-
-
-class ProjectOut(Answer):
-    name: str
-    observations: int
-    sessions: int
-    prompts: int
-    aliases: list[str]
-
-
-class ProjectsOut(Answer):
-    projects: list[ProjectOut]
-    count: int
-
-
-class SyncOut(Answer):
-    enabled: bool
-    message: str
-    phase: str
-    last_error: str
-    consecutive_failures: int
-    reason_code: str
-    reason_message: str
-    deferred_count: int
-    dead_count: int
-    upgrade: dict[str, str]
-    backoff_until: str | None = None
-    last_sync_at: str | None = None
 
 
 class BlockedOut(Answer):
@@ -78,22 +68,27 @@ class RescueOut(Answer):
     conflicting_records: int
     skipped_records: int
     journaled_local: bool = False
-    reconciliation_status: str = Field(default="nothing to reconcile: every record has an owner")
+    reconciliation_status: str = "nothing to reconcile: every record has an owner"
 
 
 @operation("GET", "/project/current", CurrentOut)
-def current_project(app: Engram, query: CwdQuery) -> object:
+def current_project(app: Engram, cwd: str | None = None) -> object:
     """Which project a directory belongs to. Several candidates are no error: the body says so."""
     found = app.projects.current()
     return CurrentOut(
         project=found.project or "",
         project_source="process_override" if found.project_source == "override" else found.project_source,
         project_path=found.project_path,
-        cwd=query.cwd or found.project_path,
+        cwd=cwd or found.project_path,
         available_projects=list(found.candidates),
         warning="; ".join(found.warnings) or None,
         error_hint=found.hint,
     )
+
+
+class ProjectsOut(Answer):
+    projects: list[ProjectOut]  # type: ignore[valid-type]
+    count: int
 
 
 @operation("GET", "/projects", ProjectsOut)
@@ -104,9 +99,9 @@ def list_projects(app: Engram) -> object:
 
 
 @operation("GET", "/sync/status", SyncOut, errors=(404, 409))
-def sync_status(app: Engram, query: ProjectQuery) -> object:
+def sync_status(app: Engram, projects: Projects) -> object:
     """How sync with a server is, in the background of this machine's servers."""
-    if selected(app, query).all_projects:
+    if selected(app, projects).all_projects:
         raise UnsupportedScopeError
     status = app.autosync.status()
     return SyncOut.of(
@@ -121,30 +116,25 @@ def sync_status(app: Engram, query: ProjectQuery) -> object:
     )
 
 
-def _rescue(app: Engram, body: RescueBody) -> RescueOut:
-    observations, sessions, prompts = body.observation_ids or [], body.session_ids or [], body.prompt_ids or []
-    blocked = app.browsing.unowned(body.target_project, observations=observations, sessions=sessions, prompts=prompts)
-    if not body.confirmed:
-        raise InvalidArgumentError("confirmed", body.confirmed, expected="true")
-    chosen = len({*observations}) + len({*sessions}) + len({*prompts})
+@operation("POST", "/projects/rescue-ownership", RescueOut, most_body=RESCUE_BODY, guarded=True, errors=(503,))
+def rescue_ownership(app: Engram, rescue: Rescue) -> object:
+    """Give records without an owner to a project. Here every record has one from its first moment, so nothing moves:
+    the answer says of each selected record whether it is the target's."""
+    observations, sessions, prompts = rescue.observation_ids, rescue.session_ids, rescue.prompt_ids
+    blocked = app.browsing.unowned(rescue.target_project, observations=observations, sessions=sessions, prompts=prompts)
+    if not rescue.confirmed:
+        raise InvalidArgumentError("confirmed", rescue.confirmed, expected="true")
     return RescueOut(
         status="partially_rescued" if blocked else "rescued",
         complete=not blocked,
         blocked=[BlockedOut.of(one) for one in blocked],
-        target_project=normalize_project(body.target_project),
+        target_project=normalize_project(rescue.target_project),
         conflicting_records=len(blocked),
-        skipped_records=chosen - len(blocked),
+        skipped_records=sum(len({*ids}) for ids in (observations, sessions, prompts)) - len(blocked),
     )
 
 
-@operation("POST", "/projects/rescue-ownership", RescueOut, most_body=RESCUE_BODY, guarded=True, errors=(503,))
-def rescue_ownership(app: Engram, body: RescueBody) -> object:
-    """Give records without an owner to a project. Here every record has one from its first moment, so nothing moves:
-    the answer says of each selected record whether it is the target's."""
-    return _rescue(app, body)
-
-
 @operation("POST", "/projects/migrate", RescueOut, most_body=RESCUE_BODY, guarded=True, errors=(503,))
-def migrate_project(app: Engram, body: RescueBody) -> object:
+def migrate_project(app: Engram, rescue: Rescue) -> object:
     """The older name of /projects/rescue-ownership."""
-    return _rescue(app, body)
+    return rescue_ownership(app, rescue)
