@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from engram_py.dataclass import replace
-from engram_py.text.markdown import front_matter
+from engram_py.text.front_matter import front_matter
 from engram_py.vault.values import Item, Page, is_entity
 
 if TYPE_CHECKING:
