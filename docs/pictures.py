@@ -18,7 +18,7 @@ from engram_py.interfaces.web.access import Access
 from tests.interfaces.web.browser import Browser, chromium
 
 FOLDER = Path(__file__).parent / "pictures"
-WIDTH, MOST_HEIGHT, COLOURS = 960, 1_200, 64
+WIDTH, MOST_HEIGHT, COLOURS = 960, 1_200, 255
 # The name of each picture and the page it shows; {name} is a row or the session of the scripted memory.
 PAGES = {
     "search": "/ui/?q=why+did+we+move+the+job+queue&project=shop",
@@ -60,7 +60,9 @@ def _picture(browser: Browser, home: str, made: Scene, folder: Path, name: str, 
     browser.open(home + PAGES[name].format(**made.rows, session=made.session))
     file = folder / (f"{name}-dark.png" if theme == "dark" else f"{name}.png")
     shown = Image.open(io.BytesIO(base64.b64decode(browser.picture(WIDTH, MOST_HEIGHT)))).convert("RGB")
-    shown.quantize(COLOURS).save(file, optimize=True)  # a third of the bytes
+    shown.quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
+        file, optimize=True
+    )  # a third of the bytes
     return file
 
 
