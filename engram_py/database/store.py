@@ -107,6 +107,15 @@ class Store:
         row = self.row(sql, **values)
         return None if row is None else row[0]
 
+    def version(self) -> tuple[int, int, int, bool]:
+        """Return what changes with every write to the file, by this process or another one, and when it is replaced.
+
+        It does not count as work of this process (``asked``): whoever waits for a change asks often.
+        """
+        with self._lock, translated(self.path):
+            [others] = self._connection.execute("pragma data_version").fetchone()
+            return self.opened, self._connection.total_changes, int(others), self._generation.moved
+
     # --- writing ---------------------------------------------------------------------------------------
 
     def give_way(self) -> None:
