@@ -13,6 +13,11 @@ from engram_py.interfaces.cli.open import project_here
 from engram_py.interfaces.tui.errors import NoTerminalError, TextualMissingError
 
 
+def is_terminal() -> bool:
+    """Return whether all three streams are a terminal: the screen is drawn on standard error."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
+
 @click.command("tui")
 @click.option("--project", help="The project to show first; default: the project of this folder, if it has memories.")
 @refusing
@@ -23,7 +28,7 @@ def tui_command(project: str | None) -> None:
     """
     if importlib.util.find_spec("textual") is None:
         raise TextualMissingError
-    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
+    if not is_terminal():
         raise NoTerminalError("input, output or errors go elsewhere")
     if os.environ.get("TERM") == "dumb":
         raise NoTerminalError("TERM is dumb")

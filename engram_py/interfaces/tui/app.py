@@ -34,7 +34,35 @@ T = TypeVar("T")
 LOOK_SECONDS = 0.5
 # A cursor that goes on at once needs no preview, and one that goes on soon none that takes long.
 _REST_SECONDS, _LONG_REST_SECONDS = 0.03, 0.4
-_KEYS = "/ filter  e edit  d delete  u undo  p project  ? keys  q quit"
+
+
+# Keys and what they do. The application itself handles each before the next one, so that keys that come faster than
+# the screen changes do not reach what had the focus before.
+_KEYS = {
+    **{str(place): f"panel({place - 1})" for place in range(1, 5)},
+    "up,k": "move(-1)",
+    "down,j": "move(1)",
+    "pageup,ctrl+b": "page(-1)",
+    "pagedown,ctrl+f,space": "page(1)",
+    "home,g": "first",
+    "end,G": "last",
+    "enter": "read",
+    "tab": "other_side",
+    "slash": "ask",
+    "question_mark": "keys",
+    "p": "project",
+    "e": "edit",
+    "d": "delete",
+    "u": "undo",
+    "t": "pin",
+    "x": "archive",
+    "h": "history",
+    "a": "accept",
+    "v": "verdict",
+    "escape": "leave",
+    "q": "close",
+}
+_ACTIONS = frozenset(action.partition("(")[0] for action in _KEYS.values())
 
 
 class TerminalApp(App[None]):
@@ -43,25 +71,12 @@ class TerminalApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
     CSS_PATH = "style.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(str(place), f"panel({place - 1})", show=False) for place in range(1, 5)),
-        Binding("slash", "ask", show=False),
-        Binding("question_mark", "keys", show=False),
-        Binding("p", "project", show=False),
-        Binding("e", "edit", show=False),
-        Binding("d", "delete", show=False),
-        Binding("u", "undo", show=False),
-        Binding("t", "pin", show=False),
-        Binding("x", "archive", show=False),
-        Binding("h", "history", show=False),
-        Binding("a", "accept", show=False),
-        Binding("v", "verdict", show=False),
-        Binding("escape", "leave", show=False),
-        Binding("q", "quit", show=False),
+        Binding(keys, action, show=False, priority=True) for keys, action in _KEYS.items()
     ]
 
     def __init__(self, app: Engram, *, project: str | None = None) -> None:
-        super().__init__()
         # The terminal's own colours: nobody is asked whether it is dark or light.
+        super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
         self._reader = Reader(app, project)
         self._data_dir = app.settings.data_dir
@@ -82,10 +97,10 @@ class TerminalApp(App[None]):
             with VerticalScroll(id="side"):
                 yield Static(id="preview", markup=False)
         yield Static(id="status", markup=False)
-        yield Static(_KEYS, id="keys", markup=False)
+        yield Static(id="keys", markup=False)
 
     async def on_mount(self) -> None:
-        self.rows.focus()
+        self.set_focus(self.rows)
         self._show_head()
         self._begin()
 
@@ -98,6 +113,16 @@ class TerminalApp(App[None]):
     @property
     def rows(self) -> RowList:
         return self.query_one("#rows", RowList)
+
+    @property
+    def side(self) -> VerticalScroll:
+        return self.query_one("#side", VerticalScroll)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Leave the keys to a dialog that is open, and to the field; Esc alone leaves the field."""
+        if action not in _ACTIONS:
+            return True
+        return len(self.screen_stack) == 1 and (action == "leave" or not isinstance(self.focused, Input))
 
     # --- showing ----------------------------------------------------------------------------------------------
 
@@ -115,6 +140,7 @@ class TerminalApp(App[None]):
         typed = self.panel.typed
         asked = [("/ ", "bold"), (one_line(typed, 200), "")] if typed else [(f"/ {self.panel.asks}", "dim")]
         self.query_one("#asked", Static).update(content(asked))
+        self.query_one("#keys", Static).update(content([(f"{self.panel.keys}  p project  ? keys  q quit", "")]))
 
     async def _asked(self, answer: Awaitable[T]) -> T | None:
         """Return an answer; None where it is refused, which is said at the foot."""
@@ -164,7 +190,7 @@ class TerminalApp(App[None]):
         if (key, made.plain) == self._shown:
             return
         if key != self._shown[0]:
-            self.query_one("#side").scroll_home(animate=False)
+            self.side.scroll_home(animate=False)
         self._shown = (key, made.plain)
         self.query_one("#preview", Static).update(made)
 
@@ -195,11 +221,42 @@ class TerminalApp(App[None]):
         self.query_one("#ask", Input).display = False
         self.query_one("#asked").display = True
         self.query_one("#body").remove_class("wide")
-        self.rows.focus()
+        self.set_focus(self.rows)
 
-    def on_row_list_chosen(self, _: RowList.Chosen) -> None:
+    def action_read(self) -> None:
+        """Give the preview the whole width."""
         self.query_one("#body").add_class("wide")
-        self.query_one("#side").focus()
+        self.set_focus(self.side)
+
+    def action_other_side(self) -> None:
+        self.set_focus(self.side if self.focused is self.rows else self.rows)
+
+    def action_move(self, by: int) -> None:
+        if self.focused is self.side:
+            self.side.scroll_relative(y=by, animate=False)
+        else:
+            self.rows.move_to(self.rows.cursor + by)
+
+    def action_page(self, by: int) -> None:
+        if self.focused is self.side:
+            self.side.scroll_relative(y=by * self.side.size.height, animate=False)
+        else:
+            self.rows.move_to(self.rows.cursor + by * max(1, self.rows.size.height - 1))
+
+    def action_first(self) -> None:
+        if self.focused is self.side:
+            self.side.scroll_home(animate=False)
+        else:
+            self.rows.move_to(0)
+
+    def action_last(self) -> None:
+        if self.focused is self.side:
+            self.side.scroll_end(animate=False)
+        else:
+            self.rows.move_to(self.rows.length - 1)
+
+    def action_close(self) -> None:
+        self.exit()
 
     def action_ask(self) -> None:
         field = self.query_one("#ask", Input)
@@ -207,7 +264,7 @@ class TerminalApp(App[None]):
         field.placeholder = self.panel.asks
         field.display = True
         self.query_one("#asked").display = False
-        field.focus()
+        self.set_focus(field)  # at once: the next keys are for it
 
     async def on_input_submitted(self, event: Input.Submitted) -> None:
         await self._narrow(event.value.strip())

@@ -18,7 +18,7 @@ _KEYS = (
     ("1 2 3 4", "memories, sessions, search, review"),
     ("j k ↓ ↑", "next and previous; PgDn PgUp a page, g G the ends"),
     ("/", "narrow the list, or search; an empty line shows all again"),
-    ("Enter", "read beside the list's place; Esc goes back"),
+    ("Enter", "read in the full width; Esc goes back"),
     ("Tab", "go to the preview, to scroll it, and back"),
     ("p", "choose a project"),
     ("e", "edit in $VISUAL or $EDITOR"),

@@ -22,10 +22,14 @@ _HITS = 20
 
 
 class Panel(Protocol):
-    """A list with a preview. ``asks`` says what may be typed after ``/``; ``slow``: a preview has a longer form."""
+    """A list with a preview. ``asks`` says what may be typed after ``/``, ``keys`` what else is done here.
+
+    ``slow``: a preview has a longer form.
+    """
 
     name: str
     asks: str
+    keys: str
     slow: bool
     typed: str
 
@@ -45,7 +49,9 @@ class Panel(Protocol):
 class MemoryPanel:
     """What is kept, latest change first; filters narrow it."""
 
-    name, asks, slow = "Memories", "filters: type:decision since:7d is:pinned; or words to search for", False
+    name, slow = "Memories", False
+    asks = "filters: type:decision since:7d is:pinned; or words to search for"
+    keys = "/ filter  Enter read  e edit  d delete  u undo"
 
     def __init__(self) -> None:
         self.typed = ""
@@ -83,7 +89,9 @@ def _when(moment: str, project: str, view: View) -> str:
 class SessionPanel:
     """What agents did, the most recently active session first; a text narrows it to those that contain it."""
 
-    name, asks, slow = "Sessions", "words of the agent, the project, the id or the summary", True
+    name, slow = "Sessions", True
+    asks = "words of the agent, the project, the id or the summary"
+    keys = "/ filter  Enter read"
 
     def __init__(self) -> None:
         self.typed = ""
@@ -105,14 +113,15 @@ class SessionPanel:
 def _session_row(one: SessionLine, view: View) -> Row:
     summary = one.summary or ""
     label = goal(summary) or gist(summary) or summary or f"{one.observations} saved, no summary"
-    open_mark = "" if one.ended_at else "open "
-    return Row(one.id, one.agent or "?", label, f"{open_mark}{_when(one.last_activity_at, one.project, view)}", one)
+    return Row(one.id, one.agent or "?", label, _when(one.last_activity_at, one.project, view), one)
 
 
 class SearchPanel:
     """The answer of ``mem_search`` with every number behind it."""
 
-    name, asks, slow = "Search", "words, a question, a topic key or #id; filters as type:decision", False
+    name, slow = "Search", False
+    asks = "words, a question, a topic key or #id; filters as type:decision"
+    keys = "/ search  Enter read  e edit  d delete  u undo"
 
     def __init__(self) -> None:
         self.typed = ""
@@ -146,6 +155,7 @@ class ReviewPanel:
     """What waits for a person; words narrow it to what contains them."""
 
     name, asks, slow = "Review", "words of the title", False
+    keys = "a accept  v verdict  e edit  d delete  u undo"
 
     def __init__(self) -> None:
         self.typed = ""

@@ -15,7 +15,7 @@ from engram_py.observations.relation_values import VERBS, Judged
 from engram_py.recall.values import Hit, Results
 
 _HEADING, _FAINT = "bold", "dim"
-_SESSIONS, _PROMPT_CHARS, _PROMPTS = 20, 600, 50
+_SESSIONS, _PROMPT_CHARS, _PROMPTS, _TITLE_CHARS = 20, 600, 50, 100
 
 
 def memory(view: View, observation_id: int, *, history: bool = False) -> Iterator[Part]:
@@ -99,7 +99,7 @@ def session(view: View, session_id: str, *, whole: bool) -> Iterator[Part]:
         yield f"{one_line(asked.prompt.content, _PROMPT_CHARS)}\n", _HEADING
         yield from _given(asked.given)
         if not asked.given:
-            yield f"     It was given nothing.{f' Asked again: {asked.why}.' if asked.why else ''}\n", ""
+            yield f"  It was given nothing.{f' Asked again: {asked.why}.' if asked.why else ''}\n", ""
     if found.cost.doors:
         yield "\nWhat it cost\n", _HEADING
     for door in found.cost.doors:
@@ -112,7 +112,7 @@ def session(view: View, session_id: str, *, whole: bool) -> Iterator[Part]:
 def _given(rows: Sequence[Given]) -> Iterator[Part]:
     for one in rows:
         about = [one.type, *([f"{one.times} times"] if one.times > 1 else []), *(["deleted"] if one.deleted else [])]
-        yield f"     [#{one.id}] {one.title} ({', '.join(about)})", ""
+        yield f"  [#{one.id}] {one_line(one.title, _TITLE_CHARS)} ({', '.join(about)})", ""
         yield " cited\n" if one.cited else "\n", _HEADING
 
 

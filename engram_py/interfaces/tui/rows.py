@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Any, ClassVar
+from typing import Any
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events, work
-from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -22,6 +21,7 @@ from engram_py.interfaces.tui.text import one_line, padded
 PAGE = 100
 MOST_PAGES = 6
 _MOST_HEAD = 11
+_AHEAD = 30  # rows before the end at which the next page is fetched
 
 _HEAD, _PLAIN, _CURSOR, _FAINT_CURSOR = Style(dim=True), Style(), Style(reverse=True), Style(bold=True)
 
@@ -45,15 +45,6 @@ class RowList(ScrollView, can_focus=True):
     """Shows rows and a cursor. A page is fetched when it comes into sight, and dropped when it is far away."""
 
     DEFAULT_CSS = "RowList { overflow-x: hidden; }"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", show=False),
-        Binding("down,j", "move(1)", show=False),
-        Binding("pageup,ctrl+b", "page(-1)", show=False),
-        Binding("pagedown,ctrl+f", "page(1)", show=False),
-        Binding("home,g", "first", show=False),
-        Binding("end,G", "last", show=False),
-        Binding("enter", "choose", show=False),
-    ]
 
     class Moved(Message):
         """The cursor is on another row, or on none."""
@@ -61,9 +52,6 @@ class RowList(ScrollView, can_focus=True):
         def __init__(self, row: Row | None) -> None:
             super().__init__()
             self.row = row
-
-    class Chosen(Message):
-        """The row under the cursor is to be read."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -208,6 +196,8 @@ class RowList(ScrollView, can_focus=True):
     def move_to(self, place: int) -> None:
         """Put the cursor on a row, as far as rows are known."""
         place = max(0, min(place, self.length - 1))
+        if not self.complete and place + _AHEAD >= self.length:
+            self._need(self.length)
         if self.length and place != self.cursor:
             self.cursor = place
             self._keep_in_sight()
@@ -220,22 +210,6 @@ class RowList(ScrollView, can_focus=True):
             self.scroll_to(y=self.cursor, animate=False)
         elif height and self.cursor >= top + height:
             self.scroll_to(y=self.cursor - height + 1 + (self.cursor == self.length - 1), animate=False)
-
-    def action_move(self, by: int) -> None:
-        self.move_to(self.cursor + by)
-
-    def action_page(self, by: int) -> None:
-        self.move_to(self.cursor + by * max(1, self.size.height - 1))
-
-    def action_first(self) -> None:
-        self.move_to(0)
-
-    def action_last(self) -> None:
-        self.move_to(self.length - 1)
-
-    def action_choose(self) -> None:
-        if self.row is not None:
-            self.post_message(self.Chosen())
 
     def on_click(self, event: events.Click) -> None:
         self.move_to(self.scroll_offset.y + event.y)

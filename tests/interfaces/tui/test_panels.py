@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textual import events
+
 from engram_py import Draft, Engram
 from tests.interfaces.tui.conftest import opened
 
@@ -63,7 +65,7 @@ async def test_a_session_shows_what_it_was_given_and_why_a_prompt_got_nothing(ke
         await seen.press("2")
         await seen.type("run-1")
         assert len(seen.list) == 1
-        assert "At its start\n     [#1] Access tokens live 15 minutes (decision)" in seen.preview
+        assert "At its start\n  [#1] Access tokens live 15 minutes (decision)" in seen.preview
         assert "Write a haiku about the sea" in seen.preview
         assert "It was given nothing. Asked again: " in seen.preview
         assert "A session of widgets that starts now begins with" in seen.preview
@@ -124,3 +126,26 @@ async def test_the_keys_are_shown_and_closed(kept: Engram) -> None:
         assert "take the last change back" in seen.text
         await seen.press("escape")
         assert "take the last change back" not in seen.text
+
+
+async def test_keys_that_come_all_at_once_reach_what_they_were_meant_for(kept: Engram) -> None:
+    async with opened(kept) as seen:
+        for key in ("j", "3", "slash", *"dead", "enter"):
+            character = "/" if key == "slash" else key if len(key) == 1 else None
+            seen.app.post_message(events.Key(key, character))
+        await seen.until(lambda: "dead" in seen.app.panel.typed)
+        await seen.settled()
+        assert seen.app.panel.name == "Search"
+        assert len(kept.observations.listed().items) == 3
+        assert "/ dead" in seen.text
+
+
+async def test_the_preview_is_read_in_the_full_width_and_scrolled_by_the_keys_of_the_list(kept: Engram) -> None:
+    kept.save(Draft("Long", "\n".join(f"line {number}" for number in range(100))))
+    async with opened(kept) as seen:
+        assert "line 5" in seen.text
+        assert "line 90" not in seen.text
+        await seen.press("enter", "space", "space", "space", "space", "space")
+        assert "line 99" in seen.text
+        await seen.press("k", "escape")
+        assert "#1" in seen.text
