@@ -25,7 +25,7 @@ from bench.datasets import NINE, Dataset, Question, data_folder, load
 from bench.scoring import interval, recall, some
 from bench.workplace import git
 from engram_py import Engram
-from engram_py.recall import candidates
+from engram_py.recall import retrieval
 from engram_py.recall.query.parse import Query, match_any, parse_query
 from engram_py.recall.score import bm25, proximity, rank
 
@@ -41,11 +41,11 @@ PARTS: dict[str, Part] = {
     "b .55, not .75": ((bm25, "B", 0.75),),
     "neighbours": ((bm25, "AFTER", 0.0), (bm25, "SECOND", 0.0), (bm25, "BEFORE", 0.0)),
     "session": ((bm25, "SESSION", 0.0),),
-    "closeness": ((proximity, "PAIR_SHARE", 0.0),),
-    "days": ((candidates, "weigh_dates", _unweighed),),
-    "files": ((candidates, "weigh_files", _unweighed),),
-    "near spelling": ((candidates, "_MOST_RESEMBLING", 0),),
-    "all words first": ((bm25, "WHOLE", 9.0),),
+    "proximity": ((proximity, "PAIR_SHARE", 0.0),),
+    "days": ((retrieval, "with_dates", _unweighed),),
+    "files": ((retrieval, "with_files", _unweighed),),
+    "near spelling": ((retrieval, "_MOST_SUBSTITUTED", 0),),
+    "all words first": ((bm25, "ALL_WORDS", 9.0),),
     "near duplicates": (("engram_py.recall.hits", "SAME", 2.0),),
     "factors": ((rank, "RECENCY", 0.0), (rank, "USE", 0.0)),
 }

@@ -7,19 +7,24 @@ import sqlite3
 import statistics
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from bench.corpus import Note
 from bench.filling import fill
 from bench.report import OVER, WITHIN, Line, above, ratio, seconds
 from bench.wire import Server, text_of
 from bench.workplace import Workplace
+from engram_py import Engram
 
 SAVE_RATIO = 2.0
 SEARCH_SECONDS = 0.015
 PROCESSES, SAVES = 8, 200
+_SECTIONS = 20
 
 
 def save(place: Workplace) -> list[Line]:
@@ -95,6 +100,41 @@ def large(place: Workplace) -> list[Line]:
             f"{size / 1e6:.0f} MB",
         ),
     ]
+
+
+def documents(place: Workplace) -> list[Line]:
+    """Index as many passages as there are memories, and search both at once, each search beside an empty call."""
+    data_dir = place.data_dir("documents")
+    fill(data_dir, place.folder, place.corpus.many(place.rows))
+    before = (data_dir / "engram.db").stat().st_size
+    pages = place.root / "pages"
+    pages.mkdir()
+    for number, notes in enumerate(_batches(place.corpus.many(place.rows))):
+        text = "\n\n".join(f"## {note.title}\n\n{note.content.replace('#', '')}" for note in notes)
+        (pages / f"{number}.md").write_text(text + "\n", encoding="utf-8")
+    started = time.perf_counter()
+    with Engram(data_dir, directory=place.folder) as app:
+        app.documents.add(str(pages))
+        indexed = time.perf_counter() - started
+        passages = int(app.store.value("select count(*) from passages"))
+        size = app.store.path.stat().st_size - before
+    times, empty = [], []
+    with place.engram("documents") as server, place.one_tool() as other:
+        server.initialize()
+        other.initialize()
+        for turn, (_, query) in enumerate(place.corpus.queries(place.rounds(400, 150))):
+            pair = server.call("mem_search", query=query)[1], other.call("ping")[1]
+            if turn >= 10:
+                times.append(pair[0])
+                empty.append(pair[1])
+    name = f"mem_search over stdio at {place.rows:,} observations and {passages:,} passages"
+    cost = f"{indexed * 10_000 / passages:.1f} s and {size * 10_000 / passages / 1e6:.0f} MB for 10,000"
+    return [above(name, times, empty, at_most=SEARCH_SECONDS), Line("  indexed", cost)]
+
+
+def _batches(notes: Iterator[Note]) -> Iterator[list[Note]]:
+    while batch := list(islice(notes, _SECTIONS)):
+        yield batch
 
 
 def _others(place: Workplace, server: Server, other: Server) -> dict[str, tuple[list[float], list[float]]]:

@@ -2,7 +2,8 @@
 
 Measures documents as the product reads them: the commit messages of DPDK and curl as git histories of their own, asked
 by the subjects of later fixes; the decision records of six repositories as files; and this project's pages, asked by
-sixty questions in other words than theirs (``documents.json``).
+sixty questions in other words than theirs (``documents.json``) and by thirty that were written before anybody looked at
+an answer, and that nothing was fitted to (``unseen``).
 """
 
 from __future__ import annotations
@@ -123,20 +124,28 @@ def pages(room: Path) -> None:
             hits = app.documents.search(one["ask"], limit=5).results
             places = [_is_gold(hit.source, hit.title, one) for hit in hits]
             found += any(places)
-            page += any(hit.source.rpartition(":")[0].endswith(one["path"]) for hit in hits)
+            page += _finds_page(app, one["ask"], one["path"])
             first += any(places[:1])
             beside += any(_is_gold(hit.source, hit.title, one) for hit in app.search(one["ask"]).documents)
             if not any(places):
                 missed.append(f"  {one['ask']}: {', '.join(f'{hit.source} {hit.title}' for hit in hits[:3]) or '-'}")
         foreign = [one for one in asked["foreign"] if app.documents.search(one).results]
         unasked = [one for one in asked["foreign"] if app.search(one).documents]
+        unseen = sum(_finds_page(app, one["ask"], one["path"]) for one in asked["unseen"])
     count = len(asked["questions"])
     below = f"below memories {beside / count:.3f}"
     shares = f"R@5 of the page {page / count:.3f}, of the section {found / count:.3f}, R@1 {first / count:.3f}, {below}"
     print(f"pages, {count} questions: {shares}")
+    print(f"  unseen, {len(asked['unseen'])} questions: R@5 of the page {unseen / len(asked['unseen']):.3f}")
     print(f"  foreign answered {len(foreign)} of {len(asked['foreign'])}, below memories {len(unasked)}")
     if "--missed" in sys.argv:
         print("\n".join([*missed, *foreign]))
+
+
+def _finds_page(app: Engram, ask: str, paths: str | list[str]) -> bool:
+    named = tuple([paths] if isinstance(paths, str) else paths)
+    hits = app.documents.search(ask, limit=5).results
+    return any(hit.source.rpartition(":")[0].endswith(named) for hit in hits)
 
 
 def _pages() -> Sequence[str]:

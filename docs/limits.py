@@ -14,6 +14,7 @@ from engram_py.context import contexts as context
 from engram_py.context import providers, session_memory
 from engram_py.database.connection import LOCK_TIMEOUT_SECONDS
 from engram_py.database.erasing import MERGED_AT_ONCE
+from engram_py.evaluation import evaluation
 from engram_py.git.program import TIMEOUT_SECONDS
 from engram_py.interfaces.hooks import handlers as hook_handlers
 from engram_py.interfaces.hooks import request as hook_request
@@ -30,9 +31,7 @@ from engram_py.observations.values import (
 )
 from engram_py.projects.names import MAX_NAME
 from engram_py.projects.settings_file import MAX_SIZE
-from engram_py.recall import evaluation, search
-from engram_py.recall import related as candidates
-from engram_py.recall import search_log as trail
+from engram_py.recall import related, search, search_log
 from engram_py.recall.query.parse import MAX_QUERY_CHARS, MAX_WORDS
 from engram_py.sessions import prompts, sessions, transcripts
 from engram_py.sessions import spool_files as spooling
@@ -104,16 +103,16 @@ def rows() -> list[tuple[str, str, str]]:
         ("pending relations in a list", f"1 to {relations.PENDING_MOST}", "clamped"),
         ("versions on a page", f"{reading.HISTORY_PAGE}", "the answer names the next page"),
         ("question of `engram eval`", f"{evaluation.QUESTION_LIMIT_CHARS:,} characters", "refused"),
-        ("query that is learned", f"{trail.QUESTION_LIMIT_CHARS} characters", "not learned"),
+        ("query that is learned", f"{search_log.QUESTION_LIMIT_CHARS} characters", "not learned"),
         (
             "a hit has to be opened, for its query to be learned, within",
-            f"{trail.OPENED_WITHIN.seconds // 60} minutes",
+            f"{search_log.OPENED_WITHIN.seconds // 60} minutes",
             "",
         ),
-        ("learned questions", f"{trail.LEARNED_MOST}", "the rare and old are dropped"),
-        ("answers of a learned question", f"{trail.ANSWERS_MOST}", "the rare and old are dropped"),
+        ("learned questions", f"{search_log.LEARNED_MOST}", "the rare and old are dropped"),
+        ("answers of a learned question", f"{search_log.ANSWERS_MOST}", "the rare and old are dropped"),
         ("index that a hard delete cleans at once", f"{MERGED_AT_ONCE:,} rows", "`engram reindex` does it"),
-        ("older observations that a save names", f"{candidates.LIMIT}", ""),
+        ("older observations that a save names", f"{related.LIMIT}", ""),
         ("the same text counts as a duplicate within", f"{DEDUPE_WINDOW_MINUTES} minutes", ""),
         (
             "time of a hook",

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from engram_py.database.journal import Journal
     from engram_py.database.store import Store
     from engram_py.distill.ingesting import Ingested
+    from engram_py.evaluation.evaluation import Evaluations
     from engram_py.observations.values import Detail, Draft, Saved
     from engram_py.projects.projects import Projects
-    from engram_py.recall.evaluation import Evaluations
-    from engram_py.recall.layers import Found, Layered, Layers
+    from engram_py.recall.layers import Layered, LayerResults, Layers
     from engram_py.recall.search import Search
     from engram_py.recall.values import Results
     from engram_py.sessions.sessions import SessionMode
@@ -130,7 +130,7 @@ class Engram(LayerServices):
             self.projects,
             anchors=self.anchors,
             usage=self.usage,
-            trail=self.trail,
+            search_log=self.search_log,
             vectors=self.vectors,
             half_life_days=self.settings.recency_half_life_days,
             documents=self._beside_memories,
@@ -151,7 +151,7 @@ class Engram(LayerServices):
     @cached_property
     def evaluations(self) -> Evaluations:
         """The user's own retrieval tests."""
-        from engram_py.recall.evaluation import Evaluations
+        from engram_py.evaluation.evaluation import Evaluations
 
         return Evaluations(self.store, self.journal, self.projects, self.searches)
 
@@ -240,7 +240,7 @@ class Engram(LayerServices):
         """``ingesting.ingest``: keep a conversation that took place elsewhere, and summarize it."""
         return self.ingesting.ingest(conversation_id, turns, **more)
 
-    def search_in(self, layer: str | None, query: str, **wanted: Any) -> Found | Layered:
+    def search_in(self, layer: str | None, query: str, **wanted: Any) -> LayerResults | Layered:
         """``layers.search``: the same in episodes, turns, prompts or all layers."""
         return self.layers.search(query, layer, **wanted)
 

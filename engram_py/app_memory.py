@@ -87,7 +87,7 @@ class MemoryServices:
             self.sessions,
             candidates,
             anchors=self.anchors,
-            search_log=self.trail,
+            search_log=self.search_log,
             usage=self.usage,
             switches=self.switches,
         )
@@ -107,7 +107,7 @@ class MemoryServices:
         return Usage(self.store, self.journal)
 
     @cached_property
-    def trail(self) -> SearchLog:
+    def search_log(self) -> SearchLog:
         """The last searches, and what is learned from opening what they found."""
         from engram_py.recall.search_log import SearchLog
 

@@ -51,30 +51,30 @@ class Anchors:
         self._answers = GitAnswers(store, journal)
 
     def states(
-        self, rows: Sequence[Observation], *, patience: float = TIMEOUT_SECONDS
+        self, rows: Sequence[Observation], *, git_seconds: float = TIMEOUT_SECONDS
     ) -> dict[int, tuple[AnchorState, ...]]:
-        """The state of every anchor of the rows that have any, by the row's id.
+        """Return the state of every anchor of the rows that have any, by the row's id.
 
         Rows of another project than that of the repository here are ``unknown``, and so is what is not here of a row
-        that was made on a branch which is not merged. ``patience`` is how long git may
+        that was made on a branch which is not merged. ``git_seconds`` is how long git may
         take, in seconds, where something changed; without it (0) what git said before is used, and nobody is named.
         """
-        return self._states(rows, Deadline(patience))
+        return self._states(rows, Deadline(git_seconds))
 
     def texts(self, row: Observation, states: Sequence[AnchorState]) -> tuple[FileTexts, ...]:
-        """Both texts of each file that is stale in ``states``, which are those of ``row``."""
+        """Return both texts of each file that is stale in ``states``, which are those of ``row``."""
         anchors = table.of_observations(self._store, [row.id]).get(row.id, ())
-        here, patience = self._here(), Deadline()
+        here, deadline = self._here(), Deadline()
         repository, tree = here.repository_of(row.project), here.tree_of(row.project)
         if repository is None or tree is None or len(anchors) != len(states):
             return ()
         from engram_py.anchors.changes import texts_of
 
         pairs = zip(anchors, states, strict=True)
-        return tuple(texts_of(one, state, repository, tree, patience) for one, state in pairs if state.stale)
+        return tuple(texts_of(one, state, repository, tree, deadline) for one, state in pairs if state.stale)
 
     def _states(
-        self, rows: Sequence[Observation], patience: Deadline, here: CurrentRepository | None = None
+        self, rows: Sequence[Observation], deadline: Deadline, here: CurrentRepository | None = None
     ) -> dict[int, tuple[AnchorState, ...]]:
         anchors = table.of_observations(self._store, [row.id for row in rows])
         if not anchors:
@@ -86,10 +86,10 @@ class Anchors:
         if repository is None or tree is None or not any(state.stale for some in found.values() for state in some):
             return found
         mine = {row.id: anchors[row.id] for row in rows if here.tree_of(row.project)}
-        found |= refined_states(mine, found, repository, tree, self._answers, patience)
+        found |= refined_states(mine, found, repository, tree, self._answers, deadline)
         stale = [row for row in rows if any(state.stale for state in found[row.id])]
         branched = [row for row in stale if row.git_branch not in (None, repository.branch)]
-        for row, where in self._visibility(branched, patience, here).items():
+        for row, where in self._visibility(branched, deadline, here).items():
             if where.elsewhere and where.branch:
                 found[row] = unmerged_states(f"{ONLY_ON}{where.label}", found[row])
             elif where.reason == NOT_HERE_YET:
@@ -127,7 +127,7 @@ class Anchors:
         return notes
 
     def confirmed(self, row: Observation) -> list[dict[str, Any]]:
-        """The anchors of an observation that somebody says still holds, as its files are now; for ``rewrite``."""
+        """Return the anchors of an observation that still holds, as its files are now, for ``rewrite``."""
         anchors = table.of_observations(self._store, [row.id]).get(row.id, ())
         if not anchors:
             return []
@@ -144,18 +144,18 @@ class Anchors:
         now = self._journal.now()
         table.replace(self._store, row, [one | {"recorded_at": now} for one in anchors[:MOST_ANCHORS]])
 
-    def visibility(self, rows: Sequence[Observation], *, patience: float = TIMEOUT_SECONDS) -> dict[int, Visibility]:
-        """Whether each row's commit is in the history of HEAD, by the row's id; ``patience`` as in ``states``."""
-        return self._visibility(rows, Deadline(patience))
+    def visibility(self, rows: Sequence[Observation], *, git_seconds: float = TIMEOUT_SECONDS) -> dict[int, Visibility]:
+        """Return whether each row's commit is in the history of HEAD, by the row's id."""
+        return self._visibility(rows, Deadline(git_seconds))
 
     def _visibility(
-        self, rows: Sequence[Observation], patience: Deadline, here: CurrentRepository | None = None
+        self, rows: Sequence[Observation], deadline: Deadline, here: CurrentRepository | None = None
     ) -> dict[int, Visibility]:
         if not any(row.git_commit and row.scope == "project" for row in rows):
             return {row.id: Visibility("unknown") for row in rows}
         from engram_py.anchors.visibility import visibility_of
 
-        return visibility_of(rows, here or self._here(), self._store, self._answers, patience)
+        return visibility_of(rows, here or self._here(), self._store, self._answers, deadline)
 
     def of_file(
         self,
@@ -163,11 +163,11 @@ class Anchors:
         *,
         limit: int = 100,
         projects: Sequence[str] | None = None,
-        patience: float = TIMEOUT_SECONDS,
+        git_seconds: float = TIMEOUT_SECONDS,
     ) -> list[int]:
-        """Ids of the live observations anchored to ``path``: relative to the repository, a part of it from a slash
-        on (``auth.py``), absolute, or a folder ending in ``/``. Exact paths first, then the newest, then those of what
-        got this name since; ``patience`` as in ``states``.
+        """Return the ids of the live observations anchored to ``path``: relative to the repository, a part of it from a
+        slash on (``auth.py``), absolute, or a folder ending in ``/``. Exact paths first, then the newest, then those of
+        what got this name since; ``git_seconds`` as in ``states``.
 
         ``projects`` are those to look into, all when it is None.
         """
@@ -189,8 +189,8 @@ class Anchors:
         from engram_py.anchors.moved_files import Moves
         from engram_py.anchors.trace import trace
 
-        states = partial(self.states, patience=patience)
-        traces = partial(trace, here.repository, answers=self._answers, patience=Deadline(patience))
+        states = partial(self.states, git_seconds=git_seconds)
+        traces = partial(trace, here.repository, answers=self._answers, deadline=Deadline(git_seconds))
         moves = Moves(self._store, here, states, traces, projects=projects, limit=limit)
         moved = moves.into_folder(wanted) if folder else moves.into_file(wanted)
         return [*dict.fromkeys([*found, *moved])][:limit]
@@ -220,8 +220,8 @@ class Anchors:
     def stale(
         self, projects: Sequence[str] | None, *, without: Sequence[int] = (), limit: int
     ) -> tuple[StaleLine, ...]:
-        """Observations whose files changed under them, the newest first: of the project of the repository here, where
-        that is one of ``projects``."""
+        """Return the observations whose files changed under them, the newest first: of the project of the repository
+        here, where that is one of ``projects``."""
         if limit < 1:
             return ()
         here = self._here()
@@ -239,7 +239,7 @@ def _lines(
     states: Mapping[int, Sequence[AnchorState]],
     wanted: Callable[[AnchorState], bool],
 ) -> tuple[StaleLine, ...]:
-    """The observations that have a state which is ``wanted``."""
+    """Return the observations that have a state which is ``wanted``."""
     lines = []
     for row in rows:
         if some := tuple(filter(wanted, states.get(row.id, ()))):

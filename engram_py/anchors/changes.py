@@ -14,10 +14,10 @@ BINARY = "it is binary"
 
 
 def texts_of(
-    anchor: Anchor, state: AnchorState, repository: Repository, tree: WorkingTree, patience: Deadline
+    anchor: Anchor, state: AnchorState, repository: Repository, tree: WorkingTree, deadline: Deadline
 ) -> FileTexts:
-    """Both texts of the file of an anchor whose ``state`` is stale; ``why`` where one of them cannot be shown."""
-    then = _then(anchor, repository, patience)
+    """Return both texts of the file of a stale anchor; ``why`` where one of them cannot be shown."""
+    then = _then(anchor, repository, deadline)
     if isinstance(then, str):
         return FileTexts(state, why=then)
     path = state.now_path or state.path
@@ -30,13 +30,13 @@ def texts_of(
     return FileTexts(state, before, after, span=_span(anchor, then))
 
 
-def _then(anchor: Anchor, repository: Repository, patience: Deadline) -> Content | str:
-    """The file as it was saved about: the very text, or for a span one that holds its lines; else why there is none."""
+def _then(anchor: Anchor, repository: Repository, deadline: Deadline) -> Content | str:
+    """Return the file as it was saved about, or for a span one that holds its lines; else why there is none."""
     if not is_relative(anchor.path):
         return OUTSIDE
     commit, blob = (one if one and is_commit(one) else None for one in (anchor.git_commit, anchor.blob))
     for name in filter(None, (blob, commit and f"{commit}:{anchor.path}")):
-        answer = ask_git(repository.root, "cat-file", "blob", name, patience=patience, limit=MAX_FILE)
+        answer = ask_git(repository.root, "cat-file", "blob", name, deadline=deadline, limit=MAX_FILE)
         if answer is None or not answer[1]:
             continue
         found = Content(answer[0])
@@ -46,7 +46,7 @@ def _then(anchor: Anchor, repository: Repository, patience: Deadline) -> Content
 
 
 def _span(anchor: Anchor, file: Content) -> tuple[int, int] | None:
-    """The first and the last line of the anchor's span in ``file``, counted from 1; None where it has none there."""
+    """Return the first and last line of the anchor's span in ``file``, from 1; None where it has none there."""
     if anchor.mark is None or anchor.start_line is None or anchor.lines is None:
         return None
     start = place_of(file.lines, anchor.mark, anchor.start_line, anchor.lines)

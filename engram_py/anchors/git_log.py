@@ -53,7 +53,7 @@ class Change:
         return self.kind == "M" and not self.hunks and not self.binary
 
     def copies(self, mark: Mark, count: int) -> tuple[int, int]:
-        """How often a span stands in the changed places before and after."""
+        """Return how often a span stands in the changed places before and after."""
         sides = zip(*self.hunks, strict=True) if self.hunks else ((), ())
         before, after = (sum(len(find_span(lines, mark, count)) for lines in side) for side in sides)
         return before, after
@@ -81,7 +81,7 @@ class Log:
     _by_id: dict[str, Commit] = field(default_factory=dict, compare=False, repr=False)
 
     def last_touch(self, commit: str, touched: Container[str]) -> Commit | None:
-        """The first of ``touched`` from ``commit`` back, along first parents; None where the list ends before."""
+        """Return the first of ``touched`` from ``commit`` back, along first parents; None beyond the list."""
         at = self._commit(commit)
         while at is not None and at.id not in touched:
             at = self._commit(at.parents[0]) if at.parents else None
@@ -99,7 +99,7 @@ class Log:
         return known
 
     def commits_since(self, commit: str) -> int:
-        """How many of them ``commit`` does not know of: 0 for HEAD."""
+        """Return how many of them ``commit`` does not know of: 0 for HEAD."""
         if commit not in self._since:
             known = self.ancestors(commit)
             self._since[commit] = sum(1 for one in self.commits if one.id not in known)
@@ -111,10 +111,10 @@ class Log:
         return self._by_id.get(commit)
 
 
-def read_log(root: Path, head: str, paths: Sequence[str], *, context: int, most: int, patience: Deadline) -> Log | None:
-    """The last ``most`` commits before ``head`` with what they did to ``paths``; None when git does not say."""
+def read_log(root: Path, head: str, paths: Sequence[str], *, context: int, most: int, deadline: Deadline) -> Log | None:
+    """Return the last ``most`` commits before ``head`` with what they did to ``paths``; None when git does not say."""
     size = (f"--unified={context}", f"--max-count={most}")
-    answer = ask_git(root, *_LOG, *size, head, "--", *paths, patience=patience)
+    answer = ask_git(root, *_LOG, *size, head, "--", *paths, deadline=deadline)
     if answer is None:
         return None
     out, whole = answer
@@ -124,15 +124,15 @@ def read_log(root: Path, head: str, paths: Sequence[str], *, context: int, most:
     return Log(tuple(commits), whole and len(commits) < most)
 
 
-def read_renames(root: Path, commits: Sequence[str], patience: Deadline) -> dict[str, list[Change]]:
-    """Every file that each commit touched, without its text; a rename is a change of kind ``R``."""
-    answer = ask_git(root, *_RENAMES, *commits, "--", patience=patience)
+def read_renames(root: Path, commits: Sequence[str], deadline: Deadline) -> dict[str, list[Change]]:
+    """Return every file that each commit touched, without its text; a rename is a change of kind ``R``."""
+    answer = ask_git(root, *_RENAMES, *commits, "--", deadline=deadline)
     return {one.id: one.changes for one in _parsed(answer[0])} if answer and answer[1] else {}
 
 
-def read_added(root: Path, head: str, paths: Sequence[str], patience: Deadline) -> set[str] | None:
-    """The files among ``paths`` that ``head`` or a commit before it has; None when git does not say."""
-    answer = ask_git(root, *_ADDED, head, "--", *paths, patience=patience)
+def read_added(root: Path, head: str, paths: Sequence[str], deadline: Deadline) -> set[str] | None:
+    """Return the files among ``paths`` that ``head`` or a commit before it has; None when git does not say."""
+    answer = ask_git(root, *_ADDED, head, "--", *paths, deadline=deadline)
     return set(answer[0].decode("utf-8", "replace").split("\0")) if answer and answer[1] else None
 
 
@@ -183,7 +183,7 @@ def _change(line: bytes) -> Change:
 
 
 def _hunk(lines: Iterator[bytes], old: int, new: int) -> tuple[Lines, Lines]:
-    """The lines of a hunk on each side. The sizes say where it ends: a removed line may look like a header."""
+    """Return the lines of a hunk on each side. The sizes say where it ends: a removed line may look like a header."""
     before, after = Lines(), Lines()
     while len(before) < old or len(after) < new:
         line = next(lines, None)
@@ -198,7 +198,7 @@ def _hunk(lines: Iterator[bytes], old: int, new: int) -> tuple[Lines, Lines]:
 
 
 def _unquoted(name: bytes) -> str:
-    """A path as git prints it; one with quotes, backslashes or control characters comes quoted as in C."""
+    """Return a path as git prints it; one with quotes, backslashes or control characters comes quoted as in C."""
     if name.startswith(b'"') and name.endswith(b'"'):
         name = codecs.escape_decode(name[1:-1])[0]
     return name.decode("utf-8", "replace")

@@ -57,10 +57,9 @@ class Moves:
         self._most = min(max(limit, _LEAST_ROWS), _MOST_ROWS)
 
     def into_file(self, path: str) -> list[int]:
-        """Ids of observations that were recorded for another file and are in ``path`` (or a file that ends in it) now.
+        """Return the ids of observations that were recorded for another file and are in ``path`` now.
 
-        Only that file is read. Either it holds the text of one of the newest anchors, or it is what became of a file
-        that is gone.
+        Only that file is read. It holds the text of one of the newest anchors, or replaced a file that is gone.
         """
         if self._tree is None or not self._names:
             return []
@@ -83,7 +82,7 @@ class Moves:
         return self._moved((held | {row.id: row for row in renamed}).values(), is_at)
 
     def into_folder(self, folder: str) -> list[int]:
-        """The same for ``folder``, which ends in ``/``: those recorded for files that are gone and are below it now."""
+        """Return the same for ``folder``, which ends in ``/``: files that are gone and are below it now."""
         if not self._names or not os.path.isdir(f"{self._root}/{folder}"):  # noqa: PTH112
             return []
         gone = [one for one in self._recorded() if not one.startswith(folder) and not self._is_there(one)]
@@ -93,13 +92,13 @@ class Moves:
         return self._moved(rows, lambda now: now.startswith(folder))
 
     def _moved(self, rows: Iterable[Observation], is_wanted: Callable[[str], bool]) -> list[int]:
-        """The observations with a text that went where it ``is_wanted``, the newest first."""
+        """Return the observations with a text that went where it ``is_wanted``, the newest first."""
         rows = sorted(rows, key=lambda row: (row.updated_at, row.id), reverse=True)
         states = self._states(rows)
         return [row.id for row in rows if any(_went(one, is_wanted) for one in states.get(row.id, ()))][: self._limit]
 
     def _recorded(self) -> list[str]:
-        """The paths of the newest anchors."""
+        """Return the paths of the newest anchors."""
         found = (table.newest_paths(self._store, name, limit=_ANCHORS_READ) for name in self._names)
         return [*dict.fromkeys(path for paths in found for path in paths)]
 
@@ -107,14 +106,14 @@ class Moves:
         return table.at_paths(self._store, paths, projects=self._names, limit=self._most) if paths else []
 
     def _ends(self, paths: Iterable[str]) -> dict[str, str]:
-        """What the files that were at these paths are called now, as history tells."""
+        """Return what the files at these paths are called now, as history tells."""
         anchors = table.newest_at(self._store, [*paths], projects=self._names)
         traces = self._traces(anchors) if anchors else {}
         return {one.path: traces[one.id].path for one in anchors}
 
     def _targets(self, path: str, recorded: Iterable[str], tree: WorkingTree) -> list[str]:
-        """The files that ``path`` names: itself, or where it is a part those that git tracks or that stand below a
-        folder of one that was recorded."""
+        """Return the files that ``path`` names: itself, or those that end in it and are tracked or beside a recorded
+        one."""
         if self._is_there(path):
             return [path]
         tracked = (one.path for one in tree.tracked.ending_in(path)) if tree.tracked is not None else ()
@@ -123,8 +122,7 @@ class Moves:
         return [*islice(filter(self._is_there, dict.fromkeys(named)), _MOST_TARGETS)]
 
     def _held_by(self, targets: Sequence[str], tree: WorkingTree) -> list[int]:
-        """Observations that were recorded for another file and whose text one of the targets holds, the newest
-        first."""
+        """Return the observations recorded for another file whose text one of the targets holds, the newest first."""
         held: dict[int, None] = {}
         for target in targets:
             file = tree.read(target)
@@ -152,7 +150,7 @@ class Moves:
 
 
 def _went(state: AnchorState, is_wanted: Callable[[str], bool]) -> bool:
-    """Whether a text is at another path than it was, where it ``is_wanted``."""
+    """Return whether a text is at another path than it was, where it ``is_wanted``."""
     return state.now_path is not None and is_wanted(state.now_path) and not is_wanted(state.path)
 
 

@@ -54,7 +54,7 @@ class Observed:
     notes: tuple[str, ...] = ()
 
     def elsewhere(self) -> Observed:
-        """The same, for an observation of another project than the one whose files were read: only their names."""
+        """Return only the names, for an observation of another project than the one whose files were read."""
         kept = tuple(_bare(one["path"], one["start_line"], one["end_line"], one["origin"]) for one in self.anchors)
         return replace(self, anchors=kept)
 
@@ -74,7 +74,7 @@ def observe(files: Sequence[str], content: str, here: CurrentRepository) -> Obse
 
 
 def renewed(observed: Observed, old: Iterable[Anchor], project: str, here: CurrentRepository) -> list[Values]:
-    """The anchors of a text that was written again: those it names, and those that were listed for it earlier."""
+    """Return the anchors of a rewritten text: those it names, and those that were listed for it earlier."""
     mine = here.repository_of(project)
     now = list((observed if mine else observed.elsewhere()).anchors)
     if not observed.given:
@@ -87,7 +87,7 @@ def renewed(observed: Observed, old: Iterable[Anchor], project: str, here: Curre
 
 
 def present(anchors: Iterable[Anchor], states: Iterable[AnchorState], here: CurrentRepository) -> tuple[Values, ...]:
-    """The anchors of an observation that was confirmed, as their files are now; one whose file is gone is dropped."""
+    """Return the anchors of a confirmed observation as their files are now; one whose file is gone is dropped."""
     reader = _Reader(here)
     for anchor, state in zip(anchors, states, strict=True):
         path = state.now_path or anchor.path
@@ -127,7 +127,7 @@ class _Reader:
             self.anchors.setdefault((values["path"], values["start_line"], values["end_line"]), values)
 
     def can_read(self, path: str) -> bool:
-        """Whether the file is there: a sparse checkout leaves out what git still knows."""
+        """Return whether the file is there: a sparse checkout leaves out what git still knows."""
         return self._here.tree is not None and isinstance(self._here.tree.read(path), Content)
 
     def keep(self, anchor: Anchor) -> None:
@@ -158,7 +158,7 @@ class _Reader:
         self._read_as.append(f"{_shown(reference.asked)} ({lines}{', it has no more' if cut else ''})")
 
     def _note(self, notes: list[str], reference: Reference, path: str, reason: str) -> None:
-        """Once for each file, whatever lines of it are named and however it is spelt."""
+        """Note a file once, whatever lines of it are named and however it is spelled."""
         if (name := posixpath.normpath(path)) not in self._noted:
             self._noted.add(name)
             notes.append(f"{_shown(reference.asked or reference.path)} ({reason})")
@@ -177,8 +177,7 @@ class _Reader:
         return self._read(reference, placed, file, self._repository)
 
     def _named(self, reference: Reference) -> Reference:
-        """The reference, read as a file's whole name where that holds what looks like lines, and without what stands
-        behind the name where there is no such file: ``auth.py:login``."""
+        """Return the reference read as a whole file name, or without what follows the name: ``auth.py:login``."""
         whole = replace(reference, start=None, end=None)
         if reference.asked != reference.path and self._is_there(reference.asked):
             return replace(whole, path=reference.asked, odd=False)
@@ -265,13 +264,13 @@ def _bare(path: str, start: int | None, end: int | None, origin: str, reason: st
 
 
 def _before_mark(name: str) -> str:
-    """What stands before the first colon or hash of a name, but not before the colon of a drive."""
+    """Return what stands before the first colon or hash of a name, but for the colon of a drive."""
     mark = _MARK.search(name, 2, PATH_LIMIT_CHARS + 1)
     return name[: mark.start()].rstrip() if mark else name
 
 
 def _lines(reference: Reference) -> tuple[int | None, int | None]:
-    """The lines of a file that was not read: where "to the end" is, nobody knows."""
+    """Return the lines of a file that was not read; "to the end" is unknown."""
     return (None, None) if reference.end == LINE_LIMIT else (reference.start, reference.end)
 
 

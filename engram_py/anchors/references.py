@@ -52,7 +52,7 @@ class Reference:
 
 
 def references(files: Sequence[str], content: str) -> tuple[Reference, ...]:
-    """The files given, then those the content's Where line names, each once; no more than an observation may have.
+    """Return the files given, then those of the content's Where line, each once.
 
     A Where line's file without lines is left out where the same file is given with lines.
     """
@@ -83,7 +83,7 @@ def parse_reference(text: str, origin: AnchorOrigin = "given") -> Reference | No
 
 
 def where_references(content: str) -> list[Reference]:
-    """The files that the Where line names. ``sure`` is false for what may be no path at all, as ``and/or``."""
+    """Return the files that the Where line names. ``sure`` is false for what may be no path at all, as ``and/or``."""
     found: list[Reference] = []
     for text in _sections(content):
         for match in islice(_WORD.finditer(text), _MOST_WORDS):
@@ -132,7 +132,7 @@ def _last(lines: re.Match[str]) -> str | None:
 
 
 def _range(first: str, last: str | None) -> tuple[int | None, int | None, bool]:
-    """The lines, and whether they are others than those written."""
+    """Return the lines, and whether they differ from those written."""
     start = int(first)
     end = int(last) if last else start
     if min(start, end) < 1 or max(start, end) > LINE_LIMIT:

@@ -29,7 +29,7 @@ class Lines(list[bytes]):
         return found
 
     def like(self, probe: str) -> Sequence[int]:
-        """The indexes of the lines that a probe may mean."""
+        """Return the indexes of the lines that a probe may mean."""
         if self._asked:
             return self.by_probe.get(probe, ())
         self._asked = True
@@ -37,7 +37,7 @@ class Lines(list[bytes]):
 
 
 def normal_lines(data: bytes) -> Lines:
-    """The lines of a file, without what editors change on their own: line ends, trailing blanks, a byte order mark."""
+    """Return the lines of a file without what editors change: line ends, trailing blanks, a byte order mark."""
     data = data.removeprefix(_BOM)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -58,7 +58,7 @@ def raw_digest(data: bytes) -> str:
 
 
 def mark_span(lines: Sequence[bytes], start: int, end: int) -> Mark:
-    """How to find lines ``start`` to ``end`` (from 1, both included, within the file) again."""
+    """Return how to find lines ``start`` to ``end`` (from 1, both included, within the file) again."""
     span = lines[start - 1 : end]
     sizes = Counter(map(len, lines))
     # To be found quickly: the line whose length the fewest others have, a long one among several such.
@@ -70,7 +70,7 @@ def mark_span(lines: Sequence[bytes], start: int, end: int) -> Mark:
 
 
 def find_span(lines: Sequence[bytes], mark: Mark, count: int) -> list[int]:
-    """The indexes at which ``count`` lines are the marked ones, in order."""
+    """Return the indexes at which ``count`` lines are the marked ones, in order."""
     if mark.probe is None:
         return []
     offset, _, probe = mark.probe.partition(".")
@@ -80,8 +80,7 @@ def find_span(lines: Sequence[bytes], mark: Mark, count: int) -> list[int]:
 
 
 def place_of(lines: Sequence[bytes], mark: Mark, start: int, count: int) -> int | None:
-    """The line (from 1) at which the marked span stands now; None when it is not there, or it cannot be told which
-    of several copies it was."""
+    """Return the line (from 1) at which the marked span stands now; None where it is gone or one of several copies."""
     here = start - 1
     places = find_span(lines, mark, count)
     if len(places) == mark.copies and mark.copies > 1:
@@ -114,7 +113,6 @@ def _is_at(lines: Sequence[bytes], mark: Mark, first: int, count: int) -> bool:
 
 
 def distinctive(lines: Sequence[bytes]) -> bool:
-    """Whether a span says enough that finding it in another file means that it went there: a lone ``return None``
-    stands in every file."""
+    """Return whether a span says enough to know it again in another file: ``return None`` stands in every file."""
     said = [line.strip() for line in lines]
     return sum(1 for line in said if len(line) > 3) >= 3 and sum(map(len, said)) >= 60

@@ -28,7 +28,7 @@ _LEAST_FILE = 64  # bytes: every repository has several files that are empty, or
 
 
 def local_states(anchors: Sequence[Anchor], tree: WorkingTree | None) -> tuple[AnchorState, ...]:
-    """The states as far as the files tell: a text that moved to another file is ``changed`` or ``gone`` here."""
+    """Return the states as far as the files tell: a text that moved to another file is ``changed`` or ``gone`` here."""
     if tree is None:
         return tuple(_unread(anchor, NOT_HERE) for anchor in anchors)
     return tuple(_local_state(anchor, tree.read(anchor.path) if anchor.digest else None) for anchor in anchors)
@@ -40,9 +40,9 @@ def refined_states(
     repository: Repository,
     tree: WorkingTree,
     answers: GitAnswers,
-    patience: Deadline,
+    deadline: Deadline,
 ) -> dict[int, tuple[AnchorState, ...]]:
-    """The ``local_states`` of observations, told more exactly where they are stale; all by the observation's id.
+    """Return the ``local_states`` of observations, told more exactly where they are stale; all by the observation's id.
 
     The index knows files that only got another name; for all that is left git is asked, together.
     """
@@ -54,14 +54,14 @@ def refined_states(
         if now[one.id].state == "gone":
             now[one.id] = renamed_file(one, tree) or now[one.id]
     stale = [one for one in every if now[one.id].stale]
-    traces = trace(repository, stale, answers, patience) if stale else {}
+    traces = trace(repository, stale, answers, deadline) if stale else {}
     for one in stale:
         now[one.id] = _as_traced(one, now[one.id], traces[one.id], tree)
     return {row: tuple(now[one.id] for one in some) for row, some in anchors.items()}
 
 
 def unmerged_states(reason: str, states: Sequence[AnchorState]) -> tuple[AnchorState, ...]:
-    """The states of an observation that was made on a branch which HEAD does not have: what is not here never was."""
+    """Return the states of an observation of an unmerged branch: what is missing here never was here."""
     return tuple(
         AnchorState(one.path, one.start, one.end, "unknown", one.now_path, reason=reason) if one.stale else one
         for one in states
@@ -69,7 +69,7 @@ def unmerged_states(reason: str, states: Sequence[AnchorState]) -> tuple[AnchorS
 
 
 def _local_state(anchor: Anchor, file: Content | Unread | None) -> AnchorState:
-    """The state of one anchor in the file that stands at its path."""
+    """Return the state of one anchor in the file that stands at its path."""
     mark = anchor.mark
     if mark is None or file is None:
         return _unread(anchor, NOT_READ)
@@ -99,14 +99,14 @@ def _moved(anchor: Anchor, path: str, start: int | None) -> AnchorState:
 
 
 def _unread(anchor: Anchor, otherwise: str) -> AnchorState:
-    """The state of an anchor that has no text to compare; the file may be another by now."""
+    """Return the state of an anchor that has no text to compare; the file may be another by now."""
     if anchor.reason is None or anchor.reason in (SAVED_OUTSIDE, NOT_READ):
         return _state(anchor, "unknown", anchor.reason or otherwise)
     return _state(anchor, "unknown", f"{anchor.reason} when it was saved")
 
 
 def _as_traced(anchor: Anchor, state: AnchorState, found: Trace, tree: WorkingTree) -> AnchorState:
-    """What history adds: the file's new name, a place among the files that changed with it, or who did it."""
+    """Return the state with what history adds: a new name, another file, or who changed it."""
     if found.path != anchor.path:
         file = tree.read(found.path)
         if elsewhere := _in_file(anchor, found.path, file, surely=True):
@@ -135,15 +135,17 @@ def _as_traced(anchor: Anchor, state: AnchorState, found: Trace, tree: WorkingTr
 
 
 def _may_be_committed(anchor: Anchor, state: AnchorState, path: str, tree: WorkingTree) -> bool:
-    """Whether a change is one that this repository waits for: not in a submodule, nor of a file it never had."""
+    """Return whether a change waits for a commit here: not one in a submodule, nor of an untracked file."""
     if anchor.blob is not None or tree.tracked is None or tree.tracked.get(path) is not None:
         return True
     return state.state != "gone" and not tree.is_nested(path)
 
 
 def _in_file(anchor: Anchor, path: str, file: Content | Unread, *, surely: bool) -> AnchorState | None:
-    """Where the anchor's text stands in another file. Unless that is ``surely`` the same file under a new name, the
-    text must say enough not to be there by chance."""
+    """Return where the anchor's text stands in another file.
+
+    Unless that is ``surely`` the same file renamed, the text must say enough not to be there by chance.
+    """
     mark = anchor.mark
     if mark is None:
         return None
@@ -169,7 +171,7 @@ def _in_files(anchor: Anchor, paths: Iterable[str], tree: WorkingTree) -> Anchor
 
 
 def renamed_file(anchor: Anchor, tree: WorkingTree) -> AnchorState | None:
-    """The file under another name, as git tracks it: a rename that was staged, or committed without a change."""
+    """Return the file under another name, as git tracks it: a rename that was staged, or committed without a change."""
     if tree.tracked is None or anchor.blob is None:
         return None
     same = [*islice(tree.tracked.with_blob(anchor.blob), 2)]
@@ -179,7 +181,7 @@ def renamed_file(anchor: Anchor, tree: WorkingTree) -> AnchorState | None:
 
 
 def _siblings(anchor: Anchor, root: str) -> Iterator[str]:
-    """Files of the same kind in the anchor's folder that were written since it was recorded, the newest first."""
+    """Yield the files of the same kind in the folder that were written since the anchor, newest first."""
     folder = PurePosixPath(anchor.path).parent
     recorded = parse_time(anchor.recorded_at) or datetime.now(UTC)
     found: list[tuple[float, str]] = []

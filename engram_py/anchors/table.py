@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from engram_py.anchors.values import ANCHOR_COLUMNS, Anchor
-from engram_py.database.store import Store
+from engram_py.database.store import Row, Store
+from engram_py.observations.table import read
 from engram_py.observations.values import OBSERVATION_COLUMNS, Observation
 
 _COLUMNS = ", ".join(ANCHOR_COLUMNS)
+_OBSERVATION = ", ".join(f"observations.{name}" for name in OBSERVATION_COLUMNS)
 _MOST_MEMORIES = 50_000
 _MOST_NAMED_SO = 10_000
 
@@ -21,50 +22,50 @@ where observation_id in (select value from json_each(:ids))
 order by observation_id, id
 """
 
-# `:name` is the last part of the path, so the index finds the few rows that can match; `:tail` is `/` and the path.
 # A null `:projects` looks into all of them.
-OF_FILE = """
+_VISIBLE = """observations.deleted_at is null
+  and (:projects is null or observations.project in (select value from json_each(:projects)))"""
+
+# `:name` is the last part of the path, so the index finds the few rows that can match; `:tail` is `/` and the path.
+OF_FILE = f"""
 select observations.id
 from anchors
 join observations on observations.id = anchors.observation_id
 where anchors.name = :name
   and (anchors.path = :path or substr(anchors.path, -length(:tail)) = :tail)
-  and observations.deleted_at is null
-  and (:projects is null or observations.project in (select value from json_each(:projects)))
+  and {_VISIBLE}
 group by observations.id
 order by max(anchors.path = :path) desc, observations.updated_at desc, observations.id desc
 limit :limit
 """
 
 # The same of the newest alone, so that a search pays no more for `README.md` in a large memory.
-NEWEST_OF_FILE = """
+NEWEST_OF_FILE = f"""
 select observations.id
 from (
     select observation_id, path from anchors where name = :name order by observation_id desc limit :read
 ) as named
 join observations on observations.id = named.observation_id
 where (named.path = :path or substr(named.path, -length(:tail)) = :tail)
-  and observations.deleted_at is null
-  and (:projects is null or observations.project in (select value from json_each(:projects)))
+  and {_VISIBLE}
 group by observations.id
 order by observations.id desc
 limit :limit
 """
 
-OF_FOLDER = """
+OF_FOLDER = f"""
 select observations.id
 from anchors
 join observations on observations.id = anchors.observation_id
 where anchors.path >= :folder and anchors.path < :beyond
-  and observations.deleted_at is null
-  and (:projects is null or observations.project in (select value from json_each(:projects)))
+  and {_VISIBLE}
 group by observations.id
 order by observations.updated_at desc, observations.id desc
 limit :limit
 """
 
 ANCHORED = f"""
-select {", ".join(f"observations.{name}" for name in OBSERVATION_COLUMNS)}
+select {_OBSERVATION}
 from observations
 where project = :project and deleted_at is null and lifecycle = 'active'
   and exists (select 1 from anchors where observation_id = observations.id)
@@ -138,7 +139,7 @@ where newest.path <> :path
 """
 
 AT_PATHS = f"""
-select {", ".join(f"observations.{name}" for name in OBSERVATION_COLUMNS)}
+select {_OBSERVATION}
 from observations
 where id in (
     select observation_id from anchors
@@ -165,53 +166,46 @@ order by observations.id, anchors.id
 
 
 def of_observations(store: Store, ids: Sequence[int]) -> dict[int, tuple[Anchor, ...]]:
-    """The anchors of each observation that has any, in the order they were given."""
-    found: dict[int, list[Anchor]] = {}
-    for row in store.rows(OF_OBSERVATIONS, ids=json.dumps(list(ids))):
-        found.setdefault(row["observation_id"], []).append(Anchor.from_row(row))
-    return {observation_id: tuple(anchors) for observation_id, anchors in found.items()}
+    """Return the anchors of each observation that has any, in the order they were given."""
+    found: dict[int, tuple[Anchor, ...]] = {}
+    for anchor in _anchors(store, OF_OBSERVATIONS, ids=ids):
+        found[anchor.observation_id] = (*found.get(anchor.observation_id, ()), anchor)
+    return found
 
 
 def of_file(store: Store, path: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
-    """Observations anchored to ``path``, or to a path that ends in it; the exact ones first, then the newest."""
-    name = path.rsplit("/", 1)[-1]
-    reads = None if projects is None else json.dumps(list(projects))
-    rows = store.rows(OF_FILE, name=name, path=path, tail=f"/{path}", projects=reads, limit=limit)
-    return [row[0] for row in rows]
+    """Return the observations anchored to ``path``, or to a path that ends in it: exact ones first, then the newest."""
+    values = {"name": _name(path), "path": path, "tail": f"/{path}", "limit": limit}
+    return [row for [row] in store.tuples(OF_FILE, projects=projects, **values)]
 
 
 def newest_of_file(store: Store, path: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
-    """The newest of them, of the last 10,000 anchors to a file with this name."""
+    """Return the newest of them, of the last 10,000 anchors to a file with this name."""
     values = {"name": _name(path), "path": path, "tail": f"/{path}", "read": _MOST_NAMED_SO, "limit": limit}
-    reads = None if projects is None else json.dumps(list(projects))
-    return [row[0] for row in store.rows(NEWEST_OF_FILE, projects=reads, **values)]
+    return [row for [row] in store.tuples(NEWEST_OF_FILE, projects=projects, **values)]
 
 
 def of_folder(store: Store, folder: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
-    """Observations anchored to anything below ``folder``, which ends in ``/``."""
-    reads = None if projects is None else json.dumps(list(projects))
-    beyond = folder[:-1] + "0"  # the character after the slash
-    rows = store.rows(OF_FOLDER, folder=folder, beyond=beyond, projects=reads, limit=limit)
-    return [row[0] for row in rows]
+    """Return the observations anchored to anything below ``folder``, which ends in ``/``."""
+    values = {"folder": folder, "beyond": folder[:-1] + "0"}  # the character after the slash
+    return [row for [row] in store.tuples(OF_FOLDER, projects=projects, limit=limit, **values)]
 
 
 def newest_paths(store: Store, project: str, *, limit: int) -> list[str]:
-    """The paths of the last ``limit`` anchors of the live observations of a project, the newest first."""
-    values = {"project": project, "memories": _MOST_MEMORIES, "limit": limit}
-    return list(dict.fromkeys(row[0] for row in store.rows(NEWEST_PATHS, **values)))
+    """Return the paths of the last ``limit`` anchors of a project's live observations, the newest first."""
+    rows = store.tuples(NEWEST_PATHS, project=project, memories=_MOST_MEMORIES, limit=limit)
+    return list(dict.fromkeys(path for [path] in rows))
 
 
 def paths_named(store: Store, projects: Sequence[str], name: str, *, limit: int) -> list[str]:
-    """The last ``limit`` paths of observations of the projects whose last part is ``name``."""
-    values = {"projects": json.dumps(list(projects)), "name": name, "memories": _MOST_MEMORIES, "limit": limit}
-    return [row[0] for row in store.rows(PATHS_NAMED, **values)]
+    """Return the last ``limit`` paths of observations of the projects whose last part is ``name``."""
+    values = {"name": name, "memories": _MOST_MEMORIES, "limit": limit}
+    return [path for [path] in store.tuples(PATHS_NAMED, projects=projects, **values)]
 
 
 def newest_at(store: Store, paths: Sequence[str], *, projects: Sequence[str]) -> list[Anchor]:
-    """Of each path that was read the newest anchor of a live observation of the projects."""
-    values = {"paths": json.dumps(list(paths)), "projects": json.dumps(list(projects))}
-    names = json.dumps([_name(path) for path in paths])
-    return [Anchor.from_row(row) for row in store.rows(NEWEST_AT, names=names, **values)]
+    """Return of each path that was read the newest anchor of a live observation of the projects."""
+    return _anchors(store, NEWEST_AT, names=list(map(_name, paths)), paths=paths, projects=projects)
 
 
 class Likeness(NamedTuple):
@@ -226,38 +220,37 @@ class Likeness(NamedTuple):
 def alike(
     store: Store, path: str, probes: Collection[str], digests: Sequence[str], *, project: str, limit: int
 ) -> list[Likeness]:
-    """Of the last ``limit`` anchors of a project those of other files than ``path`` that may stand in a text with
-    these lines (``probes``) and ``digests``, the newest first."""
-    texts = {"path": path, "probes": json.dumps(list(probes)), "digests": json.dumps(list(digests))}
-    rows = store.rows(ALIKE, project=project, memories=_MOST_MEMORIES, limit=limit, **texts)
+    """Return those of the last ``limit`` anchors of a project that may stand in a text with these lines (``probes``)
+    and ``digests``, but for those of ``path``, the newest first."""
+    texts = {"path": path, "probes": list(probes), "digests": digests}
+    rows = store.tuples(ALIKE, project=project, memories=_MOST_MEMORIES, limit=limit, **texts)
     return [Likeness(*row) for row in rows]
 
 
 def at_paths(store: Store, paths: Sequence[str], *, projects: Sequence[str], limit: int) -> list[Observation]:
-    """The live observations of the projects that are anchored to exactly one of the paths, newest first."""
-    values = {"paths": json.dumps(list(paths)), "projects": json.dumps(list(projects)), "limit": limit}
-    names = json.dumps([_name(path) for path in paths])
-    return [Observation.from_row(row) for row in store.rows(AT_PATHS, names=names, **values)]
+    """Return the live observations of the projects that are anchored to exactly one of the paths, newest first."""
+    return read(store, AT_PATHS, names=list(map(_name, paths)), paths=paths, projects=projects, limit=limit)
 
 
 def anchored(store: Store, project: str, *, limit: int) -> list[Observation]:
-    """The live observations of a project that have anchors, newest first."""
-    return [Observation.from_row(row) for row in store.rows(ANCHORED, project=project, limit=limit)]
+    """Return the live observations of a project that have anchors, newest first."""
+    return read(store, ANCHORED, project=project, limit=limit)
 
 
-def exported(store: Store, projects: str | None) -> dict[str, list[dict[str, Any]]]:
-    """The anchors of every observation, by its sync id; ``projects`` as ``projects_json`` makes it."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for row in store.rows(EXPORT, projects=projects):
-        found.setdefault(row["sync_id"], []).append({name: row[name] for name in _EXPORTED})
-    return found
+def exported(store: Store, projects: Sequence[str] | None) -> dict[str, list[dict[str, Any]]]:
+    """Return the anchors of every observation of the projects, by its sync id."""
+    return _exported(store.rows(EXPORT, projects=projects), "sync_id")
 
 
 def exported_of(store: Store, ids: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
-    """The anchors of these observations, as they are exported, by id."""
-    found: dict[int, list[dict[str, Any]]] = {}
-    for row in store.rows(OF_OBSERVATIONS, ids=json.dumps(list(ids))):
-        found.setdefault(row["observation_id"], []).append({name: row[name] for name in _EXPORTED})
+    """Return the anchors of these observations, as they are exported, by id."""
+    return _exported(store.rows(OF_OBSERVATIONS, ids=ids), "observation_id")
+
+
+def _exported(rows: Sequence[Row], key: str) -> dict[Any, list[dict[str, Any]]]:
+    found: dict[Any, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row[key], []).append({name: row[name] for name in _EXPORTED})
     return found
 
 
@@ -266,6 +259,10 @@ def replace(store: Store, observation_id: int, anchors: Sequence[Mapping[str, An
     store.execute("delete from anchors where observation_id = :id", id=observation_id)
     for values in anchors:
         store.insert("anchors", {"observation_id": observation_id, "name": _name(str(values["path"])), **values})
+
+
+def _anchors(store: Store, sql: str, **values: Any) -> list[Anchor]:
+    return [Anchor(*row) for row in store.tuples(sql, **values)]
 
 
 def _name(path: str) -> str:

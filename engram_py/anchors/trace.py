@@ -56,10 +56,9 @@ class Trace:
 
 
 def trace(
-    repository: Repository, anchors: Sequence[Anchor], answers: GitAnswers, patience: Deadline
+    repository: Repository, anchors: Sequence[Anchor], answers: GitAnswers, deadline: Deadline
 ) -> dict[int, Trace]:
-    """What became of the texts of ``anchors``, by the anchor's id; in two or three questions to git for all of them,
-    none where they were asked before."""
+    """Return what became of the texts of ``anchors``, by the anchor's id, in a few questions to git for all of them."""
     head = repository.commit
     if head is None:
         return {anchor.id: Trace(anchor.path, uncommitted=True) for anchor in anchors}
@@ -68,14 +67,14 @@ def trace(
     def ask(missing: Sequence[str]) -> dict[str, str]:
         told: dict[str, str] = {}
         for some in _by_paths([anchor for anchor in anchors if keys[anchor.id] in missing]):
-            found = _follow(repository, head, some, patience)
+            found = _follow(repository, head, some, deadline)
             if found is None:
                 break
             told |= {keys[one]: json.dumps(asdict(found[one])) for one in found}
         return told
 
     questions = [*dict.fromkeys(keys.values())]
-    known = answers.ask(repository, head, questions, kind="trace", patience=patience, git=ask)
+    known = answers.ask(repository, head, questions, kind="trace", deadline=deadline, git=ask)
     return {
         anchor.id: _from_json(known[key]) if (key := keys[anchor.id]) in known else Trace(anchor.path)
         for anchor in anchors
@@ -83,7 +82,7 @@ def trace(
 
 
 def _by_paths(anchors: Sequence[Anchor]) -> Iterator[list[Anchor]]:
-    """The anchors in groups of so many files that a command line holds their names."""
+    """Yield the anchors in groups of so many files that a command line holds their names."""
     ordered = sorted(anchors, key=lambda anchor: (anchor.path, anchor.id))
     paths = [*dict.fromkeys(anchor.path for anchor in ordered)]
     for first in range(0, len(paths), _MOST_PATHS):
@@ -92,19 +91,19 @@ def _by_paths(anchors: Sequence[Anchor]) -> Iterator[list[Anchor]]:
 
 
 def _follow(
-    repository: Repository, head: str, anchors: Sequence[Anchor], patience: Deadline
+    repository: Repository, head: str, anchors: Sequence[Anchor], deadline: Deadline
 ) -> dict[int, Trace] | None:
     """Trace every text to the commit that took it out, and its file through the names it had since."""
     traces = {anchor.id: Trace(anchor.path) for anchor in anchors}
     open_ends = list(anchors)
     for turn in range(_NAMES_FOLLOWED):
         paths = {anchor.id: traces[anchor.id].path for anchor in open_ends}
-        events = _events(repository, head, open_ends, paths, patience, was_here=not turn)
+        events = _events(repository, head, open_ends, paths, deadline, was_here=not turn)
         if events is None:
             return None
         ends = {one: file_deleted_by(log, paths[one]) for one, (_, log) in events.items()}
         left = {end.id for one, (event, _) in events.items() for end in (event, ends[one]) if isinstance(end, Commit)}
-        touched = read_renames(repository.root, sorted(left), patience) if left else {}
+        touched = read_renames(repository.root, sorted(left), deadline) if left else {}
         for one, (event, log) in events.items():
             traces[one] = _ended(_seen(traces[one], event, log, touched), ends[one], log, touched)
         open_ends = [anchor for anchor in open_ends if _renamed(traces, anchor, ends.get(anchor.id), touched)]
@@ -116,7 +115,7 @@ def _follow(
 
 
 def _seen(known: Trace, event: Commit | NoCommit, log: Log, touched: Touched) -> Trace:
-    """What is known of a text, after a look at the history of one name of its file."""
+    """Return what is known of a text after a look at the history of one name of its file."""
     if event is NoCommit.PRESENT:  # so an earlier name of the file lost it by the renaming alone
         return Trace(known.path, uncommitted=True)
     if not isinstance(event, Commit):
@@ -126,8 +125,7 @@ def _seen(known: Trace, event: Commit | NoCommit, log: Log, touched: Touched) ->
 
 
 def _ended(known: Trace, end: Commit | NoCommit, log: Log, touched: Touched) -> Trace:
-    """The same, with what became of the file. A commit of which git did not tell what it renamed deleted nothing that
-    anybody is sure of."""
+    """Return the trace with what became of the file; a commit whose renames are unknown deleted nothing for sure."""
     deleted_by = _event(end, log) if isinstance(end, Commit) and end.id in touched else None
     return replace(known, deleted_by=deleted_by, present=end is NoCommit.PRESENT)
 
@@ -137,7 +135,7 @@ def _event(commit: Commit, log: Log) -> FileEvent:
 
 
 def _renamed(traces: dict[int, Trace], anchor: Anchor, end: Commit | NoCommit | None, touched: Touched) -> bool:
-    """Whether the commit that removed the file only renamed it; the trace goes on under the new name then."""
+    """Return whether the commit that removed the file only renamed it; the trace goes on under the new name then."""
     known = traces[anchor.id]
     for change in touched.get(end.id, ()) if isinstance(end, Commit) else ():
         if change.kind == "R" and change.old_path == known.path:
@@ -151,7 +149,7 @@ def _events(
     head: str,
     anchors: Sequence[Anchor],
     paths: Mapping[int, str],
-    patience: Deadline,
+    deadline: Deadline,
     *,
     was_here: bool,
 ) -> dict[int, tuple[Commit | NoCommit, Log]] | None:
@@ -160,7 +158,7 @@ def _events(
     for most in _DEPTHS:
         names = sorted({paths[anchor.id] for anchor in pending})
         context = min(MAX_CONTEXT, max((anchor.lines or 0 for anchor in pending), default=0))
-        log = read_log(repository.root, head, names, context=context, most=most, patience=patience)
+        log = read_log(repository.root, head, names, context=context, most=most, deadline=deadline)
         if log is None:
             return None
         for anchor in pending:
@@ -172,7 +170,7 @@ def _events(
 
 
 def _candidates(changes: Sequence[Change], path: str) -> tuple[str, ...]:
-    """The files a commit wrote besides ``path``, those first that it most likely moved something to."""
+    """Return the files a commit wrote besides ``path``, the likeliest new places first."""
     old = PurePosixPath(path)
     likely = [one for one in changes if one.kind != "D" and one.path != path and one.path.endswith(old.suffix)]
 
@@ -195,7 +193,7 @@ def _from_json(text: str) -> Trace:
 
 
 def text_removed_by(log: Log, path: str, anchor: Anchor, *, was_here: bool = True) -> Commit | NoCommit:
-    """The newest commit that took the text of ``anchor`` out of ``path``, and with it from what is checked out.
+    """Return the newest commit that took the text of ``anchor`` out of ``path``, and with it from what is checked out.
 
     Compares what the changed places said before and after, not line numbers, so it holds across merges and rebases.
     A merge counts only where no commit that it merged explains the change. ``was_here``: the text was read in this
@@ -222,7 +220,7 @@ def text_removed_by(log: Log, path: str, anchor: Anchor, *, was_here: bool = Tru
 
 
 def file_deleted_by(log: Log, path: str) -> Commit | NoCommit:
-    """The commit that deleted the file at ``path`` for good; ``PRESENT`` while HEAD has one, ``UNSEEN`` where no
+    """Return the commit that deleted the file at ``path`` for good; ``PRESENT`` while HEAD has one, ``UNSEEN`` where no
     commit tells of it, ``BEYOND_LOG`` where the log does not reach that far.
 
     Along first parents, each commit says what became of the file where HEAD is. What a merge brought is looked for
@@ -246,7 +244,7 @@ def file_deleted_by(log: Log, path: str) -> Commit | NoCommit:
 
 
 def _without_event(log: Log, path: str, anchor: Anchor) -> Commit | NoCommit:
-    """No commit took it out: nobody committed the change, or it never was committed as it was."""
+    """Return that nobody committed the change, or that the text never was committed."""
     ids = {commit.id for commit in log.commits}
     if anchor.git_commit is not None and anchor.git_commit not in ids:
         return NoCommit.UNSEEN if log.complete else NoCommit.BEYOND_LOG

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol
+from typing import Literal
 
 from engram_py.dataclass import dataclass
 
@@ -21,10 +21,6 @@ NOT_READ = "it was not read where it was saved"
 NOT_HERE_YET = "not in the history of this HEAD"
 # Before the name of the branch, where HEAD does not have what an observation was made with.
 ONLY_ON = "only on branch "
-
-
-class Row(Protocol):
-    def __getitem__(self, name: str, /) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +54,6 @@ class Anchor:
     git_commit: str | None
     reason: str | None
     recorded_at: str
-
-    @classmethod
-    def from_row(cls, row: Row) -> Anchor:
-        return cls(**{name: row[name] for name in ANCHOR_COLUMNS})
 
     @property
     def mark(self) -> Mark | None:

@@ -25,9 +25,9 @@ _UNJUDGED = Visibility("unknown")
 
 
 def visibility_of(
-    rows: Sequence[Observation], here: CurrentRepository, store: Store, answers: GitAnswers, patience: Deadline
+    rows: Sequence[Observation], here: CurrentRepository, store: Store, answers: GitAnswers, deadline: Deadline
 ) -> dict[int, Visibility]:
-    """Whether each row's commit is in the history of HEAD, by the row's id."""
+    """Return whether each row's commit is in the history of HEAD, by the row's id."""
     found = {row.id: _UNJUDGED for row in rows}
     judged = [
         row
@@ -38,7 +38,7 @@ def visibility_of(
     if repository is None or tree is None or not judged:
         return found
     commits = _work_commits(judged, repository)
-    known = _ancestry_of(repository, commits.values(), answers, patience)
+    known = _ancestry_of(repository, commits.values(), answers, deadline)
     foreign = [row.id for row in judged if known.get(commits[row.id]) in ("other", "missing")]
     anchors = table.of_observations(store, foreign) if foreign else {}
     is_branch = cache(lambda branch: branch_exists(repository, branch))
@@ -46,7 +46,7 @@ def visibility_of(
         states = local_states(anchors.get(row.id, ()), tree)
         found[row.id] = _judge(row, commits[row.id], repository, known, states, is_branch)
     deleted = {row.id: row.git_branch for row in judged if row.git_branch and found[row.id] == _gone(row.git_branch)}
-    for one in _never_merged({one: anchors.get(one, ()) for one in deleted}, repository, tree, answers, patience):
+    for one in _never_merged({one: anchors.get(one, ()) for one in deleted}, repository, tree, answers, deadline):
         # A HEAD that is detached may be older than what the branch was merged into.
         elsewhere = Visibility("elsewhere", deleted[one], deleted=True)
         found[one] = elsewhere if repository.branch else Visibility("unknown", deleted[one], NOT_HERE_YET)
@@ -54,8 +54,10 @@ def visibility_of(
 
 
 def _work_commits(rows: Sequence[Observation], repository: Repository) -> dict[int, str]:
-    """By the row's id, the commit that brings what each row tells of: HEAD at its save. Where another branch had no
-    commit of its own then, the work was yet to be committed: its newest one, or ``_NOT_COMMITTED``."""
+    """Return by row id the commit that brings what the row tells of: HEAD at its save.
+
+    Where another branch had no commit of its own then, it is the branch's newest one, or ``_NOT_COMMITTED``.
+    """
 
     @cache
     def newest(branch: str, commit: str) -> str:
@@ -74,9 +76,9 @@ def _work_commits(rows: Sequence[Observation], repository: Repository) -> dict[i
 
 
 def _ancestry_of(
-    repository: Repository, commits: Iterable[str], answers: GitAnswers, patience: Deadline
+    repository: Repository, commits: Iterable[str], answers: GitAnswers, deadline: Deadline
 ) -> dict[str, str]:
-    """How each commit relates to HEAD, from what was asked before where possible."""
+    """Return how each commit relates to HEAD, from what was asked before where possible."""
     head = repository.commit
     # Only git knows: a row made at HEAD costs nothing.
     asked = [one for one in dict.fromkeys(commits) if one != head and is_commit(one)][:_MOST_COMMITS]
@@ -84,7 +86,7 @@ def _ancestry_of(
         return {_NOT_COMMITTED: "other"}
 
     def ask(missing: Sequence[str]) -> dict[str, str]:
-        told = ancestry(repository, head, [one.removeprefix("ancestry:") for one in missing], patience)
+        told = ancestry(repository, head, [one.removeprefix("ancestry:") for one in missing], deadline)
         return {f"ancestry:{one}": word for one, word in told.items()}
 
     known = answers.ask(
@@ -92,7 +94,7 @@ def _ancestry_of(
         head,
         [f"ancestry:{one}" for one in asked],
         kind="ancestry",
-        patience=patience,
+        deadline=deadline,
         git=ask,
         # Below the cut of a shallow clone an ancestor looks like a stranger until more is fetched.
         lasting=lambda word: word == "ancestor" or not is_shallow(repository),
@@ -108,9 +110,10 @@ def _judge(
     states: Sequence[AnchorState],
     is_branch: Callable[[str], bool],
 ) -> Visibility:
-    """Where a row is, seen from HEAD, whose work ``commit`` brings. ``states`` are those of its anchors in the working
-    tree: a squash merge and a rebase leave nothing of a commit but the text it brought. ``is_branch`` tells whether one
-    exists."""
+    """Return where a row is, seen from HEAD, whose work ``commit`` brings.
+
+    ``states`` are those of its anchors: a squash merge and a rebase leave nothing of a commit but the text it brought.
+    """
     if commit == repository.commit or known.get(commit) == "ancestor":
         return _IN_HISTORY
     if repository.commit is None or commit not in known:
@@ -135,7 +138,7 @@ def _judge(
 
 
 def _gone(branch: str) -> Visibility:
-    """Where a commit is whose branch was deleted: the branch may have been squashed before, or thrown away."""
+    """Return the visibility of a deleted branch: it may have been squashed before, or thrown away."""
     return Visibility("unknown", branch, f"{branch} is gone, merged or not")
 
 
@@ -144,10 +147,9 @@ def _never_merged(
     repository: Repository,
     tree: WorkingTree,
     answers: GitAnswers,
-    patience: Deadline,
+    deadline: Deadline,
 ) -> list[int]:
-    """Of observations with their anchors those whose files neither are here nor ever were, as HEAD's history tells:
-    what they were made with was not merged."""
+    """Return the observations whose files neither are here nor ever were in HEAD's history."""
     head = repository.commit
     paths = {one: _without_file(anchors, tree) for one, anchors in about.items()}
     every = [*dict.fromkeys(path for some in paths.values() for path in some)][:_MOST_PATHS]
@@ -156,15 +158,15 @@ def _never_merged(
 
     def ask(missing: Sequence[str]) -> dict[str, str]:
         asked = [one.removeprefix("had:") for one in missing]
-        added = read_added(repository.root, head, asked, patience)
+        added = read_added(repository.root, head, asked, deadline)
         return {} if added is None else {f"had:{path}": "yes" if path in added else "no" for path in asked}
 
-    known = answers.ask(repository, head, [f"had:{path}" for path in every], kind="had", patience=patience, git=ask)
+    known = answers.ask(repository, head, [f"had:{path}" for path in every], kind="had", deadline=deadline, git=ask)
     return [one for one, some in paths.items() if some and all(known.get(f"had:{path}") == "no" for path in some)]
 
 
 def _without_file(anchors: Sequence[Anchor], tree: WorkingTree) -> list[str]:
-    """The paths of the anchors, when nothing stands at any of them; one was read at least, so that it was a file."""
+    """Return the paths of the anchors when no file is at any of them, and one was read once; else none."""
     found = [tree.read(anchor.path) for anchor in anchors]
     gone = all(isinstance(file, Unread) and file.missing for file in found)
     if not gone or not any(anchor.digest for anchor in anchors) or any(renamed_file(one, tree) for one in anchors):

@@ -58,7 +58,7 @@ class Content:
         return b"\0" in self.data[:_BINARY_HEAD]
 
     def blobs(self, *, sha256: bool) -> tuple[str, ...]:
-        """What git may call this file: as it stands here, and with the line ends git keeps."""
+        """Return what git may call this file: as it stands here, and with the line ends git keeps."""
         plain = self.data.replace(b"\r\n", b"\n") if b"\r\n" in self.data else self.data
         texts = (self.data,) if plain is self.data else (self.data, plain)
         make = hashlib.sha256 if sha256 else hashlib.sha1  # not for security: it is git's name of a file
@@ -92,7 +92,7 @@ class WorkingTree:
         self._held = 0
 
     def read(self, path: str) -> Content | Unread:
-        """The file at ``path``; never one outside of the root, whatever a symlink or an imported path says."""
+        """Return the file at ``path``; never one outside of the root, whatever a symlink or an imported path says."""
         found = self._read.get(path)
         if found is None:
             found = _read(self.root, path)
@@ -111,17 +111,17 @@ class WorkingTree:
         return tracked_files(self._repository)
 
     def is_nested(self, path: str) -> bool:
-        """Whether ``path`` lies in another repository below this one, a submodule or not."""
+        """Return whether ``path`` lies in another repository below this one, a submodule or not."""
         folders = (path[:at] for at, char in enumerate(path) if char == "/")
         return any(os.path.lexists(f"{self.root}/{folder}/.git") for folder in folders)
 
     def is_linked(self, path: str) -> bool:
-        """Whether what is read at ``path`` stands under another name."""
+        """Return whether what is read at ``path`` stands under another name."""
         here = f"{self.root}{os.sep}{path}"
         return os.path.realpath(here) != os.path.normpath(here)
 
     def _left_out(self, path: str) -> Unread | None:
-        """Why a file that git has is not there: nobody deleted it."""
+        """Return why a file that git has is not in the working tree although nobody deleted it."""
         if self.tracked is None:
             sparse = exists(self._repository.git_dir / "info" / "sparse-checkout")
             return Unread(SPARSE) if sparse else None
@@ -154,11 +154,11 @@ class CurrentRepository:
         return frozenset(name for name in (self._own, said) if name)
 
     def repository_of(self, project: str) -> Repository | None:
-        """The repository here, when ``project`` is its project."""
+        """Return the repository here, when ``project`` is its project."""
         return self.repository if self._is_here(project) else None
 
     def tree_of(self, project: str) -> WorkingTree | None:
-        """The files here, when they are those of ``project``."""
+        """Return the files here, when they are those of ``project``."""
         return self.tree if self._is_here(project) else None
 
     def _is_here(self, project: str) -> bool:
@@ -166,7 +166,7 @@ class CurrentRepository:
 
 
 def read_file(root: Path, path: str) -> Content | Unread:
-    """One file of a working tree, as ``WorkingTree`` reads it."""
+    """Return one file of a working tree, as ``WorkingTree`` reads it."""
     return _read(str(root), path)
 
 
@@ -195,10 +195,8 @@ def _read(root: str, path: str) -> Content | Unread:
 
 
 def place_file(name: str, directory: Path, repository: Repository) -> Placed | Unread:
-    """Where ``name``, relative to ``directory`` or to the repository's root, lies in the repository.
-
-    A file of another checkout of the same repository counts as well: an agent in a worktree names its files there.
-    """
+    """Return where ``name``, relative to ``directory`` or to the root, lies in the repository or another worktree of
+    it."""
     text = slashed(name)
     if not text or not is_path(text):
         return Unread("not a path")
@@ -217,12 +215,12 @@ def place_file(name: str, directory: Path, repository: Repository) -> Placed | U
 
 
 def is_path(text: str) -> bool:
-    """Whether a text can name a file at all, and be stored as a name."""
+    """Return whether a text can name a file at all, and be stored as a name."""
     return len(text) <= PATH_LIMIT_CHARS and text.isprintable() and text.encode("utf-8", "replace").decode() == text
 
 
 def is_relative(path: str) -> bool:
-    """Whether ``path`` is one below a root, as far as its letters tell."""
+    """Return whether ``path`` is one below a root, as far as its letters tell."""
     parts = path.split("/")
     return is_path(path) and not path.startswith("/") and ".." not in parts and not _names_a_drive(path)
 
@@ -233,7 +231,7 @@ def _names_a_drive(path: str) -> bool:
 
 
 def slashed(name: str) -> str:
-    """A path as repositories write it, with slashes and without a leading ``./``."""
+    """Return a path as repositories write it, with slashes and without a leading ``./``."""
     text = name.strip().replace("\\", "/").removeprefix("file://")
     while text.startswith("./"):
         text = text[2:].lstrip("/")
@@ -252,7 +250,7 @@ def _existing(path: Path, repository: Repository) -> Placed | Unread | None:
 
 
 def _checkout_of(path: Path, repository: Repository) -> Path:
-    """The root of the checkout that holds ``path``: the repository's own, or that of another worktree of it."""
+    """Return the root of the checkout that holds ``path``: the repository's own, or that of another worktree of it."""
     for folder in path.parents:
         if folder == repository.root:
             break

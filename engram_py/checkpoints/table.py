@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from engram_py.checkpoints.values import Checkpoint, CheckpointLine, as_content
 from engram_py.database.store import Row, Store
-from engram_py.observations.table import projects_json
 
 _CHECKPOINTS = """
 select {columns}
@@ -36,7 +35,7 @@ def of_session(store: Store, session_id: str) -> Checkpoint | None:
 def in_projects(store: Store, projects: Sequence[str] | None) -> Checkpoint | None:
     """The latest checkpoint of these projects, None being all."""
     sql = _CHECKPOINTS.format(columns=_WHOLE, where=_IN_PROJECTS)
-    return _checkpoint(store.row(sql, projects=projects_json(projects), limit=1))
+    return _checkpoint(store.row(sql, projects=projects, limit=1))
 
 
 def lines_of_session(store: Store, session_id: str, *, limit: int) -> tuple[CheckpointLine, ...]:
@@ -46,7 +45,7 @@ def lines_of_session(store: Store, session_id: str, *, limit: int) -> tuple[Chec
 
 def lines_in_projects(store: Store, projects: Sequence[str] | None, *, limit: int) -> tuple[CheckpointLine, ...]:
     sql = _CHECKPOINTS.format(columns=_LINE, where=_IN_PROJECTS)
-    return tuple(CheckpointLine(*row) for row in store.rows(sql, projects=projects_json(projects), limit=limit))
+    return tuple(CheckpointLine(*row) for row in store.rows(sql, projects=projects, limit=limit))
 
 
 def add(store: Store, session_id: str, content: bytes, now: str, *, kept: int) -> int:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from engram_py.cloud import audit
 from engram_py.cloud.accounts import EVERY_PROJECT, SHOWN_CHARS, new_token, token_hash
@@ -49,7 +52,6 @@ returning id
 _ENABLE = """
 update cloud_principals set enabled = %(enabled)s, updated_at = now() where name = %(name)s returning name, enabled
 """
-_ACCOUNT_ID = "select id from cloud_principals where name = %(name)s"
 _TOKENS = """
 select
     tokens.id,
@@ -64,7 +66,7 @@ select
     tokens.revocation_reason
 from cloud_tokens as tokens
 join cloud_principals as principals on principals.id = tokens.principal_id
-where %(name)s = '' or principals.name = %(name)s
+where %(user)s = '' or principals.name = %(user)s
 order by principals.name, tokens.id
 """
 _ISSUE = """
@@ -81,7 +83,7 @@ _GRANTS = """
 select principals.name as account, grants.project, grants.access, grants.granted_by, grants.created_at
 from cloud_project_grants as grants
 join cloud_principals as principals on principals.id = grants.principal_id
-where (%(name)s = '' or principals.name = %(name)s) and (%(project)s = '' or grants.project = %(project)s)
+where (%(user)s = '' or principals.name = %(user)s) and (%(project)s = '' or grants.project = %(project)s)
 order by principals.name, grants.project
 """
 _GRANT = """
@@ -95,7 +97,7 @@ delete from cloud_project_grants where principal_id = %(principal)s and project 
 _AUDIT = """
 select id, occurred_at, actor, action, project, target, outcome, reason_code, entries
 from cloud_audit_log
-where (%(name)s = '' or actor = %(name)s)
+where (%(user)s = '' or actor = %(user)s)
   and (%(project)s = '' or project = %(project)s)
   and (%(before)s = 0 or id < %(before)s)
 order by id desc
@@ -120,7 +122,57 @@ returning name
 """
 _RENEW = "update cloud_facts set value = gen_random_uuid()::text where name = 'instance' returning value"
 
-Arguments = dict[str, Any]
+# What only gives rows, filtered by the arguments.
+_LISTS = {
+    "users/list": _ACCOUNTS,
+    "tokens/list": _TOKENS,
+    "grants/list": _GRANTS,
+    "audit/list": _AUDIT,
+    "pause/list": _PAUSED,
+}
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("a text with characters that cannot be printed")
+    return text
+
+
+Text = Annotated[str, Field(max_length=_MOST_REASON_CHARS), AfterValidator(_printable)]
+Number = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class Arguments(BaseModel):
+    """The arguments of all operations: each uses some of them."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    user: Text = ""
+    project: Text = ""
+    access: Literal["read", "write"] = "read"
+    role: Literal["member", "admin"] = "member"
+    kind: Literal["human", "service"] = "human"
+    read: list[str] = []
+    write: list[str] = []
+    expires_in_days: Annotated[int, Field(ge=1, le=MOST_TOKEN_DAYS)] | None = None
+    label: Text = ""
+    reason: Text = ""
+    id: Number = 0
+    before: Number = 0
+    limit: Number = 100
+
+    def account(self) -> str:
+        """Return the name of an account. Raises InvalidRequestError."""
+        if not _NAME.fullmatch(self.user):
+            raise InvalidRequestError("user", expected="1 to 64 letters, digits or . _ @ + -, a letter or digit first")
+        return self.user
+
+    def named_project(self, *, every: bool = False) -> str:
+        """Return the name of a project, or ``*`` where that may stand for all. Raises InvalidRequestError."""
+        usable = self.project == self.project.strip() and 0 < len(self.project) <= PROJECT_LIMIT_CHARS
+        if not usable or (self.project == EVERY_PROJECT and not every):
+            raise InvalidRequestError("project", expected="the name of a project" + (f", or {EVERY_PROJECT}" * every))
+        return self.project
 
 
 class Admin:
@@ -131,56 +183,53 @@ class Admin:
         self._actor = actor
         self._pepper = pepper
 
-    async def run(self, operation: str, given: Arguments) -> Any:
+    async def run(self, operation: str, given: Mapping[str, Any]) -> Any:
         """Do ``users/add`` and the like; what it answers is JSON-ready. Raises a CloudServerError."""
-        function = OPERATIONS.get(operation)
-        if function is None:
+        if operation not in _LISTS and operation not in OPERATIONS:
             raise UnknownAddressError(operation)
+        try:
+            arguments = Arguments(**{name: value for name, value in given.items() if value is not None})
+        except ValidationError as exc:
+            first = exc.errors(include_url=False, include_input=False)[0]
+            raise InvalidRequestError(str(first["loc"][0]), expected=f"valid ({first['msg']})") from exc
         async with self._connection.transaction():
-            return _plain(await function(self, given))
-
-    async def users(self, given: Arguments) -> Any:
-        return await rows(self._connection, _ACCOUNTS, {})
+            if operation in _LISTS:
+                limit = max(1, min(arguments.limit, MOST_AUDIT_LINES))
+                filters = {"user": arguments.user, "project": arguments.project, "before": arguments.before}
+                return _json_ready(await rows(self._connection, _LISTS[operation], {**filters, "limit": limit}))
+            return _json_ready(await OPERATIONS[operation](self, arguments))
 
     async def add_user(self, given: Arguments) -> Any:
-        name, role = _name(given), _choice(given, "role", ("member", "admin"))
-        kind = _choice(given, "kind", ("human", "service"))
-        made = await one(self._connection, _ADD_ACCOUNT, {"name": name, "kind": kind, "role": role})
-        if made is None:
+        name = given.account()
+        values = {"name": name, "kind": given.kind, "role": given.role}
+        if await one(self._connection, _ADD_ACCOUNT, values) is None:
             raise AccountExistsError(name)
         await self._log("users add", target=name)
-        for access in ("read", "write"):
-            for project in _texts(given, access):
-                await self.grant({"user": name, "project": project, "access": access})
-        return {"user": name, "kind": kind, "role": role, **await self._issue(name, given)}
+        grants = [*(("read", project) for project in given.read), *(("write", project) for project in given.write)]
+        for access, project in grants:
+            await self.grant(Arguments.model_validate({"user": name, "project": project, "access": access}))
+        return {"user": name, "kind": given.kind, "role": given.role, **await self._issue(name, given)}
 
     async def enable(self, given: Arguments, *, enabled: bool = True) -> Any:
-        name = _name(given)
+        name = given.account()
         found = await one(self._connection, _ENABLE, {"name": name, "enabled": enabled})
         if found is None:
             raise UnknownAccountError(name)
         await self._log("users enable" if enabled else "users disable", target=name)
         return {"user": name, "enabled": enabled}
 
-    async def tokens(self, given: Arguments) -> Any:
-        return await rows(self._connection, _TOKENS, {"name": _text(given, "user")})
-
     async def add_token(self, given: Arguments) -> Any:
-        name = _name(given)
-        return {"user": name, **await self._issue(name, given)}
+        return {"user": given.account(), **await self._issue(given.account(), given)}
 
     async def _issue(self, name: str, given: Arguments) -> dict[str, Any]:
         """Return a new token. It is in the answer, and nowhere else ever."""
-        days = given.get("expires_in_days")
-        if days is not None and (type(days) is not int or not 1 <= days <= MOST_TOKEN_DAYS):
-            raise InvalidRequestError("expires_in_days", expected=f"a whole number from 1 to {MOST_TOKEN_DAYS:,}")
+        days, token = given.expires_in_days, new_token()
         expires = datetime.now(UTC) + timedelta(days=days) if days else None
-        token = new_token()
         values = {
             "principal": await self._account(name),
             "prefix": token[:SHOWN_CHARS],
             "hash": token_hash(token, pepper=self._pepper),
-            "label": _text(given, "label"),
+            "label": given.label,
             "actor": self._actor,
             "expires_at": expires,
         }
@@ -190,52 +239,35 @@ class Admin:
         return {"token": token, "token_id": made["id"], "expires_at": expires}
 
     async def revoke(self, given: Arguments) -> Any:
-        number = given.get("id")
-        if type(number) is not int or not 0 < number < 2**63:
-            raise UnknownTokenError(str(number))
-        values = {"id": number, "actor": self._actor, "reason": _text(given, "reason")}
+        values = {"id": given.id, "actor": self._actor, "reason": given.reason}
         found = await one(self._connection, _REVOKE, values)
         if found is None:
-            raise UnknownTokenError(str(number))
-        await self._log("tokens revoke", target=f"#{number}")
-        return {"id": number, "prefix": found["prefix"], "revoked": True}
-
-    async def grants(self, given: Arguments) -> Any:
-        return await rows(self._connection, _GRANTS, {"name": _text(given, "user"), "project": _text(given, "project")})
+            raise UnknownTokenError(str(given.id))
+        await self._log("tokens revoke", target=f"#{given.id}")
+        return {"id": given.id, "prefix": found["prefix"], "revoked": True}
 
     async def grant(self, given: Arguments) -> Any:
-        name, project = _name(given), _project(given)
-        access = _choice(given, "access", ("read", "write"))
+        name, project, access = given.account(), given.named_project(every=True), given.access
         values = {"principal": await self._account(name), "project": project, "access": access, "actor": self._actor}
         await self._connection.execute(_GRANT.encode(), values)
         await self._log(f"grants add {access}", project=project, target=name)
         return {"user": name, "project": project, "access": access}
 
     async def ungrant(self, given: Arguments) -> Any:
-        name, project = _name(given), _project(given)
-        values = {"principal": await self._account(name), "project": project}
-        found = await one(self._connection, _UNGRANT, values)
+        name, project = given.account(), given.named_project(every=True)
+        found = await one(self._connection, _UNGRANT, {"principal": await self._account(name), "project": project})
         await self._log("grants remove", project=project, target=name)
         return {"user": name, "project": project, "removed": found is not None}
 
-    async def audit(self, given: Arguments) -> Any:
-        values = {"name": _text(given, "user"), "project": _text(given, "project")}
-        numbers = {"before": _number(given, "before", 0), "limit": _number(given, "limit", 100)}
-        numbers["limit"] = max(1, min(numbers["limit"], MOST_AUDIT_LINES))
-        return await rows(self._connection, _AUDIT, {**values, **numbers})
-
-    async def paused(self, given: Arguments) -> Any:
-        return await rows(self._connection, _PAUSED, {})
-
     async def pause(self, given: Arguments) -> Any:
-        project = _project(given, every=False)
-        values = {"project": project, "actor": self._actor, "reason": _text(given, "reason")}
+        project = given.named_project()
+        values = {"project": project, "actor": self._actor, "reason": given.reason}
         await self._connection.execute(_PAUSE.encode(), values)
         await self._log("pause", project=project)
         return {"project": project, "paused": True}
 
     async def resume(self, given: Arguments) -> Any:
-        project = _project(given, every=False)
+        project = given.named_project()
         found = await one(self._connection, _RESUME, {"project": project})
         await self._log("resume", project=project)
         return {"project": project, "paused": False, "was_paused": found is not None}
@@ -247,7 +279,7 @@ class Admin:
         return {"instance": found["value"] if found else ""}
 
     async def _account(self, name: str) -> int:
-        found = await one(self._connection, _ACCOUNT_ID, {"name": name})
+        found = await one(self._connection, "select id from cloud_principals where name = %(name)s", {"name": name})
         if found is None:
             raise UnknownAccountError(name)
         return int(found["id"])
@@ -257,76 +289,23 @@ class Admin:
 
 
 OPERATIONS: dict[str, Callable[[Admin, Arguments], Awaitable[Any]]] = {
-    "users/list": Admin.users,
     "users/add": Admin.add_user,
     "users/enable": Admin.enable,
     "users/disable": partial(Admin.enable, enabled=False),
-    "tokens/list": Admin.tokens,
     "tokens/add": Admin.add_token,
     "tokens/revoke": Admin.revoke,
-    "grants/list": Admin.grants,
     "grants/add": Admin.grant,
     "grants/remove": Admin.ungrant,
-    "audit/list": Admin.audit,
-    "pause/list": Admin.paused,
     "pause/add": Admin.pause,
     "pause/remove": Admin.resume,
     "instance/renew": Admin.renew,
 }
 
 
-def _name(given: Arguments) -> str:
-    name = given.get("user")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise InvalidRequestError("user", expected="1 to 64 letters, digits or . _ @ + -, a letter or digit first")
-    return name
-
-
-def _project(given: Arguments, *, every: bool = True) -> str:
-    name = given.get("project")
-    usable = isinstance(name, str) and name == name.strip() and name.isprintable()
-    if not usable or not 0 < len(str(name)) <= PROJECT_LIMIT_CHARS or (name == EVERY_PROJECT and not every):
-        raise InvalidRequestError("project", expected="the name of a project" + (f", or {EVERY_PROJECT}" * every))
-    return str(name)
-
-
-def _choice(given: Arguments, field: str, choices: tuple[str, ...]) -> str:
-    value = given.get(field, choices[0])
-    if value not in choices:
-        raise InvalidRequestError(field, expected=" or ".join(choices))
-    return str(value)
-
-
-def _text(given: Arguments, field: str) -> str:
-    value = given.get(field) or ""
-    if not isinstance(value, str) or len(value) > _MOST_REASON_CHARS or not value.isprintable():
-        raise InvalidRequestError(field, expected=f"at most {_MOST_REASON_CHARS} printable characters")
-    return value
-
-
-def _texts(given: Arguments, field: str) -> list[str]:
-    value = given.get(field) or []
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise InvalidRequestError(field, expected="a list of project names")
-    return value
-
-
-def _number(given: Arguments, field: str, default: int) -> int:
-    value = given.get(field)
-    if value is None:
-        return default
-    if type(value) is not int or not 0 <= value < 2**63:
-        raise InvalidRequestError(field, expected="a whole number")
-    return value
-
-
-def _plain(value: Any) -> Any:
+def _json_ready(value: Any) -> Any:
     """Return the value with its times as text."""
-    match value:
-        case datetime():
-            return value.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        case dict():
-            return {key: _plain(inner) for key, inner in value.items()}
-        case list():
-            return [_plain(inner) for inner in value]
-    return value
+    return json.loads(json.dumps(value, default=_utc))
+
+
+def _utc(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,4 +1,7 @@
-"""HTTP responses: JSON, compressed when the client accepts it, whole or a line at a time."""
+"""HTTP responses: JSON, compressed when the client accepts it, whole or a line at a time.
+
+Both servers answer requests whose body was not read to its end with ``lingering``.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,17 @@ import zlib
 from collections.abc import AsyncIterator
 from typing import Any
 
+import anyio
 import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Message, Receive, Send
 
 from engram_py.cloud.errors import CloudServerError, payload_of
 from engram_py.errors import EngramError
 
+# How long a body that is too large is taken, and forgotten, after the refusal.
+LINGER_SECONDS = 2.0
 NDJSON = "application/x-ndjson"
 _PRIVATE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _COMPRESS_FROM_BYTES = 1_024
@@ -68,3 +75,35 @@ async def _compressed(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 def _compress(stream: Any, piece: bytes) -> bytes:
     packed: bytes = stream.compress(piece) + stream.flush(zlib.Z_SYNC_FLUSH)
     return packed
+
+
+def lingering(receive: Receive, send: Send) -> Send:
+    """Return a ``send`` that ends the response only after the rest of the request was read, or LINGER_SECONDS.
+
+    A client that is cut off while it sends does not read the response.
+    """
+
+    async def answer(message: Message) -> None:
+        if message["type"] != "http.response.body":
+            await send(message)
+            return
+        await send({**message, "more_body": True})
+        with anyio.move_on_after(LINGER_SECONDS):
+            while (piece := await receive())["type"] == "http.request" and piece.get("more_body"):
+                pass
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    return answer
+
+
+class Taken:
+    """A ``receive`` that records whether the request was read to its end (``whole``)."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.whole = False
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self.whole = message["type"] != "http.request" or not message.get("more_body")
+        return message

@@ -20,8 +20,7 @@ from engram_py.cloud.accounts import Caller, any_valid_token, apply_environment,
 from engram_py.cloud.admission import Gate
 from engram_py.cloud.database import Connection, connected, migrate, open_pool, pooled_connection
 from engram_py.cloud.errors import NobodyToServeError, PolicyForbiddenError, RequestBrokenError
-from engram_py.cloud.lingering import Taken, lingering
-from engram_py.cloud.responses import refusal
+from engram_py.cloud.responses import Taken, lingering, refusal
 from engram_py.cloud.settings import CloudSettings
 from engram_py.errors import EngramError
 from engram_py.log import logger_of

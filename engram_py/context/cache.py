@@ -22,7 +22,7 @@ class Cache(Generic[T]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, *, state: Hashable, now: datetime) -> T | None:
-        """The value kept under ``key``, unless the memory is in another state or too much time has passed."""
+        """Return the value kept under ``key``, unless the memory is in another state or too much time has passed."""
         with self._lock:
             kept = self._kept.get(key)
             if kept is None or kept[0] != state or not timedelta() <= now - kept[1] < KEPT_FOR:

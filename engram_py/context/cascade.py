@@ -24,9 +24,10 @@ _LOG_LINE_BYTES = 100
 
 
 def cascade_sections(providers: Providers, draw: Draw) -> tuple[Section, ...]:
-    """Of a personal question what is known of the person; summaries of the entities that are named or near, and the
-    facts about those that are named; while that is fewer than three, facts that are found; then notes of the last
-    week."""
+    """Return what is known of the person, the entities and their facts, then found facts, then last week's notes.
+
+    Each stage is asked only while there are fewer than three results.
+    """
     words = draw.ask.query
     phrase = phrase_in(words, draw.ask.today)
     person = providers.identity(draw, limit=FACTS) if phrase is not None and phrase.kind == "identity" else []
@@ -49,7 +50,7 @@ def cascade_sections(providers: Providers, draw: Draw) -> tuple[Section, ...]:
 
 
 def full_sections(store: Store, providers: Providers, draw: Draw) -> tuple[Section, ...]:
-    """The profile, then everything by day with the latest day first, then the summaries of entities."""
+    """Return the profile, then everything by day with the latest day first, then the summaries of entities."""
     profile = providers.profiles(draw)
     overrides = providers.overrides(draw)
     most = draw.ask.max_bytes // _LOG_LINE_BYTES
@@ -73,7 +74,7 @@ def _facts(providers: Providers, draw: Draw, words: str, without: set[int]) -> l
 
 
 def _notes(providers: Providers, draw: Draw, words: str) -> list[Observation]:
-    """The notes of the last seven days that match, with the lines of theirs that do, five in all."""
+    """Return the notes of the last seven days that match, with the lines of theirs that do, five in all."""
     since = to_text(draw.ask.now - timedelta(days=NOTE_DAYS))
     terms = [word.text for word in parse_query(plain_words(words)).content_words]
     found = sorted(providers.search(draw, words, type="note"), key=lambda one: _age(one.row), reverse=True)

@@ -13,6 +13,7 @@ from engram_py.context.prompt import GATES, QueryOrder
 from engram_py.context.providers import Providers
 from engram_py.context.request import Ask, Draw
 from engram_py.context.values import MODES, Context, Item, Mode, OwnFile, Section
+from engram_py.context.visibility import VisibilityFilter
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
@@ -25,7 +26,6 @@ from engram_py.observations.values import Observation
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Projects
 from engram_py.projects.values import Place
-from engram_py.recall.visibility import VisibilityFilter
 from engram_py.sessions.values import SessionLine
 from engram_py.times import zone_named
 
@@ -106,7 +106,7 @@ class Contexts(MemoryStats):
         all_projects: bool = False,
         looked_up: LookedUp | None = None,
     ) -> Context:
-        """Sections of the memory in the order of ``mode``; rendering keeps them within the budget.
+        """Return the sections of the memory in the order of ``mode``; rendering keeps them within the budget.
 
         ``session`` (the default without a query) is a session's start, ``query`` (the default with one) what a
         prompt deserves unasked, ``cascade`` what is known about the query, ``full`` everything that fits. The budget
@@ -175,7 +175,7 @@ class Contexts(MemoryStats):
         return ask, said
 
     def _budget(self, mode: Mode, max_bytes: int | None, tokens: int | None) -> tuple[int, tuple[str, ...]]:
-        """The bytes an answer may have, and what was moved into range."""
+        """Return the bytes an answer may have, and what was moved into range."""
         if mode == "session" and max_bytes is None and tokens is None:
             max_bytes = self._projects.preferences().context_tokens * 4
         default, least, most = TOKENS[mode]
@@ -232,7 +232,7 @@ class Contexts(MemoryStats):
         )
 
     def _unmerged(self, ask: Ask) -> tuple[str, ...]:
-        """The branches of what the prompt would get were they merged: for whoever asks why it gets nothing."""
+        """Return the branches of what the prompt would get were they merged."""
         draw = Draw(ask, unasked=True, unmerged=True)
         sections, _, _ = self._query.sections(draw, mode=self._gate)
         rows = [item for section in sections[1:] for item in section.items if isinstance(item, Observation)]
@@ -240,12 +240,12 @@ class Contexts(MemoryStats):
         return tuple(branches[row.id] for row in rows if branches.get(row.id))
 
     def _state(self) -> Hashable:
-        """What every write changes, of this process or another; counting what was shown does not."""
+        """Return a value that changes with every write; counting what was shown does not change it."""
         return visible.written(self._store)
 
 
 def _is_new(ask: Ask, sections: tuple[Section, ...]) -> bool:
-    """Whether a session starts in a project of which nothing is kept."""
+    """Return whether a session starts in a project of which nothing is kept."""
     return ask.mode == "session" and bool(ask.place.project) and not any(one.items for one in sections)
 
 
@@ -260,7 +260,7 @@ def _mode(mode: str | None, query: str) -> Mode:
 
 
 def _within_budget(sections: tuple[Section, ...], *, max_bytes: int, compact: bool) -> list[Item]:
-    """The items that the budget has room for, about: rendering knows to the byte, and is not asked twice."""
+    """Return the items that the budget has room for, about; rendering counts to the byte."""
     room = max_bytes
     kept: list[Item] = []
     for section in sections:
@@ -277,7 +277,7 @@ def _within_budget(sections: tuple[Section, ...], *, max_bytes: int, compact: bo
 
 
 def _shown(context: Context) -> list[int]:
-    """The observations that a reader is shown; of a session, the one that holds its summary."""
+    """Return the observations that a reader is shown; of a session, the one that holds its summary."""
     items = _within_budget(context.sections, max_bytes=context.max_bytes, compact=context.compact)
     summaries = context.remarks.summaries
     rows = [item.id for item in items if isinstance(item, Observation)]

@@ -39,7 +39,7 @@ def named_in(text: str, summaries: Sequence[Observation]) -> Named:
 
 
 def slugs_in(text: str) -> frozenset[str]:
-    """The runs of words of a text as slugs, without those that are nothing but small words."""
+    """Return the runs of words of a text as slugs, without those that are nothing but small words."""
     words = _parts(text)[:_MOST_WORDS]
     runs = (
         words[start : start + length]

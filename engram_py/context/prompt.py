@@ -28,7 +28,7 @@ class QueryOrder:
         self._providers = providers
 
     def sections(self, draw: Draw, *, mode: str) -> tuple[tuple[Section, ...], str | None, str | None]:
-        """The overrides and at most one section more, which that is, and the phrase or the words that led to it."""
+        """Return the overrides and at most one section more, its name, and the words that led to it."""
         overrides = Section("overrides", tuple(self._providers.overrides(draw)))
         if mode == "off":
             section = self._ungated(draw)
@@ -71,8 +71,7 @@ class QueryOrder:
         return self._memories(draw, self._providers.lasting(draw, phrase.rest)[:limit])
 
     def _of_days(self, draw: Draw, phrase: Phrase, limit: int) -> Section:
-        """The sessions of those days; where none left a summary, what they saved; else, to a question about nothing
-        but the days, the latest."""
+        """Return the sessions of those days, else what they saved, else, to a question about days alone, the latest."""
         assert phrase.days is not None
         sessions = self._providers.sessions_of(draw, phrase.days, limit=limit)
         if sessions:
@@ -87,7 +86,7 @@ class QueryOrder:
         return _episodes(latest, note=f"none of “{phrase.days.words}”; the latest")
 
     def _owned(self, draw: Draw, thing: str) -> list[Observation]:
-        """What is known of the person by this name, or of the type it names."""
+        """Return what is known of the person by this name, or of the type it names."""
         kind = thing.removesuffix("s")
         if kind in TYPES:
             return self._providers.of_kind(draw, kind, limit=_MOST_OWNED, anywhere=kind == "preference")
@@ -105,5 +104,5 @@ def _episodes(lines: Sequence[SessionLine], note: str = "") -> Section:
 
 
 def _most(draw: Draw, tokens_each: int, low: int, high: int) -> int:
-    """How many things of a size a budget is for (spec/seed-capabilities.md O28)."""
+    """Return how many things of a size a budget is for (spec/seed-capabilities.md O28)."""
     return max(low, min(high, draw.ask.tokens // tokens_each))

@@ -13,7 +13,7 @@ from datetime import date
 from typing import Literal
 
 from engram_py.dataclass import dataclass
-from engram_py.recall.query.days import Days, days_in, is_deed
+from engram_py.recall.query.days import Days, days_in, is_generic_verb
 from engram_py.recall.query.parse import parse_query
 from engram_py.text.prompt_text import PromptText, listed
 
@@ -75,7 +75,7 @@ class Phrase:
 
 
 def phrase_in(prompt: str, today: date) -> Phrase | None:
-    """The first of these in a prompt; ``today`` is the reader's own day."""
+    """Return the first of these in a prompt; ``today`` is the reader's own day."""
     text = PromptText(prompt)
     question = any(mark in prompt for mark in _QUESTION_MARKS)
     days = days_in(text, today)
@@ -92,18 +92,18 @@ def phrase_in(prompt: str, today: date) -> Phrase | None:
 
 
 def asks_of(text: str) -> list[str]:
-    """The words of a text that say what it is about, without those that only say that something was done."""
-    return [word.text for word in parse_query(text).words if not word.stop and not is_deed(word.text)]
+    """Return the words of a text that say what it is about, without those that only say that something was done."""
+    return [word.text for word in parse_query(text).words if not word.stop and not is_generic_verb(word.text)]
 
 
 def plain_words(text: str) -> str:
-    """A prompt as words: no quotes, filters, exclusions or handles of the query language are left in it."""
+    """Return a prompt as words: no quotes, filters, exclusions or handles of the query language are left in it."""
     words = (word.strip("-+\"'#:[](){}<>*`") for word in text.replace(":", " ").replace('"', " ").split())
     return " ".join(word for word in words if word)
 
 
 def asks_something(words: str) -> bool:
-    """Whether anything is left to look for: a word that says what a text is about."""
+    """Return whether anything is left to look for: a word that says what a text is about."""
     return any(not word.stop for word in parse_query(plain_words(words)).words)
 
 
@@ -117,7 +117,7 @@ def _owned(text: PromptText) -> Phrase | None:
 
 
 def covers(text: str, words: Sequence[str], share: float) -> bool:
-    """Whether a text holds this share of the words, whatever their endings."""
+    """Return whether a text holds this share of the words, whatever their endings."""
     lowered = text.lower()
     held = sum(word[: max(3, len(word) - 2)] in lowered for word in words)
     return held >= share * len(words)

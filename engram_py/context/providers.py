@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.context import table
+from engram_py.context.diversity import NEAR, mmr
 from engram_py.context.entities import named_in
 from engram_py.context.likely import look_up
 from engram_py.context.prompt_kinds import asks_something, covers, plain_words
 from engram_py.context.request import Draw
+from engram_py.context.visibility import VisibilityFilter, handle
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.doors import call
@@ -23,13 +24,12 @@ from engram_py.observations.values import Observation
 from engram_py.recall.preview import PREVIEW_CHARS, preview
 from engram_py.recall.query.days import Days
 from engram_py.recall.query.parse import parse_query
-from engram_py.recall.score.diversity import NEAR, jaccard, mmr, shingles
-from engram_py.recall.score.probability import Evidence, bar
-from engram_py.recall.score.proximity import lens
-from engram_py.recall.visibility import VisibilityFilter, handle
+from engram_py.recall.score.probability import Evidence, threshold
+from engram_py.recall.score.proximity import term_finder
 from engram_py.sessions import table as session_table
 from engram_py.sessions.summary_steps import gist, open_steps
 from engram_py.sessions.values import Said, SessionLine
+from engram_py.text.similarity import jaccard, shingles
 from engram_py.times import to_text
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Found:
     evidence: Evidence | None = None
 
     def answers(self, least: float) -> bool:
-        """Whether it is this likely that it answers."""
+        """Return whether it is this likely that it answers."""
         return self.evidence is None or self.evidence.probability() >= least
 
 
@@ -80,12 +80,12 @@ class Providers:
     # --- the user --------------------------------------------------------------------------------------
 
     def overrides(self, draw: Draw) -> list[Observation]:
-        """What the user wants to hold always: everywhere, then in the project."""
+        """Return what the user wants to hold always: everywhere, then in the project."""
         rows = identity_table.overrides(self._store, draw.ask.reads, limit=MOST_OVERRIDES)
         return self.vetted(draw, rows, unasked=True)
 
     def identity(self, draw: Draw, *, limit: int) -> list[Observation]:
-        """The profiles, and what else is known of the user, of whatever project."""
+        """Return the profiles, and what else is known of the user, of whatever project."""
         rows = [*self.profiles(draw), *identity_table.personal(self._store, limit=limit)]
         rows += self.of_kind(draw, "preference", limit=limit, anywhere=True)
         return self.vetted(draw, list({row.id: row for row in rows}.values()))[:limit]
@@ -101,7 +101,7 @@ class Providers:
     # --- sessions --------------------------------------------------------------------------------------
 
     def last_sessions(self, draw: Draw, *, limit: int) -> list[SessionLine]:
-        """The sessions that left anything, the last active first, and the latest with a summary if none of them has."""
+        """Return the last sessions that left anything, and the latest with a summary if none of them has."""
         read = session_table.recent(
             self._store, projects=draw.ask.reads, limit=_SESSIONS_READ, made_up=False, told=True
         )
@@ -126,30 +126,30 @@ class Providers:
                 draw.findings.remarks.saved[session] = titles
 
     def sessions_of(self, draw: Draw, days: Days, *, limit: int) -> list[SessionLine]:
-        """The sessions of ``days`` that left a summary, latest first."""
+        """Return the sessions of ``days`` that left a summary, latest first."""
         start, end = draw.ask.moments(days)
         found = table.told_sessions(self._store, projects=draw.ask.reads, start=start, end=end, limit=limit)
         return self.told(draw, found)
 
     def sessions_about(self, draw: Draw, words: str, *, limit: int) -> list[SessionLine]:
-        """The sessions whose summary is about ``words``, best first."""
+        """Return the sessions whose summary is about ``words``, best first."""
         found = self.search(draw, words, type=SUMMARY)
-        ids = list(dict.fromkeys(one.row.session_id for one in found if one.answers(bar("sure"))))[:limit]
-        lines = table.sessions_by_id(self._store, json.dumps(ids))
+        ids = list(dict.fromkeys(one.row.session_id for one in found if one.answers(threshold("sure"))))[:limit]
+        lines = table.sessions_by_id(self._store, ids)
         return self.told(draw, [lines[session] for session in ids if session in lines])
 
     def told(self, draw: Draw, lines: Sequence[SessionLine]) -> list[SessionLine]:
-        """The lines that may be shown, with the handle of each summary and the steps it leaves open remarked."""
+        """Return the lines that may be shown, with the handle of each summary and the steps it leaves open remarked."""
         kept = [line for line in lines if not (line.summary and reads_like_an_order(line.summary))]
         remarks = draw.findings.remarks
-        remarks.summaries.update(table.summary_ids(self._store, json.dumps([line.id for line in kept])))
+        remarks.summaries.update(table.summary_ids(self._store, [line.id for line in kept]))
         remarks.gists.update({line.id: gist(line.summary) for line in kept if line.summary})
         steps = {line.id: open_steps(line.summary or "") for line in kept}
         remarks.next_steps.update({session: found for session, found in steps.items() if found})
         return kept
 
     def transcript(self, draw: Draw, words: str, *, days: Days | None, limit: int) -> list[Said]:
-        """What the person said in the last year: about ``words``, or last."""
+        """Return what the person said in the last year: about ``words``, or last."""
         from engram_py.recall import said  # few prompts ask for words that were said
 
         start, end = draw.ask.moments(days)
@@ -172,32 +172,32 @@ class Providers:
     # --- observations ----------------------------------------------------------------------------------
 
     def lasting(self, draw: Draw, words: str) -> list[Found]:
-        """Observations about ``words`` that are neither notes nor digests, best first, the same thing once."""
+        """Return the observations about ``words`` that are neither notes nor digests, best first, without repeats."""
         found = self.search(draw, words)
-        return different([one for one in found if one.row.type not in NOT_LASTING and one.answers(bar("shown"))])
+        return different([one for one in found if one.row.type not in NOT_LASTING and one.answers(threshold("shown"))])
 
     def evident(self, draw: Draw) -> list[Found]:
-        """What a prompt that did not ask the memory most likely needs, best first, the same thing once."""
+        """Return what a prompt that did not ask the memory most likely needs, best first, the same thing once."""
         ask = draw.ask
         looked_up = ask.looked_up or look_up(self._store, ask.query, ask.reads, ask.today)
         found, likely = looked_up.found, {one.id: one for one in looked_up.likely()}
         if found is None or not likely:
             return []
         rows = self.vetted(draw, [found.rows[one] for one in likely if ask.scope in (None, found.rows[one].scope)])
-        replaced = {row.id: found.instead[row.id] for row in rows if row.id in found.instead}
+        replaced = {row.id: found.replaced[row.id] for row in rows if row.id in found.replaced}
         draw.findings.remarks.instead_of.update({new: handle(old.id, old.title) for new, old in replaced.items()})
-        glass = lens(found.terms)
+        finder = term_finder(found.terms)
         return different(
             [
                 Found(
-                    row, likely[row.id].relevance, preview(row.content, found.terms, glass).text, likely[row.id].words
+                    row, likely[row.id].relevance, preview(row.content, found.terms, finder).text, likely[row.id].words
                 )
                 for row in rows
             ]
         )
 
     def of_days(self, draw: Draw, days: Days, *, limit: int) -> list[Observation]:
-        """What was saved or revised on ``days``, latest first; decisions before the rest."""
+        """Return what was saved or revised on ``days``, latest first; decisions before the rest."""
         start, end = draw.ask.moments(days)
         rows = table.between(self._store, projects=draw.ask.reads, start=start, end=end, limit=limit * 4)
         rows = self.vetted(draw, [row for row in rows if row.type not in NOT_LASTING])
@@ -205,7 +205,7 @@ class Providers:
         return in_order(rows, limit=limit)
 
     def more_of(self, draw: Draw, days: Days, shown: Sequence[int]) -> str:
-        """How many more were saved or revised on ``days`` than are shown, and what lists them; "" where none were."""
+        """Return how many more were saved on ``days`` than are shown, and the search that lists them; "" for none."""
         start, end = draw.ask.moments(days)
         rows = table.between(self._store, projects=draw.ask.reads, start=start, end=end, limit=LOOKED_THROUGH)
         more = sum(row.id not in shown for row in rows)
@@ -217,24 +217,23 @@ class Providers:
         return f"{count} more saved then: {call('search for', query=span)}"
 
     def of_kind(self, draw: Draw, kind: str, *, limit: int, anywhere: bool = False) -> list[Observation]:
-        """The latest of one type among those that changed last, in the project or ``anywhere``."""
+        """Return the latest of one type among those that changed last, in the project or ``anywhere``."""
         reads, scope = None if anywhere else draw.ask.reads, draw.ask.scope
         pool = LOOKED_THROUGH * (5 if anywhere else 1)
-        rows = table.of_types(self._store, json.dumps([kind]), projects=reads, scope=scope, pool=pool, limit=limit)
+        rows = table.of_types(self._store, [kind], projects=reads, scope=scope, pool=pool, limit=limit)
         return self.vetted(draw, rows)
 
     def entities(self, draw: Draw, words: str, *, limit: int) -> tuple[list[Observation], list[Observation]]:
-        """The summaries of the entities that ``words`` name, then of those whose name has one of them; and the facts
-        about those that are named. Of each the latest change first."""
+        """Return the summaries of the entities that ``words`` name, and the facts about them, latest change first."""
         reads, scope = draw.ask.reads, draw.ask.scope
         rows = table.of_family(self._store, ENTITY, projects=reads, limit=MOST_ENTITIES)
         found = named_in(words, [row for row in rows if scope in (None, row.scope)])
-        slugs = json.dumps(sorted(found.slugs))
+        slugs = sorted(found.slugs)
         facts = table.facts_of(self._store, slugs, projects=reads, scope=scope, limit=2 * limit)
         return self.vetted(draw, [*found.named, *found.near])[:limit], self.vetted(draw, facts)
 
     def search(self, draw: Draw, words: str, *, type: str | None = None) -> list[Found]:
-        """What a search for ``words`` finds and may be shown. ``words`` are never read as a query language."""
+        """Return what a search for ``words`` finds and may be shown. ``words`` are never read as a query language."""
         ask = draw.ask
         try:
             results = self._searches().search(
@@ -274,8 +273,7 @@ class Providers:
 
 
 def different(found: Sequence[Found]) -> list[Found]:
-    """What is different first. What repeats another text is left out, unless it holds other numbers or is a fact,
-    which was compared with the others when it was saved."""
+    """Return what is different first, without what repeats another text in the same numbers; facts stay."""
     items = [((one, _shown_words(one.row)), one.score) for one in found]
     kept: list[tuple[Found, frozenset[str]]] = []
     for one, words in mmr(items, lambda one, other: jaccard(one[1], other[1])):
@@ -287,7 +285,7 @@ def different(found: Sequence[Found]) -> list[Found]:
 
 
 def in_order(rows: Sequence[Observation], *, limit: int) -> list[Observation]:
-    """The first of the rows as they come, except that what one of them says already waits until the end."""
+    """Return the first of the rows as they come, except that what one of them says already waits until the end."""
     items = [((row, _shown_words(row)), -float(place)) for place, row in enumerate(rows)]
     return [row for row, _ in mmr(items, lambda one, other: jaccard(one[1], other[1]), lam=1.0, limit=limit)]
 

@@ -6,10 +6,10 @@ from datetime import UTC, date, datetime, time, tzinfo
 
 from engram_py.context.likely import LookedUp
 from engram_py.context.values import Mode
+from engram_py.context.visibility import Findings
 from engram_py.dataclass import dataclass, field
 from engram_py.projects.values import Place
 from engram_py.recall.query.days import Days
-from engram_py.recall.visibility import Findings
 from engram_py.times import to_text
 
 
@@ -46,7 +46,7 @@ class Ask:
         return self.now.astimezone(self.zone).date()
 
     def moments(self, days: Days | None) -> tuple[str, str]:
-        """The UTC times between which something happened on ``days`` of the reader; of None, at any time."""
+        """Return the UTC times between which something happened on ``days`` of the reader; of None, at any time."""
         if days is None:
             return "", "9999"
         return self._midnight(days.start), self._midnight(days.end)

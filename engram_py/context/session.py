@@ -20,16 +20,16 @@ from engram_py.sessions import table as session_table
 SESSIONS, PROMPTS, PINNED, RECENT = 5, 10, 20, 20
 DECISIONS, NOTES = 8, 20
 PROFILE_LINES = 12
-_DECIDING = '["decision", "architecture", "policy"]'
+_DECIDING = ("decision", "architecture", "policy")
 _POOL = 2 * RECENT
 # What somebody wants holds for long, and few say it: more is looked through for it.
 PREFERENCES, _OF_THE_PERSON = 6, 3
-_WANTED = '["preference", "policy"]'
+_WANTED = ("preference", "policy")
 _WANTED_AMONG = 5 * LOOKED_THROUGH
 
 
 def session_sections(store: Store, providers: Providers, draw: Draw) -> tuple[Section, ...]:
-    """Each section newest first, of recent observations the decisions before the rest."""
+    """Return each section newest first, of recent observations the decisions before the rest."""
     ask = draw.ask
     overrides = [row for row in providers.overrides(draw) if ask.scope in (None, row.scope)]
     profiles = [row for row in providers.profiles(draw) if ask.scope in (None, row.scope)]
@@ -56,7 +56,7 @@ def session_sections(store: Store, providers: Providers, draw: Draw) -> tuple[Se
 
 
 def _notes(store: Store, providers: Providers, draw: Draw) -> list[Observation]:
-    """The notes of today and yesterday in the reader's zone, the newest first, so that the past is cut."""
+    """Return the notes of today and yesterday in the reader's zone, the newest first, so that the past is cut."""
     ask = draw.ask
     if ask.scope not in (None, "project") or not ask.place.project:
         return []
@@ -75,7 +75,7 @@ def table_rows(store: Store, draw: Draw, *, limit: int, pinned: bool = False) ->
 
 
 def _preferences(store: Store, providers: Providers, draw: Draw, *, since: str) -> list[Observation]:
-    """What the person prefers wherever they work, then what holds in the project: preferences, then policies.
+    """Return what the person prefers anywhere, then the project's preferences, then its policies.
 
     A derived profile tells what is personal up to ``since``.
     """

@@ -8,13 +8,13 @@ from engram_py.anchors.anchors import Anchors
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.context import table
 from engram_py.context.values import Context, Section
+from engram_py.context.visibility import Findings, VisibilityFilter
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.git.program import Deadline
 from engram_py.observations import table as observation_table
 from engram_py.observations.visible import count_visible
 from engram_py.projects.projects import Projects
-from engram_py.recall.visibility import Findings, VisibilityFilter
 from engram_py.sessions.prompts import summary_topic
 from engram_py.sessions.sessions import Sessions
 from engram_py.sessions.values import Prompt
@@ -33,7 +33,6 @@ FILE_SECTION = "about this file"
 
 
 def _orders(prompt: Prompt) -> bool:
-    """An imported prompt may have been written for whoever reads it."""
     return reads_like_an_order(prompt.content)
 
 
@@ -51,7 +50,7 @@ class SessionMemory:
         self._vetting = VisibilityFilter(store, journal, anchors)
 
     def own(self, session_id: str) -> Context:
-        """What the session saved, its last summary, and what its user asked for, the latest first.
+        """Return what the session saved, its last summary, and what its user asked for, the latest first.
 
         Raises SessionNotFoundError.
         """
@@ -78,7 +77,7 @@ class SessionMemory:
         )
 
     def of_files(self, paths: Sequence[str], *, session_id: str, without: set[int], seconds: float = 0) -> Context:
-        """The observations anchored to these files that may be shown unasked, without those of these ids.
+        """Return the observations anchored to these files that may be shown unasked, without those of these ids.
 
         Git has so many ``seconds`` to say which of them were recorded under another name.
         """
@@ -87,8 +86,8 @@ class SessionMemory:
         ids: list[int] = []
         for path in paths:
             # It is asked twice about each: what became of what is gone, and of what was found.
-            patience = max(0.0, asking.left) / 2
-            ids += self._anchors.of_file(path, limit=20, projects=place.reads, patience=patience)
+            seconds_left = max(0.0, asking.left) / 2
+            ids += self._anchors.of_file(path, limit=20, projects=place.reads, git_seconds=seconds_left)
         wanted = [row_id for row_id in dict.fromkeys(ids) if row_id not in without]
         found = observation_table.by_ids(self._store, wanted) if wanted else {}
         findings = Findings()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.database.store import Store
-from engram_py.observations.table import COLUMNS, VISIBLE, by_ids, newest_of, projects_json, read
+from engram_py.observations.table import COLUMNS, VISIBLE, by_ids, newest_of, read
 from engram_py.observations.values import Observation
 from engram_py.recall.index.table import changed_between
 from engram_py.sessions.table import PROMPT, SUMMARY, per_project
@@ -108,37 +108,37 @@ PROMPTS = f"{PROMPT} where session_id = :session_id order by id desc limit :limi
 
 
 def of_family(store: Store, family: str, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:
-    """The live observations whose topic key is ``family/…``, latest change first."""
+    """Return the live observations whose topic key is ``family/…``, latest change first."""
     values = {"topic": f"{family}/", "end": f"{family}0"}  # "0" follows "/"
-    return read(store, FAMILY, **values, projects=projects_json(projects), limit=limit)
+    return read(store, FAMILY, **values, projects=projects, limit=limit)
 
 
 def facts_of(
-    store: Store, slugs_json: str, *, projects: Sequence[str] | None, scope: str | None, limit: int
+    store: Store, slugs: Sequence[str], *, projects: Sequence[str] | None, scope: str | None, limit: int
 ) -> list[Observation]:
-    """The facts about one of these entities, latest change first."""
-    values = {"slugs": slugs_json, "scope": scope, "limit": limit}
-    return read(store, FACTS_OF, projects=projects_json(projects), **values)
+    """Return the facts about one of these entities, latest change first."""
+    values = {"slugs": slugs, "scope": scope, "limit": limit}
+    return read(store, FACTS_OF, projects=projects, **values)
 
 
 def between(store: Store, *, projects: Sequence[str] | None, start: str, end: str, limit: int) -> list[Observation]:
-    """What was saved or revised from ``start`` to before ``end``, latest first."""
+    """Return what was saved or revised from ``start`` to before ``end``, latest first."""
     ids = changed_between(store, start, end, projects=projects, limit=limit)
     rows = by_ids(store, ids)
     return [rows[row] for row in ids if rows[row].lifecycle == "active"]
 
 
 def of_types(
-    store: Store, types_json: str, *, projects: Sequence[str] | None, scope: str | None, pool: int, limit: int
+    store: Store, types: Sequence[str], *, projects: Sequence[str] | None, scope: str | None, pool: int, limit: int
 ) -> list[Observation]:
-    """The latest of these types, not pinned, among the ``pool`` observations of each project that changed last."""
-    return newest_of(store, projects, OF_TYPES, limit=limit, types=types_json, scope=scope, pool=pool)
+    """Return the latest of these types, not pinned, among the ``pool`` that changed last in each project."""
+    return newest_of(store, projects, OF_TYPES, limit=limit, types=types, scope=scope, pool=pool)
 
 
 def told_sessions(
     store: Store, *, projects: Sequence[str] | None, start: str, end: str, limit: int
 ) -> list[SessionLine]:
-    """The sessions that left a summary and were open at some time from ``start`` to before ``end``, latest first."""
+    """Return the sessions with a summary that were open between ``start`` and ``end``, latest first."""
     values = {"start": start, "end": end, "limit": limit}
     rows = per_project(store, projects, SESSIONS_ANYWHERE, SESSIONS_IN_PROJECT, values)
     rows.sort(key=lambda row: row["id"])
@@ -146,25 +146,25 @@ def told_sessions(
     return [SessionLine(*row) for row in rows[:limit]]
 
 
-def sessions_by_id(store: Store, ids_json: str) -> dict[str, SessionLine]:
-    return {row["id"]: SessionLine(*row) for row in store.rows(SESSIONS_BY_ID, ids=ids_json)}
+def sessions_by_id(store: Store, ids: Sequence[str]) -> dict[str, SessionLine]:
+    return {row["id"]: SessionLine(*row) for row in store.rows(SESSIONS_BY_ID, ids=ids)}
 
 
-def summary_ids(store: Store, sessions_json: str) -> dict[str, int]:
-    """By session id, the observation that holds its summary."""
-    return {row["session_id"]: row["id"] for row in store.rows(SUMMARIES, sessions=sessions_json)}
+def summary_ids(store: Store, sessions: Sequence[str]) -> dict[str, int]:
+    """Return by session id, the observation that holds its summary."""
+    return {row["session_id"]: row["id"] for row in store.rows(SUMMARIES, sessions=sessions)}
 
 
 def saved_last(store: Store, session: SessionLine, *, limit: int) -> list[Observation]:
-    """What a session saved besides its summary and who the user is, the latest first."""
+    """Return what a session saved besides its summary and who the user is, the latest first."""
     return read(store, SAVED_LAST, session_id=session.id, project=session.project, limit=limit)
 
 
 def saved(store: Store, session_id: str, *, project: str, since: str, limit: int) -> list[Observation]:
-    """The observations of a session that began at ``since``, latest change first."""
+    """Return the observations of a session that began at ``since``, latest change first."""
     return read(store, SAVED, session_id=session_id, project=project, since=since, limit=limit)
 
 
 def prompts(store: Store, session_id: str, *, limit: int) -> list[Prompt]:
-    """What the user asked for in a session, the latest first."""
+    """Return what the user asked for in a session, the latest first."""
     return [Prompt(*row) for row in store.rows(PROMPTS, session_id=session_id, limit=limit)]

@@ -7,14 +7,33 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from engram_py.dataclass import dataclass, field
 from engram_py.observations.values import Observation
-from engram_py.recall.values import Remarks
 from engram_py.sessions.values import Prompt, Said, SessionLine
 
 if TYPE_CHECKING:
+    from engram_py.anchors.values import AnchorState
     from engram_py.documents.values import Overview
 
 Mode = Literal["session", "query", "cascade", "full"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+
+
+@dataclass(frozen=True, slots=True)
+class Remarks:
+    """Remarks on single items, by their ids: of observations, and of sessions.
+
+    ``excerpts`` are pieces of an observation's content to show instead of its beginning. ``gists`` are what a
+    session's summary says besides its next steps, ``saved`` the last rows of a session without a summary.
+    ``instead_of`` names the row that an item replaced.
+    """
+
+    instead_of: dict[int, str] = field(default_factory=dict)
+    branches: dict[int, str] = field(default_factory=dict)
+    files: dict[int, tuple[AnchorState, ...]] = field(default_factory=dict)
+    excerpts: dict[int, str] = field(default_factory=dict)
+    summaries: dict[str, int] = field(default_factory=dict)
+    gists: dict[str, str] = field(default_factory=dict)
+    next_steps: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    saved: dict[str, tuple[Observation, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +64,7 @@ class Section:
 class Context:
     """Sections within a budget of bytes; rendering leaves out what does not fit, from the end.
 
-    ``section`` and ``cue`` say, in mode ``query``, what the gate picked and what it heard. ``memories`` is how many
+    ``section`` and ``cue`` say, in mode ``query``, what the gate picked and recognised. ``memories`` is how many
     the project sees (mode ``session``), counted no further than a little over ``MOST_COUNTED``. ``withheld`` counts
     imported texts that read like an order. ``unmerged`` are the branches, one for each memory, that keep from a prompt
     what it would get, where it gets nothing. ``today`` and ``zone`` are the reader's own, None the system's.
@@ -70,7 +89,7 @@ class Context:
     documents: Overview | None = None
 
     def items(self, name: str) -> tuple[Item, ...]:
-        """What the section of this name holds, nothing when there is none."""
+        """Return what the section of this name holds, nothing when there is none."""
         return next((section.items for section in self.sections if section.name == name), ())
 
     @property

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from engram_py.database import fts
 from engram_py.database.errors import StoreBusyError
-from engram_py.database.fts import INDEXES, Index
 from engram_py.database.lock_timeout import at_once
+from engram_py.database.soundness import INDEXES, Index
 from engram_py.database.store import Store
 from engram_py.errors import StoreError
 from engram_py.log import logger_of

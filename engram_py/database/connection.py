@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +24,10 @@ BUSY_TIMEOUT_SECONDS = 5.0
 LOCK_TIMEOUT_SECONDS = 30.0
 
 _STEP_SECONDS = 0.01
+
+# A list that is bound to a statement arrives there as JSON: `value in (select value from json_each(:ids))`.
+for _kind in (list, tuple):
+    sqlite3.register_adapter(_kind, json.dumps)
 
 
 def connect(path: Path) -> sqlite3.Connection:

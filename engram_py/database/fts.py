@@ -10,42 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from engram_py.database import health, journal, migrations
+from engram_py.database import journal, migrations
+from engram_py.database.soundness import INDEXES, Index
 from engram_py.database.store import Row, Store
-from engram_py.dataclass import dataclass
 
 # Pages that one step of the removal of an index zeroes: about 10 ms.
 _DISCARDED_PAGES = 256
 _LAST = 2**63 - 1
 
-
-@dataclass(frozen=True, slots=True)
-class Index:
-    """A full-text index and its source table. Of a table with ``deleted_at`` it holds the live rows."""
-
-    name: str
-    table: str
-    deletes_softly: bool
-
-    @property
-    def next(self) -> str:
-        return f"{self.name}_next"
-
-    @property
-    def old(self) -> str:
-        return f"{self.name}_old"
-
-    @property
-    def cursor(self) -> str:
-        """The key in ``meta`` for the progress of a rebuild."""
-        return f"reindex:{self.name}"
-
-
-OBSERVATIONS = Index("observations_fts", "observations", deletes_softly=True)
-PROMPTS = Index("prompts_fts", "user_prompts", deletes_softly=False)
-TURNS = Index("turns_fts", "turns", deletes_softly=False)
-PASSAGES = Index("passages_fts", "passages", deletes_softly=False)
-INDEXES = (OBSERVATIONS, PROMPTS, TURNS, PASSAGES)
 
 # A row that others change leaves the new index, and is brought in again with what is missing from it.
 _TRIGGERS = """
@@ -84,14 +56,6 @@ def definition(store: Store, index: str) -> str | None:
 def unfinished(store: Store) -> list[str]:
     """Return the indexes whose rebuild was begun and not finished."""
     return [one.name for one in INDEXES if any(definition(store, name) is not None for name in (one.next, one.old))]
-
-
-def mend(store: Store) -> bool:
-    """Make an index that is not whole from its definition, at once; whether that was needed."""
-    broken = bool(health.index_damage(store) or health.missing_triggers(store))
-    if broken:
-        health.rebuild_indexes(store)
-    return broken
 
 
 def begin(store: Store, index: Index, version: str) -> int | None:
@@ -185,8 +149,8 @@ def _parts(store: Store, index: Index) -> dict[str, str]:
         "table": index.table,
         "columns": ", ".join(columns),
         "old": ", ".join(f"old.{name}" for name in columns),
-        "watched": ", ".join([*columns, *(["deleted_at"] if index.deletes_softly else [])]),
-        "is_live": "deleted_at is null" if index.deletes_softly else "true",
+        "watched": ", ".join([*columns, *(["deleted_at"] if "deleted_at" in index.live else [])]),
+        "is_live": index.live,
     }
 
 

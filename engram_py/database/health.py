@@ -7,24 +7,16 @@ import re
 
 from engram_py.database import migrations, soundness
 from engram_py.database.errors import IndexDamagedError
+from engram_py.database.soundness import INDEXES
 from engram_py.database.store import Store
+
+_NAMES = {index.name for index in INDEXES}
 
 # Rows the index holds are in its `docsize` table.
 _MISSING = "select count(*) from {table} where {live} and id not in (select id from {index}_docsize)"
 _EXTRA = "select count(*) from {index}_docsize where id not in (select id from {table} where {live})"
 
-_FILL = (
-    """
-    insert into observations_fts (rowid, title, topic_key, aliases, content, terms)
-    select id, title, topic_key, aliases, content, terms from observations where deleted_at is null order by id
-    """,
-    "insert into prompts_fts (rowid, content, terms) select id, content, terms from user_prompts order by id",
-    "insert into turns_fts (rowid, content, terms) select id, content, terms from turns order by id",
-    """
-    insert into passages_fts (rowid, title, topic_key, aliases, content, terms)
-    select id, title, topic_key, aliases, content, terms from passages order by id
-    """,
-)
+_FILL = "insert into {index} (rowid, {columns}) select id, {columns} from {table} where {live} order by id"
 
 _CREATED = re.compile(r"^create (?:virtual table|trigger) (\w+)", re.MULTILINE)
 _FORGET = "delete from sqlite_master where tbl_name in (select value from json_each(:names))"
@@ -124,21 +116,27 @@ def index_damage(store: Store) -> list[str]:
 def index_drift(store: Store) -> dict[str, tuple[int, int]]:
     """Return for each full-text index how many rows it lacks and how many it should not hold; -1 without an index."""
     found = {}
-    for index, table in soundness.INDEXES.items():
-        live = "deleted_at is null" if table == "observations" else "true"
-        if store.value("select count(*) from sqlite_master where name = :name", name=f"{index}_docsize"):
-            missing = store.value(_MISSING.format(table=table, index=index, live=live))
-            extra = store.value(_EXTRA.format(table=table, index=index, live=live))
-            found[index] = (int(missing), int(extra))
+    for name, table, live in INDEXES:
+        if store.value("select count(*) from sqlite_master where name = :name", name=f"{name}_docsize"):
+            missing, extra = (store.value(sql.format(table=table, index=name, live=live)) for sql in (_MISSING, _EXTRA))
+            found[name] = (int(missing), int(extra))
         else:
-            found[index] = (-1, 0)
+            found[name] = (-1, 0)
     return found
 
 
 def missing_triggers(store: Store) -> list[str]:
     """Return the missing triggers and vocabulary tables of the index."""
     present = {row[0] for row in store.rows("select name from sqlite_master where type in ('trigger', 'table')")}
-    return sorted(_definitions().keys() - soundness.INDEXES.keys() - present)
+    return sorted(_definitions().keys() - _NAMES - present)
+
+
+def mend(store: Store) -> bool:
+    """Make an index that is not whole from its definition, at once; return whether that was needed."""
+    broken = bool(index_damage(store) or missing_triggers(store))
+    if broken:
+        rebuild_indexes(store)
+    return broken
 
 
 def rebuild_indexes(store: Store) -> None:
@@ -156,13 +154,16 @@ def rebuild_indexes(store: Store) -> None:
 
 def _remake(store: Store) -> None:
     definitions = _definitions()
-    tables = (*soundness.WORD_TABLES, *soundness.INDEXES)
+    tables = (*soundness.WORD_TABLES, *_NAMES)
     for name in definitions.keys() - set(tables):
         store.execute(f"drop trigger if exists {name}")
     for name in tables:
         store.execute(f"drop table if exists {name}")
-    for statement in (*definitions.values(), *_FILL):
+    for statement in definitions.values():
         store.execute(statement)
+    for name, table, live in INDEXES:
+        columns = ", ".join(row[0] for row in store.tuples("select name from pragma_table_info(:name)", name=name))
+        store.execute(_FILL.format(index=name, table=table, live=live, columns=columns))
 
 
 def _definitions() -> dict[str, str]:
@@ -171,14 +172,14 @@ def _definitions() -> dict[str, str]:
     for file in migrations.migration_files():
         for statement in migrations.statements(file.read_text(encoding="utf-8")):
             name = created[1] if (created := _CREATED.search(statement)) else ""
-            if name in soundness.WORD_TABLES or name.startswith(tuple(soundness.INDEXES)):
+            if name in soundness.WORD_TABLES or name.startswith(tuple(_NAMES)):
                 found[name] = statement
     return found
 
 
 def _strike_out(store: Store) -> None:
     """Remove the tables of the indexes from the schema, because a damaged one cannot be dropped."""
-    names = [name for index in soundness.INDEXES for name in (index, *soundness.shadows(index))]
+    names = [name for index in INDEXES for name in (index.name, *index.shadows)]
     names += soundness.WORD_TABLES
     store.execute("pragma writable_schema = on")
     try:

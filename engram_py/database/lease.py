@@ -35,20 +35,28 @@ class NamedLease:
         try:
             yield self._take
         finally:
-            with contextlib.suppress(StoreError), self._store.transaction():
-                if (get_meta(self._store, self._key) or "").startswith(f"{self._owner} "):
-                    self._store.execute("delete from meta where key = :key", key=self._key)
+            self.release()
+
+    def release(self) -> None:
+        """Give the lease up at once, if this process holds it."""
+        with contextlib.suppress(StoreError), self._store.transaction():
+            if (get_meta(self._store, self._key) or "").startswith(f"{self._owner} "):
+                self._store.execute("delete from meta where key = :key", key=self._key)
+
+    def holder(self) -> str:
+        """Return the process that holds the lease and may still run, this one included; '' when there is none."""
+        owner, _, until = (get_meta(self._store, self._key) or "").partition(" ")
+        end = parse_time(until)
+        # One that ends later than any can was written by a wrong clock.
+        left = (end - self._journal.moment()) / timedelta(seconds=1) if end is not None else 0.0
+        return owner if 0 < left <= self._seconds + 1 and lives(owner) else ""
 
     def _take(self) -> bool:
         with self._store.transaction():
-            now = self._journal.moment()
-            owner, _, until = (get_meta(self._store, self._key) or "").partition(" ")
-            end = parse_time(until)
-            # One that ends later than any can was written by a wrong clock.
-            runs = end is not None and 0 < (end - now) / timedelta(seconds=1) <= self._seconds + 1
-            if owner not in ("", self._owner) and runs and lives(owner):
+            if self.holder() not in ("", self._owner):
                 return False
-            set_meta(self._store, self._key, f"{self._owner} {to_text(now + timedelta(seconds=self._seconds))}")
+            end = self._journal.moment() + timedelta(seconds=self._seconds)
+            set_meta(self._store, self._key, f"{self._owner} {to_text(end)}")
         return True
 
 

@@ -103,7 +103,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
 
 
 def statements(script: str) -> Iterator[str]:
-    """Return the statements of a script, trigger bodies kept whole."""
+    """Yield the statements of a script, trigger bodies kept whole."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line

@@ -60,7 +60,7 @@ def record(
 
 
 def latest(store: Store, *, name: str | None = None, limit: int = 20) -> tuple[Run, ...]:
-    """The latest runs, newest first; ``name``: those of one pass."""
+    """Return the latest runs, newest first; ``name``: those of one pass."""
     sql = """
     select id, pass, status, detail, counts, ms, tokens, at from runs
     where :name is null or pass = :name order by id desc limit :limit
@@ -72,7 +72,7 @@ def latest(store: Store, *, name: str | None = None, limit: int = 20) -> tuple[R
 
 
 def spent_since(store: Store, moment: str) -> tuple[int, int, float]:
-    """In how many runs a model said what it took since then, the tokens, and the dollars."""
+    """Return in how many runs a model said what it took since then, the tokens, and the dollars."""
     sql = """
     select count(*), coalesce(sum(tokens), 0), coalesce(sum(counts ->> 'cost_usd'), 0.0) from runs
     where at >= :moment and (tokens > 0 or counts ->> 'cost_usd' > 0)
@@ -82,11 +82,11 @@ def spent_since(store: Store, moment: str) -> tuple[int, int, float]:
 
 
 def tokens_since(store: Store, moment: str) -> int:
-    """How many tokens models said they took since then."""
+    """Return how many tokens models said they took since then."""
     return int(store.value("select coalesce(sum(tokens), 0) from runs where at >= :moment", moment=moment))
 
 
 def fared(store: Store) -> tuple[PassStats, ...]:
-    """Each pass of the last 30 days, by name."""
+    """Return each pass of the last 30 days, by name."""
     sql = "select pass, count(*), avg(status <> 'failed'), avg(ms) from runs group by pass order by pass"
     return tuple(PassStats(name, count, success, round(ms)) for name, count, success, ms in store.tuples(sql))

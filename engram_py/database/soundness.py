@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 import sqlite3
+from typing import NamedTuple
 
 from engram_py.database.connection import BUSY, primary_code
 
-INDEXES = {
-    "observations_fts": "observations",
-    "prompts_fts": "user_prompts",
-    "turns_fts": "turns",
-    "passages_fts": "passages",
-}
+
+class Index(NamedTuple):
+    """A full-text index and its source table; it holds the rows that are ``live``."""
+
+    name: str
+    table: str
+    live: str = "true"
+
+    @property
+    def shadows(self) -> tuple[str, ...]:
+        """The tables that FTS5 keeps the index in."""
+        return tuple(f"{self.name}_{part}" for part in ("data", "idx", "docsize", "config"))
+
+    @property
+    def next(self) -> str:
+        return f"{self.name}_next"
+
+    @property
+    def old(self) -> str:
+        return f"{self.name}_old"
+
+    @property
+    def cursor(self) -> str:
+        """The key in ``meta`` for the progress of a rebuild."""
+        return f"reindex:{self.name}"
+
+
+INDEXES = (
+    Index("observations_fts", "observations", "deleted_at is null"),
+    Index("prompts_fts", "user_prompts"),
+    Index("turns_fts", "turns"),
+    Index("passages_fts", "passages"),
+)
+OBSERVATIONS, PROMPTS, TURNS, PASSAGES = INDEXES
 WORD_TABLES = ("observations_mentions", "observations_vocab", "passages_mentions", "passages_vocab")
-_SHADOWS = ("data", "idx", "docsize", "config")
 
 _MOST = 20
 _PRESENT = "select name from sqlite_master where type = 'table'"
@@ -27,17 +55,12 @@ _CORRUPT_VTAB = 267
 _BROKEN = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT)
 
 
-def shadows(index: str) -> tuple[str, ...]:
-    """Return the tables that FTS5 keeps an index in."""
-    return tuple(f"{index}_{part}" for part in _SHADOWS)
-
-
 def problems(connection: sqlite3.Connection) -> list[str]:
     """Return what is wrong with the file, the search index excepted."""
     found = _checked(connection, str(_MOST))
     if not found:
         return []
-    derived = {name for index in INDEXES for name in (index, *shadows(index))}
+    derived = {name for index in INDEXES for name in (index.name, *index.shadows)}
     names = [row[0] for row in connection.execute(_DURABLE) if row[0] not in derived]
     durable = [text for name in names for text in _checked(connection, f"'{name}'")]
     return durable[:_MOST] or ([] if index_problems(connection) else found)
@@ -46,12 +69,11 @@ def problems(connection: sqlite3.Connection) -> list[str]:
 def index_problems(connection: sqlite3.Connection) -> list[str]:
     """Return what prevents queries of the search index. Missing rows do not count."""
     present = {row[0] for row in connection.execute(_PRESENT)}
-    wanted = [name for index in INDEXES for name in (index, *shadows(index))]
-    missing = [f"{name} is not there" for name in (*wanted, *WORD_TABLES) if name not in present]
-    if missing:
+    parts = [name for index in INDEXES for name in index.shadows]
+    wanted = (*(index.name for index in INDEXES), *parts, *WORD_TABLES)
+    if missing := [f"{name} is not there" for name in wanted if name not in present]:
         return missing
     failing = _failing(connection, _PROBE)
-    parts = (name for name in wanted if name not in INDEXES)
     return failing or [f"{name}: {text}" for name in parts for text in _checked(connection, f"'{name}'")]
 
 
@@ -83,11 +105,11 @@ def _failing(connection: sqlite3.Connection, sql: str) -> list[str]:
     found = []
     for index in INDEXES:
         try:
-            connection.execute(sql.format(index=index)).fetchone()
+            connection.execute(sql.format(index=index.name)).fetchone()
         except sqlite3.DatabaseError as exc:
             if primary_code(exc) not in _BROKEN:
                 raise
-            found.append(f"{index}: {exc}")
+            found.append(f"{index.name}: {exc}")
     return found
 
 

@@ -49,35 +49,35 @@ class Commit:
         return bool(self.links) or _WORD.search(self.body) is not None
 
 
-def new_commits(root: Path, head: str, since: str, patience: Deadline) -> list[str] | None:
+def new_commits(root: Path, head: str, since: str, deadline: Deadline) -> list[str] | None:
     """The commits that ``head`` has and ``since`` has not, the oldest first; None where git does not say."""
-    return _listed(root, head, since, patience, "--reverse")
+    return _listed(root, head, since, deadline, "--reverse")
 
 
-def lost_commits(root: Path, head: str, since: str, patience: Deadline) -> list[str] | None:
+def lost_commits(root: Path, head: str, since: str, deadline: Deadline) -> list[str] | None:
     """The commits that ``since`` had and ``head`` has not: the history was rewritten, or is another branch's."""
-    return _listed(root, since, head, patience) if since else []
+    return _listed(root, since, head, deadline) if since else []
 
 
-def _listed(root: Path, head: str, without: str, patience: Deadline, *options: str) -> list[str] | None:
+def _listed(root: Path, head: str, without: str, deadline: Deadline, *options: str) -> list[str] | None:
     given = [head, f"^{without}"] if without else [head]
-    answer = ask_git(root, "rev-list", *options, "--stdin", given=given, patience=patience, limit=_MAX_LIST)
+    answer = ask_git(root, "rev-list", *options, "--stdin", given=given, deadline=deadline, limit=_MAX_LIST)
     return answer[0].decode("ascii", "replace").split() if answer and answer[1] else None
 
 
-def read_commits(root: Path, ids: Sequence[str], patience: Deadline) -> list[Commit] | None:
+def read_commits(root: Path, ids: Sequence[str], deadline: Deadline) -> list[Commit] | None:
     """These commits, in their order; None where git does not say. A partial clone may lack what tells their files."""
-    found = _read_commits(root, ids, patience, "--name-only")
-    return _read_commits(root, ids, patience, "--no-patch") if found is None else found
+    found = _read_commits(root, ids, deadline, "--name-only")
+    return _read_commits(root, ids, deadline, "--no-patch") if found is None else found
 
 
-def _read_commits(root: Path, ids: Sequence[str], patience: Deadline, files: str) -> list[Commit] | None:
+def _read_commits(root: Path, ids: Sequence[str], deadline: Deadline, files: str) -> list[Commit] | None:
     mark = secrets.token_hex(16)  # nobody can have written it into a message
     shape = f"--format={mark}{'%x00'.join(_FIELDS)}%x00"
     answer = ask_git(
         root, "-c", "log.showRoot=true", "log", "--stdin", "--no-walk=unsorted", files, "--no-renames",
         "--no-color", "--no-ext-diff", "--ignore-submodules=all", "--encoding=UTF-8", "-z", shape,
-        given=ids, patience=patience, limit=_MAX_BATCH,
+        given=ids, deadline=deadline, limit=_MAX_BATCH,
     )  # fmt: skip
     if answer is None or not answer[1]:
         return None

@@ -16,7 +16,7 @@ from engram_py.log import logger_of
 from engram_py.observations.arguments import clamp
 from engram_py.projects.projects import Projects
 from engram_py.recall.query.parse import Query, parse_query
-from engram_py.recall.score.probability import bar
+from engram_py.recall.score.probability import threshold
 from engram_py.recall.values import DocumentHit, DocumentResults
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Documents(Collections):
         if collection is not None and not chosen:
             known = table.collections(self._store, place.reads)
             raise CollectionNotFoundError(collection, [one.name for one in known])
-        least = bar("sure" if parsed.is_question else "shown") if floor is None else floor
+        least = threshold("sure" if parsed.is_question else "shown") if floor is None else floor
         found, hits = self._searching().find(parsed, chosen, limit=limit, least=least)
         return DocumentResults(
             query=parsed.text,

@@ -61,9 +61,9 @@ def update_history(
     root = repository.root
     since, _, was_shallow = collection.cursor.partition(" ")
     since = "" if was_shallow and state == head else since
-    new = commits.new_commits(root, head, since, _patience(until, _LIST_SECONDS))
+    new = commits.new_commits(root, head, since, _deadline(until, _LIST_SECONDS))
     if new is None and since:  # git knows the commit no more
-        since, new = "", commits.new_commits(root, head, "", _patience(until, _LIST_SECONDS))
+        since, new = "", commits.new_commits(root, head, "", _deadline(until, _LIST_SECONDS))
     if new is None:
         counts.unfinished = True
         return result("git did not list the history, or not in time")
@@ -84,7 +84,7 @@ def update_history(
     return result()
 
 
-def _patience(until: float | None, most: float) -> Deadline:
+def _deadline(until: float | None, most: float) -> Deadline:
     return Deadline(most if until is None else max(0.0, min(most, until - time.monotonic())))
 
 
@@ -94,7 +94,7 @@ def _store(
     """Index a batch of commits; whether git printed it."""
     known = table.known_paths(store, collection.id, ids)
     missing = [one for one in ids if one not in known]
-    read = commits.read_commits(root, missing, _patience(until, _BATCH_SECONDS)) if missing else []
+    read = commits.read_commits(root, missing, _deadline(until, _BATCH_SECONDS)) if missing else []
     if read is None:
         return False
     documents = list(commits.documents(read))
@@ -116,7 +116,7 @@ def _remove_lost(
     if not collection.documents:
         return 0
     if since:
-        gone = commits.lost_commits(root, head, since, _patience(until, _LIST_SECONDS)) or []
+        gone = commits.lost_commits(root, head, since, _deadline(until, _LIST_SECONDS)) or []
         if not gone:
             return 0
         lost = table.known_paths(store, collection.id, gone)

@@ -11,9 +11,9 @@ from typing import Any
 
 from engram_py.database.store import Row, Store
 from engram_py.observations.values import Observation
-from engram_py.recall.postings import ANYWHERE, ProjectRows
-from engram_py.recall.scope_filter import seen_from
+from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score.bm25 import Neighbours
+from engram_py.recall.terms import ANYWHERE, ProjectRows
 from engram_py.recall.visible_rows import VisibleRows
 
 # A smaller share of the passages is known by heart while nothing is written.
@@ -31,7 +31,7 @@ join documents on documents.id = document_id
 where passages.id in (select value from json_each(:ids))
   and passages.collection_id in (select value from json_each(:collections))
 """
-BESIDE = """
+NEIGHBOURS = """
 select
     id,
     session,
@@ -79,43 +79,43 @@ def _of_passages(sql: str) -> str:
     return sql.replace("observations", "passages")
 
 
-class PassagesInSight(VisibleRows):
+class VisiblePassages(VisibleRows):
     """The passages of some collections, for one search."""
 
     def __init__(
         self, store: Store, collections: Sequence[int], known: dict[object, ProjectRows], *, share: float
     ) -> None:
         """``known`` remembers between searches which rows a small project has."""
-        super().__init__(store, seen_from(()))
+        super().__init__(store, ScopeFilter.of_projects(()))
         self._collections = json.dumps(list(collections))
         self._known = known
         self.share = share
 
-    def of(self, rows: Sequence[int], *, filtered: bool = True) -> set[int]:
+    def among(self, rows: Sequence[int], *, filtered: bool = True) -> set[int]:
         found = self._store.tuples(PASSING, ids=json.dumps(list(rows)), collections=self._collections)
         return {row[0] for row in found}
 
-    def beside(self, rows: Sequence[int]) -> dict[int, Neighbours]:
-        found = self._store.tuples(BESIDE, ids=json.dumps(list(rows)), collections=self._collections)
+    def neighbours(self, rows: Sequence[int]) -> dict[int, Neighbours]:
+        found = self._store.tuples(NEIGHBOURS, ids=json.dumps(list(rows)), collections=self._collections)
         return {row[0]: Neighbours(*row[1:]) for row in found}
 
-    def rows(self, ids: Sequence[int]) -> dict[int, Observation]:
+    def load(self, ids: Sequence[int]) -> dict[int, Observation]:
         found = self._store.tuples(ROWS, ids=json.dumps(list(ids)), collections=self._collections)
         return {row[0]: _as_observation(*row) for row in found}
 
     def replacements(self, rows: Sequence[Observation]) -> dict[int, int]:
         return {}
 
-    def _all(self, most: int) -> frozenset[int] | None:
+    def _ids(self, most: int) -> frozenset[int] | None:
         rows = self._store.tuples(OF_COLLECTIONS, collections=self._collections, limit=most)
         return None if len(rows) >= most else frozenset(row[0] for row in rows)
 
-    def within(self, total: int) -> ProjectRows:
+    def project_rows(self, total: int) -> ProjectRows:
         state = (total, self._store.value("select max(id) from passages"), self._collections)
         if state not in self._known:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            rows = self._all(min(SMALL, total // 2))
+            rows = self._ids(min(SMALL, total // 2))
             self._known[state] = ANYWHERE if rows is None else ProjectRows(rows, total)
         return self._known[state]
 

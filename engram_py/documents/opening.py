@@ -189,7 +189,7 @@ class Opening:
 
 def _resolved(root: Path, commit: str) -> str:
     """The whole id of a commit that is no document, because its message gives no reason."""
-    answer = ask_git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", patience=Deadline())
+    answer = ask_git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", deadline=Deadline())
     return answer[0].decode("ascii", "replace").strip() if answer else ""
 
 

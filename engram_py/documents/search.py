@@ -8,20 +8,19 @@ from engram_py.capture.orders import reads_like_an_order
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass
 from engram_py.documents import table
-from engram_py.documents.index import PassagesInSight, PassageStore
+from engram_py.documents.index import PassageStore, VisiblePassages
 from engram_py.documents.values import GIT, Collection
 from engram_py.observations.values import Observation
-from engram_py.recall.candidates import Found, retrieve_terms
 from engram_py.recall.index import mentions
-from engram_py.recall.plan import weigh
-from engram_py.recall.postings import ProjectRows
 from engram_py.recall.preview import preview
 from engram_py.recall.query.parse import Query
+from engram_py.recall.retrieval import Retrieved, retrieve_terms
 from engram_py.recall.score.bm25 import Scored, Term
-from engram_py.recall.score.diversity import alike, shingles
-from engram_py.recall.score.proximity import Lens, lens
+from engram_py.recall.score.proximity import TermFinder, term_finder
+from engram_py.recall.terms import ProjectRows, word_terms
 from engram_py.recall.values import DocumentHit
 from engram_py.text.normalize import folded
+from engram_py.text.similarity import alike, shingles
 
 SNIPPET_CHARS = 300
 COMMIT_CHARS, DOCID_CHARS = 7, 6
@@ -69,7 +68,7 @@ class DocumentSearch:
 
     def find(
         self, query: Query, collections: Sequence[Collection], *, limit: int, least: float
-    ) -> tuple[Found, tuple[DocumentHit, ...]]:
+    ) -> tuple[Retrieved, tuple[DocumentHit, ...]]:
         """The best passages, one of each document, best first; nothing where the best is less likely to answer."""
         found = self._found(query, collections, limit=limit, least=least)
         placed = self._placed(found.answers(least), found, collections, limit)
@@ -94,21 +93,21 @@ class DocumentSearch:
 
     def _found(
         self, query: Query, collections: Sequence[Collection], *, limit: int, least: float, share: float = 1.0
-    ) -> Found:
+    ) -> Retrieved:
         if self._opened != self._store.opened:  # another file stands there now
             self._passages, self._opened = PassageStore(self._store), self._store.opened
         store = self._passages
         totals = mentions.totals(store)
-        terms = weigh(store, query.content_words, size=totals.rows)
-        in_sight = PassagesInSight(self._store, [one.id for one in collections], self._known, share=share)
-        return retrieve_terms(store, query, terms, in_sight, totals, limit=limit, least=least)
+        terms = word_terms(store, query.content_words, size=totals.rows)
+        visible = VisiblePassages(self._store, [one.id for one in collections], self._known, share=share)
+        return retrieve_terms(store, query, terms, visible, totals, limit=limit, least=least)
 
-    def _hits(self, placed: Sequence[Placed], found: Found) -> tuple[DocumentHit, ...]:
-        glass, best = lens(found.terms), max((one.score for one in placed), default=0.0) or 1.0
-        return tuple(_hit(one, found.terms, glass, best) for one in placed)
+    def _hits(self, placed: Sequence[Placed], found: Retrieved) -> tuple[DocumentHit, ...]:
+        finder, best = term_finder(found.terms), max((one.score for one in placed), default=0.0) or 1.0
+        return tuple(_hit(one, found.terms, finder, best) for one in placed)
 
     def _placed(
-        self, answers: Sequence[Scored], found: Found, collections: Sequence[Collection], limit: int
+        self, answers: Sequence[Scored], found: Retrieved, collections: Sequence[Collection], limit: int
     ) -> list[Placed]:
         """The first ``limit`` answers with their documents; of a document the best passage."""
         import json
@@ -158,10 +157,10 @@ def source_of(collection: Collection, path: str, line: int | None = None) -> str
     return f"{name}:{line}" if line is not None else name
 
 
-def _hit(placed: Placed, terms: Sequence[Term], glass: Lens | None, best: float) -> DocumentHit:
+def _hit(placed: Placed, terms: Sequence[Term], finder: TermFinder | None, best: float) -> DocumentHit:
     row, document, collection = placed.row, placed.document, placed.collection
-    line = placed.first_line + _best_line(row.content, terms, glass)
-    snippet = preview(row.content, terms, glass, limit=SNIPPET_CHARS).text
+    line = placed.first_line + _best_line(row.content, terms, finder)
+    snippet = preview(row.content, terms, finder, limit=SNIPPET_CHARS).text
     return DocumentHit(
         source=source_of(collection, document["path"], line),
         collection=collection.name,
@@ -183,13 +182,13 @@ def _hit(placed: Placed, terms: Sequence[Term], glass: Lens | None, best: float)
     )
 
 
-def _best_line(content: str, terms: Sequence[Term], glass: Lens | None) -> int:
+def _best_line(content: str, terms: Sequence[Term], finder: TermFinder | None) -> int:
     """The number, from 0, of the line that holds most of what the query's words tell; the first of equal ones."""
-    if glass is None:
+    if finder is None:
         return 0
 
     def told(line: str) -> float:
-        return sum(terms[number].weight for number in {number for _, number in glass.found_in(folded(line))})
+        return sum(terms[number].weight for number in {number for _, number in finder.found_in(folded(line))})
 
     lines = content.split("\n")
     return max(range(len(lines)), key=lambda at: (told(lines[at]), -at))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -251,7 +250,7 @@ class Entities(EntityReading):
         place, repository = self._projects.for_read(), self._projects.settings_here().repository
         if repository is None or not place.project or not repository.commit:
             return {}
-        patience = Deadline(time.monotonic() + _GIT_SECONDS)
-        answer = ask_git(repository.root, "log", f"-{_MOST_COMMITS}", "--format=%aN", patience=patience)
+        deadline = Deadline(_GIT_SECONDS)
+        answer = ask_git(repository.root, "log", f"-{_MOST_COMMITS}", "--format=%aN", deadline=deadline)
         lines = answer[0].decode("utf-8", "replace").splitlines() if answer else []
         return {place.project: list(dict.fromkeys(line.strip() for line in lines if " " in line.strip()))}

@@ -1,11 +1,10 @@
-"""What git answered about one HEAD, kept in this process and in the database: the answer cannot change.
+"""What git answered about one HEAD, kept in the database: the answer cannot change.
 
 A row that is lost costs one more question.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -40,7 +39,6 @@ where repository = :repository and head not in (
 )
 """
 
-_MOST = 20_000
 # A repository in which git takes too long must not cost that again with every search.
 _REFUSED_FOR = timedelta(minutes=10)
 
@@ -51,7 +49,6 @@ class GitAnswers:
     def __init__(self, store: Store, journal: Journal) -> None:
         self._store = store
         self._journal = journal
-        self._known: dict[tuple[str, str, str], str] = {}
 
     def ask(
         self,
@@ -60,20 +57,19 @@ class GitAnswers:
         questions: Sequence[str],
         *,
         kind: str,
-        patience: Deadline,
+        deadline: Deadline,
         git: Callable[[list[str]], Mapping[str, str]],
         lasting: Callable[[str], bool] = lambda answer: True,
     ) -> dict[str, str]:
-        """Answers by question; ``git`` tells those that are not known yet, as far as it can.
+        """Return the answers by question; ``git`` tells those that are not known yet, as far as it can.
 
-        Where it did not a short while ago, in this process or in another, it is not asked again. Answers that are not
-        ``lasting`` are not kept.
+        A question that git did not answer a short while ago is not asked again. Only ``lasting`` answers are kept.
         """
         found = self._kept(repository, head, questions)
         missing = [one for one in questions if one not in found]
         # Who has little time finds out once how long git takes, and leaves the question to those that have more.
-        kinds = [f"refused:{kind}"] if patience.whole else [f"refused:{kind}", f"refused:hasty {kind}"]
-        if not missing or patience.left <= 0 or self._refused(repository, head, kinds):
+        kinds = [f"refused:{kind}"] if deadline.whole else [f"refused:{kind}", f"refused:hasty {kind}"]
+        if not missing or deadline.left <= 0 or self._refused(repository, head, kinds):
             return found
         told = git(missing)
         kept = {question: answer for question, answer in told.items() if lasting(answer)}
@@ -83,15 +79,7 @@ class GitAnswers:
         return found | dict(told)
 
     def _kept(self, repository: Repository, head: str, questions: Sequence[str]) -> dict[str, str]:
-        name = _name(repository)
-        found = {one: self._known[key] for one in questions if (key := (name, head, one)) in self._known}
-        unread = [one for one in questions if one not in found]
-        if unread:
-            rows = self._store.rows(ANSWERS, repository=name, head=head, questions=json.dumps(unread))
-            stored = {row["question"]: row["answer"] for row in rows}
-            self._learn(name, head, stored)
-            found |= stored
-        return found
+        return dict(self._store.tuples(ANSWERS, repository=_name(repository), head=head, questions=questions))
 
     def _refused(self, repository: Repository, head: str, kinds: Sequence[str]) -> bool:
         now = self._journal.moment()
@@ -99,28 +87,18 @@ class GitAnswers:
         return any(at is not None and now - _REFUSED_FOR < at <= now for at in times)
 
     def _keep(self, repository: Repository, head: str, found: Mapping[str, str]) -> None:
-        """Keep answers; in the database unless it is being written right now: a search does not wait for that."""
+        """Keep answers, unless the database is being written right now: a search does not wait for that."""
         if not found:
             return
-        name, now = _name(repository), self._journal.now()
-        self._learn(name, head, found)
-        key = {"repository": name, "head": head, "asked_at": now}
-        self._write([key | {"question": question, "answer": answer} for question, answer in found.items()])
-
-    def _learn(self, name: str, head: str, found: Mapping[str, str]) -> None:
-        if len(self._known) + len(found) > _MOST:
-            self._known.clear()
-        for question, answer in found.items():
-            self._known[name, head, question] = answer
-
-    def _write(self, rows: Sequence[Mapping[str, str]]) -> None:
+        key = {"repository": _name(repository), "head": head, "asked_at": self._journal.now()}
+        rows = [key | {"question": question, "answer": answer} for question, answer in found.items()]
         with suppress(StoreError), waiting(self._store, 0), self._store.connection() as connection:
             if connection.in_transaction:
                 return
             connection.execute("begin immediate")
             try:
                 connection.executemany(INSERT, rows)
-                connection.execute(FORGET, {"repository": rows[0]["repository"]})
+                connection.execute(FORGET, key)
                 connection.execute("commit")
             finally:
                 if connection.in_transaction:

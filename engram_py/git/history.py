@@ -16,14 +16,14 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MOST_REMOTES = 16
 
 
-def ancestry(repository: Repository, head: str, commits: Sequence[str], patience: Deadline) -> dict[str, Ancestry]:
-    """For each commit: whether ``head`` descends from it, it is somewhere else, or this repository lacks it.
+def ancestry(repository: Repository, head: str, commits: Sequence[str], deadline: Deadline) -> dict[str, Ancestry]:
+    """Return for each commit: whether ``head`` descends from it, it is somewhere else, or this repository lacks it.
 
     What git could not be asked about is left out.
     """
     wanted = list(dict.fromkeys(filter(is_commit, commits)))
     check = "--batch-check=%(objectname) %(objecttype)"
-    answer = ask_git(repository.root, "cat-file", check, given=wanted, patience=patience)
+    answer = ask_git(repository.root, "cat-file", check, given=wanted, deadline=deadline)
     if answer is None:
         return {}
     lines = set(answer[0].decode("ascii", "replace").splitlines())
@@ -32,7 +32,7 @@ def ancestry(repository: Repository, head: str, commits: Sequence[str], patience
     if not present:
         return found
     # What is reachable from them and not from HEAD: an ancestor of HEAD is not among it.
-    answer = ask_git(repository.root, "rev-list", "--stdin", given=[*present, f"^{head}"], patience=patience)
+    answer = ask_git(repository.root, "rev-list", "--stdin", given=[*present, f"^{head}"], deadline=deadline)
     if answer is None or not answer[1]:
         return found
     outside = set(answer[0].decode("ascii", "replace").split())
@@ -40,17 +40,17 @@ def ancestry(repository: Repository, head: str, commits: Sequence[str], patience
 
 
 def is_commit(text: str) -> bool:
-    """Whether a text can be a commit's id: one that was imported may be anything."""
+    """Return whether a text can be a commit's id: one that was imported may be anything."""
     return _COMMIT.fullmatch(text) is not None
 
 
 def is_shallow(repository: Repository) -> bool:
-    """Whether history was cut off when it was cloned, so that what is below the cut looks like no ancestor."""
+    """Return whether history was cut off when it was cloned, so that what is below the cut looks like no ancestor."""
     return exists(repository.common_dir / "shallow")
 
 
 def branch_exists(repository: Repository, branch: str) -> bool:
-    """Whether there is such a branch, here or as some remote's."""
+    """Return whether there is such a branch, here or as some remote's."""
     try:
         remotes = sorted(entry.name for entry in (repository.common_dir / "refs" / "remotes").iterdir())
     except OSError:

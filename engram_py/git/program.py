@@ -55,15 +55,16 @@ class Deadline:
 
 
 def ask_git(
-    root: Path, *arguments: str, patience: Deadline, given: Sequence[str] = (), limit: int = MAX_OUTPUT
+    root: Path, *arguments: str, deadline: Deadline, given: Sequence[str] = (), limit: int = MAX_OUTPUT
 ) -> tuple[bytes, bool] | None:
-    """What git prints about the checkout at ``root``, and whether that is all of it; None when it fails, is not
-    installed or takes too long. ``given`` are lines for its standard input.
+    """Return what git prints about the checkout at ``root``, and whether that is all; None without an answer in time.
+
+    ``given`` are lines for its standard input.
     """
     import subprocess
 
     program = _program(root)
-    if program is None or patience.left <= 0:
+    if program is None or deadline.left <= 0:
         return None
     command = [program, *_ALWAYS, *arguments]
     try:
@@ -79,11 +80,11 @@ def ask_git(
     except OSError as exc:
         logger.debug("git does not start: %s", exc)
         return None
-    return _talk(process, "".join(f"{line}\n" for line in given).encode(), limit, patience.left)
+    return _talk(process, "".join(f"{line}\n" for line in given).encode(), limit, deadline.left)
 
 
 def has_git(root: Path) -> bool:
-    """Whether there is a git to ask about the checkout at ``root``."""
+    """Return whether there is a git to ask about the checkout at ``root``."""
     return _program(root) is not None
 
 

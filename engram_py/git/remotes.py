@@ -31,7 +31,7 @@ def strip_credentials(url: str) -> str:
 
 
 def canonical_remote(url: str, *, base: Path) -> str | None:
-    """The identity of the repository at ``url``: ``host/owner/name`` in lower case, or a resolved local path.
+    """Return the identity of the repository at ``url``: ``host/owner/name`` in lower case, or a resolved local path.
 
     ``https://user:token@github.com/Acme/Widgets.git``, ``git@github.com:Acme/Widgets`` and
     ``ssh://git@github.com:22/Acme/Widgets/`` are one value. ``base`` is what a relative path starts from.
@@ -57,7 +57,7 @@ def canonical_remote(url: str, *, base: Path) -> str | None:
 
 
 def remote_names(remote: str) -> tuple[str, ...]:
-    """What a project may be called after its canonical remote: ``name``, ``owner-name``, ``host-owner-name``."""
+    """Return what a project may be called after its canonical remote: ``name``, ``owner-name``, ``host-owner-name``."""
     parts = [part for part in re.split(r"[/\\]", remote) if part]
     if remote.startswith(("/", "\\\\")) or _DRIVE.match(remote):  # a path on this machine
         return tuple("-".join(parts[-count:]) for count in range(1, min(2, len(parts)) + 1))

@@ -63,7 +63,7 @@ class Repository:
 
 
 def find_repository(directory: Path) -> Repository | None:
-    """The repository that ``directory`` is in, or None.
+    """Return the repository that ``directory`` is in, or None.
 
     A damaged ``.git`` still marks a repository's root: it is returned with a warning and without a remote.
     """
@@ -77,7 +77,7 @@ def find_repository(directory: Path) -> Repository | None:
 
 
 def read_head(repository: Repository) -> tuple[str | None, str | None]:
-    """The branch and the commit checked out right now. A detached HEAD has no branch, an unborn branch no commit."""
+    """Return the branch and commit checked out now. A detached HEAD has no branch, an unborn branch no commit."""
     text = _read_line(repository.git_dir / "HEAD")
     ref = _symbolic(text)
     if ref is None:
@@ -90,7 +90,7 @@ def read_head(repository: Repository) -> tuple[str | None, str | None]:
 
 
 def read_ref(repository: Repository, ref: str) -> str | None:
-    """The commit of a ref such as ``refs/heads/main``; None when there is none, or it is no ref's name."""
+    """Return the commit of a ref such as ``refs/heads/main``; None when there is none, or it is no ref's name."""
     if _symbolic(f"ref: {ref}") != ref:
         return None
     if _symbolic(_read_line(repository.git_dir / "HEAD")) == _REFTABLE:
@@ -99,8 +99,7 @@ def read_ref(repository: Repository, ref: str) -> str | None:
 
 
 def created_at(repository: Repository, branch: str) -> str | None:
-    """The commit a local branch was created at, as its log says; None where that is not known, or where the branch
-    goes on the one of its name that a remote has."""
+    """Return the commit a local branch was created at; None where unknown or where it continues a remote's branch."""
     ref = f"refs/heads/{branch}"
     found = _CREATED.match(_read_line(repository.common_dir / "logs" / ref)) if _symbolic(f"ref: {ref}") else None
     return found[1] if found and not found[2].endswith(f"/{branch}") else None
@@ -141,7 +140,7 @@ def _is_git_dir(git_dir: Path) -> bool:
 
 
 def _pointed_at(marker: Path) -> Path:
-    """The git directory that a ``.git`` file names: of a worktree, of a submodule, or one kept elsewhere."""
+    """Return the git directory that a ``.git`` file names: of a worktree, of a submodule, or one kept elsewhere."""
     text = os.fsdecode(read_bounded(marker, _MAX_LINE)).strip()
     target = text.removeprefix("gitdir:").strip()
     if target == text or not target or "\0" in target or "\n" in target:
@@ -190,7 +189,7 @@ def _read_line(path: Path) -> str:
 
 
 def _symbolic(text: str) -> str | None:
-    """The ref in ``ref: refs/…``; anything that could leave the git directory is no ref."""
+    """Return the ref in ``ref: refs/…``; a text that could leave the git directory is no ref."""
     if not text.startswith("ref:"):
         return None
     ref = text[4:].strip()
@@ -233,8 +232,7 @@ def _remote(repository: Repository) -> tuple[str | None, tuple[str, ...]]:
 
 
 def _settings(text: str) -> tuple[list[tuple[str, str]], bool]:
-    """Names and values of the settings about remotes, as ``git config --list`` has them, and whether these are
-    written so plainly that nobody need ask git."""
+    """Return names and values of the remotes' settings, and whether they are plain enough not to ask git."""
     found: list[tuple[str, str]] = []
     section, plain = "", True
     for line in map(str.strip, text.split("\n")):
@@ -252,7 +250,7 @@ def _settings(text: str) -> tuple[list[tuple[str, str]], bool]:
 
 
 def _remote_url(settings: Sequence[tuple[str, str]]) -> str | None:
-    """Where ``origin`` is fetched from, else the alphabetically first remote, after ``insteadOf``."""
+    """Return where ``origin`` is fetched from, else the alphabetically first remote, after ``insteadOf``."""
     remotes: dict[str, list[str]] = {}
     rewrites: dict[str, str] = {}
     for name, value in settings:
@@ -274,5 +272,5 @@ def _remote_url(settings: Sequence[tuple[str, str]]) -> str | None:
 def _ask(repository: Repository, *arguments: str) -> str | None:
     from engram_py.git.program import Deadline, ask_git
 
-    answer = ask_git(repository.root, *arguments, patience=Deadline(_SECONDS))
+    answer = ask_git(repository.root, *arguments, deadline=Deadline(_SECONDS))
     return answer[0].decode("utf-8", "replace").strip() or None if answer else None

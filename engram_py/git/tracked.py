@@ -33,15 +33,15 @@ class TrackedFiles:
         self._listing = b"\0" + listing
 
     def get(self, path: str) -> TrackedFile | None:
-        """The file at ``path``."""
+        """Return the file at ``path``."""
         return next((one for one in self._files(f"\t{path}\0") if one.path == path), None)
 
     def with_blob(self, blob: str) -> Iterator[TrackedFile]:
-        """The files whose content is ``blob``."""
+        """Return the files whose content is ``blob``."""
         return self._files(f" {blob} ")
 
     def ending_in(self, tail: str) -> Iterator[TrackedFile]:
-        """The files below a folder whose last parts are ``tail``."""
+        """Return the files below a folder whose last parts are ``tail``."""
         return self._files(f"/{tail}\0")
 
     @cached_property
@@ -55,7 +55,7 @@ class TrackedFiles:
                 yield TrackedFile(path, blob, skipped=mode[0] == "S")
 
     def _entries(self, needle: str) -> Iterator[tuple[str, str, str]]:
-        """Tag and mode, blob and path of the entries that hold ``needle``, without those of a conflict."""
+        """Yield the tag and mode, blob and path of the entries that hold ``needle``, without those of a conflict."""
         wanted = needle.encode("utf-8", "surrogatepass")
         at = self._listing.find(wanted)
         while at >= 0:
@@ -68,7 +68,7 @@ class TrackedFiles:
 
 
 def tracked_files(repository: Repository) -> TrackedFiles | None:
-    """What git tracks in the checkout; None where it has no index or git does not say in time."""
+    """Return what git tracks in the checkout; None where it has no index or git does not say in time."""
     try:
         seen = os.stat(repository.git_dir / "index")  # noqa: PTH116 (a string is quicker)
     except OSError:
@@ -80,5 +80,5 @@ def tracked_files(repository: Repository) -> TrackedFiles | None:
 
 @lru_cache(maxsize=2)
 def _listed(root: Path, state: tuple[int, int, int]) -> TrackedFiles | None:
-    answer = ask_git(root, "ls-files", "--stage", "-t", "-z", patience=Deadline(), limit=_MAX_LISTING)
+    answer = ask_git(root, "ls-files", "--stage", "-t", "-z", deadline=Deadline(), limit=_MAX_LISTING)
     return TrackedFiles(answer[0]) if answer and answer[1] else None

@@ -68,15 +68,15 @@ class Work:
         return not (self.commits or self.dropped or self.uncommitted or self.restored)
 
 
-def work_between(repository: Repository, start: datetime, end: datetime, patience: Deadline) -> Work | None:
-    """What was done in a checkout from ``start`` to ``end``; None where git does not say."""
+def work_between(repository: Repository, start: datetime, end: datetime, deadline: Deadline) -> Work | None:
+    """Return what was done in a checkout from ``start`` to ``end``; None where git does not say."""
     first, last = int(start.timestamp()), end.timestamp()  # git counts whole seconds
-    entries = list(_entries(repository.root, patience))
+    entries = list(_entries(repository.root, deadline))
     if not entries and repository.commit:
         return None
     made = _made(entries, first, last)
     moves = _moves(entries, {one.id for one in made}, first, last)
-    gone = _unreachable(repository.root, [one.id for one in made], patience)
+    gone = _unreachable(repository.root, [one.id for one in made], deadline)
     there = {one.id for one in made if one.id not in gone}
     commits = tuple(replace(one, reverts=_whole(one.reverts, there)) for one in made if one.id in there)
     work = Work(
@@ -86,12 +86,12 @@ def work_between(repository: Repository, start: datetime, end: datetime, patienc
         reverted=frozenset(one.reverts for one in commits if one.reverts in there),
         dropped=tuple(_dropped(made, there))[-MOST_COMMITS:],
     )
-    changed = _files_of(repository.root, [one.id for one in work.kept], patience)
-    written, unknown = _written(repository.root, start.timestamp(), last, patience)
-    dirty = _differing(repository.root, written, patience) if written else set()
+    changed = _files_of(repository.root, [one.id for one in work.kept], deadline)
+    written, unknown = _written(repository.root, start.timestamp(), last, deadline)
+    dirty = _differing(repository.root, written, deadline) if written else set()
     restored: list[str] = []
     if not moves:  # who switches branches or pulls has git write files that nobody edited
-        committed = {*_files_of(repository.root, [one.id for one in commits], patience)}
+        committed = {*_files_of(repository.root, [one.id for one in commits], deadline)}
         restored = [path for path in written if path not in dirty and path not in committed]
     return replace(
         work,
@@ -101,13 +101,13 @@ def work_between(repository: Repository, start: datetime, end: datetime, patienc
     )
 
 
-def _entries(root: Path, patience: Deadline) -> Iterator[tuple[int, WorkCommit]]:
-    """When HEAD moved, and the commit it moved to, latest first."""
+def _entries(root: Path, deadline: Deadline) -> Iterator[tuple[int, WorkCommit]]:
+    """Yield when HEAD moved, and the commit it moved to, latest first."""
     size = f"--max-count={_MOST_ENTRIES}"
     shape = ("--date=unix", "--no-color", "--encoding=UTF-8", f"--format={_FORMAT}", size)
-    answer = ask_git(root, "log", "--walk-reflogs", *shape, "HEAD", "--", patience=patience)
+    answer = ask_git(root, "log", "--walk-reflogs", *shape, "HEAD", "--", deadline=deadline)
     if answer is None or not answer[0].strip():
-        answer = ask_git(root, "log", *shape, "HEAD", "--", patience=patience)
+        answer = ask_git(root, "log", *shape, "HEAD", "--", deadline=deadline)
     for record in (answer[0] if answer else b"").decode("utf-8", "replace").split("\x01"):
         fields = record.lstrip("\n").split("\0")
         if len(fields) == 6 and fields[2].isdecimal() and fields[3].isdecimal():
@@ -120,7 +120,7 @@ def _entries(root: Path, patience: Deadline) -> Iterator[tuple[int, WorkCommit]]
 
 
 def _made(entries: Sequence[tuple[int, WorkCommit]], first: float, last: float) -> list[WorkCommit]:
-    """The commits made in that time, oldest first: HEAD came to them for the first time, as they were written."""
+    """Return the commits made in that time, oldest first: HEAD first came to them when they were written."""
     reached: dict[str, tuple[int, WorkCommit]] = {}
     for when, one in reversed(entries):
         reached.setdefault(one.id, (when, one))
@@ -131,15 +131,17 @@ def _made(entries: Sequence[tuple[int, WorkCommit]], first: float, last: float) 
 def _moves(
     entries: Sequence[tuple[int, WorkCommit]], made: Container[str], first: float, last: float
 ) -> list[WorkCommit]:
-    """The commits that HEAD went to in that time without making them; a stash comes back to where it is."""
+    """Return the commits that HEAD went to in that time without making them."""
     before = [*(one.id for _, one in entries[1:]), ""]
     steps = zip(entries, before, strict=False)
     return [one for (when, one), old in steps if first <= when <= last and one.id not in made and one.id != old]
 
 
 def _dropped(made: Sequence[WorkCommit], there: Container[str]) -> Iterator[WorkCommit]:
-    """The commits that are not there any more, without those that were only rewritten: amending and rebasing keep the
-    author's time, and the subject or the place in the row."""
+    """Yield the commits that are gone and were not only rewritten.
+
+    Amending and rebasing keep the author's time, and the subject or the place in the row.
+    """
     kept = [one for one in made if one.id in there]
     for number, one in enumerate(made):
         if one.id not in there:
@@ -148,12 +150,12 @@ def _dropped(made: Sequence[WorkCommit], there: Container[str]) -> Iterator[Work
                 yield one
 
 
-def _unreachable(root: Path, commits: Sequence[str], patience: Deadline) -> set[str]:
-    """Those of the commits that neither HEAD nor a branch or tag leads to."""
+def _unreachable(root: Path, commits: Sequence[str], deadline: Deadline) -> set[str]:
+    """Return those of the commits that neither HEAD nor a branch or tag leads to."""
     if not commits:
         return set()
     refs = ("--not", "HEAD", "--branches", "--tags", "--remotes", "--")
-    answer = ask_git(root, "rev-list", *commits, *refs, patience=patience)
+    answer = ask_git(root, "rev-list", *commits, *refs, deadline=deadline)
     return set(answer[0].decode("ascii", "replace").split()) & set(commits) if answer and answer[1] else set()
 
 
@@ -161,23 +163,23 @@ def _whole(prefix: str, ids: Iterable[str]) -> str:
     return next((one for one in ids if prefix and one.startswith(prefix)), prefix)
 
 
-def _files_of(root: Path, commits: Sequence[str], patience: Deadline) -> list[str]:
-    """The files that the commits touched, those of most commits first."""
+def _files_of(root: Path, commits: Sequence[str], deadline: Deadline) -> list[str]:
+    """Return the files that the commits touched, those of most commits first."""
     if not commits:
         return []
     shape = ("--no-walk=unsorted", "--name-only", "--no-renames", "--no-color", "--no-ext-diff", "--format=", "-z")
-    answer = ask_git(root, "-c", "log.showRoot=true", "log", *shape, "--stdin", given=commits, patience=patience)
+    answer = ask_git(root, "-c", "log.showRoot=true", "log", *shape, "--stdin", given=commits, deadline=deadline)
     times: dict[str, int] = {}
     for path in _paths(answer):
         times[path] = times.get(path, 0) + 1
     return sorted(times, key=lambda path: -times[path])
 
 
-def _written(root: Path, first: float, last: float, patience: Deadline) -> tuple[list[str], list[str]]:
-    """The tracked files, and those that git does not know, that were last written in that time."""
+def _written(root: Path, first: float, last: float, deadline: Deadline) -> tuple[list[str], list[str]]:
+    """Return the tracked files, and those that git does not know, that were last written in that time."""
 
     def in_time(path: str) -> bool:
-        if patience.left <= 0:
+        if deadline.left <= 0:
             return False
         try:
             return first <= os.lstat(root / path).st_mtime <= last
@@ -185,28 +187,27 @@ def _written(root: Path, first: float, last: float, patience: Deadline) -> tuple
             return False
 
     # In the middle of a merge git lists a file several times.
-    tracked = [*dict.fromkeys(_paths(ask_git(root, "ls-files", "-z", patience=patience)))][:_MOST_LOOKED_AT]
-    unknown = _paths(ask_git(root, "ls-files", "-z", "--others", "--exclude-standard", patience=patience))
+    tracked = [*dict.fromkeys(_paths(ask_git(root, "ls-files", "-z", deadline=deadline)))][:_MOST_LOOKED_AT]
+    unknown = _paths(ask_git(root, "ls-files", "-z", "--others", "--exclude-standard", deadline=deadline))
     return [path for path in tracked if in_time(path)], [path for path in unknown[:_MOST_LOOKED_AT] if in_time(path)]
 
 
-def _differing(root: Path, written: Sequence[str], patience: Deadline) -> set[str]:
-    """Those of the files that differ from the last commit. What only looks newer is compared by its bytes: git itself
-    would run the filters that a repository's configuration names."""
+def _differing(root: Path, written: Sequence[str], deadline: Deadline) -> set[str]:
+    """Return the files that differ from the last commit. Bytes are compared: git would run configured filters."""
     shape = ("-z", "--name-only", "--no-renames", "--ignore-submodules=all", "--no-ext-diff")
-    newer = set(_paths(ask_git(root, "diff-files", *shape, "--", patience=patience)))
-    staged = set(_paths(ask_git(root, "diff-index", "--cached", *shape, "HEAD", "--", patience=patience)))
+    newer = set(_paths(ask_git(root, "diff-files", *shape, "--", deadline=deadline)))
+    staged = set(_paths(ask_git(root, "diff-index", "--cached", *shape, "HEAD", "--", deadline=deadline)))
     doubtful = [path for path in written if path in newer][:MOST_FILES]
     blobs = {}
     if doubtful:
-        answer = ask_git(root, "ls-files", "--stage", "-z", "--", *doubtful, patience=patience)
+        answer = ask_git(root, "ls-files", "--stage", "-z", "--", *doubtful, deadline=deadline)
         entries = (entry.partition("\t") for entry in _paths(answer))
         blobs = {path: facts.split(" ")[1] for facts, _, path in entries}
     return staged | {path for path in doubtful if not _holds(root / path, blobs.get(path, ""))}
 
 
 def _holds(path: Path, blob: str) -> bool:
-    """Whether a file holds the bytes of a blob."""
+    """Return whether a file holds the bytes of a blob."""
     try:
         data = read_bounded(path, _MOST_COMPARED)
     except OSError:

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from engram_py.capture.redact import redact
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.interchange.columns import EPOCH, session_key, without_nul
 from engram_py.interchange.results import Counts
-from engram_py.observations.validation import SESSION_ID_LIMIT, clean_content
+from engram_py.observations.validation import clean_content
 from engram_py.projects import table as project_table
 from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.identities import Identities
@@ -25,7 +25,6 @@ HERE_ALREADY = "here already, as new or newer"
 DESTROYED = "destroyed, here or where it comes from"
 _MOST_KEPT_ID = 10**9
 RECOVERED_SESSION = session_table.MADE_UP
-EPOCH = "1970-01-01T00:00:00.000Z"
 _UNKNOWN_PROJECT = "unknown"
 _MOST_WARNINGS = 20
 _SHOWN_CHARS = 80
@@ -154,14 +153,6 @@ def _id_of(offered: object) -> int:
     """Return a number as an id, 0 for an unusable one."""
     usable = isinstance(offered, int) and not isinstance(offered, bool) and 0 < offered <= _MOST_KEPT_ID
     return offered if usable else 0  # type: ignore[return-value]
-
-
-def session_key(session_id: str | None) -> str:
-    return redact((session_id or "").strip()[:SESSION_ID_LIMIT]).text
-
-
-def without_nul(text: str | None) -> str:
-    return (text or "").replace("\0", "")
 
 
 def derived_id(prefix: str, *parts: str | None) -> str:

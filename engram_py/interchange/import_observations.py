@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from engram_py.anchors import table as anchor_table
-from engram_py.anchors.values import LINE_LIMIT, MOST_ANCHORS, NOT_READ
-from engram_py.anchors.worktree import is_relative
-from engram_py.capture.redact import redact
+from engram_py.anchors.values import MOST_ANCHORS
 from engram_py.errors import EngramError
-from engram_py.interchange.import_file import moment_of
-from engram_py.interchange.import_ledger import DESTROYED, EPOCH, HERE_ALREADY, Ledger, derived_id, without_nul
+from engram_py.interchange.columns import (
+    EPOCH,
+    anchor_columns,
+    draft_of,
+    moment_of,
+    observation_columns,
+    own_columns,
+    without_nul,
+)
+from engram_py.interchange.import_ledger import DESTROYED, HERE_ALREADY, Ledger, derived_id
 from engram_py.observations import table
 from engram_py.observations.columns import COUNTED_HERE, OWN
 from engram_py.observations.validation import Prepared, clean_content, clean_line, prepare
-from engram_py.observations.values import REVIEW_MONTHS, SCOPES, TITLE_LIMIT_CHARS, Draft, Observation
+from engram_py.observations.values import REVIEW_MONTHS, TITLE_LIMIT_CHARS, Draft, Observation
 from engram_py.projects.merge import fold_topic
 from engram_py.sync.mutation import chosen_lifecycle
 from engram_py.times import add_months, parse_time, to_text
 
 if TYPE_CHECKING:
-    from engram_py.interchange.values import ObservationIn, OwnAnchor, OwnVersion
-
-
-_MADE_TITLE_CHARS = 80
-_TITLE_READ_CHARS = 4 * TITLE_LIMIT_CHARS
+    from engram_py.interchange.values import ObservationIn, OwnObservation, OwnVersion
 
 
 def import_observation(ledger: Ledger, row: ObservationIn) -> None:
@@ -38,7 +39,8 @@ def import_observation(ledger: Ledger, row: ObservationIn) -> None:
         counts.skip(DESTROYED)
         return
     known = table.by_sync_id(ledger.store, sync_id)
-    if known is not None and (_time(ledger, row, "updated_at") or EPOCH) <= known.updated_at:
+    updated = moment_of(getattr(_own(ledger, row), "updated_at", None), row.updated_at) or EPOCH
+    if known is not None and updated <= known.updated_at:
         counts.skip(HERE_ALREADY)
         return
     try:
@@ -103,22 +105,14 @@ def _merge_versions(ledger: Ledger, known: Observation, offered: list[tuple[str,
 
 
 def _prepared(ledger: Ledger, row: ObservationIn) -> Prepared:
-    own = ledger.own.observations.get(row.sync_id or "")
-    content, title = without_nul(row.content), without_nul(row.title)
-    if title.strip():
-        # Redacted before it is cut, so that no half of a secret stands at the end.
-        title = redact(title[:_TITLE_READ_CHARS]).text[:TITLE_LIMIT_CHARS] if len(title) > TITLE_LIMIT_CHARS else title
-    else:  # older Engrams accepted rows without a title
-        title = " ".join(clean_content(content)[0].split())[:_MADE_TITLE_CHARS]
-    aliases = tuple((own.aliases or "").split("; ")) if own else ()
-    scope = row.scope if row.scope in SCOPES else "project"
+    draft = draft_of(row, _own(ledger, row))
     with contextlib.suppress(EngramError):
-        kind = row.type or "manual"
-        tool = without_nul(row.tool_name) or None
-        return prepare(
-            Draft(title, content, kind, scope=scope, topic_key=row.topic_key, aliases=aliases, tool_name=tool)
-        )
-    return prepare(Draft(title, content, "manual", scope=scope))
+        return prepare(draft)
+    return prepare(Draft(draft.title, draft.content, "manual", scope=draft.scope))
+
+
+def _own(ledger: Ledger, row: ObservationIn) -> OwnObservation | None:
+    return ledger.own.observations.get(row.sync_id or "")
 
 
 def _insert(ledger: Ledger, sync_id: str, row: ObservationIn, new: Prepared) -> None:
@@ -163,34 +157,15 @@ def _fold(ledger: Ledger, rival: Observation, row_id: int) -> None:
 
 
 def _columns(ledger: Ledger, row: ObservationIn, new: Prepared) -> dict[str, Any]:
-    own = ledger.own.observations.get(row.sync_id or "")
-    updated = _time(ledger, row, "updated_at") or _time(ledger, row, "created_at") or ledger.now
-    columns: dict[str, Any] = {
-        **new.columns,
-        "scope": new.scope or "project",
-        "pinned": int(row.pinned),
-        "revision_count": max(1, row.revision_count),
-        "duplicate_count": max(1, row.duplicate_count),
-        "last_seen_at": _time(ledger, row, "last_seen_at") or updated,
-        "review_after": moment_of(row.review_after) or _review_date(new.type, updated, row),
-        "created_at": _time(ledger, row, "created_at") or updated,
-        "updated_at": updated,
-        "deleted_at": _time(ledger, row, "deleted_at"),
-        "origin": own.origin if own and ledger.trusted else "import",
-        "clock": ledger.clock,
-    }
+    own = _own(ledger, row)
+    columns = observation_columns(row, own, new, now=ledger.now)
+    columns["review_after"] = moment_of(row.review_after) or _review_date(new.type, columns["updated_at"], row)
+    columns["origin"] = own.origin if own and ledger.trusted else "import"
+    columns["clock"] = ledger.clock
     if own:
-        taken = own.model_dump(include={*OWN, *COUNTED_HERE})
-        texts = [name for name, kind in OWN.items() if kind == "text"]
-        columns |= taken | {name: ledger.clean(taken[name]) for name in texts}
+        columns |= own_columns(own, OWN | COUNTED_HERE, ledger.clean)
         columns["lifecycle"] = chosen_lifecycle(own.lifecycle)
     return columns
-
-
-def _time(ledger: Ledger, row: ObservationIn, name: str) -> str | None:
-    """Return a time of the row: our block has it to the millisecond, Engram's columns to the second."""
-    own = ledger.own.observations.get(row.sync_id or "")
-    return moment_of(getattr(own, name, None)) or moment_of(getattr(row, name))
 
 
 def _review_date(kind: str, updated: str, row: ObservationIn) -> str | None:
@@ -201,55 +176,13 @@ def _review_date(kind: str, updated: str, row: ObservationIn) -> str | None:
     return to_text(add_months(moment, months))
 
 
-_DIGEST = re.compile(r"[0-9a-f]{32}")
-_OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_PROBE = re.compile(r"\d{1,7}\.\d{1,7}\.\d{1,10}")
-
-
 def import_anchors(ledger: Ledger, row_id: int, sync_id: str) -> None:
     """Give an imported observation the anchors it came with; one with an impossible path is left out."""
     offered = ledger.own.anchors.get(sync_id, ())[:MOST_ANCHORS]
-    usable = [values for one in offered if (values := anchor_values(one, ledger.now))]
+    usable = [values for one in offered if (values := anchor_columns(one, ledger.now))]
     if len(usable) < len(offered):
         ledger.warn(
             f"{len(offered) - len(usable)} file(s) of observation {sync_id[:80]!r} left out: no path in a project"
         )
     if usable or ledger.own.anchors:
         anchor_table.replace(ledger.store, row_id, usable)
-
-
-def anchor_values(anchor: OwnAnchor, now: str) -> dict[str, Any] | None:
-    """Return the columns of an imported anchor, None when its path cannot be one in a project.
-
-    ``now`` is when it was recorded if it does not say.
-    """
-    path = anchor.path.rstrip("/")
-    if not is_relative(path) or redact(path).count:
-        return None
-    start, end = anchor.start_line, anchor.end_line
-    if start is None or end is None or not 1 <= start <= end <= LINE_LIMIT:
-        start = end = None
-    digest = _matching(_DIGEST, anchor.digest)
-    probe = _matching(_PROBE, anchor.probe)
-    if start is not None and probe is None:
-        digest = None
-    copies = max(1, anchor.copies)
-    return {
-        "path": path,
-        "start_line": start,
-        "end_line": end,
-        "origin": anchor.origin if anchor.origin in ("given", "where") else "given",
-        "digest": digest,
-        "probe": probe if start is not None else None,
-        "copies": copies,
-        "ordinal": min(max(0, anchor.ordinal), copies - 1),
-        "file_digest": _matching(_DIGEST, anchor.file_digest),
-        "blob": _matching(_OBJECT, anchor.blob),
-        "git_commit": _matching(_OBJECT, anchor.git_commit),
-        "reason": None if digest else NOT_READ,
-        "recorded_at": moment_of(anchor.recorded_at) or now,
-    }
-
-
-def _matching(shape: re.Pattern[str], text: str | None) -> str | None:
-    return text if text is not None and shape.fullmatch(text) else None

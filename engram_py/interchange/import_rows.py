@@ -9,14 +9,13 @@ from engram_py.database import journal
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.entities.edges import is_edge
-from engram_py.interchange.import_file import moment_of
+from engram_py.interchange.columns import moment_of, session_key
 from engram_py.interchange.import_ledger import (
     DESTROYED,
     HERE_ALREADY,
     RECOVERED_SESSION,
     Ledger,
     derived_id,
-    session_key,
 )
 from engram_py.interchange.import_observations import import_observation, import_versions
 from engram_py.interchange.results import Progress

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import EngramError, InvalidArgumentError
+from engram_py.interchange.columns import session_key, without_nul
 from engram_py.interchange.errors import InvalidSourceError
-from engram_py.interchange.import_ledger import session_key, without_nul
 from engram_py.interchange.results import Imported, Progress
 from engram_py.observations import table
 from engram_py.observations.validation import clean_content
@@ -143,12 +143,12 @@ def _drop_known(
 
 
 def _read(kind: str, path: Path, project: str | None) -> Source:
-    from engram_py.interchange.sources import databases, files, transcripts
+    from engram_py.interchange.sources import databases, files
     from engram_py.interchange.sources.draft import Source
 
     readers = {
         "claude-memory": files.read_memory_folder,
-        "claude-transcripts": transcripts.read_transcripts,
+        "claude-transcripts": files.read_transcripts,
         "instructions": files.read_instructions,
         "claude-mem": databases.read_claude_mem,
         "server-memory": files.read_server_memory,

@@ -14,7 +14,6 @@ from engram_py.database.store import Row
 from engram_py.errors import InvalidArgumentError
 from engram_py.interchange.results import Exported, Imported, Progress
 from engram_py.observations.columns import COUNTED_HERE, ENGRAM, EXACT, OWN, SPECIAL, TIMES
-from engram_py.observations.table import projects_json
 from engram_py.projects import table as project_table
 from engram_py.projects.errors import UnknownProjectError
 from engram_py.projects.names import similar_projects
@@ -78,8 +77,8 @@ class Transfer(ProjectOperations):
         """
         # Imported here: no other command needs them.
         from engram_py.database.compaction import IMPORT_SHARE, compacted
-        from engram_py.interchange.import_file import name_of, read_export
         from engram_py.interchange.import_rows import run_import
+        from engram_py.interchange.values import name_of, read_export
 
         document = read_export(source)
         started = time.monotonic()
@@ -117,32 +116,32 @@ class Transfer(ProjectOperations):
                 }
         return document
 
-    def _reads(self, project: str) -> str | None:
+    def _reads(self, project: str) -> tuple[str, ...] | None:
         place = self._projects.for_read(project)
         if not project_table.exists(self._store, place.project):
             known = project_table.names(self._store)
             raise UnknownProjectError(place.project, similar_projects(place.project, known), known)
-        return projects_json(place.reads)
+        return place.reads
 
-    def _rows_of(self, name: str, reads: str | None) -> list[Row]:
+    def _rows_of(self, name: str, reads: tuple[str, ...] | None) -> list[Row]:
         order = "started_at, id" if name == "sessions" else "id"
         return self._store.rows(f"select * from {name} where {_IN_PROJECT} order by {order}", projects=reads)
 
-    def _relations(self, reads: str | None) -> tuple[list[Row], list[Row]]:
+    def _relations(self, reads: tuple[str, ...] | None) -> tuple[list[Row], list[Row]]:
         """Relations between observations, and those that Engram would defer: with an entity for an end."""
         ends: tuple[list[Row], list[Row]] = ([], [])
         for row in self._store.rows(_RELATIONS, projects=reads):
             ends[any(row[end].startswith("entity:") for end in ("source_id", "target_id"))].append(row)
         return ends
 
-    def _prompt_tombstones(self, reads: str | None) -> list[dict[str, Any]]:
+    def _prompt_tombstones(self, reads: tuple[str, ...] | None) -> list[dict[str, Any]]:
         sql = f"""
         select entity_key as sync_id, session_id, project, deleted_at
         from tombstones where entity = 'prompt' and {_IN_PROJECT} order by entity_key
         """
         return [_pick(row, row.keys()) for row in self._store.rows(sql, projects=reads)]
 
-    def _own_block(self, observations: list[Row], sessions: list[Row], reads: str | None) -> dict[str, Any]:
+    def _own_block(self, observations: list[Row], sessions: list[Row], reads: tuple[str, ...] | None) -> dict[str, Any]:
         versions = self._store.rows(
             f"""
             select observations.sync_id, v.version, v.title, v.content, v.created_at, v.clock

@@ -1,15 +1,24 @@
-"""Engram's export file, versions 0.1.0 and 0.2.0, as input models: lenient about missing fields, strict about types.
+"""Engram's export file, versions 0.1.0 and 0.2.0, checked as a whole before anything of it is written.
 
-What Engram does not know travels in the block ``engram_py``, which its importer ignores.
+The models are lenient about missing fields and strict about types. What Engram does not know travels in the block
+``engram_py``, which its importer ignores.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from engram_py.interchange.errors import InvalidExportError
 
 READABLE = ("0.1.0", "0.2.0")
+_STREAM = "-"
+_SHOWN_CHARS = 80
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 Status = Literal["pending", "judged", "orphaned", "ignored"]
 Count = Annotated[int, Field(ge=-(2**53), le=2**53)]
@@ -180,3 +189,59 @@ class ExportIn(_Lenient):
     @classmethod
     def _null_is_empty(cls, value: Any) -> Any:
         return [] if value is None else value  # Go writes an empty list as null
+
+
+# --- reading a file ---------------------------------------------------------------------------------------------
+
+
+def read_export(source: Path | BinaryIO) -> ExportIn:
+    """Return the export in a file or an open stream.
+
+    Raises InvalidExportError: it cannot be read, is not JSON, another version, or has wrong types.
+    """
+    name = name_of(source)
+    values = _json_object(source, name)
+    version = values.get("version") or ""
+    if version and version not in READABLE:
+        shown = repr(version)[:_SHOWN_CHARS]
+        raise InvalidExportError(name, f"version {shown} is not one of {', '.join(READABLE)}")
+    try:
+        return ExportIn.model_validate(values)
+    except ValidationError as exc:
+        raise InvalidExportError(name, first_problem(exc)) from exc
+
+
+def first_problem(error: ValidationError) -> str:
+    """Return the place and the message of the first thing that is wrong, without the value."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(str(part)[:_SHOWN_CHARS] for part in first['loc'])}: {first['msg']}"
+
+
+def name_of(source: Path | BinaryIO) -> str:
+    return str(source) if isinstance(source, Path) else _STREAM
+
+
+def _json_object(source: Path | BinaryIO, name: str) -> dict[str, Any]:
+    try:
+        raw = source.read_bytes() if isinstance(source, Path) else source.read()
+        text = raw.decode("utf-8-sig")
+        values = _mended(json.loads(text)) if _SURROGATE.search(text) else json.loads(text)
+    except OSError as exc:
+        raise InvalidExportError(name, exc.strerror or str(exc)) from exc
+    except (ValueError, RecursionError) as exc:
+        raise InvalidExportError(name, f"it is not whole JSON ({exc})") from exc
+    if not isinstance(values, dict):
+        raise InvalidExportError(name, "it is not a JSON object")
+    return values
+
+
+def _mended(value: Any) -> Any:
+    """JSON can spell half a character (``\\ud800``), which no text here can hold: U+FFFD stands in for it."""
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case dict():
+            return {_mended(key): _mended(one) for key, one in value.items()}
+        case list():
+            return [_mended(one) for one in value]
+    return value

@@ -10,7 +10,7 @@ from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.distill.table import failures
 from engram_py.interfaces.wording.anchors import anchors
-from engram_py.observations.relation_values import Judged
+from engram_py.observations.relation_values import Relation
 from engram_py.observations.values import Observation
 
 _SHOWN = 50
@@ -39,7 +39,7 @@ class Review:
     """Pairs without a verdict, memories that read like an order, that were derived, are overdue or whose files changed,
     and sessions that a distiller failed on."""
 
-    pairs: Sequence[Judged]
+    pairs: Sequence[Relation]
     orders: Sequence[Waiting]
     derived: Sequence[Waiting]
     due: Sequence[Waiting]

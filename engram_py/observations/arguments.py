@@ -26,7 +26,7 @@ def clean_scope(scope: str | None) -> Scope | None:
 
 
 def end_of(name: str, text: str, now: datetime, *, never: bool = True) -> str | None:
-    """The first moment after a day or a month that was given, or a time as it is; None for ``never``."""
+    """Return the first moment after a day or a month that was given, or a time as it is; None for ``never``."""
     if never and text.strip().lower() == "never":
         return None
     # "7d" means a week ago, so it cannot be an expiry date.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -40,46 +39,44 @@ class Browsing(ProjectOperations):
         scope: str | None = None,
         limit: int = 20,
     ) -> tuple[Observation, ...]:
-        """The observations changed last, whole, at most 500 of them; with ``newest`` those saved last, which no
-        correction or pin moves."""
+        """Return the observations changed last, at most 500; with ``newest`` those saved last, whatever changed
+        since."""
         limit, _ = clamp("limit", limit, 1, MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
         read = observation_table.newest if newest else observation_table.recent
         return tuple(read(self._store, projects=place.reads, limit=limit, scope=clean_scope(scope)))
 
     def whole(self, ids: Sequence[int]) -> tuple[Observation, ...]:
-        """The observations of these ids that exist, in the order of ``ids``."""
+        """Return the observations of these ids that exist, in the order of ``ids``."""
         found = observation_table.by_ids(self._store, ids)
         return tuple(found[one] for one in ids if one in found)
 
     def unconfirmed(
         self, project: str | None = None, *, all_projects: bool = False, limit: int = 20
     ) -> tuple[Observation, ...]:
-        """What a distiller wrote and nobody accepted, newest first; not the summaries of sessions and entities."""
+        """Return what was derived and nobody accepted, newest first, without summaries of sessions and entities."""
         limit, _ = clamp("limit", limit, 1, MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
-        projects = observation_table.projects_json(place.reads)
-        return tuple(table.unconfirmed(self._store, projects=projects, limit=limit))
+        return tuple(table.unconfirmed(self._store, projects=place.reads, limit=limit))
 
     def quarantined(
         self, project: str | None = None, *, all_projects: bool = False, limit: int = 20
     ) -> tuple[Observation, ...]:
-        """What is not shown to agents because it reads like an order, newest first, of the latest 2,000 memories."""
+        """Return what agents are not shown because it reads like an order, of the latest 2,000, newest first."""
         limit, _ = clamp("limit", limit, 1, MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
-        projects = observation_table.projects_json(place.reads)
-        rows = table.latest(self._store, projects=projects, limit=LOOKED_AT)
+        rows = table.latest(self._store, projects=place.reads, limit=LOOKED_AT)
         found = quarantined(self._store, rows)
         return tuple(row for row in rows if row.id in found)[:limit]
 
     def replacements(self, rows: Sequence[Observation]) -> dict[int, int]:
-        """The id of the replacement of each replaced row, by its id."""
+        """Return the id of the replacement of each replaced row, by its id."""
         notes = relation_notes(self._store, [row.sync_id for row in rows])
         found = {row.id: replacement(notes.get(row.sync_id, ())) for row in rows}
         return {row_id: by for row_id, by in found.items() if by is not None}
 
     def instance(self) -> str:
-        """The name of this database among all others; asking for it reads the file, so it shows that the file works."""
+        """Return the name of this database among all others, from a read of the file."""
         known = journal.get_meta(self._store, "device_id")
         if known is not None:  # a look must not wait for whoever writes
             return known
@@ -94,11 +91,9 @@ class Browsing(ProjectOperations):
         sessions: Sequence[str] = (),
         prompts: Sequence[int] = (),
     ) -> tuple[Blocked, ...]:
-        """Of the selected rows, those that are not ``target``'s, with the reason.
+        """Return those of the selected rows that are not ``target``'s, with the reason.
 
-        Every row here has an owner from its first moment, so there is none to give away: what is listed stays.
-
-        Raises InvalidProjectError, EmptyFieldError, InvalidArgumentError.
+        Every row has an owner from its first moment, so there is none to give away. Raises InvalidInputError.
         """
         from engram_py.observations.listing import Blocked
 
@@ -129,7 +124,7 @@ class MemoryStats:
     _projects: Projects
 
     def suggest_topic(self, *, type: str = "", title: str = "", content: str = "") -> Suggestion:
-        """A topic key for a text to come, and what holds that key, or a near one, in the current project."""
+        """Return a topic key for a text to come, and what holds that key, or a near one, in the current project."""
         from engram_py.observations.listing import Suggestion
         from engram_py.observations.topic_keys import near_topic, suggest_topic_key
 
@@ -148,17 +143,16 @@ class MemoryStats:
         return made
 
     def stats(self, project: str | None = None) -> Stats:
-        """Counts of everything kept, or of one project."""
+        """Return the counts of everything kept, or of one project."""
         from engram_py.observations.listing import Stats
         from engram_py.sync.autosync import table as sync_state
 
         reads = self._projects.for_read(project).reads if project else None
-        named = None if reads is None else json.dumps(list(reads))
 
         def count(table_name: str, where: str = "true") -> int:
             in_project = "(:projects is null or project in (select value from json_each(:projects)))"
             sql = f"select count(*) from {table_name} where {where} and {in_project}"
-            return int(self._store.value(sql, projects=named))
+            return int(self._store.value(sql, projects=reads))
 
         types = self._store.tuples(
             """
@@ -166,7 +160,7 @@ class MemoryStats:
             where deleted_at is null and (:projects is null or project in (select value from json_each(:projects)))
             group by type order by n desc, type
             """,
-            projects=named,
+            projects=reads,
         )
         return Stats(
             total_sessions=count("sessions"),

@@ -16,10 +16,10 @@ from engram_py.observations.listing import MOST_TITLES, BulkDone, Listing, Obser
 from engram_py.observations.values import Change
 from engram_py.projects.errors import AmbiguousProjectError
 from engram_py.projects.values import Place
-from engram_py.recall.file_names import of_file
+from engram_py.recall.file_terms import rows_of_file
 from engram_py.recall.index import table as index
 from engram_py.recall.query.parse import parse_query
-from engram_py.recall.scope_filter import ScopeFilter, scope_filter_of
+from engram_py.recall.scope_filter import ScopeFilter, build_scope_filter
 from engram_py.sessions import table as session_table
 
 MOST_LISTED = 500
@@ -41,7 +41,7 @@ class Bulk(Deleting):
         limit: int = 20,
         offset: int = 0,
     ) -> Listing:
-        """The observations that match the filters, latest change first, without the ``offset`` first ones;
+        """Return the observations that match the filters, latest change first, from the place ``offset`` on;
         ``deleted`` lists the hidden ones.
 
         Raises BulkFilterError for words.
@@ -53,11 +53,10 @@ class Bulk(Deleting):
         return Listing("observations", tuple(lines), (*said, *visible.notes, *place.warnings))
 
     def select(self, filters: str, *, project: str | None = None, all_projects: bool = False) -> Selection:
-        """The observations of the project that match the filters; unlike a search, none that other projects share.
+        """Return the observations of the project itself that match the filters.
 
-        Raises:
-            BulkFilterError: words, a filter that is not understood, or none.
-            AmbiguousProjectError: nothing names one project, nor all of them.
+        Raises BulkFilterError for words, an unknown filter or none, and AmbiguousProjectError where no project is
+        named.
         """
         place, visible = self._scope_filter(filters, project, all_projects)
         if not (place.project or all_projects):  # a read covers every candidate; a change must be told which
@@ -70,19 +69,19 @@ class Bulk(Deleting):
         return _selection(f"{' '.join(visible.said)} in {where}", own, warnings=place.warnings)
 
     def select_ids(self, ids: Sequence[int]) -> Selection:
-        """The live observations of these ids. Raises ObservationNotFoundError."""
+        """Return the live observations of these ids. Raises ObservationNotFoundError."""
         rows = [self.deletable(one, hard=False) for one in dict.fromkeys(ids)]
         return _selection("those named", table.lines(self._store, [row.id for row in rows]))
 
     def select_session(self, session_id: str) -> Selection:
-        """What a session holds: its observations and its prompts. Raises SessionNotFoundError."""
+        """Return what a session holds: its observations and its prompts. Raises SessionNotFoundError."""
         session = self._sessions.get(session_id)
         rows = table.live_lines(self._store, "session_id", session.id)
         prompts = tuple(one.id for one in session_table.prompts_of(self._store, session.id))
         return replace(_selection(f"session {session.id}", rows), prompts=prompts, sessions=(session.id,))
 
     def select_project(self, project: str) -> Selection:
-        """What a project holds: its observations, prompts and sessions. Raises UnknownProjectError."""
+        """Return what a project holds: its observations, prompts and sessions. Raises UnknownProjectError."""
         name = self._projects.existing(project)
         rows = table.live_lines(self._store, "project", name)
         prompts, sessions = table.prompts_and_sessions(self._store, name)
@@ -91,7 +90,7 @@ class Bulk(Deleting):
     def delete_selected(self, selection: Selection) -> BulkDone:
         """Hide the observations, remove the prompts for good, and the sessions of which nothing is left.
 
-        All in one transaction. An observation can be brought back; so a session that has hidden ones stays, ended.
+        All in one transaction. A session that has hidden observations stays, ended.
         """
         with self._store.transaction():
             live = self._live(selection.ids)
@@ -108,10 +107,7 @@ class Bulk(Deleting):
         return BulkDone("deleted", selection.what, live, gone, len(selection.prompts), removed)
 
     def delete_many(self, ids: Sequence[int], *, hard: bool = False) -> Listing:
-        """Delete several observations by id: all of them, or none where one is not there.
-
-        Raises ObservationNotFoundError.
-        """
+        """Delete several observations by id, or none where one is missing. Raises ObservationNotFoundError."""
         ids = tuple(dict.fromkeys(ids))
         with self._store.transaction():
             for row_id in ids:
@@ -120,10 +116,7 @@ class Bulk(Deleting):
         return Listing("deleted", done or tuple(self.delete(row_id, hard=True) for row_id in ids))
 
     def change_selected(self, selection: Selection, change: Change) -> BulkDone:
-        """Give the observations another type or scope, as ``update`` does; all of them, or none.
-
-        Raises what ``update`` raises.
-        """
+        """Give the observations another type or scope, all or none. Raises what ``update`` raises."""
         with self._store.transaction():
             live = self._live(selection.ids)
             done = [self.update(row_id, change) for row_id in live]
@@ -141,9 +134,9 @@ class Bulk(Deleting):
             raise BulkFilterError(filters)
         named = project or next(iter(parsed.filters.projects), None)
         place = self._projects.for_read(named, all_projects=all_projects)
-        files = partial(of_file, self._store, self._anchors)
+        files = partial(rows_of_file, self._store, self._anchors)
         clean = clean_scope(scope)
-        visible = scope_filter_of(
+        visible = build_scope_filter(
             parsed.filters, projects=place.reads, type=type, scope=clean, files=files, journal=self._journal
         )
         return place, visible

@@ -5,12 +5,12 @@ from __future__ import annotations
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import InvalidArgumentError
-from engram_py.observations import browse_table as table
+from engram_py.observations import browse_table
+from engram_py.observations import relations_table as table
 from engram_py.observations.arguments import clamp
 from engram_py.observations.errors import RelationNotFoundError
-from engram_py.observations.listing import RelationLine, RelationPage, RelationStats, Scanned
 from engram_py.observations.lookup import MAX_ID
-from engram_py.observations.table import projects_json
+from engram_py.observations.relation_values import Relation, RelationPage, RelationStats, Scanned
 from engram_py.observations.values import Observation
 from engram_py.projects.projects import Projects
 from engram_py.recall.related import LIMIT, Candidates
@@ -38,23 +38,24 @@ class Conflicts(Candidates):
         limit: int = DEFAULT,
         offset: int = 0,
     ) -> RelationPage:
-        """Relations, newest first, but for those found to be no conflict. Raises InvalidArgumentError."""
+        """Return the relations, newest first, but for those found to be no conflict. Raises InvalidArgumentError."""
         limit = DEFAULT if limit <= 0 else min(limit, MOST)
         offset = max(0, min(offset, MAX_ID))
         reads, moment = self._reads(project, all_projects), _moment(since)
-        where = {"projects": reads, "status": status or None}
-        total, rows = table.relations(self._store, **where, since=moment, limit=limit, offset=offset)
-        return RelationPage(total, limit, offset, tuple(RelationLine(**dict(row)) for row in rows))
+        total, found = table.page(
+            self._store, projects=reads, status=status or None, since=moment, limit=limit, offset=offset
+        )
+        return RelationPage(total, limit, offset, tuple(found))
 
-    def get(self, relation_id: int) -> RelationLine:
-        """One relation. Raises RelationNotFoundError."""
-        row = table.relation(self._store, relation_id) if 1 <= relation_id <= MAX_ID else None
-        if row is None:
+    def get(self, relation_id: int) -> Relation:
+        """Return one relation. Raises RelationNotFoundError."""
+        found = table.by_id(self._store, relation_id) if 1 <= relation_id <= MAX_ID else None
+        if found is None:
             raise RelationNotFoundError(relation_id)
-        return RelationLine(**dict(row))
+        return found
 
     def stats(self, project: str | None = None, *, all_projects: bool = False) -> RelationStats:
-        """Counts by verb and by state."""
+        """Return the counts by verb and by state."""
         reads = self._reads(project, all_projects)
         return RelationStats(
             by_relation=table.tally(self._store, "relation", projects=reads),
@@ -72,10 +73,7 @@ class Conflicts(Candidates):
         cursor: int = 0,
         max_insert: int = INSERTED,
     ) -> Scanned:
-        """Compare a page of observations with older ones of like titles; ``apply`` keeps each new pair as pending.
-
-        Raises InvalidArgumentError.
-        """
+        """Compare a page of observations with older ones of like titles; ``apply`` keeps each new pair as pending."""
         if not 1 <= limit <= SCANNED:
             raise InvalidArgumentError("limit", limit, expected=f"between 1 and {SCANNED}")
         if not 0 <= cursor <= MAX_ID:
@@ -85,7 +83,7 @@ class Conflicts(Candidates):
         found = known = inserted = 0
         capped = False
         with self._store.transaction():
-            rows = table.page(self._store, projects=reads, since=moment, cursor=cursor, limit=limit)
+            rows = browse_table.page(self._store, projects=reads, since=moment, cursor=cursor, limit=limit)
             clock = self._journal.stamp() if apply and rows else ""
             seen: set[tuple[str, ...]] = set()
             for observation in map(Observation.from_row, rows):
@@ -102,7 +100,7 @@ class Conflicts(Candidates):
         return Scanned(len(rows), found, known, inserted, capped, not apply, more)
 
     def _pairs(self, observation: Observation, seen: set[tuple[str, ...]]) -> list[str]:
-        """The sync ids of what looks like this observation; each pair once, whichever end comes first."""
+        """Return the sync ids of what looks like this observation; each pair once, whichever end comes first."""
         pairs = {
             tuple(sorted((row["sync_id"], observation.sync_id))): row["sync_id"]
             for _, row in self._similar(observation)[:LIMIT]
@@ -111,12 +109,12 @@ class Conflicts(Candidates):
         seen.update(pairs)
         return fresh
 
-    def _reads(self, project: str | None, all_projects: bool) -> str | None:
-        return projects_json(self._projects.for_read(project, all_projects=all_projects).reads)
+    def _reads(self, project: str | None, all_projects: bool) -> tuple[str, ...] | None:
+        return self._projects.for_read(project, all_projects=all_projects).reads
 
 
 def _moment(since: str | None) -> str:
-    """The first moment that counts. Raises InvalidArgumentError for what is no time."""
+    """Return the first moment that counts. Raises InvalidArgumentError."""
     if not since or not since.strip():
         return ""
     moment = canonical(since)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.database.erasing import erase
-from engram_py.dataclass import asdict
 from engram_py.observations import relations_table as relations
 from engram_py.observations import table
 from engram_py.observations import versions_table as history_table
@@ -32,18 +31,16 @@ class Deleting(Editing):
         return deleted
 
     def deletable(self, observation_id: int, *, hard: bool) -> Observation:
-        """The observation, unless there is none to delete. Raises ObservationNotFoundError, InvalidArgumentError."""
+        """Return the observation that may be deleted. Raises ObservationNotFoundError, InvalidArgumentError."""
         found = table.by_id(self._store, check_id(observation_id))
         if found is None or (found.deleted_at and not hard):
             raise ObservationNotFoundError(observation_id, deleted_at=found.deleted_at if found else None)
         return found
 
     def undelete(self, observation_id: int) -> Undeleted:
-        """Bring back an observation that was deleted, but not destroyed; one that is live stays as it is.
+        """Bring back an observation that was deleted, but not destroyed; a live one stays as it is.
 
-        Raises:
-            ObservationNotFoundError: it was never there, or it was destroyed.
-            TopicTakenError: another observation has its topic now.
+        Raises ObservationNotFoundError, and TopicTakenError when another observation has its topic now.
         """
         with self._store.transaction():
             found = table.by_id(self._store, check_id(observation_id))
@@ -60,11 +57,7 @@ class Deleting(Editing):
     def revert(self, observation_id: int, version: int | None = None) -> Updated:
         """Give an observation the title and text of its latest earlier version, or of the one numbered ``version``.
 
-        Reverting twice brings the text back that the first time replaced.
-
-        Raises:
-            ObservationNotFoundError: there is no such live observation.
-            NoEarlierVersionError: it has only one text, or none of that number.
+        Reverting twice restores the present text. Raises ObservationNotFoundError, NoEarlierVersionError.
         """
         with self._store.transaction():
             found = live_observation(self._store, observation_id)
@@ -116,7 +109,7 @@ class Deleting(Editing):
                 ends = later.source_id, earlier.target_id
                 if ends[0] != ends[1] and relations.between(self._store, *ends) is None:
                     sync_id, now = pair_id(*ends), self._journal.now()
-                    values = asdict(later) | {"sync_id": sync_id, "target_id": ends[1], "clock": clock}
-                    del values["id"]
+                    values = {name: getattr(later, name) for name in relations.COLUMNS if name != "id"}
+                    values |= {"sync_id": sync_id, "target_id": ends[1], "clock": clock}
                     self._store.insert("memory_relations", values | {"created_at": now, "updated_at": now})
                     self._journal.changed("relation", sync_id, project=later.project, clock=clock)

@@ -89,7 +89,7 @@ class Editing(Saving):
         )
 
     def _observed(self, observation_id: int, change: Change) -> Observed | None:
-        """The files that the new content names, read before the transaction begins."""
+        """Return the files that the new content names, read before the transaction begins."""
         if change.content is None and change.find is None:
             return None
         text = self._new_content(live_observation(self._store, observation_id), change)
@@ -179,10 +179,7 @@ class Editing(Saving):
     def move(self, observation_id: int, project: str) -> Updated:
         """Give an observation to another project; its session stays where it was.
 
-        Raises:
-            ObservationNotFoundError: there is no such live observation.
-            UnknownProjectError: nothing was ever kept for ``project``.
-            TopicTakenError: another observation has its topic there.
+        Raises ObservationNotFoundError, UnknownProjectError, TopicTakenError.
         """
         from engram_py.entities.mentions import forget_mentions  # few processes move anything
 
@@ -219,10 +216,10 @@ class Editing(Saving):
         return Reviewed(old.id, old.title, due)
 
     def accept(self, observation_id: int, *, origin: Origin = "user") -> Accepted:
-        """Say that a person read what was derived, imported or sent, and stands for it: it is theirs from now on.
+        """Make a derived, imported or received observation its reader's own.
 
-        It fades no more, and is shown to agents whatever it reads like. ``origin`` is what it counts as after that; the
-        one it had takes the acceptance back, but for a row that another machine changed last.
+        It fades no more, and agents are shown it whatever it reads like. ``origin`` is what it counts as from now on;
+        its former origin takes the acceptance back.
         """
         with self._store.transaction():
             old = live_observation(self._store, observation_id)

@@ -48,10 +48,9 @@ class Judgment:
 
 
 def judged(text: str, known: Sequence[Observation], rules: Rules) -> Judgment:
-    """Judge a fact beside the active facts of its entity.
+    """Judge a fact beside the active facts of its entity, by Martian's rules (M12 to M17).
 
-    The rules are Martian's (M12 to M17), but for their order: another value replaces however alike the sentences are,
-    since "its version is 3.1" and "3.2" share most words and must not pass for the same.
+    Another value replaces however alike the sentences are: "its version is 3.1" and "3.2" share most words.
     """
     if refused := refusal(text, rules):
         return Judgment(refused)
@@ -69,12 +68,12 @@ def judged(text: str, known: Sequence[Observation], rules: Rules) -> Judgment:
 
 
 def has_anchor(text: str, rules: Rules) -> bool:
-    """Whether a fact has a value that a later one may replace."""
+    """Return whether a fact has a value that a later one may replace."""
     return bool(_values(text, rules))
 
 
 def refusal(text: str, rules: Rules) -> str:
-    """Why a text is no fact, or nothing."""
+    """Return why a text is no fact, or nothing."""
     line = " ".join(text.split())
     if len(line) < rules.least_chars:
         return f"it has {len(line)} characters; a fact has at least {rules.least_chars}"
@@ -83,17 +82,14 @@ def refusal(text: str, rules: Rules) -> str:
 
 
 def likeness(one: str, other: str) -> float:
-    """The share of their words that two texts have in common (Jaccard), 0..1."""
+    """Return the share of their words that two texts have in common (Jaccard), 0..1."""
     first, second = (set(_WORD.findall(text.lower())) for text in (one, other))
     return len(first & second) / len(first | second) if first | second else 1.0
 
 
 @lru_cache(maxsize=4)
 def rules_of(extra: str = "") -> Rules:
-    """Our rules, and those of the file ``extra``, whose groups are joined with ours.
-
-    Raises InvalidArgumentError where the file cannot be read as such.
-    """
+    """Return our rules joined with those of the file ``extra``. Raises InvalidArgumentError where it is unreadable."""
     ours, theirs = _read(_OURS), _read(Path(extra)) if extra else {}
     anchors: dict[str, tuple[str, ...]] = {}
     for group, phrases in (*ours["anchors"].items(), *theirs.get("anchors", {}).items()):
@@ -124,13 +120,13 @@ def _phrases(values: Any, source: str) -> Iterable[str]:
 
 
 def _place(phrase: str, text: str) -> int | None:
-    """Where a phrase ends in a text, as whole words; None where it does not stand."""
+    """Return where a phrase ends in a text, as whole words; None where it does not stand."""
     found = re.search(rf"(?<!\w){re.escape(phrase)}(?!\w)", text, re.IGNORECASE)
     return found.end() if found else None
 
 
 def _values(text: str, rules: Rules) -> dict[str, tuple[str, frozenset[str]]]:
-    """By anchor group: the phrase that stands in a text, and the words of the value after it."""
+    """Return by anchor group the phrase that stands in a text, and the words of the value after it."""
     line = " ".join(text.split())
     found = {}
     for group, phrases in rules.anchors.items():
@@ -155,5 +151,5 @@ def _value(rest: str) -> frozenset[str]:
 
 
 def _differs(one: tuple[str, frozenset[str]], other: tuple[str, frozenset[str]] | None) -> bool:
-    """Whether neither value only says more than the other: "Acme" and "Acme Corp" may be the same."""
+    """Return whether neither value only says more than the other: "Acme" and "Acme Corp" may be the same."""
     return other is not None and bool(one[1] and other[1]) and not (one[1] <= other[1] or other[1] <= one[1])

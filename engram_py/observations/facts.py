@@ -76,7 +76,7 @@ class Facts(ProjectOperations):
         session_id: str | None = None,
         limit: int = 50,
     ) -> Listing:
-        """The facts about an entity, latest change first; with ``past`` those that were replaced as well."""
+        """Return the facts about an entity, latest change first; with ``past`` those that were replaced as well."""
         limit, said = clamp("limit", limit, 1, MOST)
         place = self._projects.for_read(project, session_id=session_id)
         key = {"project": place.project, "scope": clean_scope(scope) or place.default_scope}

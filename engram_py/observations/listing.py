@@ -1,63 +1,10 @@
-"""Lists as answers: rows and relations to look through, counts, and what a bulk change is about."""
+"""Lists as answers: rows to look through, counts, and what a bulk change is about."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
 from engram_py.dataclass import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class RelationLine:
-    """A relation in a list; an end that was destroyed has no title and no id."""
-
-    id: int
-    sync_id: str
-    relation: str
-    judgment_status: str
-    source_id: str
-    source_title: str | None
-    target_id: str
-    target_title: str | None
-    created_at: str
-    updated_at: str
-    source_observation: int | None
-    target_observation: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class RelationPage:
-    """One page of the relations that pass the filters, ``total`` of them."""
-
-    total: int
-    limit: int
-    offset: int
-    relations: tuple[RelationLine, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RelationStats:
-    """How many relations there are of each verb, and of each state."""
-
-    by_relation: dict[str, int]
-    by_judgment_status: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Scanned:
-    """A page of observations whose titles were compared with older ones.
-
-    ``candidates_found`` counts the pairs that look alike, ``already_related`` those that were asked about before.
-    ``next_cursor`` goes on after this page, None at the end and when the cap stopped it.
-    """
-
-    inspected: int
-    candidates_found: int
-    already_related: int
-    inserted: int
-    capped: bool
-    dry_run: bool
-    next_cursor: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,17 +35,12 @@ def check_id(observation_id: int, name: str = "id") -> int:
 
 
 def handles(text: str) -> tuple[int, ...]:
-    """The ids in a text of nothing but handles, each once; none for any other text."""
+    """Return the ids in a text of nothing but handles, each once; none for any other text."""
     return tuple(dict.fromkeys(int(one) for one in _NUMBER.findall(text))) if _HANDLES.match(text) else ()
 
 
 def live_observation(store: Store, observation_id: int) -> Observation:
-    """The observation, unless it does not exist or was deleted.
-
-    Raises:
-        InvalidArgumentError: the id cannot be one.
-        ObservationNotFoundError: with the time of its deletion when there was one.
-    """
+    """Return the observation, unless it was deleted. Raises ObservationNotFoundError, InvalidArgumentError."""
     found = table.by_id(store, check_id(observation_id))
     if found is None or found.deleted_at:
         raise ObservationNotFoundError(observation_id, deleted_at=found.deleted_at if found else None)
@@ -53,7 +48,7 @@ def live_observation(store: Store, observation_id: int) -> Observation:
 
 
 def relation_notes(store: Store, sync_ids: Sequence[str]) -> dict[str, tuple[RelationNote, ...]]:
-    """The judged relations of each observation, by its sync id, without ``not_conflict``."""
+    """Return the judged relations of each observation, by its sync id, without ``not_conflict``."""
     wanted = set(sync_ids)
     notes: dict[str, list[RelationNote]] = {}
     for row in relations.touching(store, sync_ids) if wanted else ():
@@ -68,6 +63,6 @@ def relation_notes(store: Store, sync_ids: Sequence[str]) -> dict[str, tuple[Rel
 
 
 def replacement(relations: Sequence[RelationNote]) -> int | None:
-    """The newest observation that replaced the one these notes are about."""
+    """Return the newest observation that replaced the one these notes are about."""
     found = [note.id for note in relations if note.label == "superseded_by" and not note.deleted and note.id]
     return max(found, default=None)

@@ -56,10 +56,7 @@ class Notes(ProjectOperations):
         return replace(saved, suggested_topic_key=None, topic_holder=None)
 
     def of_day(self, day: str | None = None, *, project: str | None = None) -> Listing:
-        """The notes of a local day (``2026-03-14``, ``today``, ``yesterday``), the first first.
-
-        Raises InvalidArgumentError: it is no day.
-        """
+        """Return the notes of a local day (``2026-03-14``, ``today``), oldest first. Raises InvalidArgumentError."""
         place = self._projects.for_read(project)
         since, until = self._span(day or "today")
         rows = table.notes_between(self._store, project=place.project, since=since, until=until, limit=MOST)

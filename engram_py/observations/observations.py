@@ -21,7 +21,7 @@ class Observations(Bulk):
     """Save (``save.py``), edit, delete and read observations, one or many."""
 
     def get(self, observation_id: int, *, history: bool = False, cursor: int | None = None) -> Detail:
-        """One observation whole; with ``history`` its older texts, newest first, 50 to a page.
+        """Return one observation; with ``history`` its older texts, newest first, 50 to a page.
 
         ``next_cursor`` of the answer fetches the next page. Raises ObservationNotFoundError.
         """
@@ -44,7 +44,7 @@ class Observations(Bulk):
         )
 
     def timeline(self, observation_id: int, *, before: int = 5, after: int = 5) -> Timeline:
-        """What was saved around an observation in its session, oldest first."""
+        """Return what was saved around an observation in its session, oldest first."""
         before, said_before = clamp("before", before, 0, TIMELINE_MOST)
         after, said_after = clamp("after", after, 0, TIMELINE_MOST)
         focus = live_observation(self._store, observation_id)
@@ -61,8 +61,7 @@ class Observations(Bulk):
         )
 
     def due_for_review(self, project: str | None = None, *, all_projects: bool = False, limit: int = 10) -> Listing:
-        """Observations whose review date has come, the longest overdue first; then those of the project here whose
-        files changed under them, the newest first."""
+        """Return the observations whose review date has come, then those whose files changed under them."""
         limit, said = clamp("limit", limit, 1, REVIEW_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
         rows = table.due(self._store, now=self._journal.now(), projects=place.reads, limit=limit)

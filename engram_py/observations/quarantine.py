@@ -13,9 +13,9 @@ BROUGHT = ("import", "derived")
 
 
 def quarantined(store: Store, rows: Sequence[Observation], *, foreign: Collection[int] | None = None) -> set[int]:
-    """The ids of the rows that were imported, derived or changed last by another machine, and read like an order.
+    """Return the ids of imported, derived or received rows that read like an order.
 
-    ``foreign`` are those of another machine, where the caller has looked.
+    ``foreign`` are the ids of received rows, where the caller knows them.
     """
     foreign = table.made_elsewhere(store, [row.id for row in rows]) if foreign is None else foreign
     brought = [row for row in rows if row.origin in BROUGHT or row.id in foreign]

@@ -1,4 +1,4 @@
-"""Relations between observations, the verdicts on them, earlier texts, and what replaced what."""
+"""Relations between observations, lists and counts of them, earlier texts, and what replaced what."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ VERBS = ("related", "compatible", "scoped", "conflicts_with", "supersedes", "not
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """``source`` `relation` ``target``: endpoints are sync ids; ``sync_id`` is also the judgment id."""
+    """``source`` `relation` ``target``: endpoints are sync ids; ``sync_id`` is also the judgment id.
+
+    ``source_observation`` and ``target_observation`` are the local ids of the ends; None for one that was destroyed.
+    """
 
     id: int
     sync_id: str
@@ -30,19 +33,49 @@ class Relation:
     superseded_at: str | None
     created_at: str
     updated_at: str
+    source_observation: int | None
+    source_title: str | None
+    target_observation: int | None
+    target_title: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    relation: Relation
-    source_observation: int | None
-    source_title: str
-    target_observation: int | None
-    target_title: str
+class RelationPage:
+    """One page of the relations that pass the filters, ``total`` of them."""
+
+    total: int
+    limit: int
+    offset: int
+    relations: tuple[Relation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationStats:
+    """The number of relations of each verb, and of each state."""
+
+    by_relation: dict[str, int]
+    by_judgment_status: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """A page of observations whose titles were compared with older ones.
+
+    ``candidates_found`` counts the pairs that look alike, ``already_related`` those that were asked about before.
+    ``next_cursor`` continues after this page; None at the end and when the cap stopped the scan.
+    """
+
+    inspected: int
+    candidates_found: int
+    already_related: int
+    inserted: int
+    capped: bool
+    dry_run: bool
+    next_cursor: int | None
 
 
 def pair_id(one: str, other: str) -> str:
-    """``rel-`` and 16 hex digits made of both ends: two machines that relate the same pair make the same row."""
+    """Return ``rel-`` and 16 hex digits of both ends: two machines that relate the same pair make the same row."""
     joined = "\n".join(sorted((one, other)))
     return "rel-" + hashlib.sha256(joined.encode()).hexdigest()[:16]
 

@@ -6,14 +6,11 @@ from typing import Any
 
 from engram_py.capture.redact import redact
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
-from engram_py.observations import browse_table as browsing
 from engram_py.observations import relations_table as table
-from engram_py.observations import table as observation_table
 from engram_py.observations.arguments import clamp
 from engram_py.observations.errors import JudgmentNotFoundError
 from engram_py.observations.lookup import MAX_ID, live_observation
-from engram_py.observations.relation_values import VERBS, Judged, Relation, pair_id
-from engram_py.observations.table import projects_json
+from engram_py.observations.relation_values import VERBS, Relation, pair_id
 from engram_py.observations.validation import clean_session_id
 from engram_py.projects.projects import ProjectOperations
 from engram_py.text.normalize import check_text
@@ -35,7 +32,7 @@ class Relations(ProjectOperations):
         evidence: str | None = None,
         confidence: float | None = None,
         session_id: str | None = None,
-    ) -> Judged:
+    ) -> Relation:
         """Give a verdict on a relation; the newer observation is its source, so "new supersedes old".
 
         Judging again replaces the verdict. Raises JudgmentNotFoundError, InvalidArgumentError.
@@ -52,11 +49,11 @@ class Relations(ProjectOperations):
                 "marked_by_kind": "agent",
                 "session_id": clean_session_id(session_id) if session_id and session_id.strip() else None,
             }
-            return self._judged(self._record(found, verdict))
+            return self._record(found, verdict)
 
     def compare(
         self, one: int, other: int, relation: str, *, confidence: float, reasoning: str, model: str | None = None
-    ) -> Judged:
+    ) -> Relation:
         """Give a verdict on any two observations of one project: ``one`` `relation` ``other``."""
         if len(reasoning) > REASONING_LIMIT_CHARS:
             raise TextTooLongError("reasoning", len(reasoning), REASONING_LIMIT_CHARS)
@@ -77,33 +74,30 @@ class Relations(ProjectOperations):
                 found = self._create(source.sync_id, target.sync_id, source.project)
             # The verdict may read the other way round than the candidate was stored.
             verdict |= {"source_id": source.sync_id, "target_id": target.sync_id}
-            return self._judged(self._record(found, verdict))
+            return self._record(found, verdict)
 
-    def show(self, relation: str) -> Judged:
-        """One relation with its verdict and the reason for it, by number or by judgment id.
-
-        Raises JudgmentNotFoundError.
-        """
+    def show(self, relation: str) -> Relation:
+        """Return one relation, by number or by judgment id. Raises JudgmentNotFoundError."""
         key = relation.strip()
-        if key.isascii() and key.isdecimal():
-            row = browsing.relation(self._store, min(int(key[:20]), MAX_ID))
-            key = row["sync_id"] if row is not None else key
         found = table.by_sync_id(self._store, key)
+        if found is None and key.isascii() and key.isdecimal():
+            found = table.by_id(self._store, min(int(key[:20]), MAX_ID))
         if found is None:
             raise JudgmentNotFoundError(relation)
-        return self._judged(found)
+        return found
 
     def between(self, one: int, other: int) -> Relation | None:
-        """The relation of two live observations as it stands, in either direction. Raises ObservationNotFoundError."""
+        """Return the relation of two live observations, in either direction. Raises ObservationNotFoundError."""
         ends = (live_observation(self._store, number).sync_id for number in (one, other))
         return table.between(self._store, *ends)
 
-    def pending(self, project: str | None = None, *, all_projects: bool = False, limit: int = 20) -> tuple[Judged, ...]:
-        """Relations that wait for a verdict, newest first."""
+    def pending(
+        self, project: str | None = None, *, all_projects: bool = False, limit: int = 20
+    ) -> tuple[Relation, ...]:
+        """Return the relations that wait for a verdict, newest first."""
         limit, _ = clamp("limit", limit, 1, PENDING_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
-        found = table.pending(self._store, projects=projects_json(place.reads), limit=limit)
-        return tuple(self._judged(relation) for relation in found)
+        return tuple(table.pending(self._store, projects=place.reads, limit=limit))
 
     def _create(self, source_id: str, target_id: str, project: str) -> Relation:
         now, clock = self._journal.now(), self._journal.stamp()
@@ -124,14 +118,6 @@ class Relations(ProjectOperations):
         recorded = table.by_sync_id(self._store, relation.sync_id)
         assert recorded is not None
         return recorded
-
-    def _judged(self, relation: Relation) -> Judged:
-        source, target = (self._end(sync_id) for sync_id in (relation.source_id, relation.target_id))
-        return Judged(relation, *source, *target)
-
-    def _end(self, sync_id: str) -> tuple[int | None, str]:
-        found = observation_table.by_sync_id(self._store, sync_id)
-        return (found.id, found.title) if found else (None, sync_id)
 
 
 def _verdict(

@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 
 from engram_py.database.store import Row, Store
 from engram_py.observations.relation_values import Relation, Replacement
 
-COLUMNS = Relation.__match_args__
+# The columns of the table; the last four of a relation are those of its ends.
+COLUMNS: tuple[str, ...] = Relation.__match_args__[:-4]
+
+_ENDS = """
+left join observations as source on source.sync_id = memory_relations.source_id
+left join observations as target on target.sync_id = memory_relations.target_id
+"""
+_RELATION = f"""
+select {", ".join(f"memory_relations.{name}" for name in COLUMNS)}, source.id, source.title, target.id, target.title
+from memory_relations {_ENDS}
+"""
+_IN_PROJECTS = "(:projects is null or memory_relations.project in (select value from json_each(:projects)))"
+
+# A relation judged to be no conflict is not listed as one, as in Engram.
+_LISTED = f"""
+where {_IN_PROJECTS}
+  and (:status is null or memory_relations.judgment_status = :status)
+  and memory_relations.created_at >= :since
+  and memory_relations.relation <> 'not_conflict'
+  and memory_relations.source_id not like 'entity:%' and memory_relations.target_id not like 'entity:%'
+"""
+_NEWEST = "order by memory_relations.created_at desc, memory_relations.id desc limit :limit"
+
+TALLY = f"""
+select {{column}}, count(*) from memory_relations
+where {_IN_PROJECTS} and source_id not like 'entity:%' and target_id not like 'entity:%'
+group by {{column}} order by {{column}}
+"""
 
 # `+` keeps SQLite from walking everything that waits for a verdict; the cost is the relations of these rows.
-TOUCHING = """
+TOUCHING = f"""
 select
     memory_relations.source_id, memory_relations.target_id, memory_relations.relation,
     source.id as source_observation, source.title as source_title, source.deleted_at as source_deleted_at,
     target.id as target_observation, target.title as target_title, target.deleted_at as target_deleted_at
-from memory_relations
-left join observations as source on source.sync_id = memory_relations.source_id
-left join observations as target on target.sync_id = memory_relations.target_id
+from memory_relations {_ENDS}
 where memory_relations.id in (
     select id from memory_relations where source_id in (select value from json_each(:sync_ids))
     union
@@ -103,61 +127,63 @@ order by verdicts.at desc, verdicts.clock desc, verdict
 """
 
 
-def as_relation(row: Row) -> Relation:
-    return Relation(**{name: row[name] for name in COLUMNS})
+def _read(store: Store, rest: str, **values: object) -> list[Relation]:
+    return [Relation(*row) for row in store.tuples(f"{_RELATION} {rest}", **values)]
 
 
 def by_sync_id(store: Store, sync_id: str) -> Relation | None:
-    row = store.row("select * from memory_relations where sync_id = :sync_id", sync_id=sync_id)
-    return None if row is None else as_relation(row)
+    return next(iter(_read(store, "where memory_relations.sync_id = :sync_id", sync_id=sync_id)), None)
+
+
+def by_id(store: Store, relation_id: int) -> Relation | None:
+    return next(iter(_read(store, "where memory_relations.id = :id", id=relation_id)), None)
 
 
 def between(store: Store, one: str, other: str) -> Relation | None:
-    """The newest relation of a pair of sync ids, in either direction."""
-    row = store.row(
-        """
-        select * from memory_relations
-        where (source_id = :one and target_id = :other) or (source_id = :other and target_id = :one)
-        order by updated_at desc, id desc limit 1
-        """,
-        one=one,
-        other=other,
-    )
-    return None if row is None else as_relation(row)
+    """Return the newest relation of a pair of sync ids, in either direction."""
+    pair = """
+    where (source_id = :one and target_id = :other) or (source_id = :other and target_id = :one)
+    order by memory_relations.updated_at desc, memory_relations.id desc limit 1
+    """
+    return next(iter(_read(store, pair, one=one, other=other)), None)
+
+
+def page(
+    store: Store, *, projects: Sequence[str] | None, status: str | None, since: str, limit: int, offset: int
+) -> tuple[int, list[Relation]]:
+    """Return the number of relations that pass the filters, and one page of them, newest first."""
+    values = {"projects": projects, "status": status, "since": since}
+    total = int(store.value(f"select count(*) from memory_relations {_LISTED}", **values))
+    return total, _read(store, f"{_LISTED} {_NEWEST} offset :offset", **values, limit=limit, offset=offset)
+
+
+def tally(store: Store, column: str, *, projects: Sequence[str] | None) -> dict[str, int]:
+    """Return the number of relations of each value of ``column``, which is one of this module's own names."""
+    return dict(store.tuples(TALLY.format(column=column), projects=projects))
 
 
 def touching(store: Store, sync_ids: Sequence[str]) -> list[Row]:
-    """Judged relations of any of the observations, with both ends' ids and titles: one query."""
-    return store.rows(TOUCHING, sync_ids=json.dumps(list(sync_ids)))
+    """Return the judged relations of any of the observations, with both ends' ids and titles, in one query."""
+    return store.rows(TOUCHING, sync_ids=list(sync_ids))
 
 
-def pending(store: Store, *, projects: str | None, limit: int) -> list[Relation]:
-    rows = store.rows(
-        """
-        select * from memory_relations where judgment_status = 'pending'
-          and (:projects is null or project in (select value from json_each(:projects)))
-        order by created_at desc, id desc limit :limit
-        """,
-        projects=projects,
-        limit=limit,
-    )
-    return [as_relation(row) for row in rows]
+def pending(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[Relation]:
+    where = f"where memory_relations.judgment_status = 'pending' and {_IN_PROJECTS} {_NEWEST}"
+    return _read(store, where, projects=projects, limit=limit)
 
 
 def of_observation(store: Store, sync_id: str) -> list[Relation]:
-    rows = store.rows("select * from memory_relations where source_id = :id or target_id = :id order by id", id=sync_id)
-    return [as_relation(row) for row in rows]
+    return _read(store, "where source_id = :id or target_id = :id order by memory_relations.id", id=sync_id)
 
 
 def settle(store: Store, sync_ids: Iterable[str]) -> None:
-    """Make what a live observation replaces historical, and what nothing replaces any more active again: of these
-    observations, and of those that verdicts link with them.
+    """Mark what a live observation replaces as historical, and what nothing replaces any more as active.
 
-    Call it in the transaction that changes a verdict, or whether an end of one is live. An archived one stays so. This
-    follows from the rows alone, so machines with the same rows come to the same; it is never sent.
+    Covers these observations and those that verdicts link with them. Call it in the transaction that changes a verdict,
+    or whether an end of one is live. An archived one stays so. The result follows from the rows alone, so it is never
+    sent.
     """
-    wanted = json.dumps(sorted(set(sync_ids)))
-    if wanted != "[]":
+    if wanted := sorted(set(sync_ids)):
         store.execute(SETTLE, sync_ids=wanted)
 
 
@@ -167,18 +193,17 @@ def settle_all(store: Store) -> None:
 
 
 def replacements(store: Store, sync_ids: Iterable[str]) -> dict[str, int]:
-    """By sync id, the observation that stands in the place of each that was replaced: the last of its line."""
-    wanted = json.dumps(sorted(set(sync_ids)))
-    return dict(store.tuples(REPLACEMENTS, sync_ids=wanted)) if wanted != "[]" else {}
+    """Return by sync id, the observation that stands in the place of each that was replaced: the last of its line."""
+    wanted = sorted(set(sync_ids))
+    return dict(store.tuples(REPLACEMENTS, sync_ids=wanted)) if wanted else {}
 
 
 def line(store: Store, sync_id: str) -> tuple[Replacement, ...]:
-    """The verdicts that lead to an observation and from it, the last one first."""
-    rows = store.tuples(LINE, sync_ids=json.dumps([sync_id]))
+    """Return the verdicts that lead to an observation and from it, the last one first."""
+    rows = store.tuples(LINE, sync_ids=[sync_id])
     return tuple(Replacement(*row) for row in rows)
 
 
 def replacing(store: Store, sync_id: str) -> list[Relation]:
-    """The verdicts by which something replaces this observation."""
-    rows = store.rows(f"select * from memory_relations where target_id = :id and {_SAYS} order by id", id=sync_id)
-    return [as_relation(row) for row in rows]
+    """Return the verdicts by which something replaces this observation."""
+    return _read(store, f"where target_id = :id and {_SAYS} order by memory_relations.id", id=sync_id)

@@ -24,14 +24,13 @@ delete from save_operations where operation_id in
 
 
 class Operation(NamedTuple):
-    """A save that may be repeated: a digest of its id, which suffices for comparing and keeps no secret that was passed
-    by mistake, and one of what was asked for."""
+    """A save that may be repeated: a digest of its id, which keeps no secret, and one of its arguments."""
 
     id: str
     fingerprint: str
 
     def answer(self, store: Store) -> Saved | None:
-        """What the first of these saves answered. Raises OperationConflictError when it asked for something else."""
+        """Return the first answer. Raises OperationConflictError when something else is asked for now."""
         row = store.row("select * from save_operations where operation_id = :id", id=self.id)
         if row is None:
             return None
@@ -47,7 +46,7 @@ class Operation(NamedTuple):
 
 
 def operation_of(draft: Draft, new: Prepared, project: str | None, session_id: str | None) -> Operation | None:
-    """The operation that a draft names. Raises InvalidTextError, TextTooLongError."""
+    """Return the operation that a draft names. Raises InvalidTextError, TextTooLongError."""
     if not draft.operation_id:
         return None
     check_text("operation_id", draft.operation_id)

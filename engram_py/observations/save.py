@@ -178,7 +178,7 @@ class Saving(ProjectOperations):
         return replace(saved, suggested_topic_key=suggestion.topic_key, topic_holder=suggestion.existing_id)
 
     def _suggestion(self, new: Prepared, project: str, scope: str) -> Suggestion | None:
-        """A topic key for a new row without one: that of a near topic, else one made from the row."""
+        """Return a topic key for a new row without one: that of a near topic, else one made from the row."""
         if new.topic_key or new.about or new.type in ("session_summary", "passive", "entity"):
             return None
         key = suggest_topic_key(type=new.type, title=new.title, content=new.content)
@@ -235,7 +235,7 @@ class Saving(ProjectOperations):
         return self._answer("duplicate", old.id, new, place)
 
     def _answer(self, outcome: Outcome, row_id: int, new: Prepared, place: Place, changed: str = "") -> Saved:
-        """The answer of a save; ``changed`` is the clock of a new text, which is compared with older ones."""
+        """Return the answer of a save; ``changed`` is the clock of a new text, which is compared with older ones."""
         kept = table.by_id(self._store, row_id)
         assert kept is not None
         return Saved(

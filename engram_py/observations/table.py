@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from engram_py.observations.values import OBSERVATION_COLUMNS, Neighbour, Observ
 # What nobody uses weighs less, by what upkeep reckoned on this machine.
 COLUMNS = ", ".join(OBSERVATION_COLUMNS).replace(" salience,", " salience * faded as salience,")
 
-# What a project sees: its own rows, and what is personal or global wherever it was saved.
+# What a project sees: its own rows, and what is personal or global wherever it was saved. None sees all projects.
 VISIBLE = """(
     :projects is null
     or scope <> 'project'
@@ -109,26 +108,22 @@ select id from observations where id in (select value from json_each(:ids))
 """
 
 
-def projects_json(projects: Sequence[str] | None) -> str | None:
-    """A bound value for ``VISIBLE``: None reads every project."""
-    return None if projects is None else json.dumps(list(projects))
-
-
 def _one(store: Store, sql: str, **values: Any) -> Observation | None:
     row = store.row(sql, **values)
     return None if row is None else Observation.from_row(row)
 
 
 def read(store: Store, sql: str, **values: Any) -> list[Observation]:
-    """The observations of a statement whose columns begin with ``COLUMNS``."""
+    """Return the observations of a statement whose columns begin with ``COLUMNS``."""
     return [Observation.from_row(row) for row in store.tuples(sql, **values)]
 
 
 def newest_of(
     store: Store, projects: Sequence[str] | None, sql: Sequence[str], *, limit: int, **values: Any
 ) -> list[Observation]:
-    """What ``projects`` see, latest change first, each project asked by itself. ``sql`` are three statements with that
-    order: of any project, of what all share, of one ``:project``.
+    """Return what ``projects`` see, latest change first, asking each project by itself.
+
+    ``sql`` are three statements in that order: of any project, of shared rows, of one ``:project``.
     """
     anywhere, shared, own = sql
     values["limit"] = limit
@@ -148,8 +143,8 @@ def by_sync_id(store: Store, sync_id: str) -> Observation | None:
 
 
 def topics_beginning(store: Store, beginnings: Sequence[str], *, project: str, scope: str, limit: int) -> list[str]:
-    """The topic keys of a project and a scope that begin so, those of the first beginning first."""
-    values = {"beginnings": json.dumps(beginnings), "last": chr(0x10FFFF), "limit": limit}
+    """Return the topic keys of a project and a scope that begin so, those of the first beginning first."""
+    values = {"beginnings": beginnings, "last": chr(0x10FFFF), "limit": limit}
     return [row[0] for row in store.tuples(TOPICS_BEGINNING, project=project, scope=scope, **values)]
 
 
@@ -164,15 +159,15 @@ def suggested(store: Store, *, topic_key: str, project: str, scope: str) -> Obse
 def facts_about(
     store: Store, *about: str, project: str, scope: str, past: bool = False, limit: int = 1_000
 ) -> list[Observation]:
-    """The facts about an entity, latest change first; with ``past`` those that others replaced as well.
+    """Return the facts about an entity, latest change first; with ``past`` those that others replaced as well.
 
     ``about`` are its slug and those of entities that were merged into it.
     """
-    return read(store, FACTS_ABOUT, about=json.dumps(about), project=project, scope=scope, past=past, limit=limit)
+    return read(store, FACTS_ABOUT, about=about, project=project, scope=scope, past=past, limit=limit)
 
 
 def notes_between(store: Store, *, project: str, since: str, until: str, limit: int) -> list[Observation]:
-    """The notes of a project that were made from ``since`` to before ``until``, the latest first."""
+    """Return the notes of a project that were made from ``since`` to before ``until``, the latest first."""
     return read(store, NOTES, project=project, since=since, until=until, limit=limit)
 
 
@@ -181,13 +176,13 @@ def equal_text(store: Store, **key: Any) -> Observation | None:
 
 
 def hash_was_deleted(store: Store, *, content_hash: str, project: str) -> bool:
-    """Whether an observation of ``project`` with this text was deleted. Reads the whole table: no index holds these."""
+    """Return whether an observation of ``project`` with this text was deleted. Reads the whole table."""
     sql = "select 1 from observations where content_hash = :hash and project = :project and deleted_at is not null"
     return store.row(sql, hash=content_hash, project=project) is not None
 
 
 def hash_exists(store: Store, *, content_hash: str, project: str) -> int | None:
-    """The id of a live observation of ``project`` with this text, whatever its title or age."""
+    """Return the id of a live observation of ``project`` with this text, whatever its title or age."""
     sql = "select id from observations where content_hash = :hash and project = :project and deleted_at is null limit 1"
     found: int | None = store.value(sql, hash=content_hash, project=project)
     return found
@@ -195,12 +190,12 @@ def hash_exists(store: Store, *, content_hash: str, project: str) -> int | None:
 
 def by_ids(store: Store, ids: Sequence[int]) -> dict[int, Observation]:
     sql = f"select {COLUMNS} from observations where id in (select value from json_each(:ids))"
-    return {row.id: row for row in read(store, sql, ids=json.dumps(list(ids)))}
+    return {row.id: row for row in read(store, sql, ids=list(ids))}
 
 
 def made_elsewhere(store: Store, ids: Sequence[int]) -> set[int]:
-    """Which of the observations another machine changed last."""
-    return {row[0] for row in store.rows(MADE_ELSEWHERE, ids=json.dumps(list(ids)))}
+    """Return which of the observations another machine changed last."""
+    return {row[0] for row in store.rows(MADE_ELSEWHERE, ids=list(ids))}
 
 
 def recent(
@@ -212,22 +207,22 @@ def recent(
     scope: str | None = None,
     without: Sequence[str] = (),
 ) -> list[Observation]:
-    """The newest active observations the projects see, latest change first."""
+    """Return the newest active observations the projects see, latest change first."""
     statements = tuple(one[pinned] for one in (RECENT_ANYWHERE, RECENT_SHARED, RECENT_IN_PROJECT))
-    return newest_of(store, projects, statements, limit=limit, scope=scope, without=json.dumps(list(without)))
+    return newest_of(store, projects, statements, limit=limit, scope=scope, without=list(without))
 
 
 def newest(store: Store, *, projects: Sequence[str] | None, limit: int, scope: str | None = None) -> list[Observation]:
-    """The active observations the projects see that were saved last, pinned ones among them."""
-    return read(store, NEWEST, projects=projects_json(projects), limit=limit, scope=scope)
+    """Return the active observations the projects see that were saved last, pinned ones among them."""
+    return read(store, NEWEST, projects=projects, limit=limit, scope=scope)
 
 
 def due(store: Store, *, now: str, projects: Sequence[str] | None, limit: int) -> list[Observation]:
-    return read(store, DUE, now=now, projects=projects_json(projects), limit=limit)
+    return read(store, DUE, now=now, projects=projects, limit=limit)
 
 
 def neighbours(store: Store, observation: Observation, *, before: int, after: int) -> tuple[list[Neighbour], ...]:
-    """The rows of its session before and after an observation, both oldest first."""
+    """Return the rows of its session before and after an observation, both oldest first."""
     key = {"session_id": observation.session_id, "id": observation.id}
     earlier, later = store.tuples(BEFORE, **key, limit=before)[::-1], store.tuples(AFTER, **key, limit=after)
     return [Neighbour(*row) for row in earlier], [Neighbour(*row) for row in later]

@@ -21,7 +21,7 @@ _MOST_READ = 60
 
 
 def near_topic(store: Store, key: str, *, project: str, scope: str) -> Suggestion | None:
-    """The live topic that has this key or a near one, and what holds it."""
+    """Return the live topic that has this key or a near one, and what holds it."""
     names = _families()
     begin = beginnings(key, families=names)
     read = table.topics_beginning(store, begin, project=project, scope=scope, limit=_MOST_READ)
@@ -32,7 +32,7 @@ def near_topic(store: Store, key: str, *, project: str, scope: str) -> Suggestio
 
 @cache
 def _families() -> dict[str, str]:
-    """The names of each family; ``topic`` is what has none."""
+    """Return the names of each family; ``topic`` has none."""
     return {**{family: family for family in FAMILY_OF_TYPE.values()}, **FAMILY_OF_TYPE, "topic": ""}
 
 
@@ -45,10 +45,9 @@ _MOST_BEGINNINGS, _LEAST_LETTERS = 6, 3
 
 
 def nearest(key: str, others: Iterable[str], *, families: Mapping[str, str]) -> str | None:
-    """Which of the others names the same as ``key``: itself, else one with its words, else with one more or less.
+    """Return the key that names the same as ``key``: itself, one with its words, or with one word more or less.
 
-    Keys of two families, a bug and a decision, are about two things whatever their words. ``families`` are their names,
-    each with what it is a name of, "" for one that says nothing.
+    Keys of two families, a bug and a decision, are about two things. ``families`` maps their names to what they mean.
     """
     own = _read(key, families)
     letters = [_first_letters(word) for word in own[1]]
@@ -62,8 +61,7 @@ def nearest(key: str, others: Iterable[str], *, families: Mapping[str, str]) -> 
 
 
 def beginnings(key: str, *, families: Mapping[str, str]) -> tuple[str, ...]:
-    """How keys that are near this one may begin: with its family, without one or with one that says nothing, and then
-    one of its words; last whatever has its family."""
+    """Return how keys near this one may begin: its family, none, or one that says nothing, and one of its words."""
     family, slash, _ = key.partition("/")
     letters = [_first_letters(word) for word in _read(key, families)[1][:_MOST_BEGINNINGS]]
     own = [f"{family}/"] if slash and family in families else []
@@ -72,7 +70,7 @@ def beginnings(key: str, *, families: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _read(key: str, families: Mapping[str, str]) -> tuple[str, list[str]]:
-    """The family, "" where the first part is a word like the others, and the telling words."""
+    """Return the family of a key, "" for none, and its telling words."""
     first, slash, subject = key.partition("/")
     known = bool(slash) and (first in families or first in RESERVED)
     words = list(dict.fromkeys(_WORD.findall(folded(subject if known else key))))
@@ -80,7 +78,7 @@ def _read(key: str, families: Mapping[str, str]) -> tuple[str, list[str]]:
 
 
 def _difference(one: tuple[str, list[str]], other: tuple[str, list[str]]) -> int | None:
-    """How many words one of two keys has that the other has not, 0 or 1; None where they are not near."""
+    """Return how many words only one of two keys has, 0 or 1; None where they are not near."""
     (family, words), (other_family, others) = one, other
     if other_family in RESERVED or (family and other_family and family != other_family):
         return None
@@ -92,12 +90,12 @@ def _difference(one: tuple[str, list[str]], other: tuple[str, list[str]]) -> int
 
 
 def _first_letters(word: str) -> str:
-    """As many as its plural has as well."""
+    """Return the letters that a word shares with its plural."""
     return word[: max(_LEAST_LETTERS, len(word) - 3)]
 
 
 def _same(one: str, other: str) -> bool:
-    """The same word, or its plural."""
+    """Return whether two words are the same, or one is the other's plural."""
     short, long = sorted((one, other), key=len)
     return short == long or long in (f"{short}s", f"{short}es") or (short[-1] == "y" and long == f"{short[:-1]}ies")
 
@@ -143,10 +141,8 @@ _REDACTED = re.compile(r"\[REDACTED(?::\w+)?\]")
 
 
 def suggest_topic_key(*, type: str, title: str, content: str) -> str:
-    """``family/subject``: the family from the type or else from the words, the subject from the title.
-
-    Raises EmptyFieldError: title and content are both blank.
-    """
+    """Return ``family/subject``: a family from the type or the words, a subject from the title. Raises
+    EmptyFieldError."""
     if not title.strip() and not content.strip():
         raise EmptyFieldError("title or content")
     family = FAMILY_OF_TYPE.get(type.strip().lower()) or _family_of_words(f"{title} {content}") or _own_family(type)
@@ -162,7 +158,7 @@ def _family_of_words(text: str) -> str | None:
 
 @cache
 def _keyword(stem: str, endings: str) -> re.Pattern[str]:
-    """The stem as a whole word; ``_`` and ``-`` end a word as a blank does."""
+    """Return the pattern of a stem as a whole word; ``_`` and ``-`` end a word as a blank does."""
     optional = "" if stem in _NEED_ENDING else "?"
     return re.compile(rf"{stem}(?<![^\W_]{stem})(?:{endings}){optional}(?![^\W_])")
 
@@ -185,8 +181,8 @@ def _plain(text: str) -> str:
 
 
 def _slug(text: str) -> str:
-    """Letters and digits of any script, joined by dashes; Latin letters as the search index has them, so that a word of
-    the key is found however it is accented (``Prüfläufe`` is ``pruflaufe``)."""
+    """Return the letters and digits of any script, joined by dashes; Latin letters as the search index has them, so
+    that a word of the key is found however it is accented (``Prüfläufe`` is ``pruflaufe``)."""
     kept: list[str] = []
     for char in _MARKED.sub("", unicodedata.normalize("NFD", text.lower())):
         is_mark = unicodedata.category(char).startswith("M")
@@ -209,7 +205,7 @@ _OF_THEIR_OWN = frozenset({"reference", "references", "police", "leaning", "mass
 
 
 def type_notes(types: Iterable[str]) -> tuple[str, ...]:
-    """A sentence for each type that is none of the usual ones and resembles one."""
+    """Return a sentence for each type that is none of the usual ones and resembles one."""
     notes = []
     for asked in dict.fromkeys(one for one in types if len(one) <= _TYPE_CHARS):
         family = FAMILY_OF_TYPE.get(asked)
@@ -221,13 +217,13 @@ def type_notes(types: Iterable[str]) -> tuple[str, ...]:
 
 
 def misspelled_type_note(kind: str) -> tuple[str, ...]:
-    """A sentence where ``kind`` is nearly one of the usual types: a search for that would not find it."""
+    """Return a sentence where ``kind`` is nearly one of the usual types: a search for that would not find it."""
     near = _nearly(kind) if kind not in TYPES and len(kind) <= _TYPE_CHARS else []
     return (f"kept as type {kind}; {near[0]} is the usual one, if that was meant",) if near else ()
 
 
 def _nearly(kind: str) -> list[str]:
-    """The usual type that is meant by another name of it, or by a word that is a slip or two away."""
+    """Return the usual type that is meant by another name of it, or by a word that is a slip or two away."""
     plain = kind.replace("-", "").replace("_", "").replace(" ", "")
     if plain in _ALSO_CALLED:
         return [_ALSO_CALLED[plain]]

@@ -13,12 +13,8 @@ from engram_py.database.store import Store
 from engram_py.errors import StoreError
 from engram_py.times import to_text
 
-MOST_WAITING = 50
-LONGEST_WAIT_SECONDS = 30.0
-# Many are written down when nothing was shown for so long, or there are too many to write in passing (10 ms). At once
-# they would be in the way of the answer that is being sent, and of the search after it.
-QUIET_SECONDS = 0.5
-MOST_AT_ONCE = 500
+# Fifty rows take a millisecond that a search has not, so they are written later, on a thread of their own.
+LONGEST_WAIT_SECONDS = 5.0
 # When the file cannot be written for a long time, counting stops here instead of growing.
 MOST_KEPT = 5_000
 
@@ -34,7 +30,7 @@ class Alarm(Protocol):
 
 
 def timer(seconds: float, call: Callable[[], object]) -> Alarm:
-    """An alarm whose thread keeps no process from ending."""
+    """Return an alarm whose thread keeps no process from ending."""
     alarm = threading.Timer(seconds, call)
     alarm.daemon = True
     return alarm
@@ -68,14 +64,10 @@ class Deferred:
         """Set the alarm, unless one is set already that is as urgent."""
         if not self._closed and (self._alarm is None or (urgent and not self._urgent)):
             self._clear_alarm()
-            self._arm(seconds, call)
-            self._urgent = urgent
-
-    def _arm(self, seconds: float, call: Callable[[], object]) -> None:
-        self._alarm, alarm = None, self._later(seconds, call)
-        with suppress(RuntimeError):  # no thread available; the next count tries again
-            alarm.start()
-            self._alarm = alarm
+            alarm = self._later(seconds, call)
+            with suppress(RuntimeError):  # no thread available; the next count tries again
+                alarm.start()
+                self._alarm, self._urgent = alarm, urgent
 
     def _clear_alarm(self) -> None:
         if self._alarm is not None:
@@ -88,8 +80,7 @@ class Usage(Deferred):
 
     Lists, timelines, exports and pages to browse do not count: what a person walks past says nothing about worth.
     The counters are no change that other machines hear about, and not one of ``updated_at``. They are written after
-    the next write, or on a thread of their own when there are many and nobody searches, or they have waited long: fifty
-    rows take milliseconds that a search has not.
+    the next write, or a few seconds later.
     """
 
     def __init__(
@@ -97,8 +88,6 @@ class Usage(Deferred):
     ) -> None:
         super().__init__(store, journal, later=later)
         self._waiting: dict[int, tuple[int, str]] = {}
-        self._more = False  # something was shown since the alarm was set
-        self._put_off = 0  # how often, because somebody searched
         self._thread = threading.local()
         store.after_write.append(self._after_write)
 
@@ -115,13 +104,11 @@ class Usage(Deferred):
             for row_id in ids:
                 if row_id in self._waiting or len(self._waiting) < MOST_KEPT:
                     self._waiting[row_id] = (self._waiting.get(row_id, (0, now))[0] + 1, now)
-            self._more = True
-            self._set_alarm()
+            self._schedule(LONGEST_WAIT_SECONDS, self.flush, urgent=False)
 
     def flush(self) -> bool:
         with self._lock:
             waiting, self._waiting = self._waiting, {}
-            self._put_off = 0
             self._clear_alarm()
         if not waiting:
             return True
@@ -129,11 +116,12 @@ class Usage(Deferred):
             counted = _count_shown(self._store, waiting)
         except (sqlite3.Error, StoreError):
             counted = False
-        with self._lock:
-            self._refused = not counted
-            if not counted:
-                self._put_back(waiting)
-                self._set_alarm()
+        if not counted:
+            with self._lock:
+                for row_id, (times, at) in self._waiting.items():
+                    waiting[row_id] = (waiting.get(row_id, (0, at))[0] + times, at)
+                self._waiting = waiting
+                self._schedule(LONGEST_WAIT_SECONDS, self.flush, urgent=False)
         return counted
 
     def paused(self) -> AbstractContextManager[bool]:
@@ -157,30 +145,6 @@ class Usage(Deferred):
         if self._waiting:
             self.flush()
 
-    def _set_alarm(self) -> None:
-        """See that what waits is written down: at once where there is much of it, else in half a minute."""
-        if len(self._waiting) >= MOST_WAITING and not self._refused:
-            self._schedule(QUIET_SECONDS, self._when_quiet, urgent=True)
-        elif self._waiting:
-            self._schedule(LONGEST_WAIT_SECONDS, self.flush, urgent=False)
-
-    def _when_quiet(self) -> None:
-        """Write it down unless somebody is searching, one after the other."""
-        with self._lock:
-            late = len(self._waiting) >= MOST_AT_ONCE or self._put_off * QUIET_SECONDS >= LONGEST_WAIT_SECONDS
-            searching = self._more and not late and not self._closed
-            if searching:
-                self._more = False
-                self._put_off += 1
-                self._arm(QUIET_SECONDS, self._when_quiet)
-        if not searching:
-            self.flush()
-
-    def _put_back(self, waiting: dict[int, tuple[int, str]]) -> None:
-        for row_id, (times, at) in self._waiting.items():
-            waiting[row_id] = (waiting.get(row_id, (0, at))[0] + times, at)
-        self._waiting = waiting
-
 
 # Counters alone: no trigger of the search index fires for them, and what other machines hear about stays as it was.
 COUNT = """
@@ -193,8 +157,7 @@ where id = :id
 def _count_shown(store: Store, shown: Mapping[int, tuple[int, str]]) -> bool:
     """Add ``(times, last)`` to the counters of each id, in one transaction that waits for nobody.
 
-    False when this process is in the middle of another write. Raises sqlite3.Error (busy, full, read-only): nothing
-    is counted then. It is no write that ``written`` sees: what was read before is still true.
+    Returns False in the middle of another write. Raises sqlite3.Error (busy, full, read-only): nothing is counted then.
     """
     values = [{"id": row_id, "times": times, "at": at} for row_id, (times, at) in shown.items()]
     with store.in_passing() as connection:

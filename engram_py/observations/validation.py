@@ -86,13 +86,13 @@ def prepare(draft: Draft) -> Prepared:
 
 
 def title_of(text: str) -> str:
-    """A title for a text that has none: its first 100 characters."""
+    """Return a title for a text that has none: its first 100 characters."""
     line = " ".join(text.split())
     return line if len(line) <= _MADE_TITLE_CHARS else line[: _MADE_TITLE_CHARS - 1].rstrip() + "…"
 
 
 def clean_line(field: str, text: str, *, limit: int) -> tuple[str, int]:
-    """A required single line, redacted and trimmed, and how many secrets went. Line breaks become blanks."""
+    """Return a required single line, redacted and trimmed, and the number of secrets. Line breaks become blanks."""
     check_text(field, text)
     hidden = redact(text[: 4 * limit])
     line = " ".join(hidden.text.split())
@@ -104,7 +104,7 @@ def clean_line(field: str, text: str, *, limit: int) -> tuple[str, int]:
 
 
 def clean_content(text: str, *, field: str = "content") -> tuple[str, Truncated | None, int]:
-    """A required text, redacted and cut to 50,000 bytes; what was cut, and how many secrets went."""
+    """Return a required text, redacted and cut to 50,000 bytes, with what was cut and the number of secrets."""
     check_text(field, text)
     original = len(text.encode())
     hidden = redact_head(text, READ_LIMIT_CHARS)
@@ -118,7 +118,7 @@ def clean_content(text: str, *, field: str = "content") -> tuple[str, Truncated 
 
 
 def clean_topic_key(topic_key: str | None) -> tuple[str | None, int]:
-    """A topic key in its canonical form, None when none was given, and how many secrets went."""
+    """Return a topic key in its canonical form, None for a blank one, and the number of secrets."""
     if topic_key is None or not topic_key.strip():
         return None, 0
     check_text("topic_key", topic_key)
@@ -127,10 +127,7 @@ def clean_topic_key(topic_key: str | None) -> tuple[str | None, int]:
 
 
 def slug_of(name: str) -> str:
-    """The slug of an entity: its name in lower case with dashes for what is neither letter nor digit.
-
-    Raises EmptyFieldError, TextTooLongError, InvalidTextError; InvalidArgumentError where no letter or digit is left.
-    """
+    """Return the slug of an entity: its name in lower case, with dashes. Raises InvalidInputError."""
     line, _ = clean_line("entity", name, limit=NAME_LIMIT_CHARS)
     slug = dashed(line)
     if not slug:
@@ -150,10 +147,7 @@ def _clean_aliases(aliases: tuple[str, ...]) -> tuple[str, int]:
 
 
 def clean_session_id(session_id: str) -> str:
-    """A session's id, checked, with what looks like a secret taken out of it.
-
-    Raises EmptyFieldError, TextTooLongError, InvalidTextError.
-    """
+    """Return a session's id, checked and redacted. Raises InvalidInputError."""
     if not session_id.strip():
         raise EmptyFieldError("session_id")
     check_text("session_id", session_id)
@@ -163,7 +157,7 @@ def clean_session_id(session_id: str) -> str:
 
 
 def intake_notes(redacted: int, truncation: Truncated | None) -> tuple[str, ...]:
-    """Notes on what of a text was redacted or cut."""
+    """Return the notes on what of a text was redacted or cut."""
     found: list[str] = []
     if redacted:
         found.append(f"redacted {redacted} secret or private part(s); they were not stored")
@@ -189,10 +183,7 @@ _ABSOLUTE = re.compile(rf"(?:(?<![\w./~:}}-])|(?<=file://))(?:{_POSIX})|(?<!\w){
 
 
 def absolute_paths(text: str) -> list[str]:
-    """The paths below somebody's home directory that ``text`` names, each once, in order.
-
-    They mean nothing to whoever reads the memory on another machine; a path from the repository's root does.
-    """
+    """Return the paths below somebody's home directory that ``text`` names: they mean nothing on other machines."""
     if "/home/" not in text and "/root/" not in text and "Users" not in text:
         return []
     found = (match[0].rstrip(".!?\\/") for match in _ABSOLUTE.finditer(text))

@@ -104,7 +104,7 @@ class Observation:
         return cls(*values)
 
     def shared_with(self, answer: Any) -> dict[str, Any]:
-        """The values, by name, of the columns that another dataclass has as fields, too."""
+        """Return the values, by name, of the columns that another dataclass has as fields, too."""
         return {name: getattr(self, name) for name in OBSERVATION_COLUMNS if name in answer.__dataclass_fields__}
 
     def state(self, now: datetime) -> str:

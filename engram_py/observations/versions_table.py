@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from engram_py.database.store import Row, Store
@@ -42,13 +41,13 @@ def count_versions(store: Store, observation_id: int) -> int:
 
 
 def known_at(store: Store, at: str, *, limit: int) -> list[int]:
-    """The newest live observations that were there before a moment."""
+    """Return the newest live observations that were there before a moment."""
     sql = "select id from observations where created_at < :at and deleted_at is null order by id desc limit :limit"
     return [row for [row] in store.tuples(sql, at=at, limit=limit)]
 
 
 def rewritten_since(store: Store, at: str, *, limit: int) -> list[int]:
-    """The observations of which a text was replaced since, the newest versions first."""
+    """Return the observations of which a text was replaced since, the newest versions first."""
     sql = """
     select observation_id from observation_versions join observations on observations.id = observation_id
     where updated_at >= :at and deleted_at is null order by observation_versions.id desc limit :limit
@@ -57,19 +56,19 @@ def rewritten_since(store: Store, at: str, *, limit: int) -> list[int]:
 
 
 def whole(store: Store, ids: Sequence[int], at: str) -> list[Row]:
-    """Those of these ids that were there, with every column."""
+    """Return those of these ids that were there, with every column."""
     sql = """
     select * from observations
     where id in (select value from json_each(:ids)) and created_at < :at and deleted_at is null
     """
-    return store.rows(sql, ids=json.dumps(list(ids)), at=at)
+    return store.rows(sql, ids=list(ids), at=at)
 
 
 def texts_at(store: Store, ids: Sequence[int], at: str) -> dict[int, dict[str, str]]:
-    """Title, content and time of the text that each observation had, where it was replaced since."""
+    """Return the title, content and time of the text that each observation had, where it was replaced since."""
     moment = parse_time(at)
     stamp = f"{int(moment.timestamp() * 1000):012x}" if moment else ""
-    rows = store.rows(TEXTS_AT, ids=json.dumps(list(ids)), at=at, stamp=stamp)
+    rows = store.rows(TEXTS_AT, ids=list(ids), at=at, stamp=stamp)
     return {
         row["observation_id"]: {"title": row["title"], "content": row["content"], "updated_at": row["created_at"]}
         for row in rows
@@ -77,6 +76,6 @@ def texts_at(store: Store, ids: Sequence[int], at: str) -> dict[int, dict[str, s
 
 
 def verdicts_at(store: Store, at: str) -> list[Row]:
-    """The relations that were judged before a moment."""
+    """Return the relations that were judged before a moment."""
     sql = "select * from memory_relations where judgment_status = 'judged' and updated_at < :at order by id"
     return store.rows(sql, at=at)

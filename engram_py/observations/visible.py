@@ -7,7 +7,6 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
 from engram_py.database.store import Store
-from engram_py.observations.table import projects_json
 from engram_py.observations.values import MOST_COUNTED
 
 T = TypeVar("T")
@@ -44,55 +43,54 @@ LIVE_IDS = f"select json_group_array(id) from (select * from ({_OWN}) union all 
 
 
 def count_live(store: Store, projects: Sequence[str] | None, *, cap: int = -1) -> int:
-    """How many observations the projects see; counted no further than about ``cap``."""
+    """Return how many observations the projects see; counted no further than about ``cap``."""
     if projects is None:
         return int(store.value(COUNT_ANYWHERE, cap=cap))
-    values = {"projects": projects_json(projects), "cap": cap}
+    values = {"projects": projects, "cap": cap}
     return int(store.value(COUNT_OWN, **values)) + int(store.value(COUNT_SHARED, **values))
 
 
 def live_ids(store: Store, projects: Sequence[str], *, cap: int) -> frozenset[int] | None:
-    """The ids of what the projects see; None when there are ``cap`` or more."""
-    ids = json.loads(store.value(LIVE_IDS, projects=projects_json(projects), cap=cap))
+    """Return the ids of what the projects see; None when there are ``cap`` or more."""
+    ids = json.loads(store.value(LIVE_IDS, projects=projects, cap=cap))
     return frozenset(ids) if len(ids) < cap else None
 
 
 def has_type(store: Store, projects: Sequence[str] | None, types: Sequence[str], *, cap: int) -> bool:
-    """Whether one of the newest ``cap`` that the projects see has one of the types."""
+    """Return whether one of the newest ``cap`` that the projects see has one of the types."""
     sql = HAS_TYPE_ANYWHERE if projects is None else HAS_TYPE
-    return bool(store.value(sql, projects=projects_json(projects), types=json.dumps(list(types)), cap=cap))
+    return bool(store.value(sql, projects=projects, types=list(types), cap=cap))
 
 
 def count_others(store: Store, projects: Sequence[str], *, cap: int) -> int:
-    """How many observations there are of other projects; counted no further than ``cap``."""
-    return int(store.value(COUNT_OTHERS, projects=projects_json(projects), cap=cap))
+    """Return how many observations there are of other projects; counted no further than ``cap``."""
+    return int(store.value(COUNT_OTHERS, projects=projects, cap=cap))
 
 
 def written(store: Store) -> tuple[int, int, int]:
-    """What changes with every write, of this process (which may have opened the file again) and of any other."""
+    """Return a value that changes with every write, of this process or any other."""
     with store.connection() as connection:
         [others] = connection.execute("pragma data_version").fetchone()
         return store.opened, store.writes, others
 
 
 def count_visible(store: Store, projects: Sequence[str] | None) -> int:
-    """How many observations the projects see, counted no further than about ``MOST_COUNTED``: to count 10,000 takes
-    .2 ms."""
-    asked = projects_json(projects)
+    """Return how many observations the projects see, counted no further than about ``MOST_COUNTED``."""
+    asked = None if projects is None else tuple(projects)
     return _until_written(store, asked, lambda: count_live(store, projects, cap=MOST_COUNTED + 1))
 
 
 def ids_visible(store: Store, projects: Sequence[str], *, most: int) -> frozenset[int] | None:
-    """The ids of what the projects see; None of ``most`` or more: to read 5,000 takes 2 ms."""
+    """Return the ids of what the projects see; None of ``most`` or more: to read 5,000 takes 2 ms."""
 
     def look() -> frozenset[int] | None:
         return live_ids(store, projects, cap=most) if count_live(store, projects, cap=most) < most else None
 
-    return _until_written(store, (projects_json(projects), most), look)
+    return _until_written(store, (tuple(projects), most), look)
 
 
 def _until_written(store: Store, key: Hashable, look: Callable[[], T]) -> T:
-    """What ``look`` gives, which looks again only after somebody wrote."""
+    """Return what ``look`` gives, kept until somebody writes."""
     if store.in_transaction:  # what it writes may be rolled back
         return look()
     now = written(store)

@@ -35,7 +35,7 @@ class Binding:
 
 
 def load_binding(common_dir: Path) -> tuple[Binding | None, str | None]:
-    """The binding of a repository, and what is wrong with the file where it cannot be used."""
+    """Return the binding of a repository, and what is wrong with the file where it cannot be used."""
     path = common_dir / BINDING_FILE
     try:
         data = json.loads(read_bounded(path, _MAX_SIZE))
@@ -79,10 +79,9 @@ def write_binding(common_dir: Path, project: str) -> Binding | None:
 
 
 def rebind(common_dir: Path, project: str) -> None:
-    """Bind a repository to another project than it was, keeping its id. A git directory that cannot be written, or a
-    binding of another version, is left as it is.
+    """Bind a repository to another project, keeping its id. Raises InvalidProjectError.
 
-    Raises InvalidProjectError.
+    A git directory that cannot be written, or a binding of another version, is left as it is.
     """
     name = normalize_project(project)
     bound, warning = load_binding(common_dir)

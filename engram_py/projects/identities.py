@@ -18,13 +18,13 @@ class Identities(Operations):
     directory, a moved or re-pointed repository by the binding file inside that directory."""
 
     def canonical(self, name: str) -> str:
-        """The project that ``name`` is now: itself, or what it was merged into."""
+        """Return the project that ``name`` is now: itself, or what it was merged into."""
         if table.exists(self._store, name):
             return name
         return table.target_of_alias(self._store, name) or name
 
     def meant(self, name: str) -> str:
-        """The project of ``name``, also one that an earlier version spelled differently."""
+        """Return the project of ``name``, also one that an earlier version spelled differently."""
         project, former = self.canonical(name), former_spelling(name)
         if former == name or table.exists(self._store, project):
             return project
@@ -32,7 +32,7 @@ class Identities(Operations):
         return earlier if table.exists(self._store, earlier) else project
 
     def owner(self, location: Location) -> str:
-        """The project of a located directory. Two different repositories never share one by the accident of a name."""
+        """Return the project of a located directory; two repositories never share one by the accident of a name."""
         assert location.name is not None
         repository = location.repository
         if repository is None or location.source in ("config", "git_binding", "git_child", "dir_basename"):
@@ -81,7 +81,7 @@ class Identities(Operations):
         self._journal.changed("project", project, project=project, clock=clock)
 
     def _belongs_to_another(self, project: str, location: Location) -> bool:
-        """Whether a *different* repository owns this name: another remote, or, without one, another directory."""
+        """Return whether a different repository owns this name, by its remote or else its directory."""
         repository = location.repository
         assert repository is not None
         remotes = table.identities_of(self._store, "remote", project)

@@ -65,7 +65,7 @@ class _Children(NamedTuple):
 
 
 def locate(directory: Path, *, clock: Clock = time.monotonic) -> Location:
-    """The project that ``directory`` belongs to, by the first rule that answers; never raises.
+    """Return the project that ``directory`` belongs to, by the first rule that answers; never raises.
 
     A directory that is gone counts as the nearest parent that is there. The home directory, a file system's
     root and the shared temporary directory never lend a project their name.
@@ -100,8 +100,8 @@ class Locator:
         self._kept: dict[Path, tuple[float, Location]] = {}
 
     def locate(self, directory: Path, *, head: bool = True) -> Location:
-        """What ``locate`` answers for ``directory``, with the branch and the commit as they are now; without ``head``
-        as they were in the last two seconds."""
+        """Return what ``locate`` answers for ``directory``, with the branch and the commit as they are now; without
+        ``head`` as they were in the last two seconds."""
         now = self._clock()
         at, location = self._kept.get(directory, (0.0, None))
         if location is not None and now - at < CACHE_SECONDS:
@@ -155,7 +155,7 @@ def _repository_name(repository: Repository, nameless: frozenset[Path]) -> tuple
 
 
 def _child_names(folder: Path, nameless: frozenset[Path]) -> tuple[str, tuple[str, ...], str] | None:
-    """The name of a child repository, its other possible names, and its identity."""
+    """Return the name of a child repository, its other possible names, and its identity."""
     repository = find_repository(folder)
     if repository is None:
         return None
@@ -186,7 +186,7 @@ def _from_children(
 def _scan_children(
     directory: Path, ignore: tuple[str, ...], nameless: frozenset[Path], deadline: float, clock: Clock
 ) -> _Children:
-    """The child repositories of ``directory``; past the ``deadline`` the answer is cut short and says so.
+    """Return the child repositories of ``directory``; past the ``deadline`` the answer is cut short and says so.
 
     Several checkouts of one repository are one project. Where two repositories share a name, the second is
     offered by its longer one. A scan that was cut short never claims to have found the only one.

@@ -52,12 +52,8 @@ class Merging:
         return Merged(target, tuple(sources), observations, sessions, prompts, folded, warnings)
 
     def rename(self, project: str, name: str) -> Renamed:
-        """Give a project another name; the old one goes on working.
-
-        Raises:
-            UnknownProjectError: there is no such project.
-            InvalidArgumentError: another project has the name, or it is the same.
-        """
+        """Give a project another name; the old one goes on working. Raises UnknownProjectError,
+        InvalidArgumentError."""
         target = normalize_project(name)
         with self._store.transaction():
             source = self._known(normalize_project(project))
@@ -71,7 +67,7 @@ class Merging:
         return Renamed(source, target)
 
     def alike(self, name: str | None = None) -> tuple[Alike, ...]:
-        """Groups of projects with names so alike that they may be one; with ``name``, the group it is in.
+        """Return the groups of projects with names so alike that they may be one; with ``name``, the group it is in.
 
         Projects of different remotes are different repositories, however alike their names are.
         """
@@ -191,9 +187,9 @@ class Merging:
 
 
 def fold_topic(store: Store, journal: Journal, one: Observation, other: Observation) -> Observation:
-    """Of two observations that hold the same topic the later one stays live; the earlier texts become its versions.
+    """Keep the later of two observations of one topic live; the earlier texts become its versions.
 
-    The earlier row is soft-deleted, so its identity is still known when another machine sends it again.
+    The earlier row is soft-deleted, so its identity is known when another machine sends it again.
     """
     earlier, later = sorted((one, other), key=lambda row: (row.updated_at, row.sync_id))
     clock, now = journal.stamp(), journal.now()

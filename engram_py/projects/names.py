@@ -21,7 +21,7 @@ _SEPARATORS = re.compile(r"[-_\s]+")
 
 
 def normalize_project(name: str) -> str:
-    """The one spelling of a project name, which is Engram's: NFC, lower case, trimmed, no repeated ``-`` or ``_``.
+    """Return the one spelling of a project name, which is Engram's: NFC, lower case, no repeated ``-`` or ``_``.
 
     Raises InvalidProjectError: it is empty, too long, a path, or holds characters that are not text.
     """
@@ -37,7 +37,7 @@ def normalize_project(name: str) -> str:
 
 
 def slug_project(text: str) -> str | None:
-    """The project name nearest to ``text``, which may be any folder's name; None when nothing of it is left."""
+    """Return the project name nearest to ``text``, which may be any folder's name; None when nothing of it is left."""
     try:
         return normalize_project(text)
     except InvalidProjectError:
@@ -51,12 +51,12 @@ def slug_project(text: str) -> str | None:
 
 
 def former_spelling(name: str) -> str:
-    """The spelling of ``name`` in files of earlier versions, which wrote ``-`` for blanks."""
+    """Return the spelling of ``name`` in files of earlier versions, which wrote ``-`` for blanks."""
     return _REPEATED.sub(r"\1", _WHITESPACE.sub("-", name))
 
 
 def similar_projects(name: str, known: Iterable[str], *, limit: int = 3) -> list[str]:
-    """The known projects that ``name`` may have been meant for, best first.
+    """Return the known projects that ``name`` may have been meant for, best first.
 
     Alike are names that differ only in case, ``-`` and ``_``; that contain each other; or that are at most
     three edits apart, and at most a third of the shorter one, so that short names do not all look alike.

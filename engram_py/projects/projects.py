@@ -39,7 +39,7 @@ class Projects:
         self._session_project = project
 
     def without_override(self) -> Projects:
-        """The same without this process's override: for records of other processes."""
+        """Return the same without this process's override: for records of other processes."""
         return Projects(self._store, self._journal, self._locator, directory=self._directory)
 
     # --- resolving -------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ class Projects:
         directory: str | None = None,
         scope: str | None = None,
     ) -> Place:
-        """The one project a write goes to, created when it is new. Call inside the write's transaction.
+        """Return the one project a write goes to, created when it is new. Call inside the write's transaction.
 
         Raises:
             AmbiguousProjectError: nothing decides between several, or nothing names one. A personal or global
@@ -83,8 +83,10 @@ class Projects:
         all_projects: bool = False,
         head: bool = True,
     ) -> Place:
-        """Where a read looks. Without one project it reads the candidates, or everything, and says so. Without ``head``
-        git is not asked for the branch and the commit as they are now."""
+        """Return where a read looks: without one project the candidates, or everything, with a warning.
+
+        Without ``head`` git is not asked for the present branch and commit.
+        """
         if all_projects:
             return Place("", "all", str(self._directory), None)
         named = self._named(project, session_id, head=head)
@@ -98,10 +100,7 @@ class Projects:
         return named
 
     def existing(self, project: str) -> str:
-        """The name that ``project`` goes by now.
-
-        Raises InvalidProjectError, and UnknownProjectError when nothing was ever kept for it.
-        """
+        """Return the present name of ``project``. Raises InvalidProjectError, UnknownProjectError."""
         name = self._identities.meant(_checked_name(project))
         if not table.exists(self._store, name):
             known = table.names(self._store)
@@ -109,7 +108,7 @@ class Projects:
         return name
 
     def current(self) -> CurrentProject:
-        """The project of this process. Never raises."""
+        """Return the project of this process. Never raises."""
         location = self._locator.locate(self._directory)
         place = self._named(None, None) or self._at(location)
         repository = location.repository
@@ -132,17 +131,17 @@ class Projects:
         self._locator.forget()
 
     def preferences(self) -> ProjectSettings:
-        """The ``.engram.json`` settings of this directory; does not ask git."""
+        """Return the ``.engram.json`` settings of this directory; does not ask git."""
         return self._locator.locate(self._directory, head=False).settings
 
     def settings_here(self) -> Location:
-        """The location of this process's directory, with its ``.engram.json``."""
+        """Return the location of this process's directory, with its ``.engram.json``."""
         return self._locator.locate(self._directory)
 
     def _named(
         self, project: str | None, session_id: str | None, *, elsewhere: bool = False, head: bool = True
     ) -> Place | None:
-        """The project somebody named: by argument, by the session, or for the whole process.
+        """Return the project somebody named: by argument, by the session, or for the whole process.
 
         ``elsewhere``: the call names a directory of its own, which the process's session says nothing about.
         """
@@ -175,8 +174,7 @@ class Projects:
         warnings: tuple[str, ...] = (),
         head: bool = True,
     ) -> Place:
-        """A named project. Where it is also the project of this directory (``here``: whatever git says), the branch
-        and the preferences of the directory hold for it as well."""
+        """Return a named project, with the branch and preferences of this directory where it is its project."""
         name = self._identities.meant(name)
         place = Place(name, source, path or str(self._directory), (name,), warnings=warnings)
         location = self._locator.locate(self._directory, head=head)
@@ -186,7 +184,7 @@ class Projects:
         return place
 
     def _at(self, location: Location) -> Place:
-        """The project of a directory; with an empty name when there is not exactly one."""
+        """Return the project of a directory; with an empty name when there is not exactly one."""
         path = str(location.directory)
         warnings = location.warnings
         if location.source == "ambiguous":
@@ -217,7 +215,7 @@ class Projects:
     # --- listing ---------------------------------------------------------------------------------------
 
     def list(self) -> tuple[ProjectLine, ...]:
-        """All projects, the most recently active first."""
+        """Return all projects, the most recently active first."""
         return tuple(table.lines(self._store))
 
 
@@ -238,7 +236,7 @@ def _checked_name(project: str) -> str:
 
 
 def _engram_source(location: Location) -> str:
-    """The source of a project as Engram names it: a bound repository counts as its remote or root."""
+    """Return the source of a project as Engram names it: a bound repository counts as its remote or root."""
     if location.source != "git_binding":
         return location.source
     remote = location.repository is not None and location.repository.remote

@@ -56,7 +56,7 @@ DEFAULTS = ProjectSettings()
 
 
 def parse_project_settings(text: str, path: Path | None) -> ProjectSettings:
-    """The settings in ``text``; what cannot be used is left out with a warning, and the rest still counts.
+    """Return the settings in ``text``; what cannot be used is left out with a warning, and the rest still counts.
 
     Warnings name a key only where it looks like one, and never show a value: an agent may read them, and the
     file is a stranger's.
@@ -77,7 +77,7 @@ def parse_project_settings(text: str, path: Path | None) -> ProjectSettings:
 
 
 def find_project_settings(directory: Path, root: Path | None) -> ProjectSettings:
-    """The nearest settings file from ``directory`` up to the repository's ``root``; without one, there only.
+    """Return the nearest settings file from ``directory`` up to the repository's ``root``; without one, there only.
 
     Preferences come from the nearest file. One that names no project leaves the name to the next one up.
     """
@@ -135,7 +135,7 @@ def _accepted(data: Mapping[str, object], warn: Callable[[str], None]) -> Iterat
 
 
 def _flattened(data: Mapping[str, object], warn: Callable[[str], None]) -> Iterator[tuple[str, object]]:
-    """The keys by the names they have in ``KEYS``, with those of the objects it knows dotted."""
+    """Yield the keys by the names they have in ``KEYS``, with those of the objects it knows dotted."""
     groups = {key.name.partition(".")[0] for key in KEYS if "." in key.name}
     for name, value in data.items():
         if name == "$schema":  # for editors

@@ -31,7 +31,7 @@ def names(store: Store) -> list[str]:
 
 
 def count_observations(store: Store, name: str) -> int:
-    """How many live observations a project has."""
+    """Return how many live observations a project has."""
     sql = "select count(*) from observations where project = :name and deleted_at is null"
     return int(store.value(sql, name=name))
 
@@ -57,7 +57,7 @@ def identity_owner(store: Store, kind: str, value: str) -> str | None:
 
 
 def identities_of(store: Store, kind: str, project: str) -> list[str]:
-    """The values of a project's identities of a kind: ``remote`` or ``common_dir``."""
+    """Return the values of a project's identities of a kind: ``remote`` or ``common_dir``."""
     sql = "select value from project_identities where kind = :kind and project = :project"
     return [row[0] for row in store.rows(sql, kind=kind, project=project)]
 
@@ -84,7 +84,7 @@ order by name
 
 
 def empty(store: Store) -> list[str]:
-    """The projects of which nothing is kept."""
+    """Return the projects of which nothing is kept."""
     return [row[0] for row in store.rows(EMPTY)]
 
 
@@ -97,7 +97,7 @@ def move_rows(store: Store, table: str, *, project: str, into: str) -> list[Any]
 
 
 def clashing_topics(store: Store, *, project: str, into: str) -> Sequence[Row]:
-    """Pairs of live observations of two projects that hold the same topic in the same scope."""
+    """Return the pairs of live observations of two projects that hold the same topic in the same scope."""
     return store.rows(
         """
         select mine.id as id, theirs.id as other from observations as mine

@@ -81,7 +81,7 @@ def search_as_of(
             projects,
             anchors=anchors,
             usage=Usage(store, clock),
-            trail=SearchLog(store, clock, learn=False),
+            search_log=SearchLog(store, clock, learn=False),
             vectors=Vectors(store, clock.moment),
             half_life_days=half_life_days,
         )

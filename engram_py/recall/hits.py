@@ -1,4 +1,4 @@
-"""From scored rows to hits: what stands where in the answer, and what is said of each."""
+"""From scored rows to hits: their order in the answer, and the facts shown with each."""
 
 from __future__ import annotations
 
@@ -15,26 +15,29 @@ from engram_py.observations import table
 from engram_py.observations.lookup import relation_notes
 from engram_py.observations.values import Observation, RelationNote
 from engram_py.recall.preview import Preview, preview, shares
-from engram_py.recall.score.bm25 import Scored, Term
-from engram_py.recall.score.diversity import alike, shingles
-from engram_py.recall.score.proximity import lens
-from engram_py.recall.score.rank import Standing, factors, recency
+from engram_py.recall.retrieval import Retrieved
+from engram_py.recall.score.bm25 import Scored
+from engram_py.recall.score.proximity import term_finder
+from engram_py.recall.score.rank import Signals, factors, recency
 from engram_py.recall.settings import HALF_LIFE_DAYS
 from engram_py.recall.values import Hit, Numbers
 from engram_py.sessions.summary_steps import goal_of
+from engram_py.text.similarity import alike, shingles
 
-# Texts that share this much of their words say the same; the second gives way to what is different.
+# Texts that share this much of their words say the same; the second gives way to different ones.
 SAME = 0.85
 LOOKED_BEHIND = 20
-# The whole answer: 600 tokens of four characters, of which a hit takes so many besides its titles and its passage.
+# The whole answer: 600 tokens of four characters. A hit takes about so many for its head, and for each line beside its
+# passage.
 ANSWER_CHARS, HEAD_CHARS, LINE_CHARS = 2_400, 70, 24
-# Behind the first hits, what is half as good as the best is no answer.
+# Behind the first hits, one that is half as good as the best is no answer.
 FIRST, TAIL = 5, 0.5
+SORTS = ("relevance", "recency", "salience")
 
 
-@dataclass(slots=True)
-class Placed:
-    """A row on its place in the answer."""
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A row in the order of the answer, with the facts that decided its place."""
 
     row: Observation
     scored: Scored
@@ -50,11 +53,11 @@ class Placed:
         return Numbers(
             id=one.id,
             bm25=round(one.bm25, 3),
-            lent=round(one.lent, 3),
-            closeness=round(one.closeness, 3),
+            lent=round(one.neighbour_score, 3),
+            closeness=round(one.proximity, 3),
             session=round(one.session, 3),
-            coverage=round(one.covered, 3),
-            passage=round(one.share, 3),
+            coverage=round(one.coverage, 3),
+            passage=round(one.passage_share, 3),
             evidence=one.evidence,
             probability=round(one.evidence.probability(), 3),
             relevance=round(one.relevance, 3),
@@ -66,7 +69,7 @@ class Placed:
 
 
 class Hits:
-    """Orders what a search found and words what is known of each row."""
+    """Ranks rows and makes hits of them."""
 
     def __init__(self, store: Store, journal: Journal, anchors: Anchors, half_life_days: int = HALF_LIFE_DAYS) -> None:
         self._half_life = half_life_days
@@ -74,93 +77,76 @@ class Hits:
         self._journal = journal
         self._anchors = anchors
 
-    def exact(self, ids: Sequence[int]) -> list[Placed]:
-        """What was named: in the order it was found, never ranked."""
+    def in_order(self, ids: Sequence[int]) -> list[Ranked]:
+        """Return rows that were named or listed, in the order of their ids."""
         if not ids:
             return []
         rows = table.by_ids(self._store, ids)
         notes = relation_notes(self._store, [row.sync_id for row in rows.values()])
         found = [rows[row_id] for row_id in ids if row_id in rows]
         return [
-            Placed(row, Scored(row.id, covered=1.0), 1.0, self._recency(row), relations=notes.get(row.sync_id, ()))
+            Ranked(row, Scored(row.id, coverage=1.0), 1.0, self._recency(row), relations=notes.get(row.sync_id, ()))
             for row in found
         ]
+
+    def ranked(
+        self, scored: Sequence[Scored], rows: Mapping[int, Observation], *, all_words_first: bool, limit: int
+    ) -> list[Ranked]:
+        """Return the rows in the order of the answer. Only the first ``limit`` are sure to differ from each other."""
+        # A row that stands this far behind by its words is brought to the front by no factor.
+        known = [one for one in scored if one.id in rows][: limit + LOOKED_BEHIND]
+        notes = relation_notes(self._store, [rows[one.id].sync_id for one in known])
+        visibility = self._anchors.visibility([rows[one.id] for one in known])
+        tallies = citations.tallies(self._store, [one.id for one in known])
+        now = self._journal.moment()
+        found = []
+        for one in known:
+            row, seen, tally = rows[one.id], visibility.get(one.id), tallies.get(one.id)
+            branch = seen.label if seen is not None and seen.elsewhere else ""
+            signals = Signals(bool(seen and seen.elsewhere), *((tally.injected, tally.cited) if tally else ()))
+            by = factors(row, now, signals, self._half_life)
+            score = one.relevance
+            for factor in by.values():
+                score *= factor
+            found.append(Ranked(row, one, score, self._recency(row), by, notes.get(row.sync_id, ()), branch))
+        found.sort(key=lambda one: (not (all_words_first and one.scored.has_all_words), -one.score, -one.row.id))
+        return _different_first(found, limit)
+
+    def hits(
+        self,
+        found: Retrieved,
+        ranked: Sequence[Ranked],
+        *,
+        limit: int,
+        stale_only: bool = False,
+        snippet_chars: int | None = None,
+    ) -> tuple[Hit, ...]:
+        """Return the first ``limit`` hits without the tail, each with the state of its files and its passage.
+
+        The passages share the room of the answer; ``snippet_chars`` gives each of them so many characters instead.
+        """
+        states = self._anchors.states([one.row for one in ranked])
+        now = self._journal.moment()
+        if stale_only:
+            ranked = [one for one in ranked if one.row.state(now) != "active" or _stale(states.get(one.row.id, ()))]
+        scores = _shown_scores(ranked[:limit])
+        chars = _passage_chars(ranked, scores, states) if snippet_chars is None else [snippet_chars] * len(scores)
+        finder = term_finder(found.terms)
+        hits = []
+        for one, score, part in zip(ranked, scores, chars, strict=False):
+            passage = preview(one.row.content, found.terms, finder, limit=part)
+            hit = _hit(one, score, passage, one.row.state(now))
+            old = found.replaced.get(hit.id)
+            note = RelationNote("replaced", old.id, old.title) if old else None
+            hits.append(replace(hit, anchors=states.get(hit.id, ()), instead_of=note))
+        return tuple(hits)
 
     def _recency(self, row: Observation) -> float:
         return recency(row, self._journal.moment(), self._half_life)
 
-    def placed(
-        self, scored: Sequence[Scored], rows: Mapping[int, Observation], *, whole_first: bool, limit: int
-    ) -> list[Placed]:
-        """The rows in the order of the answer. With ``whole_first`` those that hold every word come before others.
 
-        Only the first ``limit`` are sure to differ from each other.
-        """
-        now = self._journal.moment()
-        # What stands this far behind by its words, no factor brings to the front.
-        known = [one for one in scored if one.id in rows][: limit + LOOKED_BEHIND]
-        notes = relation_notes(self._store, [rows[one.id].sync_id for one in known])
-        visible = self._anchors.visibility([rows[one.id] for one in known])
-        tallies = citations.tallies(self._store, [one.id for one in known])
-        placed = []
-        for one in known:
-            row = rows[one.id]
-            seen = visible.get(row.id)
-            elsewhere = seen is not None and seen.elsewhere
-            tally = tallies.get(row.id)
-            told = (tally.injected, tally.cited) if tally else (0, 0)
-            by = factors(row, now, Standing(elsewhere, *told), self._half_life)
-            place = Placed(row, one, one.relevance, self._recency(row), by, notes.get(row.sync_id, ()))
-            for factor in by.values():
-                place.score *= factor
-            if seen is not None and seen.elsewhere:
-                place.branch = seen.label
-            placed.append(place)
-        placed.sort(key=lambda place: (not (whole_first and place.scored.whole), -place.score, -place.row.id))
-        return _different_first(placed, limit)
-
-    def shown(
-        self,
-        terms: Sequence[Term],
-        placed: Sequence[Placed],
-        *,
-        limit: int,
-        instead: Mapping[int, Observation],
-        stale_only: bool = False,
-        snippet_chars: int | None = None,
-    ) -> tuple[Hit, ...]:
-        """The first ``limit`` hits without the tail, each with the state of its files and the passage that answers.
-
-        The passages share what the answer has room for; ``snippet_chars`` gives each of them so many characters.
-        """
-        glass = lens(terms)
-        states = self._anchors.states([place.row for place in placed])
-        now = self._journal.moment()
-        if stale_only:
-            placed = [
-                place
-                for place in placed
-                if place.row.state(now) != "active" or any(anchor.stale for anchor in states.get(place.row.id, ()))
-            ]
-        scores = _shown_scores(placed[:limit])
-        lines = sum(_line_chars(place, states.get(place.row.id, ())) for place, _ in zip(placed, scores, strict=False))
-        room = max(ANSWER_CHARS // 4, ANSWER_CHARS - HEAD_CHARS - lines)
-        # What says the same as a better hit is not shown twice.
-        ids = {place.row.id for place in placed}
-        lengths = [0 if place.like in ids else len(place.row.content) for place in placed]
-        parts = shares(scores, lengths, room) if snippet_chars is None else [snippet_chars] * len(scores)
-        hits = []
-        for place, score, part in zip(placed, scores, parts, strict=False):
-            passage = preview(place.row.content, terms, glass, limit=part)
-            told = _hit(place, score, passage, place.row.state(now))
-            replaced = instead.get(told.id)
-            note = RelationNote("replaced", replaced.id, replaced.title) if replaced else None
-            hits.append(replace(told, anchors=states.get(told.id, ()), instead_of=note))
-        return tuple(hits)
-
-
-def _hit(place: Placed, score: float, passage: Preview, state: str) -> Hit:
-    row = place.row
+def _hit(one: Ranked, score: float, passage: Preview, state: str) -> Hit:
+    row = one.row
     return Hit(
         id=row.id,
         sync_id=row.sync_id,
@@ -177,73 +163,83 @@ def _hit(place: Placed, score: float, passage: Preview, state: str) -> Hit:
         review_after=row.review_after,
         created_at=row.created_at,
         updated_at=row.updated_at,
-        relations=place.relations,
+        relations=one.relations,
         lifecycle=row.lifecycle,
-        coverage=round(place.scored.covered, 3),
-        branch=place.branch,
-        like=place.like,
+        coverage=round(one.scored.coverage, 3),
+        branch=one.branch,
+        like=one.like,
         goal=goal_of(row),
     )
 
 
-def _shown_scores(placed: Sequence[Placed]) -> list[float]:
-    """The scores to show of the hits before the tail: within one answer none is above the one before, and what was
-    named counts 1, as does the first by its words."""
-    best = next((place.score for place in placed if place.scored.relevance), 1.0) or 1.0
+def _shown_scores(ranked: Sequence[Ranked]) -> list[float]:
+    """Return the scores to show of the hits before the tail: none is above the one before, and named rows and the first
+    by its words have 1."""
+    best = next((one.score for one in ranked if one.scored.relevance), 1.0) or 1.0
     scores: list[float] = []
-    for place in placed:
+    for one in ranked:
         before = scores[-1] if scores else 1.0
-        scores.append(min(before, place.score / best) if place.scored.relevance else before)
+        scores.append(min(before, one.score / best) if one.scored.relevance else before)
     return [score for at, score in enumerate(scores) if at < FIRST or score >= TAIL]
 
 
-def _line_chars(place: Placed, anchors: Sequence[AnchorState]) -> int:
-    """About what a hit takes of an answer besides its passage."""
-    row = place.row
-    texts = [row.title, *(note.title for note in place.relations), *(one.path for one in anchors if one.stale)]
-    texts += [f"says the same as [#{place.like}]"] if place.like is not None else []
-    return len(row.type) + len(place.branch) + sum(LINE_CHARS + len(text) for text in texts)
+def _passage_chars(
+    ranked: Sequence[Ranked], scores: Sequence[float], states: Mapping[int, Sequence[AnchorState]]
+) -> list[int]:
+    """Return how many characters each passage gets; a text that says the same as a better hit is not shown twice."""
+    lines = sum(_line_chars(one, states.get(one.row.id, ())) for one, _ in zip(ranked, scores, strict=False))
+    room = max(ANSWER_CHARS // 4, ANSWER_CHARS - HEAD_CHARS - lines)
+    ids = {one.row.id for one in ranked}
+    return shares(scores, [0 if one.like in ids else len(one.row.content) for one in ranked], room)
 
 
-def _different_first(placed: list[Placed], limit: int) -> list[Placed]:
-    """The same hits, each that says what one before it says moved behind those that say something else; looked for
-    until ``limit`` different ones were found."""
+def _line_chars(one: Ranked, anchors: Sequence[AnchorState]) -> int:
+    """Return about how many characters a hit takes of an answer besides its passage."""
+    texts = [
+        one.row.title,
+        *(note.title for note in one.relations),
+        *(anchor.path for anchor in anchors if anchor.stale),
+    ]
+    texts += [f"says the same as [#{one.like}]"] if one.like is not None else []
+    return len(one.row.type) + len(one.branch) + sum(LINE_CHARS + len(text) for text in texts)
+
+
+def _stale(anchors: Sequence[AnchorState]) -> bool:
+    return any(anchor.stale for anchor in anchors)
+
+
+def _different_first(ranked: list[Ranked], limit: int) -> list[Ranked]:
+    """Return the same rows, those that say the same as one before them moved behind the others; looked for until
+    ``limit`` different ones were found."""
     texts: list[tuple[int, frozenset[str]]] = []
-    different: list[Placed] = []
-    repeated: list[Placed] = []
-    for number, place in enumerate(placed):
+    different: list[Ranked] = []
+    repeated: list[Ranked] = []
+    for number, one in enumerate(ranked):
         if len(different) >= limit:
-            return [*different, *placed[number:], *repeated]
-        words = shingles(f"{place.row.title} {place.row.content}")
-        place.like = next((other for other, seen in texts if alike(words, seen, SAME)), None)
-        if place.like is None:
-            texts.append((place.row.id, words))
-        (different if place.like is None else repeated).append(place)
+            return [*different, *ranked[number:], *repeated]
+        words = shingles(f"{one.row.title} {one.row.content}")
+        like = next((other for other, seen in texts if alike(words, seen, SAME)), None)
+        if like is None:
+            texts.append((one.row.id, words))
+            different.append(one)
+        else:
+            repeated.append(replace(one, like=like))
     return different + repeated
 
 
-SORTS = ("relevance", "recency", "salience")
-
-
-def order_asked(given: str | None) -> str | None:
-    """The order that was asked for, None for the best first. Raises InvalidArgumentError."""
+def clean_sort(given: str | None) -> str | None:
+    """Return the order that was asked for, None for the best first. Raises InvalidArgumentError."""
     wanted = (given or "").strip().lower() or SORTS[0]
     if wanted not in SORTS:
         raise InvalidArgumentError("sort", given, expected=f"one of {', '.join(SORTS)}")
     return None if wanted == SORTS[0] else wanted
 
 
-def in_order(hits: tuple[Hit, ...], placed: Sequence[Placed], sort: str | None) -> tuple[Hit, ...]:
-    """The same hits in another order; those that are equal in it stay best first."""
+def sorted_by(hits: tuple[Hit, ...], ranked: Sequence[Ranked], sort: str | None) -> tuple[Hit, ...]:
+    """Return the same hits in another order; equal ones stay best first."""
+    if sort is None:
+        return hits
     if sort == "recency":
         return tuple(sorted(hits, key=lambda hit: (hit.updated_at, hit.id), reverse=True))
-    if sort == "salience":
-        weights = {one.row.id: one.row.salience for one in placed}
-        return tuple(sorted(hits, key=lambda hit: weights[hit.id], reverse=True))
-    return hits
-
-
-def of_ids(ids: Sequence[int], placed: Sequence[Placed]) -> list[Placed]:
-    """Those of the ids, in their order."""
-    by_id = {one.row.id: one for one in placed}
-    return [by_id[row_id] for row_id in ids]
+    salience = {one.row.id: one.row.salience for one in ranked}
+    return tuple(sorted(hits, key=lambda hit: salience[hit.id], reverse=True))

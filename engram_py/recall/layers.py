@@ -33,7 +33,7 @@ class Layered:
     warnings: tuple[str, ...] = ()
 
 
-Found = Results | SaidResults | DocumentResults
+LayerResults = Results | SaidResults | DocumentResults
 
 
 class Layers:
@@ -51,7 +51,7 @@ class Layers:
         self._searches = searches
         self._memories = memories
 
-    def search(self, query: str, layer: str | None = None, **wanted: Any) -> Found | Layered:
+    def search(self, query: str, layer: str | None = None, **wanted: Any) -> LayerResults | Layered:
         """What a layer has about ``query``, best first. ``wanted`` are the arguments of ``app.search``; what says
         nothing of a layer is left out, with a note.
 
@@ -88,23 +88,23 @@ class Layers:
         if not (parsed.words or parsed.phrases):
             raise EmptyQueryError(query)
         limit, notes = clamp("limit", wanted.get("limit") or _LIMIT, 1, MOST)
-        sight, place_notes = self._searches().sight(
+        scope, scope_notes = self._searches().resolve_scope(
             parsed, wanted.get("project"), bool(wanted.get("all_projects")), session_id=wanted.get("session_id")
         )
-        since, until = (None if sight.values[name] is None else str(sight.values[name]) for name in ("since", "until"))
-        window = Window(sight.projects, since, until)
+        since, until = (None if scope.values[name] is None else str(scope.values[name]) for name in ("since", "until"))
+        window = Window(scope.projects, since, until)
         names = ("type", "scope", "explain", "as_of")
-        idle = [name for name in names if wanted.get(name)] + [one for one in sight.said if not one.startswith(_DATES)]
+        idle = [name for name in names if wanted.get(name)] + [one for one in scope.said if not one.startswith(_DATES)]
         if idle:
             notes = (*notes, f"{', '.join(idle)}: says nothing of {source.name}; left out")
         found = said.find(self._store, source, parsed, window, limit=limit)
-        kept = None if found else said.count(self._store, source, Window(sight.projects))
-        warnings = (*notes, *sight.notes, *place_notes)
-        return SaidResults(parsed.text[:200], source.name, tuple(found), sight.projects, kept, warnings)
+        kept = None if found else said.count(self._store, source, Window(scope.projects))
+        warnings = (*notes, *scope.notes, *scope_notes)
+        return SaidResults(parsed.text[:200], source.name, tuple(found), scope.projects, kept, warnings)
 
 
 # What a further layer needs is a row here: a function from the query and the arguments of a search to what it found.
-LAYERS: dict[str, Callable[[Layers, str, dict[str, Any]], Found]] = {
+LAYERS: dict[str, Callable[[Layers, str, dict[str, Any]], LayerResults]] = {
     "memories": Layers.memories,
     "episodes": Layers.episodes,
     "turns": Layers.turns,

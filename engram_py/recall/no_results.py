@@ -1,4 +1,4 @@
-"""Why a search has no answer, from what it had read anyway: the words nobody knows, what is near, what to leave out."""
+"""Why a search has no answer: unknown words, what comes near, and what may be left out of the query."""
 
 from __future__ import annotations
 
@@ -7,115 +7,139 @@ from collections.abc import Sequence
 from engram_py.database.store import Store
 from engram_py.observations import visible
 from engram_py.observations.lookup import handles
-from engram_py.recall.candidates import Found, retrieve
+from engram_py.observations.table import VISIBLE
+from engram_py.recall.date_terms import names_days
 from engram_py.recall.index import table as index
-from engram_py.recall.plan import MOST_WORDS_ASKED
 from engram_py.recall.query.days import Days
 from engram_py.recall.query.parse import Query, match_any
+from engram_py.recall.retrieval import Retrieved, retrieve
 from engram_py.recall.scope_filter import ScopeFilter
-from engram_py.recall.score.bm25 import is_elsewhere
-from engram_py.recall.search_notes import said_earlier
-from engram_py.recall.values import NO_WORD, NoResults
-from engram_py.text.prompt_text import plain
-from engram_py.text.segments import segments
+from engram_py.recall.terms import MOST_WORDS_ASKED
+from engram_py.recall.values import NO_WORD, Earlier, NoResults
+from engram_py.text.normalize import folded
+from engram_py.text.segments import is_unspaced, segments
 from engram_py.text.stopwords import FOREIGN, is_foreign
 
 # Memories that are read for their language, and how much of each.
-_LISTENED, _HEARD_CHARS = 60, 1_000
+_MOST_READ_FOREIGN, _FOREIGN_CHARS = 60, 1_000
 _MOST_NUMBERS = 8
+_MOST_WORDS = 4
+# 500 texts of 2,000 characters took 15 ms to fetch, fold and read, and a search without an answer is rare.
+_WALKED, _MOST_READ, _READ_CHARS = 3_000, 500, 2_000
+
+# Earlier texts of observations, which no index has: of the newest :walked versions the newest :most that may be seen,
+# and the beginning of each.
+_OLDER_TEXTS = f"""
+select observation_id, substr(title || ' ' || content, 1, :chars)
+from observation_versions
+where id in (
+    select walked.id
+    from (select id, observation_id from observation_versions order by id desc limit :walked) as walked
+    join observations on observations.id = walked.observation_id
+    where deleted_at is null and {VISIBLE}
+    order by walked.id desc
+    limit :most
+)
+order by id desc
+"""
 
 
-def explain_no_results(
-    store: Store, parsed: Query, found: Found, sight: ScopeFilter, floor: float, *, days: Days | None = None
-) -> NoResults:
-    """Why nothing that was ``found`` answers, in words and as far as a reader can act on it. ``days`` were asked."""
-    numbers = (parsed.observation_id,) if parsed.observation_id is not None else handles(parsed.asked)
-    if numbers:
-        return _of_numbers(numbers)
-    unknown = nameless(found.unknown, days)
-    elsewhere = nameless(_elsewhere(store, parsed, found, sight, floor), days)
-    earlier = said_earlier(store, unknown, sight.projects) if parsed.asks and not parsed.pasted else ()
-    quiet = days is not None and not found.filtered_away and not found.scored
+def explain_no_results(store: Store, query: Query, found: Retrieved, scope: ScopeFilter, least: float) -> NoResults:
+    """Return why nothing that was ``found`` answers, in words and as far as a reader can act on it."""
+    numbers = (query.observation_id,) if query.observation_id is not None else handles(query.asked)
+    if numbers:  # an id opens what it names from every project, whatever the filters say
+        return NoResults(gone(numbers), numbered=True, others=False)
+    elsewhere = _only_elsewhere(store, query, found, scope, least)
+    earlier = _said_earlier(store, found.unknown, scope.projects) if query.asks and not query.pasted else ()
     return NoResults(
-        reason=f"nothing changed here {_then(days)}"
-        if days and quiet and not elsewhere
-        else _reason(parsed, found, sight, floor, elsewhere),
-        nearest=() if sight.stale else found.nearest(),
-        unknown=tuple(word for word in unknown if word not in {one.word for one in earlier}),
+        reason=_reason(query, found, scope, least, elsewhere),
+        nearest=() if scope.stale else found.nearest(),
+        unknown=tuple(word for word in found.unknown if word not in {one.word for one in earlier}),
         elsewhere=elsewhere,
         earlier=earlier,
         filtered=found.filtered_away,
-        filters=sight.said,
-        foreign=is_foreign([word.text for word in parsed.words]) and not _is_foreign_here(store, parsed, sight),
-        marked=_is_marked(parsed, found),
-        unworded=not parsed.asks,
-        others=sight.projects is not None and visible.count_others(store, sight.projects, cap=1) > 0,
+        filters=scope.said,
+        foreign=is_foreign([word.text for word in query.words]) and not _has_foreign_rows(store, query, scope),
+        marked=_is_marked(query, found),
+        unworded=not query.asks,
+        others=scope.projects is not None and visible.count_others(store, scope.projects, cap=1) > 0,
     )
 
 
-def nameless(words: Sequence[str], days: Days | None) -> tuple[str, ...]:
-    """The words without those that name ``days``."""
-    named = {days.words, *days.words.split()} if days is not None else ()
-    return tuple(word for word in words if plain(word) not in named)
-
-
-def _then(days: Days) -> str:
-    if days.open:
-        return f"until {days.last}"
-    return f"on {days.start}" if days.last == days.start else f"from {days.start} to {days.last}"
-
-
-def _of_numbers(numbers: Sequence[int]) -> NoResults:
-    """What ids name is opened whatever the filters say, and from every project: nothing of these is to blame."""
+def gone(numbers: Sequence[int]) -> str:
+    """Return the sentence that there are no memories of these ids."""
     named = ", ".join(f"#{one}" for one in numbers[:_MOST_NUMBERS]) + (", …" if len(numbers) > _MOST_NUMBERS else "")
-    deleted = "it was" if len(numbers) == 1 else "they were"
-    return NoResults(f"there is no memory {named}, or {deleted} deleted", numbered=True, others=False)
+    return f"there is no memory {named}, or {'it was' if len(numbers) == 1 else 'they were'} deleted"
 
 
-def _is_marked(parsed: Query, found: Found) -> bool:
-    """Whether phrases or exclusions may be what hides an answer: not where nobody knows any of the words."""
-    known = not parsed.asks or any(term.rows and not term.stands_for for term in found.terms)
-    return known and bool(parsed.phrases or parsed.excluded)
-
-
-def _reason(parsed: Query, found: Found, sight: ScopeFilter, floor: float, elsewhere: tuple[str, ...]) -> str:
-    if not parsed.asks and (sight.filtered or parsed.filters.projects):
-        return f"nothing passes the filters{' without the words left out' if parsed.excluded else ''}"
-    if not parsed.words:
+def _reason(query: Query, found: Retrieved, scope: ScopeFilter, least: float, elsewhere: Sequence[str]) -> str:
+    if found.days is not None and not (found.filtered_away or found.scored or elsewhere):
+        return f"nothing changed here {_then(found.days)}"
+    if not query.asks and (scope.filtered or query.filters.projects):
+        return f"nothing passes the filters{' without the words left out' if query.excluded else ''}"
+    if not query.words:
         return "there is no word in it to search for"
-    if not parsed.asks:
+    if not query.asks:
         return "no word of it says what to look for, so nothing was looked up"
     if found.filtered_away:
         return "what has these words was filtered away"
-    if sight.stale and found.probability >= floor:
+    if scope.stale and found.probability >= least:
         return "what has these words is not stale"
     if found.scored:
         return "what has words of it is about other things"
-    if _is_marked(parsed, found):
-        asking = [*(["the quotes"] if parsed.phrases else []), *(["the minus"] if parsed.excluded else [])]
-        return f"no memory here has its words as {' and '.join(asking)} ask{'s' if asking == ['the minus'] else ''}"
+    if _is_marked(query, found):
+        marks = [*(["the quotes"] if query.phrases else []), *(["the minus"] if query.excluded else [])]
+        return f"no memory here has its words as {' and '.join(marks)} ask{'s' if marks == ['the minus'] else ''}"
     if elsewhere:
         return "no memory seen from here has any of its words"
     return NO_WORD
 
 
-def _elsewhere(store: Store, parsed: Query, found: Found, sight: ScopeFilter, floor: float) -> tuple[str, ...]:
-    """The words that only other projects know, where a search of all projects finds an answer; none where a filter that
-    took something away, a phrase or an exclusion may be what hides them."""
-    words = tuple(term.text for term in found.terms if is_elsewhere(term))
-    filters = sight.filtered and (found.filtered_away or found.scored)
-    hidden = filters or sight.projects is None or parsed.phrases or parsed.excluded
+def _then(days: Days) -> str:
+    if days.open:
+        return f"until {days.last}"
+    return f"from {days.start} to {days.last}" if days.is_span else f"on {days.start}"
+
+
+def _is_marked(query: Query, found: Retrieved) -> bool:
+    """Whether phrases or exclusions may be what hides an answer: not where nobody knows any of the words."""
+    known = not query.asks or any(term.rows and not term.substitutes for term in found.terms)
+    return known and bool(query.phrases or query.excluded)
+
+
+def _only_elsewhere(store: Store, query: Query, found: Retrieved, scope: ScopeFilter, least: float) -> tuple[str, ...]:
+    """Return the words that only other projects know, where a search of all projects finds an answer; none where a
+    filter, a phrase or an exclusion may be what hides them."""
+    words = [term.text for term in found.terms if term.only_elsewhere]
+    filters = scope.filtered and (found.filtered_away or found.scored)
+    hidden = filters or scope.projects is None or query.phrases or query.excluded
     if not words or hidden or len(found.terms) > MOST_WORDS_ASKED:
         return ()
-    everywhere = retrieve(store, parsed, sight.everywhere(), limit=1, least=floor)
-    return words if everywhere.probability >= floor else ()
+    everywhere = retrieve(store, query, ScopeFilter.of_projects(None), limit=1, least=least)
+    return tuple(word for word in words if not names_days(word, found.days)) if everywhere.probability >= least else ()
 
 
-def _is_foreign_here(store: Store, parsed: Query, sight: ScopeFilter) -> bool:
-    """Whether a memory is in another language than English as well: of those with small words of the question, and of
-    the latest."""
-    small = [word for word in parsed.words if word.text in FOREIGN]
-    projects = sight.unfiltered().values
-    ids = [*index.newest(store, match_any(small), limit=_LISTENED), *index.latest(store, projects, limit=_LISTENED)]
-    rows = index.seen(store, ids, projects).values()
-    return any(is_foreign(segments(f"{row.title} {row.content[:_HEARD_CHARS]}")) for row in rows)
+def _said_earlier(store: Store, words: Sequence[str], projects: Sequence[str] | None) -> tuple[Earlier, ...]:
+    """Return the first four of ``words`` that an earlier text of a live observation has, each with the newest such."""
+    wanted = {folded(word): word for word in words[:_MOST_WORDS]}
+    if not wanted:
+        return ()
+    found: dict[str, int] = {}
+    bounds = {"walked": _WALKED, "most": _MOST_READ, "chars": _READ_CHARS}
+    for row, text in store.tuples(_OLDER_TEXTS, projects=projects, **bounds):
+        plain = folded(text)
+        here = [word for word in wanted if word not in found and word in plain]
+        if here:
+            whole = set(segments(plain))
+            found |= {word: row for word in here if is_unspaced(word) or word in whole}
+    return tuple(Earlier(word, found[key]) for key, word in wanted.items() if key in found)
+
+
+def _has_foreign_rows(store: Store, query: Query, scope: ScopeFilter) -> bool:
+    """Whether a memory is in another language than English: of those with small words of the question, and of the
+    latest."""
+    small = match_any([word for word in query.words if word.text in FOREIGN])
+    values = scope.unfiltered().values
+    ids = index.newest(store, small, limit=_MOST_READ_FOREIGN) + index.latest(store, values, limit=_MOST_READ_FOREIGN)
+    rows = index.load(store, ids, values).values()
+    return any(is_foreign(segments(f"{row.title} {row.content[:_FOREIGN_CHARS]}")) for row in rows)

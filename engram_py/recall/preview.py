@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from engram_py.dataclass import dataclass
 from engram_py.recall.score.bm25 import Term
-from engram_py.recall.score.proximity import Lens
+from engram_py.recall.score.proximity import TermFinder
 from engram_py.text.normalize import folded
 
 PREVIEW_CHARS = 300
@@ -57,11 +57,11 @@ def _shared(weights: Sequence[float], lengths: Sequence[int], room: int) -> list
 
 
 def preview(
-    content: str, terms: Sequence[Term] = (), lens: Lens | None = None, *, limit: int = PREVIEW_CHARS
+    content: str, terms: Sequence[Term] = (), finder: TermFinder | None = None, *, limit: int = PREVIEW_CHARS
 ) -> Preview:
     """The ``limit`` characters that have most of the ``terms`` and of what follows them, by what each of them tells.
 
-    It begins with a sentence, or a piece of a long one. ``lens`` is that of the terms. A text that is not longer than
+    It begins with a sentence, or a piece of a long one. ``finder`` is that of the terms. A text that is not longer than
     ``limit`` is shown whole.
     """
     if not limit:
@@ -69,7 +69,7 @@ def preview(
     piece = _on_one_line(content, limit)
     if len(piece) <= limit:
         return Preview(piece)
-    start = _start(content, terms, lens, limit) if lens is not None else 0
+    start = _start(content, terms, finder, limit) if finder is not None else 0
     before = "…" if start else ""
     return Preview(before + _cut(_on_one_line(content[start:], limit), limit - len(before)), cut=True)
 
@@ -100,13 +100,13 @@ def _on_one_line(text: str, limit: int) -> str:
     return first if len(first) > limit else " ".join(text.split())
 
 
-def _start(content: str, terms: Sequence[Term], lens: Lens, limit: int) -> int:
+def _start(content: str, terms: Sequence[Term], finder: TermFinder, limit: int) -> int:
     """Where the passage of ``limit`` characters begins that is nearest to the terms."""
-    pieces = _read(content, 0, limit, lens)
+    pieces = _read(content, 0, limit, finder)
     if not pieces.held and len(content) > _READ_CHARS:
         seen = folded(content)
-        at = min((at for at, _ in _found(seen, lens)), default=0) * len(content) // len(seen)
-        pieces = _read(content, max(0, at - _READ_CHARS // 4), limit, lens)
+        at = min((at for at, _ in _found(seen, finder)), default=0) * len(content) // len(seen)
+        pieces = _read(content, max(0, at - _READ_CHARS // 4), limit, finder)
     if not pieces.held:
         return 0
     first = pieces.first
@@ -137,7 +137,7 @@ class _Pieces(NamedTuple):
     held: dict[int, list[int]]
 
 
-def _read(content: str, since: int, limit: int, lens: Lens) -> _Pieces:
+def _read(content: str, since: int, limit: int, finder: TermFinder) -> _Pieces:
     """The pieces of 16,000 characters of a text from a place on."""
     text = content[since : since + _READ_CHARS]
     longest = max(_LEAST_CHARS, limit) // 3
@@ -152,14 +152,14 @@ def _read(content: str, since: int, limit: int, lens: Lens) -> _Pieces:
     texts = [folded(text[at:end]) for at, end in pairwise([*first, len(text)])]
     starts = [0, *accumulate(len(one) + 1 for one in texts)]
     held: dict[int, list[int]] = {}
-    for at, number in _found("\n".join(texts), lens):
+    for at, number in _found("\n".join(texts), finder):
         held.setdefault(number, []).append(bisect_right(starts, at) - 1)
     return _Pieces([since + at for at in first], sentences, held)
 
 
-def _found(text: str, lens: Lens) -> list[tuple[int, int]]:
+def _found(text: str, finder: TermFinder) -> list[tuple[int, int]]:
     # Or else parts of names that are written in one word.
-    return lens.found_in(text) or [(at, number) for stem, number in lens.stems if (at := text.find(stem)) >= 0]
+    return finder.found_in(text) or [(at, number) for stem, number in finder.stems if (at := text.find(stem)) >= 0]
 
 
 def _nearness(first: Sequence[int], ends: Sequence[int], places: Sequence[int], reach: int) -> dict[int, float]:

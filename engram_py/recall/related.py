@@ -14,7 +14,7 @@ from engram_py.log import logger_of
 from engram_py.observations import relations_table as relations
 from engram_py.observations.relation_values import pair_id
 from engram_py.observations.values import Candidate, Observation
-from engram_py.recall.index import mentions, word_counts
+from engram_py.recall.index import mentions, vocabulary
 from engram_py.recall.index import table as search
 from engram_py.recall.query.parse import quote
 from engram_py.recall.score.similar_titles import (
@@ -113,7 +113,7 @@ class Candidates:
     def _counted(self, words: Sequence[str], size: int) -> tuple[dict[str, int], dict[str, list[int]]]:
         """How many titles have each of the words, by the expression that finds them; and the rows that were read."""
         titled = [_titled(word) for word in words[:_MOST_COUNTED]]
-        return word_counts.matching(self._store, titled, cap=_COUNTED_TO, size=size)
+        return vocabulary.matching(self._store, titled, cap=_COUNTED_TO, size=size)
 
     def _rarest(self, counts: Mapping[str, int], found: Mapping[str, list[int]], enough: int) -> dict[str, list[int]]:
         """The rarest of the words that more titles than the new one have, each with its newest rows; more than are
@@ -123,7 +123,7 @@ class Candidates:
         chosen = [one for _, one in known[: min(_MOST_WORDS, max(enough, within))]]
         if len(chosen) < enough:
             return {}
-        read = word_counts.newest_matching(self._store, [one for one in chosen if one not in found], cap=_COUNTED_TO)
+        read = vocabulary.newest_matching(self._store, [one for one in chosen if one not in found], cap=_COUNTED_TO)
         return {one: found[one] if one in found else read[one] for one in chosen}
 
     def _unasked(self, observation: Observation, other_sync_id: str) -> bool:

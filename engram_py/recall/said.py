@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
-from engram_py.observations.table import projects_json
 from engram_py.recall.query.parse import Query, match_all, match_any
 from engram_py.sessions.values import Said
 
@@ -67,7 +66,7 @@ class Window:
     only_user: bool = False
 
     def values(self) -> dict[str, object]:
-        kept = {"projects": projects_json(self.projects), "since": self.since, "until": self.until}
+        kept = {"projects": self.projects, "since": self.since, "until": self.until}
         return kept | {"only_user": self.only_user}
 
 

@@ -1,4 +1,4 @@
-"""What a search may see: the projects, and the filters of the query beside the arguments of the call."""
+"""What a search may show: the projects, and the filters of the query together with the arguments of the call."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import json
 from collections.abc import Callable, Iterable
 
 from engram_py.database.journal import Journal
-from engram_py.dataclass import dataclass, field, replace
+from engram_py.dataclass import dataclass, replace
 from engram_py.errors import InvalidTopicKeyError
 from engram_py.observations.arguments import clean_scope
-from engram_py.observations.table import projects_json
 from engram_py.observations.values import SCOPES
 from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.projects import Projects
@@ -24,7 +23,7 @@ _MOST_FILES = 500
 _MOST_SAID = 300  # characters, as many as a filter that was typed may have
 
 
-# The ids of the observations that are about a file (``file_names.of_file``).
+# Returns the ids of the observations about a file (``file_terms.rows_of_file``).
 Files = Callable[..., list[int]]
 
 
@@ -36,34 +35,30 @@ class ScopeFilter:
     values: dict[str, object]
     said: tuple[str, ...] = ()
     stale: bool = False
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of_projects(cls, projects: tuple[str, ...] | None) -> ScopeFilter:
+        """Return the filter of all of these projects (None: every project), without filters."""
+        return cls(projects, _values(projects))
 
     @property
     def filtered(self) -> bool:
         return bool(self.said)
 
     def unfiltered(self) -> ScopeFilter:
-        """The same projects without the filters: what was filtered away is seen by it."""
+        """Return the same projects without the filters."""
         return replace(self, values=_values(self.projects), said=(), stale=False)
-
-    def everywhere(self) -> ScopeFilter:
-        """Every project, without filters."""
-        return replace(self.unfiltered(), projects=None, values=_values(None))
 
 
 def says_where(query: str, scope: str | None) -> bool:
-    """Whether a query says itself whose memory it is about: by a filter, or because what is personal has no project."""
+    """Whether a query itself says whose memory it is about: by a filter, or because personal rows have no project."""
     filters = cut_filters(query)[0]
     scopes = (scope.strip().lower(),) if scope else filters.scopes
     return bool(filters.projects) or scopes == ("personal",)
 
 
-def seen_from(projects: tuple[str, ...] | None) -> ScopeFilter:
-    """All of these projects, without filters."""
-    return ScopeFilter(projects, _values(projects))
-
-
-def visible_from(
+def resolve_scope(
     projects: Projects,
     files: Files,
     journal: Journal,
@@ -75,22 +70,21 @@ def visible_from(
     scope: str | None = None,
     session_id: str | None = None,
 ) -> tuple[ScopeFilter, tuple[str, ...]]:
-    """What a search may see by its filters and arguments, and what to say of that.
+    """Return what a search may show by its filters and arguments, and notes on that.
 
     Raises InvalidArgumentError, InvalidTextError, InvalidProjectError.
     """
     check_text("type", type or "")
     scope = clean_scope(scope)
-    named = project or next(iter(parsed.filters.projects), None)
-    notes: tuple[str, ...] = ()
-    if len(parsed.filters.projects) > 1 or (project and parsed.filters.projects):
-        notes = (f"one project at a time: searched {named}",)
-    personal = scope == "personal" or parsed.filters.scopes == ("personal",)
+    filters = parsed.filters
+    named = project or next(iter(filters.projects), None)
+    is_personal = scope == "personal" or filters.scopes == ("personal",)
     everywhere = (
-        (all_projects and not parsed.filters.projects)
-        or (named or "").lower() in ("*", "all")
-        or (personal and not named)
+        (all_projects and not filters.projects) or (named or "").lower() in ("*", "all") or (is_personal and not named)
     )
+    notes: tuple[str, ...] = ()
+    if len(filters.projects) > 1 or (project and filters.projects):
+        notes = (f"one project at a time: searched {named}",)
     try:
         place = projects.for_read(
             None if everywhere else named, session_id=session_id, all_projects=everywhere, head=False
@@ -100,18 +94,11 @@ def visible_from(
             raise
         notes = (*notes, f"project: {exc.message}; the filter was left out")
         place = projects.for_read(None, session_id=session_id, head=False)
-    sight = scope_filter_of(
-        parsed.filters,
-        projects=place.reads,
-        type=type,
-        scope=scope,
-        files=files,
-        journal=journal,
-    )
-    return sight, (*notes, *place.warnings)
+    found = build_scope_filter(filters, projects=place.reads, type=type, scope=scope, files=files, journal=journal)
+    return found, (*notes, *place.warnings)
 
 
-def scope_filter_of(
+def build_scope_filter(
     filters: Filters,
     *,
     projects: tuple[str, ...] | None,
@@ -120,25 +107,21 @@ def scope_filter_of(
     files: Files,
     journal: Journal,
 ) -> ScopeFilter:
-    """What ``filters`` and the arguments of the call allow together; what is not understood is noted and left out."""
+    """Return what ``filters`` and the arguments of the call allow together; values that are not understood are noted
+    and left out."""
     values = _values(projects)
     said: list[str] = []
-    notes: list[str] = []
-
-    def hold(name: str, key: str, wanted: Iterable[str]) -> None:
+    scopes, notes = _scopes(scope, filters)
+    for name, key, wanted in (
+        ("types", "type", types_of(type, filters)),
+        ("scopes", "scope", scopes),
+        ("branches", "branch", filters.branches),
+        ("topics", "topic", [_topic(one) for one in filters.topics]),
+    ):
         kept = list(dict.fromkeys(wanted))
         if kept:
             values[name] = json.dumps(kept)
-            said.extend(f"{key}:{value[:_MOST_SAID]}" for value in kept)
-
-    hold("types", "type", types_of(type, filters))
-    scopes = _lower(filters.scopes)
-    notes += [
-        f"scope:{value} is not one of {', '.join(SCOPES)}; it was left out" for value in scopes if value not in SCOPES
-    ]
-    hold("scopes", "scope", [*((scope,) if scope else ()), *(value for value in scopes if value in SCOPES)])
-    hold("branches", "branch", filters.branches)
-    hold("topics", "topic", _topics(filters.topics))
+            said += [f"{key}:{value[:_MOST_SAID]}" for value in kept]
     if filters.files:
         found = [row for path in filters.files for row in files(path, limit=_MOST_FILES, projects=projects)]
         values["files"] = json.dumps(found)
@@ -158,24 +141,28 @@ def scope_filter_of(
 
 
 def types_of(type: str | None, filters: Filters) -> list[str]:
-    """The types that an argument, alternatives with commas as in ``type:a,b``, and the filters ask for."""
+    """Return the types that an argument, alternatives with commas as in ``type:a,b``, and the filters ask for."""
     return [part for part in _lower(one.strip() for one in (type or "").split(",")) if part] + _lower(filters.types)
+
+
+def _scopes(scope: str | None, filters: Filters) -> tuple[list[str], list[str]]:
+    """Return the scopes that are asked for, and a note on each value that is none."""
+    typed = _lower(filters.scopes)
+    notes = [f"scope:{one} is not one of {', '.join(SCOPES)}; it was left out" for one in typed if one not in SCOPES]
+    return [*((scope,) if scope else ()), *(one for one in typed if one in SCOPES)], notes
 
 
 def _values(projects: tuple[str, ...] | None) -> dict[str, object]:
     names = ("types", "scopes", "branches", "topics", "files", "since", "until", *STATES)
-    return {"projects": projects_json(projects), **dict.fromkeys(names)}
+    return {"projects": projects, **dict.fromkeys(names)}
 
 
 def _lower(values: Iterable[str]) -> list[str]:
     return [value.lower() for value in values]
 
 
-def _topics(values: Iterable[str]) -> list[str]:
-    keys = []
-    for value in values:
-        try:
-            keys.append(normalize_topic_key(value))
-        except InvalidTopicKeyError:
-            keys.append(value.lower())
-    return keys
+def _topic(value: str) -> str:
+    try:
+        return normalize_topic_key(value)
+    except InvalidTopicKeyError:
+        return value.lower()

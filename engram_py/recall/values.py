@@ -1,15 +1,14 @@
-"""What a search answers: hits, how the answer came about, why there is none, and what must be said of single rows."""
+"""The answer of a search: hits, how they were found, and why there are none."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engram_py.dataclass import dataclass, field
+from engram_py.dataclass import dataclass
 from engram_py.observations.values import MOST_COUNTED, RelationNote, Scope
 
 if TYPE_CHECKING:
     from engram_py.anchors.values import AnchorState
-    from engram_py.observations.values import Observation
     from engram_py.recall.score.probability import Evidence
 
 
@@ -34,10 +33,12 @@ class WordNote:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What a hit's place is made of: ``relevance`` is the sum of bm25, lent, closeness and session
-    (``recall.score.bm25``), ``score`` that times ``factors``, in the order of the answer. ``passage`` is the share
-    of what the question's words tell that its best passage holds, ``probability`` how likely it answers. ``recency``
-    is 1 now, and half of that after each half-life."""
+    """The numbers behind a hit's place, in the order of the answer.
+
+    ``relevance`` is the sum of ``bm25``, ``lent`` (words of neighbours), ``closeness`` and ``session``; ``score`` is
+    that times ``factors``. ``passage`` is the share of the question that its best passage holds, ``probability`` how
+    likely it answers. ``recency`` is 1 now, and half of that after each half-life.
+    """
 
     id: int
     bm25: float
@@ -57,8 +58,8 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """``probability`` is how likely the best hit answers, by its ``evidence``; below ``floor`` nothing is answered.
-    ``seconds`` is the time of the whole search."""
+    """How a search went. ``probability`` is how likely the best hit answers, by its ``evidence``; below ``floor``
+    nothing is answered. ``seconds`` is the time of the whole search."""
 
     rungs: tuple[LadderStep, ...]
     words: tuple[WordNote, ...]
@@ -73,13 +74,13 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A word that no memory has any more: an earlier text of observation ``id`` had it."""
+    """A word that only an earlier text of observation ``id`` had."""
 
     word: str
     id: int
 
 
-NO_WORD = "no memory here has any of its words"  # a reason that says nothing new where the words are named
+NO_WORD = "no memory here has any of its words"  # says nothing new where the words are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +97,12 @@ class Near:
 class NoResults:
     """Why nothing was answered, and what is nearest.
 
-    No memory has the ``unknown`` words, only other projects those ``elsewhere``, only a text that was rewritten since
-    those in ``earlier``. ``filters`` took ``filtered`` rows away. ``foreign``: the question is not in English and no
-    memory is in another language, as far as small words tell. Phrases or exclusions may be what hides an answer where
-    it is ``marked``; no word says what to look for where it is ``unworded``: it is filters, stop words, or none at all;
-    ``numbered`` says that it is nothing but ids. ``others``: there are memories of other projects."""
+    No memory has the ``unknown`` words, only other projects have those ``elsewhere``, only a text that was rewritten
+    since has those of ``earlier``. ``filters`` took ``filtered`` rows away. ``foreign``: the question is in another
+    language than all memories, as far as small words tell. ``marked``: phrases or exclusions may hide an answer.
+    ``unworded``: no word says what to look for. ``numbered``: the query is nothing but ids. ``others``: there are
+    memories of other projects.
+    """
 
     reason: str
     nearest: tuple[Near, ...] = ()
@@ -118,11 +120,13 @@ class NoResults:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Enough of an observation to choose by. ``score`` is 0..1 within one answer, best first; ``coverage`` the share of
-    the query it holds. ``branch`` is set when it was made where HEAD does not lead; ``like`` is a better hit that says
-    the same. ``snippet`` is the passage that answers, empty where the evidence is too weak for one; ``truncated`` says
-    that there is more text. ``goal`` is what a session was for. ``instead_of`` has the words of the query, and was
-    replaced by this."""
+    """Enough of an observation to choose by.
+
+    ``score`` is 0..1 within one answer; ``coverage`` the share of the query it holds. ``snippet`` is the passage that
+    answers, empty where the evidence is weak; ``truncated`` says that there is more text. ``branch`` is set when it was
+    made where HEAD does not lead; ``like`` is a better hit that says the same. ``goal`` is that of a session.
+    ``instead_of`` has the words of the query, and was replaced by this.
+    """
 
     id: int
     sync_id: str
@@ -151,10 +155,12 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class DocumentHit:
-    """A passage of a document that answers. ``source`` opens it (``docs/adr/0007.md:12``, ``commit:1a2b3c4``); ``line``
-    is that of the match, the passage goes from ``first_line`` to ``last_line``. ``context`` is what somebody said of
-    the collection, the general first; ``notes`` say what became of it ("reverted by commit 5d6e7f8"). ``order``: it
-    reads as if it told the reader what to do."""
+    """A passage of a document that answers.
+
+    ``source`` opens it (``docs/adr/0007.md:12``, ``commit:1a2b3c4``). ``line`` is that of the match, the passage goes
+    from ``first_line`` to ``last_line``. ``context`` is the description of the collection, the general first; ``notes``
+    say what became of it ("reverted by commit 5d6e7f8"). ``order``: it reads like an order to the reader.
+    """
 
     source: str
     collection: str
@@ -176,18 +182,20 @@ class DocumentHit:
 
 
 def counted(memories: int) -> str:
-    """How many there are, in words, as far as they were counted."""
+    """Return how many there are, in words, as far as they were counted."""
     said = f"more than {MOST_COUNTED:,}" if memories > MOST_COUNTED else f"{memories}"
     return f"{said} {'memory' if memories == 1 else 'memories'}"
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What a search found. ``rung`` names the step that answered; ``projects`` is None for all of them; ``silence``
-    says why there is nothing; no memory has the ``unknown`` words. ``unsure``: more likely than not the hits are about
-    other things. ``memories``: how many observations can be seen from there, counted little further than
-    MOST_COUNTED. ``sort`` is the order that was asked for, None for the best first. ``documents`` say what no memory
-    says."""
+    """What a search found.
+
+    ``rung`` names the step that answered. ``projects`` is None for all of them; ``memories`` counts what can be seen
+    from there, little further than MOST_COUNTED. ``silence`` says why there is nothing; no memory has the ``unknown``
+    words. ``unsure``: more likely than not the hits are about other things. ``sort`` is None for the best first.
+    ``documents`` say what no memory says.
+    """
 
     query: str
     results: tuple[Hit, ...]
@@ -204,28 +212,8 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True)
-class Remarks:
-    """What a reader must be told of single items, by their ids: of observations, and of sessions.
-
-    ``excerpts`` are the pieces of an observation's content to show, the beginning where there is none; ``gists``
-    what a session's summary says besides its next steps, ``saved`` what one without a summary saved last;
-    ``instead_of`` names what an item replaced, whose words were asked for.
-    """
-
-    instead_of: dict[int, str] = field(default_factory=dict)
-    branches: dict[int, str] = field(default_factory=dict)
-    files: dict[int, tuple[AnchorState, ...]] = field(default_factory=dict)
-    excerpts: dict[int, str] = field(default_factory=dict)
-    summaries: dict[str, int] = field(default_factory=dict)
-    gists: dict[str, str] = field(default_factory=dict)
-    next_steps: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    saved: dict[str, tuple[Observation, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class DocumentResults:
-    """What a search of documents found, best first; no document has the ``unknown`` words. ``documents``: how many were
-    searched."""
+    """What a search of ``documents`` documents found, best first; none of them has the ``unknown`` words."""
 
     query: str
     results: tuple[DocumentHit, ...]

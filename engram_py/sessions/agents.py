@@ -42,7 +42,7 @@ class AgentLine:
 
 
 def agents(store: Store, agent_id: str | None = None) -> tuple[AgentLine, ...]:
-    """Every agent, the last active first, or one. Raises AgentNotFoundError."""
+    """Return every agent, the last active first, or one. Raises AgentNotFoundError."""
     found = tuple(AgentLine(*row) for row in store.tuples(_AGENTS, agent=agent_id))
     if agent_id is not None and not found:
         raise AgentNotFoundError(agent_id)
@@ -50,6 +50,6 @@ def agents(store: Store, agent_id: str | None = None) -> tuple[AgentLine, ...]:
 
 
 def last_active(store: Store) -> dict[str, tuple[int, str]]:
-    """How many sessions each agent had, and when it was last active; the last active first."""
+    """Return how many sessions each agent had, and when it was last active; the last active first."""
     sql = "select agent, count(*), max(updated_at) from sessions group by agent order by max(updated_at) desc"
     return {agent or "": (count, at) for agent, count, at in store.tuples(sql)}

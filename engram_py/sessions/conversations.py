@@ -31,7 +31,7 @@ class Conversation:
 
 
 def conversation_of(given: Sequence[object], *, said_at: str | None) -> Conversation:
-    """The turns of ``[{user, assistant} or {role, content}, …]``; each may have a ``timestamp`` of its own.
+    """Return the turns of ``[{user, assistant} or {role, content}, …]``; each may have a ``timestamp`` of its own.
 
     What a system or a tool said, and what nobody said, is left out. Raises InvalidArgumentError.
     """

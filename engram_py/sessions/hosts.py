@@ -16,7 +16,7 @@ _MOST_BETWEEN = 2
 
 
 def ancestors() -> tuple[str, ...]:
-    """The processes above this one, the parent first, each as its id and, on Linux, when it started.
+    """Return the processes above this one, the parent first, each as its id and, on Linux, when it started.
 
     Elsewhere only the parent is known.
     """
@@ -34,7 +34,7 @@ def ancestors() -> tuple[str, ...]:
 
 
 def hosted(store: Store, project: str, hosts: Sequence[str]) -> str | None:
-    """The live session of ``project`` whose hook ran below the same agent as a process below ``hosts``."""
+    """Return the live session of ``project`` whose hook ran below the same agent as a process below ``hosts``."""
     best: tuple[int, str] | None = None
     for session_id, known in table.hosted(store, project):  # the latest first
         above = json.loads(known)

@@ -71,7 +71,7 @@ class Prompts(ProjectOperations):
     def recent(
         self, project: str | None = None, *, query: str | None = None, all_projects: bool = False, limit: int = 20
     ) -> tuple[Prompt, ...]:
-        """The latest prompts, or those that hold every word of ``query``, best first. Raises EmptyQueryError."""
+        """Return the latest prompts, or those that hold every word of ``query``, best first. Raises EmptyQueryError."""
         limit, _ = clamp("limit", limit, 1, PROMPTS_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
         if not query or not query.strip():
@@ -95,7 +95,7 @@ class Prompts(ProjectOperations):
 
 
 def summary_topic(session_id: str) -> str:
-    """The topic key of a session's summary: ``session/<id>``, with a digest where another id would be spelled alike."""
+    """Return the topic key of a session's summary: ``session/<id>``, with a digest where two ids would look alike."""
     plain = f"session/{session_id}"
     digest = hashlib.sha256(session_id.encode()).hexdigest()[:12]
     topic = normalize_topic_key(plain)

@@ -108,7 +108,7 @@ class Sessions(ProjectOperations):
         return SessionState(ended, "ended", warnings)
 
     def ensure(self, session_id: str | None, place: Place) -> Session:
-        """The session a write belongs to, created or reopened as needed. Call inside the write's transaction."""
+        """Return the session a write belongs to, created or reopened as needed. Call inside the write's transaction."""
         # Hosts send blanks for what they leave out.
         given = clean_session_id(session_id) if session_id and session_id.strip() else None
         return self._ensure_row(given or self.current_id(place.project), place, place.path).session
@@ -116,7 +116,7 @@ class Sessions(ProjectOperations):
     def ensure_conversation(
         self, session_id: str, place: Place, *, agent: str, directory: str, started_at: str | None = None
     ) -> Session:
-        """The session of a conversation that another program tells of, which begins no later than ``started_at``.
+        """Return the session of another program's conversation, which begins no later than ``started_at``.
 
         Call inside a transaction.
         """
@@ -128,10 +128,7 @@ class Sessions(ProjectOperations):
 
     @contextmanager
     def reopened_for_a_save(self, session_id: str) -> Iterator[Session]:
-        """The session, for saves of what was derived from it; one that ended stays so. Call inside a transaction.
-
-        Raises SessionNotFoundError.
-        """
+        """Yield the session for saves of what was derived from it; one that ended stays so. Needs a transaction."""
         before = self.get(session_id)
         yield before
         now = table.by_id(self._store, before.id)
@@ -139,7 +136,7 @@ class Sessions(ProjectOperations):
             self.end(before.id, at=before.ended_at)
 
     def current_id(self, project: str) -> str:
-        """The id of this process's session for a project; writes nothing."""
+        """Return the id of this process's session for a project; writes nothing."""
         known = self._started.get(project)
         if known is not None and not known.startswith(OWN_PREFIX):
             return known
@@ -177,7 +174,7 @@ class Sessions(ProjectOperations):
             self._write(replace(session, summary=_both(session.summary, text)))
 
     def get(self, session_id: str) -> Session:
-        """The session of this id. Raises SessionNotFoundError."""
+        """Return the session of this id. Raises SessionNotFoundError."""
         session_id = clean_session_id(session_id)
         session = table.by_id(self._store, session_id)
         if session is None:
@@ -187,7 +184,7 @@ class Sessions(ProjectOperations):
     def recent(
         self, project: str | None = None, *, all_projects: bool = False, limit: int = 20
     ) -> tuple[SessionLine, ...]:
-        """The latest sessions of a project, the most recently active first, without those that were emptied."""
+        """Return the latest sessions of a project, the most recently active first, without those that were emptied."""
         limit, _ = clamp("limit", limit, 1, SESSIONS_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
         lines = table.recent(self._store, projects=place.reads, limit=limit)
@@ -210,7 +207,7 @@ class Sessions(ProjectOperations):
         limit: int = 20,
         offset: int = 0,
     ) -> tuple[SessionLine, ...]:
-        """The sessions whose id, agent, project or summary contains a text, the most recently active first."""
+        """Return the sessions whose id, agent, project or summary contains a text, the most recently active first."""
         limit, _ = clamp("limit", limit, 1, SESSIONS_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
         return tuple(table.page(self._store, projects=place.reads, containing=containing, limit=limit, offset=offset))
@@ -285,7 +282,7 @@ class Sessions(ProjectOperations):
 
 
 def _both(kept: str | None, given: str | None) -> str | None:
-    """Both summaries; the one given at the end does not replace the one that is kept."""
+    """Return both summaries; the one given at the end does not replace the one that is kept."""
     if not kept or not given or given in kept:
         return kept or given
     return f"{kept}\n\n{given}"

@@ -101,7 +101,7 @@ class Spool(ProjectOperations):
         return bool(self._unread)
 
     def _read(self, session_id: str, transcript: str, until: float | None) -> bool:
-        """A session that could not be ended in time has turns that no hook of its own will read; whether more wait."""
+        """Read the transcript of a session that was not ended in time; return whether more waits."""
         project = self._sessions.get(session_id).project
         if not self._switches.allowed(project, session_id).records:
             return False
@@ -124,7 +124,7 @@ class Spool(ProjectOperations):
         )
 
     def _stored(self, file: Path) -> bool:
-        """Whether this process stored the file. False when another one did, or when it is set aside."""
+        """Return whether this process stored the file: False when another did, or when it is set aside."""
         try:
             record = json.loads(read_bounded(file, MOST_BYTES))
         except FileNotFoundError:

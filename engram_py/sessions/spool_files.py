@@ -51,7 +51,7 @@ def put(data_dir: Path, record: Record) -> bool:
 
 
 def waiting_files(data_dir: Path) -> list[Path]:
-    """What is in the spool, oldest first; looking costs one directory listing."""
+    """Return what is in the spool, oldest first; looking costs one directory listing."""
     try:
         with os.scandir(data_dir / FOLDER) as entries:
             names = sorted(entry.name for entry in entries if entry.name.endswith(_SUFFIX))

@@ -27,23 +27,23 @@ _BULLETS = ("-", "*", "+", "•")
 
 
 def open_steps(summary: str, *, most: int | None = MOST_STEPS) -> tuple[str, ...]:
-    """The first items under a heading such as ``## Next Steps`` that are not ticked off, each on one line."""
+    """Return the first items under a heading such as ``## Next Steps`` that are not ticked off, each on one line."""
     items = (item for heading, item in _items(summary) if heading in _HEADINGS and not item.startswith(_DONE))
     return tuple(item.removeprefix("[ ]").strip() for item in items)[:most]
 
 
 def steps_listed(message: str) -> tuple[str, ...]:
-    """The open steps that a message lists; unlike a summary it goes on with other things behind the list."""
+    """Return the open steps that a message lists; unlike a summary it goes on with other things behind the list."""
     return tuple(item.removeprefix("[ ]").strip() for item in _listed(message, _HEADINGS) if not item.startswith(_DONE))
 
 
 def decisions_listed(message: str) -> tuple[str, ...]:
-    """The items of a message's lists under headings such as ``## Decisions``."""
+    """Return the items of a message's lists under headings such as ``## Decisions``."""
     return tuple(_listed(message, _DECISIONS))
 
 
 def unframed(summary: str) -> tuple[str, str]:
-    """The headings of a summary, and the rest."""
+    """Return the headings of a summary, and the rest."""
     parts: tuple[list[str], list[str]] = ([], [])
     for line in summary.splitlines(keepends=True):
         parts[not line.lstrip().startswith("#")].append(line)
@@ -51,7 +51,7 @@ def unframed(summary: str) -> tuple[str, str]:
 
 
 def goal(summary: str) -> str:
-    """The line of a summary that says what the session was for, else its first; cut after a word."""
+    """Return the line of a summary that says what the session was for, else its first; cut after a word."""
     first = ""
     for heading, item in _items(summary):
         first = first or item
@@ -63,7 +63,7 @@ def goal(summary: str) -> str:
 
 
 def gist(summary: str) -> str:
-    """A summary on one line, without its next steps: ``Goal: ship; Accomplished: the parser, the tests``."""
+    """Return a summary on one line, without its next steps: ``Goal: ship; Accomplished: the parser, the tests``."""
     sections: list[tuple[str, list[str]]] = []
     for heading, item in _items(summary):
         if heading not in _HEADINGS:
@@ -77,7 +77,7 @@ def gist(summary: str) -> str:
 
 
 def _items(summary: str) -> Iterator[tuple[str, str]]:
-    """The lines of a summary without their marks, each with the heading it stands under, "" before the first."""
+    """Yield the lines of a summary without their marks, each with the heading it stands under, "" before the first."""
     inside = ""
     for line in summary.splitlines():
         text = line.strip()
@@ -90,7 +90,7 @@ def _items(summary: str) -> Iterator[tuple[str, str]]:
 
 
 def _listed(message: str, names: frozenset[str]) -> Iterator[str]:
-    """The items of the lists under these headings, and what a heading says in its own line."""
+    """Yield the items of the lists under these headings, and what a heading says in its own line."""
     inside = False
     for line in message.splitlines():
         text = line.strip()
@@ -105,14 +105,14 @@ def _listed(message: str, names: frozenset[str]) -> Iterator[str]:
 
 
 def _unmarked(text: str) -> str:
-    """An item without its bullet or number; ``2026-01-31`` and ``2 servers`` begin with neither."""
+    """Return an item without its bullet or number; ``2026-01-31`` and ``2 servers`` begin with neither."""
     mark, blank, item = text.partition(" ")
     is_number = mark[-1:] in (".", ")") and mark[:-1].isdigit()
     return item if blank and (mark in _BULLETS or is_number) else text
 
 
 def _heading(line: str) -> tuple[str | None, str]:
-    """The name of the section a line opens, and what it says in the same line: ``## Next``, ``**Next**: ship``."""
+    """Return the section a line opens and what it says in the same line: ``## Next``, ``**Next**: ship``."""
     if line.startswith("#"):
         name, _, said = line.strip("# \t").partition(":")
         return name.strip("* \t").lower(), said.strip()
@@ -127,7 +127,7 @@ def _heading(line: str) -> tuple[str | None, str]:
 
 
 def goal_of(row: Observation) -> str:
-    """What a summary was for whose title says no more than the project."""
+    """Return what a summary was for whose title says no more than the project."""
     if not row.title.startswith(SUMMARY_TITLE):
         return ""
     said = goal(row.content)

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 
 from engram_py.database.store import Row, Store
-from engram_py.observations.table import projects_json
 from engram_py.sessions.values import SESSION_COLUMNS, Prompt, Session, SessionLine
 
 COLUMNS = ", ".join(SESSION_COLUMNS)
@@ -114,7 +113,7 @@ def by_id(store: Store, session_id: str) -> Session | None:
 
 
 def last_active(store: Store, session_id: str) -> str:
-    """When anything of a session was last started, ended, asked, saved or read; empty for one that is not known."""
+    """Return when a session was last started, ended, asked, saved or read; empty for an unknown one."""
     return str(store.value(LAST_ACTIVE, id=session_id) or "")
 
 
@@ -125,15 +124,15 @@ def keep_hosts(store: Store, session_id: str, hosts: Sequence[str], now: str) ->
 
 
 def hosted(store: Store, project: str) -> list[tuple[str, str]]:
-    """The latest live sessions of a project that a hook started, and the processes (JSON) above each hook."""
+    """Return the latest live sessions of a project that a hook started, and the processes (JSON) above each hook."""
     return [(row[0], row[1]) for row in store.tuples(HOSTED, project=project)]
 
 
 def recent(
     store: Store, *, projects: Sequence[str] | None, limit: int, made_up: bool = True, told: bool = False
 ) -> list[SessionLine]:
-    """The sessions of the projects, the most recently active first; ``made_up``: also those that nobody ran; ``told``:
-    only those that left a summary or an observation."""
+    """Return the sessions of the projects, the most recently active first; ``made_up``: also those that nobody ran;
+    ``told``: only those that left a summary or an observation."""
     values = {"limit": limit, "pool": limit + _POOL, "without": None if made_up else MADE_UP, "told": told}
     rows = per_project(store, projects, RECENT_ANYWHERE, RECENT_IN_PROJECT, values)
     rows.sort(key=lambda row: row["id"])
@@ -145,22 +144,22 @@ def recent(
 def page(
     store: Store, *, projects: Sequence[str] | None, containing: str, limit: int, offset: int
 ) -> list[SessionLine]:
-    """The sessions of the projects that contain a text, the most recently active first, from ``offset`` on."""
-    values = {"projects": projects_json(projects), "without": MADE_UP, "containing": containing.lower()}
+    """Return the sessions that contain a text, the most recently active first, from the place ``offset`` on."""
+    values = {"projects": projects, "without": MADE_UP, "containing": containing.lower()}
     return [SessionLine(*row) for row in store.rows(PAGE, limit=limit, offset=offset, **values)]
 
 
 def per_project(
     store: Store, projects: Sequence[str] | None, anywhere: str, in_project: str, values: Mapping[str, object]
 ) -> list[Row]:
-    """The rows of one statement, or of another for each ``:project``, so that its index gives the order."""
+    """Return the rows of one statement, or of another for each ``:project``, so that its index gives the order."""
     if projects is None:
         return store.rows(anywhere, **values)
     return [row for project in projects for row in store.rows(in_project, project=project, **values)]
 
 
 def recent_prompts(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[Prompt]:
-    """The prompts of the projects, newest first."""
+    """Return the prompts of the projects, newest first."""
     rows = per_project(store, projects, PROMPTS_ANYWHERE, PROMPTS_IN_PROJECT, {"limit": limit})
     rows.sort(key=lambda row: (row["created_at"], row["id"]), reverse=True)
     return [Prompt(*row) for row in rows[:limit]]
@@ -171,7 +170,7 @@ def prompts_of(store: Store, session_id: str) -> list[Prompt]:
 
 
 def search_prompts(store: Store, *, match: str, projects: Sequence[str] | None, limit: int) -> list[Prompt]:
-    rows = store.rows(SEARCH_PROMPTS, match=match, projects=projects_json(projects), limit=limit)
+    rows = store.rows(SEARCH_PROMPTS, match=match, projects=projects, limit=limit)
     return [Prompt(*row) for row in rows]
 
 
@@ -187,12 +186,12 @@ def equal_prompt(store: Store, *, session_id: str, project: str, content: str) -
 
 
 def observations_in(store: Store, session_id: str) -> int:
-    """How many observations name this session, soft-deleted ones included."""
+    """Return how many observations name this session, soft-deleted ones included."""
     return int(store.value("select count(*) from observations where session_id = :id", id=session_id))
 
 
 def made_elsewhere(store: Store, session_id: str) -> bool:
-    """Whether another machine changed a session last."""
+    """Return whether another machine changed a session last."""
     sql = """
     select 1 from sessions
     where id = :id and substr(clock, 19) <> coalesce((select value from meta where key = 'device_id'), '')

@@ -37,7 +37,7 @@ _CITED = re.compile(r"\[#([0-9]{1,18})\]")
 
 
 def turn_of(line: bytes | str, position: int = 0) -> Turn | None:
-    """The turn that one line of a transcript holds; None for what nobody said, and for what is no JSON object."""
+    """Return the turn that one line of a transcript holds; None for a line that says nothing."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -46,7 +46,7 @@ def turn_of(line: bytes | str, position: int = 0) -> Turn | None:
 
 
 def turns_of_document(text: bytes | str) -> list[Turn]:
-    """The turns of a transcript that is one JSON document with its ``messages``; none of anything else."""
+    """Return the turns of a transcript that is one JSON document with its ``messages``; none of anything else."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -58,13 +58,13 @@ def turns_of_document(text: bytes | str) -> list[Turn]:
 
 
 def spoken(role: Role, text: str) -> Turn | None:
-    """The turn of a text that comes without a transcript; its words are its name."""
+    """Return the turn of a text that comes without a transcript; its words are its name."""
     text = printable(text).strip()
     return Turn(role, text, digest(role, "", text)) if text else None
 
 
 def cited_ids(text: str) -> list[int]:
-    """The ids a text cites as ``[#12]``, once each, in their order."""
+    """Return the ids a text cites as ``[#12]``, once each, in their order."""
     return list(dict.fromkeys(int(number) for number in _CITED.findall(text)))
 
 
@@ -74,12 +74,12 @@ def role_of(name: object) -> Role | None:
 
 
 def text_of(content: object) -> str:
-    """The words of a message as they can be stored; "" of one that has none."""
+    """Return the words of a message as they can be stored; "" of one that has none."""
     return printable("\n".join(_texts(content))).strip()
 
 
 def digest(*parts: str) -> str:
-    """A short name for these texts together."""
+    """Return a short name for these texts together."""
     joined = "\0".join(parts).encode("utf-8", "replace")
     return hashlib.sha256(joined).hexdigest()[:32]
 
@@ -109,7 +109,7 @@ def _turn(value: dict[str, Any], position: int) -> Turn | None:
 
 
 def _spoken(value: dict[str, Any]) -> tuple[Any, Role | None]:
-    """The part of a record that holds the words, and who spoke them."""
+    """Return the part of a record that holds the words, and who spoke them."""
     kind, payload = value.get("type"), value.get("payload")
     if isinstance(payload, dict):
         inner = payload.get("type")
@@ -129,7 +129,7 @@ def _spoken(value: dict[str, Any]) -> tuple[Any, Role | None]:
 
 
 def _texts(content: object) -> Iterator[str]:
-    """The words of a content: a text, or pieces of which those that are text count; not thoughts, tools or results."""
+    """Yield the texts of a content and of its pieces, without thoughts, tools and results."""
     if isinstance(content, str):
         yield content
         return

@@ -163,16 +163,16 @@ class Transcripts:
     def latest(
         self, *, session_id: str | None = None, projects: Sequence[str] | None = None, limit: int = 20
     ) -> list[KeptTurn]:
-        """The latest turns, newest first."""
+        """Return the latest turns, newest first."""
         limit, _ = clamp("limit", limit, 1, 200)
         return table.latest(self._store, session_id=session_id, projects=projects, limit=limit)
 
     def turns(self, session_id: str) -> list[Turn]:
-        """The buffered turns of a session, in reading order."""
+        """Return the buffered turns of a session, in reading order."""
         return table.of_session(self._store, session_id)
 
     def _admitted(self, path: str) -> Path:
-        """The real path of a transcript, if it is a file that agents keep transcripts in."""
+        """Return the real path of a transcript, if it is a file that agents keep transcripts in."""
         try:
             place = Path(os.path.realpath(path, strict=True))
         except FileNotFoundError as exc:
@@ -188,7 +188,7 @@ class Transcripts:
 
 
 def kept_text(said: str) -> tuple[str, int]:
-    """What is kept of a text, and how many secrets or private parts are not.
+    """Return what is kept of a text, and how many secrets or private parts are not.
 
     Redacted before it is cut, so that no half of a secret stands at the cut.
     """
@@ -215,7 +215,7 @@ def _opened(place: Path) -> BinaryIO:
 
 
 def _slice_ends(turns: Sequence[Turn]) -> Iterator[int]:
-    """The indexes after which a slice is stored; the last is the number of turns."""
+    """Yield the indexes after which a slice is stored; the last is the number of turns."""
     begun = chars = 0
     for number, turn in enumerate(turns):
         size = min(len(turn.content), _READ_CHARS)
@@ -235,12 +235,12 @@ def _head(file: BinaryIO, size: int) -> str:
 
 
 def _is_same(file: BinaryIO, known: Cursor, identity: str, size: int) -> bool:
-    """Whether it is the file that was read before, and has only grown."""
+    """Return whether it is the file that was read before, and has only grown."""
     return known.identity == identity and known.position <= size and known.head == _head(file, known.head_bytes)
 
 
 def _first_line(file: BinaryIO, size: int) -> int:
-    """Where to begin with a file nobody has read: at its beginning, or at a line not too far before its end."""
+    """Return where to begin with a new file: at its beginning, or at a line not too far before its end."""
     if size <= FIRST_SIGHT_BYTES:
         return 0
     file.seek(size - FIRST_SIGHT_BYTES)
@@ -252,7 +252,7 @@ def _first_line(file: BinaryIO, size: int) -> int:
 
 
 def _lines(file: BinaryIO, start: int, size: int, until: float | None) -> tuple[list[Turn], int]:
-    """The turns of the whole lines from ``start`` on, and where the next look begins."""
+    """Return the turns of the whole lines from ``start`` on, and where the next look begins."""
     turns: list[Turn] = []
     end = start
     file.seek(start)
@@ -269,7 +269,7 @@ def _lines(file: BinaryIO, start: int, size: int, until: float | None) -> tuple[
 
 
 def _document(file: BinaryIO, start: int, size: int, until: float | None) -> tuple[list[Turn], int]:
-    """The same of a file that is one JSON document, written anew each time: read whole, when its size changed."""
+    """Return the same of a file that is one JSON document: read whole when its size changed."""
     if size > MOST_AT_ONCE or start == size:
         return [], size
     file.seek(0)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 
 from engram_py.database.store import Store
 from engram_py.dataclass import asdict, dataclass
-from engram_py.observations.table import projects_json
 from engram_py.sessions.values import KeptTurn, Turn
 
 CURSOR = "select identity, head, head_bytes, position from transcripts where path = :path"
@@ -75,8 +73,8 @@ def add(
 
 
 def known(store: Store, session_id: str, keys: Iterable[str]) -> set[str]:
-    """Those of the keys whose turns the session has already."""
-    return {row[0] for row in store.rows(KNOWN, session_id=session_id, keys=json.dumps(list(keys)))}
+    """Return those of the keys whose turns the session has already."""
+    return {row[0] for row in store.rows(KNOWN, session_id=session_id, keys=list(keys))}
 
 
 # What a program told of as a whole; no agent names a message so.
@@ -85,7 +83,7 @@ _TOLD = f"from turns where session_id = :session_id and key glob '{TOLD}*'"
 
 
 def told_keys(store: Store, session_id: str) -> list[str]:
-    """The keys of the turns of a session that a program told of, in their order."""
+    """Return the keys of the turns of a session that a program told of, in their order."""
     return [row[0] for row in store.tuples(f"select key {_TOLD} order by id", session_id=session_id)]
 
 
@@ -105,7 +103,7 @@ def shrink(store: Store, *, most: int) -> int:
 
 
 def any_before(store: Store, before: str) -> bool:
-    """Whether a turn was read before that moment."""
+    """Return whether a turn was read before that moment."""
     return store.row("select 1 from turns where read_at < :before limit 1", before=before) is not None
 
 
@@ -115,11 +113,11 @@ def prune(store: Store, *, before: str) -> int:
 
 
 def latest(store: Store, *, session_id: str | None, projects: Sequence[str] | None, limit: int) -> list[KeptTurn]:
-    """The turns that were read last, newest first."""
-    rows = store.tuples(LATEST, session_id=session_id, projects=projects_json(projects), limit=limit)
+    """Return the turns that were read last, newest first."""
+    rows = store.tuples(LATEST, session_id=session_id, projects=projects, limit=limit)
     return [KeptTurn(*row) for row in rows]
 
 
 def of_session(store: Store, session_id: str) -> list[Turn]:
-    """The first 1,000 turns of a session in the order they were read."""
+    """Return the first 1,000 turns of a session in the order they were read."""
     return [Turn(*row) for row in store.tuples(OF_SESSION, session_id=session_id)]

@@ -121,13 +121,39 @@ class TokenNotKeptError(CloudError):
 
 
 class CloudFailedError(CloudError):
-    """``reason_code`` says which kind of failure it was: ``transport_failed``, ``auth_required`` and so on."""
+    """An exchange with the server failed. ``reason_code`` is a key of NEXT_STEPS.
+
+    ``kind`` tells apart what is dealt with on the spot: ``too_large`` and ``bad_request`` of a body that was sent,
+    ``answer_too_long`` of one that came. ``retry_after`` is the server's wish in seconds.
+    """
 
     code = "cloud_failed"
 
-    def __init__(self, reason_code: str, message: str, *, hint: str) -> None:
-        self.reason_code = reason_code
-        super().__init__(message, hint=hint)
+    def __init__(
+        self, reason_code: str, message: str, *, hint: str = "", kind: str = "", retry_after: float | None = None
+    ) -> None:
+        self.reason_code, self.kind, self.retry_after = reason_code, kind, retry_after
+        super().__init__(message, hint=hint or next_step(reason_code))
 
     def details(self) -> dict[str, Any]:
         return super().details() | {"reason_code": self.reason_code}
+
+
+NEXT_STEPS = {
+    "transport_failed": "nothing is lost: it is sent again by itself; see that the server runs and can be reached",
+    "auth_required": "get a new token from whoever runs the server, then `engram cloud login`",
+    "policy_forbidden": "ask whoever runs the server to grant the project, or `engram cloud unenroll` it",
+    "paused": "wait: whoever runs the server paused the project; it goes on by itself",
+    "server_unsupported": "check the address with `engram cloud status`, and that the server is `engram cloud serve`",
+    "cloud_config_error": "run `engram cloud login --server URL` again",
+    "internal_error": "run `engram doctor`; it is tried again by itself",
+    "too_large": "make the row shorter, or have the server's limit raised",
+    "alias_not_granted": "the rows themselves were sent, only the old name is not shared: an admin grants you write on "
+    "the old name with `engram cloud grants add` and it is sent by itself, or leave it",
+    "unreadable": "update engram on this machine, then `engram cloud status --retry`",
+}
+
+
+def next_step(reason_code: str) -> str:
+    """Return what to do about a failure or a row that was set aside, '' when nothing is known."""
+    return NEXT_STEPS.get(reason_code, "")

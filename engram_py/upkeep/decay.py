@@ -18,7 +18,7 @@ from engram_py.observations.relations import Relations
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
 from engram_py.projects.projects import ProjectOperations, Projects
-from engram_py.recall.score.diversity import jaccard, shingles
+from engram_py.text.similarity import jaccard, shingles
 from engram_py.times import parse_time, to_text
 
 # spec/seed-capabilities.md 1F, O34 to O40, and 2.11.
@@ -83,7 +83,7 @@ class Consolidating(ProjectOperations):
         self._episode_days = episode_days
 
     def steps(self) -> list[tuple[str, Callable[[float | None], dict[str, float]]]]:
-        """The steps by name, in their order: what is weighed anew is weighed before it fades."""
+        """Return the steps by name, in their order: what is weighed anew is weighed before it fades."""
         return [
             ("promote", self.promote),
             ("fade", self.fade),
@@ -114,8 +114,7 @@ class Consolidating(ProjectOperations):
         return {"promoted": done}
 
     def fade(self, until: float | None) -> dict[str, float]:
-        """Derived rows lose weight by exp(-days / 30) since they were used last, or faded last: however often this
-        runs, it comes to the same."""
+        """Multiply the weight of derived rows by exp(-days / 30) since their last use or fading."""
         now, text = self._journal.moment(), self._journal.now()
         after, done = 0, 0
         while until is None or time.monotonic() < until:

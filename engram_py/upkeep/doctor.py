@@ -244,7 +244,7 @@ class Doctor:
     def _sync(self) -> Check:
         from engram_py.sync.autosync.status import sync_check
 
-        return sync_check(self._store, self._cloud, self._journal.moment())
+        return sync_check(self._store, self._journal, self._cloud)
 
     def _distilling(self) -> Check:
         rows = failures(self._store)

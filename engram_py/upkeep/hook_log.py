@@ -88,8 +88,7 @@ _STEPS = {
 
 
 def hooks_check(data_dir: Path, now: datetime) -> Check:
-    """Return the failures of the last seven days by their reason, and what waits in the spool; a line of advice for
-    each."""
+    """Return the failures of the last seven days by reason, what waits in the spool, and advice for each."""
     failures, waiting = lately(data_dir, now), len(waiting_files(data_dir))
     evidence: dict[str, object] = {"failures": len(failures), "waiting": waiting}
     if not failures and not waiting:

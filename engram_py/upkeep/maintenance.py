@@ -66,7 +66,7 @@ class Maintenance:
         return self._run(due, until=until) if due else Maintained(())
 
     def due(self) -> tuple[str, ...]:
-        """The passes whose time has come. A last run that lies ahead was made by a wrong clock, and counts as none."""
+        """Return the passes whose time has come. A last run in the future (a wrong clock) counts as none."""
         now = self._journal.moment()
         found = []
         for name, every in self._every.items():
@@ -78,9 +78,9 @@ class Maintenance:
     # --- now --------------------------------------------------------------------------------------------
 
     def run(self, name: str | None = None, *, until: float | None = None) -> Maintained:
-        """Run one pass, whatever is due, or without a name those that are due. ``busy``: another process is at it.
+        """Run one pass, or without a name those that are due. ``busy``: another process is at it.
 
-        Raises InvalidArgumentError: there is no such pass.
+        Raises InvalidArgumentError for an unknown pass.
         """
         if name is None:
             return self.run_due(until=until)

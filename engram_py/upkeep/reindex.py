@@ -7,7 +7,8 @@ import json
 import time
 from collections.abc import Callable
 
-from engram_py.database import fts
+from engram_py.database import fts, health
+from engram_py.database.soundness import INDEXES, OBSERVATIONS, PASSAGES, PROMPTS, Index
 from engram_py.database.store import Row, Store
 from engram_py.text.derived_terms import derived_terms
 from engram_py.upkeep.values import Reindexed
@@ -30,15 +31,15 @@ _PROBE = (
 
 def index_version(store: Store) -> str:
     """Return a name for how this program indexes this file: equal while the same rows give the same index."""
-    made_of = [fts.definition(store, index.name) for index in fts.INDEXES]
+    made_of = [fts.definition(store, index.name) for index in INDEXES]
     return hashlib.sha256(json.dumps([made_of, derived_terms(_PROBE)]).encode()).hexdigest()[:8]
 
 
 def reindex_notes(store: Store) -> tuple[str, ...]:
     """Return the reasons to run `engram reindex`."""
     notes = [f"a rebuild of {name} was begun and not finished" for name in fts.unfinished(store)]
-    rows = fts.sample(store, fts.OBSERVATIONS, size=_SAMPLE)
-    stale = sum(_derived(fts.OBSERVATIONS, row) != row["terms"] for row in rows)
+    rows = fts.sample(store, OBSERVATIONS, size=_SAMPLE)
+    stale = sum(_derived(OBSERVATIONS, row) != row["terms"] for row in rows)
     if stale:
         notes.append(f"{stale} of {len(rows)} observations looked at have index terms of another version")
     return tuple(notes)
@@ -57,12 +58,12 @@ class Reindexing:
         Other processes search and save meanwhile: no step holds the write lock for long. Raises StoreError; what
         was done until then stays, and the index in use is whole at every moment.
         """
-        mended = fts.mend(self._store)
+        mended = health.mend(self._store)
         version = index_version(self._store)
         run = _Run(self._store, version, self._pause, progress, fts.count(self._store))
-        for index in fts.INDEXES:
+        for index in INDEXES:
             run.rebuild(index)
-        observations, prompts = (run.indexed[index.name] for index in (fts.OBSERVATIONS, fts.PROMPTS))
+        observations, prompts = (run.indexed[index.name] for index in (OBSERVATIONS, PROMPTS))
         return Reindexed(observations, prompts, run.rewritten, run.resumed, mended)
 
 
@@ -82,7 +83,7 @@ class _Run:
         self.resumed = False
         self.indexed: dict[str, int] = {}
 
-    def rebuild(self, index: fts.Index) -> None:
+    def rebuild(self, index: Index) -> None:
         self.indexed[index.name] = 0
         self._discard(index)  # what a run that died at the very end left
         start = fts.begin(self._store, index, self._version)
@@ -103,13 +104,13 @@ class _Run:
             after = last
         self._finish(index)
 
-    def _report(self, index: fts.Index, rows: int) -> None:
+    def _report(self, index: Index, rows: int) -> None:
         self.indexed[index.name] += rows
         self._done += rows
         if self._progress is not None:
             self._progress(min(self._done, self._total), self._total)
 
-    def _finish(self, index: fts.Index) -> None:
+    def _finish(self, index: Index) -> None:
         """Bring the new index into one piece, put it in its place, and take the old one away: step by step."""
         first = True
         while self._merged(index, first=first):
@@ -117,11 +118,11 @@ class _Run:
             self._pause(_PAUSE_SECONDS)
         self._discard(index)
 
-    def _discard(self, index: fts.Index) -> None:
+    def _discard(self, index: Index) -> None:
         while fts.discard(self._store, index):
             self._pause(_PAUSE_SECONDS)
 
-    def _merged(self, index: fts.Index, *, first: bool) -> bool:
+    def _merged(self, index: Index, *, first: bool) -> bool:
         """Do a step of the merge, and the swap with the last; return whether there is more to do."""
         with self._store.transaction():
             if not fts.is_building(self._store, index):
@@ -139,9 +140,9 @@ def _next_size(size: int, seconds: float) -> int:
     return min(_LARGEST_STEP, size * 2) if seconds < _STEP_SECONDS / 2 else size
 
 
-def _derived(index: fts.Index, row: Row) -> str:
-    if index is fts.PASSAGES:
+def _derived(index: Index, row: Row) -> str:
+    if index is PASSAGES:
         return str(row["terms"])  # made of the files of the commit too, which the row does not name
-    if index is fts.OBSERVATIONS:
+    if index is OBSERVATIONS:
         return derived_terms(row["title"], row["topic_key"] or "", row["aliases"], row["content"])
     return derived_terms(row["content"])

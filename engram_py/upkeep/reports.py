@@ -8,7 +8,7 @@ from engram_py.database import runs
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.observations.arguments import clamp
-from engram_py.observations.table import VISIBLE, projects_json
+from engram_py.observations.table import VISIBLE
 from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.times import parse_time
 from engram_py.upkeep.values import Hot, HotReport, Runs
@@ -33,21 +33,21 @@ class Reports(ProjectOperations):
         super().__init__(store, journal, projects)
 
     def runs(self, *, name: str | None = None, limit: int = 20) -> Runs:
-        """The latest runs, newest first, and how each pass fared in 30 days."""
+        """Return the latest runs, newest first, and how each pass fared in 30 days."""
         limit, said = clamp("limit", limit, 1, _MOST)
         return Runs(runs.latest(self._store, name=name, limit=limit), runs.fared(self._store), said)
 
     def hot(self, *, limit: int = 10, project: str | None = None, all_projects: bool = False) -> HotReport:
-        """The memories, and the entities, that were shown most."""
+        """Return the memories, and the entities, that were shown most."""
         limit, said = clamp("limit", limit, 1, _MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
-        values = {"projects": projects_json(place.reads), "limit": limit}
+        values = {"projects": place.reads, "limit": limit}
         now = self._journal.moment()
         rows, entities = (
             tuple(_hot(row, now) for row in self._store.rows(HOT.format(like), **values))
             for like in ("not like", "like")
         )
-        total = int(self._store.value(TOTAL, projects=values["projects"]))
+        total = int(self._store.value(TOTAL, projects=place.reads))
         return HotReport(rows, entities, total, (*said, *place.warnings))
 
 

@@ -90,8 +90,8 @@ class Vault(ProjectOperations):
         """
         name, folder = self._project(project), self.folder(project)
         with self._alone():
-            if edited := self._edited(folder, name):
-                raise VaultEditedError([page.path for page in edited])
+            if edited := [*(page.path for page in self._edited(folder, name)), *self._edited_views(folder, name)]:
+                raise VaultEditedError(edited)
             return self._export(folder, name)
 
     def take_in(self, *, prune: bool = False, dry_run: bool = False, project: str | None = None) -> Imported:
@@ -99,26 +99,31 @@ class Vault(ProjectOperations):
 
         A changed item is a revision, a new one a row by the write path, a missing one nothing unless ``prune`` deletes
         it (it can be undeleted). Of an item that the memory changed as well the memory's text becomes a version. What
-        is no item, or is refused, is kept below its file. With ``dry_run`` nothing is changed.
+        is no item, or is refused, is kept below its file, an edited JSON file beside it. With ``dry_run`` nothing is
+        changed.
         """
         name, folder = self._project(project), self.folder(project)
         with self._alone():
-            pages = self._edited(folder, name)
+            pages, views = self._edited(folder, name), self._edited_views(folder, name)
             wanted = [one for one in self._edits(folder, name, pages) if prune or one.action != "delete"]
             if dry_run:
-                return Imported(str(folder.root), tuple(_planned(one) for one in wanted), True)
+                planned = [*(_planned(one) for one in wanted), *(_kept_view(path, "would keep") for path in views)]
+                return Imported(str(folder.root), tuple(planned), True)
+            for path in views:
+                folder.write(_copy_of(path), folder.read(path) or "")
             applied = self._applying().apply(wanted, project=name)
             kept = {page.path: page.tail for page in pages}
             for edit, done in zip(wanted, applied, strict=True):
                 if done.outcome in ("kept", "refused"):
                     kept[edit.path] = "\n".join(filter(None, (kept[edit.path], edit.item.raw)))
+            applied += [_kept_view(path, "kept") for path in views]
             return Imported(str(folder.root), tuple(applied), False, self._export(folder, name, kept))
 
     def status(self, *, project: str | None = None) -> VaultStatus:
         """What was edited since the last export, and what the memory changed."""
         name, folder = self._project(project), self.folder(project)
         manifest = folder.manifest() or Manifest(name)
-        edited = [page.path for page in self._edited(folder, name)]
+        edited = [*(page.path for page in self._edited(folder, name)), *self._edited_views(folder, name)]
         texts = self._texts(name)
         tails = {path: parse(path, folder.read(path) or "").tail for path in texts}
         behind = [
@@ -147,6 +152,14 @@ class Vault(ProjectOperations):
             if digest(text) != manifest.files.get(path):
                 pages.append(parse(path, text))
         return pages
+
+    def _edited_views(self, folder: Folder, project: str) -> list[str]:
+        """Return the generated JSON files that a person edited: nothing reads them back, and no export loses them."""
+        manifest = folder.manifest() or Manifest(project)
+        paths = [path for path in folder.files() if is_generated(path) and not path.endswith(".md")]
+        edited = {path: text for path in paths if digest(text := folder.read(path) or "") != manifest.files.get(path)}
+        now = self._texts(project) if edited else {}
+        return [path for path, text in edited.items() if text != now.get(path)]
 
     def _edits(self, folder: Folder, project: str, pages: list[Page]) -> list[Edit]:
         if not pages:
@@ -205,6 +218,15 @@ class Vault(ProjectOperations):
 
 def _key(project: str) -> str:
     return f"vault:{project}"
+
+
+def _copy_of(path: str) -> str:
+    return path.removesuffix(".json") + ".edited.json"
+
+
+def _kept_view(path: str, outcome: str) -> Applied:
+    said = f"the memory writes this file and never reads it; your text is kept as {_copy_of(path)}"
+    return Applied(path, "keep", outcome, path, said=said)
 
 
 def _planned(edit: Edit) -> Applied:

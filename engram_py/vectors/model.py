@@ -1,4 +1,4 @@
-"""The embedder of this process: loaded when first asked, under a time limit while somebody waits, and left to rest."""
+"""The embedder of this process: loaded when first asked, bounded in time, and left to rest after a failure."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class VectorModel:
 
     @property
     def spec(self) -> Spec:
-        """What the setting says. Raises InvalidEmbedderError."""
+        """The parsed setting. Raises InvalidEmbedderError."""
         return parse_embedder(self.setting)
 
     def open(self, *, download: bool = False, threads: int | None = None) -> Embedder:
-        """The loaded embedder. ``download`` and ``threads`` count for the call that loads it.
+        """Return the loaded embedder. ``download`` and ``threads`` count for the call that loads it.
 
         Raises EmbedderError: it cannot be loaded.
         """
@@ -61,13 +61,13 @@ class VectorModel:
             return self._embedder
 
     def probe(self, *, seconds: float | None = None) -> Vectors:
-        """The model's vector of the fixed sentence, asked once. Raises EmbedderError like ``question``."""
+        """Return the model's vector of the fixed sentence, asked once. Raises EmbedderError like ``question``."""
         if self._probe is None:
             self._probe = self.question(PROBE, seconds=seconds)
         return self._probe
 
     def question(self, text: str, *, seconds: float | None = None) -> Vectors:
-        """The vector of a question, within ``seconds`` where they are given.
+        """Return the vector of a question, within ``seconds`` where they are given.
 
         Raises EmbedderError: the model failed now, or shortly before, or takes too long (and is waited for by the
         next question).
@@ -95,7 +95,7 @@ class VectorModel:
             raise EmbedderFailedError(self.setting, f"no vector within {seconds:g} s", hint=hint) from None
 
     def passages(self, texts: Sequence[str]) -> Vectors:
-        """One row per text. Raises EmbedderError."""
+        """Return one row per text. Raises EmbedderError."""
         return self.open().passages(texts)
 
     def _asked(self, text: str) -> Vectors:
@@ -114,7 +114,7 @@ class VectorModel:
 def load_embedder(
     spec: Spec, *, models: Path | None = None, key: str = "", download: bool = False, threads: int | None = None
 ) -> Embedder:
-    """The embedder, ready to be asked; only the library it needs is imported.
+    """Return the embedder, ready to be asked; only the library it needs is imported.
 
     ``models`` is the folder that ``engram vectors on`` fetches into. ``download`` lets a library fetch a model that is
     not on this machine. ``threads`` bounds the processors an ONNX model uses, by default half of them.
@@ -125,11 +125,11 @@ def load_embedder(
         case "static" | "sentence":
             return _lane(spec, models, threads)
         case "model2vec":
-            from engram_py.vectors.model2vec import Model2VecEmbedder
+            from engram_py.vectors.libraries import Model2VecEmbedder
 
             return Model2VecEmbedder(spec, download=download)
         case "fastembed":
-            from engram_py.vectors.fastembed import FastembedEmbedder
+            from engram_py.vectors.libraries import FastembedEmbedder
 
             return FastembedEmbedder(spec, download=download, threads=threads)
         case "openai":

@@ -1,17 +1,18 @@
-"""What an embedder is, and what the setting that chooses one means."""
+"""The protocol of embedders, and the setting that chooses one."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import ipaddress
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import urlsplit
 
 from engram_py.dataclass import dataclass
-from engram_py.vectors.errors import EmbedderMissingError, InvalidEmbedderError
+from engram_py.vectors.errors import EmbedderFailedError, EmbedderMissingError, InvalidEmbedderError
 from engram_py.vectors.values import SENTENCE_WEIGHT, STATIC_WEIGHT
 
 if TYPE_CHECKING:
@@ -49,6 +50,15 @@ def library(name: str, package: str) -> ModuleType:
         raise EmbedderMissingError(name, package) from exc
 
 
+@contextlib.contextmanager
+def running(name: str) -> Iterator[None]:
+    """Turn whatever a library raises into EmbedderFailedError."""
+    try:
+        yield
+    except Exception as exc:
+        raise EmbedderFailedError.running(name, exc) from exc
+
+
 def half_of_the_processors() -> int:
     """Return how many threads a model uses; the others are for what the person at this machine is doing."""
     return max(1, (os.cpu_count() or 2) // 2)
@@ -65,12 +75,12 @@ class Spec:
 
     @property
     def name(self) -> str:
-        """What vectors made by it are kept under."""
+        """The name that its vectors are kept under."""
         return f"{self.kind}:{self.target}" + (f"#{self.model}" if self.model else "")
 
     @property
     def weight(self) -> float:
-        """How much cosines of such a model count beside words."""
+        """The weight of its cosines beside words."""
         return STATIC_WEIGHT if self.kind in ("static", "model2vec") else SENTENCE_WEIGHT
 
     @property

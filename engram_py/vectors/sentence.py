@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from engram_py.vectors.arrays import unit
 from engram_py.vectors.errors import EmbedderFailedError
-from engram_py.vectors.protocol import Embedder, half_of_the_processors, library
+from engram_py.vectors.protocol import Embedder, half_of_the_processors, library, running
 from engram_py.vectors.wordpiece import WordPiece
 
 if TYPE_CHECKING:
@@ -52,8 +52,6 @@ class SentenceEmbedder(Embedder):
             numbers[place, : len(row)] = row
             mask[place, : len(row)] = 1
         asked = {"input_ids": numbers, "attention_mask": mask, "token_type_ids": np.zeros_like(numbers)}
-        try:
+        with running(self._name):
             said = self._model.run(None, asked)[0]
-        except Exception as exc:
-            raise EmbedderFailedError.running(self._name, exc) from exc
         return unit((said * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True))

@@ -1,4 +1,4 @@
-"""SQL over vectors: the models there are, what each has computed, what is pending, and who computes just now."""
+"""SQL over vectors: the models there are, what each has computed, and what is pending."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from engram_py.database.store import Row, Store
-from engram_py.observations.table import VISIBLE, projects_json
+from engram_py.observations.table import VISIBLE
 
 _TEXT = "observations.id, title, content, aliases"
 
@@ -72,11 +72,6 @@ delete from observation_vectors
 where seq in (select seq from observation_vectors where embedder_id = :embedder order by seq limit :limit)
 """
 
-TAKE_LEASE = """
-update embedders set lease_owner = :owner, lease_until = :until
-where id = :id and (lease_owner is null or lease_owner = :owner or lease_until < :now or lease_until > :horizon)
-"""
-
 UNUSED = "select id from embedders where id <> :keep and used_at < :before order by id"
 
 
@@ -115,17 +110,6 @@ def forget(store: Store, embedder_id: int, *, limit: int) -> bool:
         return True
     store.execute("delete from embedders where id = :id", id=embedder_id)
     return False
-
-
-def take_lease(store: Store, embedder_id: int, *, owner: str, now: str, until: str, horizon: str) -> bool:
-    """Become the one that computes; False while another process does. A lease that ends beyond ``horizon`` was given
-    by a clock that has been set back since, and counts for nothing."""
-    values = {"id": embedder_id, "owner": owner, "now": now, "until": until, "horizon": horizon}
-    return store.execute(TAKE_LEASE, **values).rowcount == 1
-
-
-def drop_lease(store: Store, embedder_id: int, owner: str) -> None:
-    store.update("embedders", {"id": embedder_id, "lease_owner": owner}, {"lease_owner": None, "lease_until": None})
 
 
 # --- computing ---------------------------------------------------------------------------------------------
@@ -236,12 +220,12 @@ def read(
 
 def seen(store: Store, ids: Iterable[int], *, projects: Sequence[str] | None) -> set[int]:
     """Those of the observations that a search of these projects may show."""
-    return {row[0] for row in store.rows(SEEN, ids=json.dumps(list(ids)), projects=projects_json(projects))}
+    return {row[0] for row in store.rows(SEEN, ids=json.dumps(list(ids)), projects=projects)}
 
 
 def ids_within(store: Store, projects: Sequence[str], *, limit: int) -> list[int] | None:
     """Every observation the projects see, None when there are more than ``limit``."""
-    own = store.rows(OWN_IDS, projects=projects_json(projects), limit=limit + 1)
+    own = store.rows(OWN_IDS, projects=projects, limit=limit + 1)
     shared = store.rows(SHARED_IDS, limit=limit + 1)
     found = {row[0] for row in own} | {row[0] for row in shared}
     return sorted(found) if len(found) <= limit else None

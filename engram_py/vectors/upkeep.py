@@ -1,12 +1,13 @@
-"""Computes what is pending: batch by batch, after the write, one process at a time."""
+"""Computes pending vectors: batch by batch, after the write, one process at a time."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from engram_py.database.journal import Journal
+from engram_py.database.lease import NamedLease
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass
 from engram_py.errors import EmbedderError
@@ -25,7 +26,7 @@ logger = logger_of(__name__)
 # A step ends with one transaction; what it computed is kept whatever happens to the next.
 _OBSERVATIONS, _PASSAGES = 64, 128
 _TEXTS_AT_ONCE = 16  # of about one length, so that a model that fills up to the longest wastes little
-_LEASE = timedelta(seconds=180)
+_LEASE_SECONDS = 180.0
 _KEPT_UNUSED = timedelta(days=7)  # another setting may come back, or be another process's
 _FORGOTTEN_AT_ONCE = 2_000
 _SAME = 0.99  # of the probe's vectors: endpoints answer the same text a little differently each time
@@ -56,20 +57,19 @@ class _Work:
 
 
 class VectorUpkeep:
-    """Keeps the vectors of one file true. Has a connection to itself, so that nobody waits for a model."""
+    """Keeps the vectors of one file up to date, over a connection of its own: nobody waits for a model."""
 
     def __init__(self, store: Store, clock: Clock, model: VectorModel, *, stopped: Stopped = lambda: False) -> None:
         self._store = store
         self._clock = clock
         self._model = model
         self._stopped = stopped
-        self._owner = f"{os.getpid()}-{os.urandom(4).hex()}"
         self._checked: int | None = None  # the entry whose probe was compared
 
     # --- the model ------------------------------------------------------------------------------------------
 
     def entry(self) -> Registered:
-        """The model's entry in the file, made anew when it is new or answers otherwise than it did.
+        """Return the model's entry in the file, a new one when the model is new or answers otherwise than it did.
 
         Raises EmbedderError when the model cannot be asked.
         """
@@ -100,36 +100,31 @@ class VectorUpkeep:
     # --- computing ------------------------------------------------------------------------------------------
 
     def run(self, *, progress: Progress | None = None) -> tuple[int, int] | None:
-        """Compute all that is pending; how many observations and passages that were, None while another process does.
+        """Compute all that is pending. Return how many observations and passages; None while another process computes.
 
         Raises EmbedderError when the model fails; what was computed before is kept.
         """
         entry = self.entry()
-        if not self._due(entry):  # and nothing is written, which would wake the other processes
-            return 0, 0
-        if not self._lease(entry.id):
-            return None
-        done = passages_done = 0
-        try:
+        if not any(table.pending(self._store, entry.id, done_to=entry.done_to, limit=1)):
+            return 0, 0  # nothing is written, which would wake the other processes
+        journal = Journal(self._store, self._clock)
+        lease = NamedLease(self._store, journal, f"vectors {entry.id}", seconds=_LEASE_SECONDS)
+        with lease.holding() as renew:
+            if renew is None:
+                return None
+            done = passages_done = 0
             total = table.count_pending(self._store, entry.id, entry.done_to) if progress else 0
             while (step := self._step()) is not None:
                 done, passages_done = done + step[0], passages_done + step[1]
                 if progress:
                     progress(done, max(total, done))
-                self._lease(entry.id)
+                renew()
             if done:
                 self._forget_unused(entry.id)
-        finally:
-            with self._store.transaction():
-                table.drop_lease(self._store, entry.id, self._owner)
         return done, passages_done
 
-    def _due(self, entry: Registered) -> bool:
-        stale, new = table.pending(self._store, entry.id, done_to=entry.done_to, limit=1)
-        return bool(stale or new)
-
     def _step(self) -> tuple[int, int] | None:
-        """One batch; None when nothing is pending, or somebody asked to stop."""
+        """Compute one batch; None when nothing is pending, or somebody asked to stop."""
         entry = self.entry()
         stale, new = table.pending(self._store, entry.id, done_to=entry.done_to, limit=_OBSERVATIONS)
         if not (stale or new) or self._stopped():
@@ -142,7 +137,7 @@ class VectorUpkeep:
         return len(work), sum(len(one.texts) for one in work)
 
     def _forget_unused(self, embedder_id: int) -> None:
-        """Delete what no setting has used for a week."""
+        """Delete the vectors that no setting has used for a week."""
         before = to_text(self._clock() - _KEPT_UNUSED)
         for unused in table.unused(self._store, keep=embedder_id, before=before):
             more = True
@@ -170,12 +165,11 @@ class VectorUpkeep:
         return work
 
     def _computed(self, work: Sequence[_Work]) -> dict[int, bytes] | None:
-        """The packed vectors of each observation; None when asked to stop meanwhile."""
+        """Return the packed vectors of each observation; None when asked to stop meanwhile."""
         try:
             return self._packed(work)
         except EmbedderError:
-            if not self._answers():
-                raise
+            self._model.passages(["Does it answer?"])
         # The model answers, so it is one of the texts: it stays without a vector, and the others are not held up.
         done: dict[int, bytes] = {}
         for one in work:
@@ -188,13 +182,6 @@ class VectorUpkeep:
                 return None
             done |= packed
         return done
-
-    def _answers(self) -> bool:
-        try:
-            self._model.passages(["Does it answer?"])
-        except EmbedderError:
-            return False
-        return True
 
     def _packed(self, work: Sequence[_Work]) -> dict[int, bytes] | None:
         texts = sorted(((one.id, place, text) for one in work for place, text in enumerate(one.texts)), key=_length)
@@ -227,20 +214,6 @@ class VectorUpkeep:
             new = [one.id for one in work if one.is_new]
             if new:
                 table.done_to(self._store, entry.id, max(new))
-
-    # --- one process at a time ------------------------------------------------------------------------------
-
-    def _lease(self, embedder_id: int) -> bool:
-        now = self._clock()
-        with self._store.transaction():
-            return table.take_lease(
-                self._store,
-                embedder_id,
-                owner=self._owner,
-                now=to_text(now),
-                until=to_text(now + _LEASE),
-                horizon=to_text(now + 2 * _LEASE),
-            )
 
 
 def same_model(probe: Vectors, kept: bytes, dimension: int) -> bool:

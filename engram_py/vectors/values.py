@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engram_py.dataclass import dataclass
 
-# How much a cosine counts beside words (see recall.score.fusion): a sentence model reads, a table of words does not.
+# How much a cosine counts beside words (see recall.fusion): a sentence model reads, a table of words does not.
 # Of a static model .25 finds less of recipes and code; of a sentence model 1.0 less of code, 1.5 less of conversations.
 SENTENCE_WEIGHT, STATIC_WEIGHT = 1.2, 0.4
 

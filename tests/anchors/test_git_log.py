@@ -26,7 +26,7 @@ def root(tmp_path: Path, git: Git) -> Path:
 
 
 def log_of(repo: Repo, *paths: str, context: int = 3, most: int = 100) -> Log:
-    log = read_log(repo.root, repo.git("rev-parse", "HEAD"), paths, context=context, most=most, patience=Deadline(30))
+    log = read_log(repo.root, repo.git("rev-parse", "HEAD"), paths, context=context, most=most, deadline=Deadline(30))
     assert log is not None
     return log
 
@@ -205,5 +205,5 @@ def test_of_an_answer_that_is_too_long_the_commits_that_came_whole_are_used(repo
 
 def test_an_unknown_head_is_no_answer(repo: Repo) -> None:
     repo.commit("m", {"a.py": LINES})
-    assert read_log(repo.root, "ab" * 20, ["a.py"], context=3, most=10, patience=Deadline(30)) is None
+    assert read_log(repo.root, "ab" * 20, ["a.py"], context=3, most=10, deadline=Deadline(30)) is None
     assert read_renames(repo.root, ["ab" * 20], Deadline(30)) == {}

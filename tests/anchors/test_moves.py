@@ -200,7 +200,7 @@ def test_a_file_that_was_renamed_and_changed_throughout_is_asked_for_by_its_new_
 ) -> None:
     repo.rename(AUTH, "src/identity.py")
     repo.commit("rewrite", {"src/identity.py": ["all = new"]})
-    assert here.anchors.of_file("identity.py", patience=0) == []  # nobody asked git yet
+    assert here.anchors.of_file("identity.py", git_seconds=0) == []  # nobody asked git yet
     assert here.anchors.of_file("identity.py") == [saved.id]
     monkeypatch.setattr("subprocess.Popen", None)
     assert open_memory(repo.root).anchors.of_file("identity.py") == [saved.id]

@@ -74,7 +74,7 @@ def test_a_git_that_fails_to_tell_of_a_file_is_not_asked_again_and_nothing_is_sa
     repo.git("branch", "-q", "-D", "spike")
     asked: list[Sequence[str]] = []
     monkeypatch.setattr(
-        "engram_py.anchors.visibility.read_added", lambda root, head, paths, patience: asked.append(paths)
+        "engram_py.anchors.visibility.read_added", lambda root, head, paths, deadline: asked.append(paths)
     )
     for memory in (here, here, open_memory(repo.root)):
         assert seen(memory, saved) == Visibility("unknown", "spike", "spike is gone, merged or not")

@@ -40,8 +40,8 @@ def test_a_git_that_hangs_is_ended_and_not_asked_again(
     monkeypatch.setattr("engram_py.git.program.TIMEOUT_SECONDS", 0.2)
     row = here.get(saved.id).observation
 
-    first = here.anchors.states([row], patience=0.2)[saved.id][0]
-    second = open_memory(repo.root).anchors.states([row], patience=0.2)[saved.id][0]
+    first = here.anchors.states([row], git_seconds=0.2)[saved.id][0]
+    second = open_memory(repo.root).anchors.states([row], git_seconds=0.2)[saved.id][0]
 
     assert blame(first) == blame(second) == ("changed", None, None, False)
     assert (tmp_path / "asked").read_text().count("asked") == 1
@@ -81,13 +81,13 @@ def test_what_git_said_is_used_though_another_process_writes_and_it_cannot_be_ke
     assert here.store.value("pragma busy_timeout") == 600_000
 
 
-def test_with_no_patience_git_is_not_asked(here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_time_git_is_not_asked(here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     saved = about(here, f"{AUTH}:10-20")
     repo.commit("rewrite", {AUTH: ["all = new"]}, by="Bo")
     row = here.get(saved.id).observation  # asks, and remembers
     repo.commit("go on", {"src/else.py": ["x = 1"]})
     monkeypatch.setattr("subprocess.Popen", None)
-    assert blame(here.anchors.states([row], patience=0)[saved.id][0]) == ("changed", None, None, False)
+    assert blame(here.anchors.states([row], git_seconds=0)[saved.id][0]) == ("changed", None, None, False)
 
 
 def test_a_broken_git_file_leaves_the_files_to_be_compared(open_memory: Opener, tmp_path: Path) -> None:

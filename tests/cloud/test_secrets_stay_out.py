@@ -11,7 +11,7 @@ from engram_py import Draft, Engram
 from engram_py.config import Settings
 from engram_py.observations.values import Change
 from engram_py.privacy.values import PrivacySettings
-from engram_py.sync.autosync import tokens
+from engram_py.sync.autosync import login
 from tests.cloud.asking import Running
 from tests.cloud.cluster import Cluster
 
@@ -25,7 +25,7 @@ SHARED = "kingfisher-for-everybody"
 def test_nothing_secret_is_in_the_database_files(
     postgres: Cluster, server: Running, project: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tokens, "_keep_in_keychain", lambda server, token: False)
+    monkeypatch.setattr(login, "_keep_in_keychain", lambda server, token: False)
     account = server.account(write=[project])
     with Engram(
         settings=Settings(tmp_path / "data", privacy=PrivacySettings(sync_prompts=True)),

@@ -10,7 +10,7 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.config import Settings
-from engram_py.sync.autosync import tokens
+from engram_py.sync.autosync import login
 from engram_py.sync.autosync.values import CloudSynced
 from engram_py.sync.errors import CloudFailedError
 from tests.cloud.asking import Client, Running
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.postgres
 
 @pytest.fixture
 def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, project: str) -> Iterator[tuple[Engram, Engram]]:
-    monkeypatch.setattr(tokens, "_keep_in_keychain", lambda server, token: False)
+    monkeypatch.setattr(login, "_keep_in_keychain", lambda server, token: False)
     with ExitStack() as stack:
         here, there = (
             stack.enter_context(Engram(settings=Settings(tmp_path / name), directory=tmp_path, project=project))

@@ -69,9 +69,9 @@ def test_an_update_reads_only_what_is_new(open_memory: Opener, history: Repo, mo
     read: list[str] = []
     kept = commits.read_commits
 
-    def noted(root: Path, ids: Sequence[str], patience: Deadline) -> list[commits.Commit] | None:
+    def noted(root: Path, ids: Sequence[str], deadline: Deadline) -> list[commits.Commit] | None:
         read.extend(ids)
-        return kept(root, ids, patience)
+        return kept(root, ids, deadline)
 
     monkeypatch.setattr(commits, "read_commits", noted)
 

@@ -18,28 +18,29 @@ def only(app: Engram, column: str, table: str = "observations") -> object:
     return value
 
 
-def test_an_empty_export_of_nulls_is_read(app: Engram, tmp_path: Path) -> None:
-    result = imported(app, tmp_path, export())
-    assert counts(result) == (0, 0, 0, 0)
-
-
 @pytest.mark.parametrize("version", ["", None, "0.1.0"])
-def test_the_older_format_needs_no_version(app: Engram, tmp_path: Path, version: str | None) -> None:
+def test_the_older_format_needs_no_version_and_an_empty_list_may_be_null(
+    app: Engram, tmp_path: Path, version: str | None
+) -> None:
     document = export(observations=[observation()])
     del document["relations"], document["prompt_tombstones"], document["version"]
     result = imported(app, tmp_path, document | ({} if version is None else {"version": version}))
     assert (result.version, counts(result)) == ("0.1.0", (1, 0, 0, 0))
+    assert counts(imported(app, tmp_path, export())) == (0, 0, 0, 0)
 
 
-def test_every_column_of_an_observation_is_taken_over(app: Engram, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["shared", "project_owned"])
+def test_every_column_is_taken_over(app: Engram, tmp_path: Path, mode: str) -> None:
     row = observation(type="decision", scope="personal", topic_key="decision/db", revision_count=4, duplicate_count=2,
                       pinned=True, tool_name="mem_save", review_after="2026-07-02 03:04:05",
                       last_seen_at="2026-01-05 00:00:00")  # fmt: skip
 
-    imported(app, tmp_path, export(sessions=[session()], observations=[row]))
+    imported(app, tmp_path, export(sessions=[session(ownership_mode=mode)], observations=[row]))
 
-    [stored] = app.transfer.document()["observations"]
+    document = app.transfer.document()
+    [stored] = document["observations"]
     assert {name: stored[name] for name in row if name != "id"} == {name: row[name] for name in row if name != "id"}
+    assert document["sessions"][0]["ownership_mode"] == mode
 
 
 @pytest.mark.parametrize(
@@ -49,18 +50,16 @@ def test_every_column_of_an_observation_is_taken_over(app: Engram, tmp_path: Pat
         pytest.param("2026-01-02 03:04:05.123456789", "2026-01-02T03:04:05.123Z", id="fraction"),
         pytest.param("2026-01-02T03:04:05.987654321Z", "2026-01-02T03:04:05.987Z", id="rfc3339-nanos"),
         pytest.param("2026-01-02T05:04:05+02:00", "2026-01-02T03:04:05.000Z", id="with-offset"),
+        pytest.param("0001-01-01T00:00:00Z", None, id="zero-of-go"),
+        pytest.param("9999-12-31T23:59:59-12:00", None, id="beyond-the-last-year"),
+        pytest.param("soon", None, id="word"),
+        pytest.param("", None, id="empty"),
     ],
 )
-def test_times_are_read_as_engram_writes_them(app: Engram, tmp_path: Path, written: str, kept: str) -> None:
-    imported(app, tmp_path, export(observations=[observation(created_at=written, updated_at=written)]))
-    assert only(app, "updated_at") == kept
-
-
-@pytest.mark.parametrize("written", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59-12:00", "soon", ""])
-def test_a_time_that_is_none_is_left_out(app: Engram, tmp_path: Path, written: str) -> None:
+def test_times_are_read_as_engram_writes_them(app: Engram, tmp_path: Path, written: str, kept: str | None) -> None:
     imported(app, tmp_path, export(observations=[observation(deleted_at=written, updated_at=written)]))
-    assert only(app, "deleted_at") is None
-    assert only(app, "updated_at") == "2026-01-02T03:04:05.000Z"
+    assert only(app, "deleted_at") == kept
+    assert only(app, "updated_at") == (kept or "2026-01-02T03:04:05.000Z")
 
 
 def test_a_row_whose_session_is_missing_gets_one(app: Engram, tmp_path: Path) -> None:
@@ -71,11 +70,6 @@ def test_a_row_whose_session_is_missing_gets_one(app: Engram, tmp_path: Path) ->
     assert app.doctor.examine(check="orphans").status == "ok"
 
 
-def test_a_row_without_a_title_takes_one_from_its_text(app: Engram, tmp_path: Path) -> None:
-    imported(app, tmp_path, export(observations=[observation(title="")]))
-    assert only(app, "title") == "One file, no daemon."
-
-
 def test_a_row_without_an_identity_is_known_again(app: Engram, tmp_path: Path) -> None:
     document = export(observations=[observation(sync_id=None)], prompts=[prompt(sync_id=None)])
     imported(app, tmp_path, document)
@@ -84,34 +78,16 @@ def test_a_row_without_an_identity_is_known_again(app: Engram, tmp_path: Path) -
     assert digest(app) == before
 
 
-def test_a_row_without_any_text_is_left_out_and_said(app: Engram, tmp_path: Path) -> None:
-    result = imported(app, tmp_path, export(observations=[observation(content="  "), observation(sync_id="obs-2")]))
-    assert counts(result) == (1, 0, 0, 1)
-    assert "obs-00000000000000aa" in result.warnings[0]
-
-
-def test_many_rows_that_are_left_out_are_counted_and_not_all_listed(app: Engram, tmp_path: Path) -> None:
-    rows = [observation(sync_id=f"obs-{number}", content="") for number in range(50)]
-    result = imported(app, tmp_path, export(observations=rows))
-    assert counts(result) == (0, 0, 0, 50)
+def test_rows_without_any_text_are_counted_and_some_of_them_named(app: Engram, tmp_path: Path) -> None:
+    rows = [observation(sync_id=f"obs-{number}", content="  ") for number in range(50)]
+    result = imported(app, tmp_path, export(observations=[*rows, observation(sync_id="obs-good")]))
+    assert counts(result) == (1, 0, 0, 50)
+    assert "obs-0" in result.warnings[0]
     assert (len(result.warnings), result.warnings[-1]) == (21, "and 30 more")
 
 
-def test_text_with_a_nul_byte_is_kept_without_it(app: Engram, tmp_path: Path) -> None:
-    document = export(
-        sessions=[session(summary="a\0b")],
-        observations=[observation(content="no\0tes")],
-        prompts=[prompt(content="\0do")],
-    )
-
-    result = imported(app, tmp_path, document)
-
-    assert (counts(result), counts(result, "prompts")) == ((1, 0, 0, 0), (1, 0, 0, 0))
-    assert (only(app, "content"), only(app, "content", "user_prompts")) == ("notes", "do")
-
-
-def test_half_a_character_anywhere_is_replaced(app: Engram, tmp_path: Path) -> None:
-    half = "x\ud83d"
+def test_half_a_character_is_replaced_and_a_nul_byte_left_out_wherever_they_are(app: Engram, tmp_path: Path) -> None:
+    half = "x\0\ud83d"
     document = export(
         sessions=[session(id=half, summary=half, directory=half)],
         observations=[observation(session_id=half, content="whole \U0001f600 " + half, project=half, tool_name=half)],
@@ -123,6 +99,7 @@ def test_half_a_character_anywhere_is_replaced(app: Engram, tmp_path: Path) -> N
 
     assert (counts(result), counts(result, "prompts")) == ((1, 0, 0, 0), (1, 0, 0, 0))
     assert only(app, "content") == "whole \U0001f600 x\ufffd"
+    assert only(app, "content", "user_prompts") == "x\ufffd"
 
 
 @pytest.mark.parametrize(
@@ -136,6 +113,7 @@ def test_half_a_character_anywhere_is_replaced(app: Engram, tmp_path: Path) -> N
         pytest.param("project", "  My  Widgets ", "project", "my  widgets", id="project-normalised"),
         pytest.param("revision_count", -3, "revision_count", 1, id="negative-revision"),
         pytest.param("title", "t" * 5000, "title", "t" * 1000, id="title-too-long"),
+        pytest.param("title", "", "title", "One file, no daemon.", id="no-title"),
     ],
 )
 def test_a_field_we_would_refuse_does_not_cost_the_row(
@@ -144,12 +122,6 @@ def test_a_field_we_would_refuse_does_not_cost_the_row(
     result = imported(app, tmp_path, export(observations=[observation(**{field: value})]))
     assert counts(result) == (1, 0, 0, 0)
     assert only(app, column) == kept
-
-
-@pytest.mark.parametrize("mode", ["shared", "project_owned"])
-def test_the_ownership_of_a_session_is_kept(app: Engram, tmp_path: Path, mode: str) -> None:
-    imported(app, tmp_path, export(sessions=[session(ownership_mode=mode)]))
-    assert app.transfer.document()["sessions"][0]["ownership_mode"] == mode
 
 
 def test_a_relation_keeps_every_column(app: Engram, tmp_path: Path) -> None:

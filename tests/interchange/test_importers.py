@@ -18,6 +18,7 @@ from engram_py.interchange.errors import InvalidSourceError
 from engram_py.interchange.importers import KINDS
 from engram_py.interchange.results import Imported
 from engram_py.projects.errors import InvalidProjectError
+from tests.interchange.interop import database
 from tests.memory import FakeClock, draft
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -136,24 +137,8 @@ def claude_mem(root: Path) -> Path:
 
 
 def engram(root: Path) -> Path:
-    path = root / "engram.db"
-    db = sqlite3.connect(path)
-    db.executescript("""
-        create table sessions (id text primary key, project text, directory text, started_at text, ended_at text);
-        create table observations (id integer primary key, sync_id text, session_id text, type text, title text,
-            content text, project text, scope text, topic_key text, revision_count integer, duplicate_count integer,
-            pinned integer, created_at text, updated_at text, deleted_at text);
-        create table user_prompts (id integer primary key, sync_id text, session_id text, content text, project text,
-            created_at text);
-    """)
-    db.execute("insert into sessions values ('s-1', 'gadgets', '/gone', '2026-01-02 03:04:05', null)")
-    values = (1, "obs-0000000000000001", "s-1", "decision", "Chose uv", "Installs are fast.", "gadgets", "project",
-              "decision/installer", 3, 1, 1, "2026-01-02 03:04:05", "2026-01-03 03:04:05", None)  # fmt: skip
-    db.execute("insert into observations values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", values)
-    db.execute("insert into user_prompts values (1, 'prompt-1', 's-1', 'Do it', 'gadgets', '2026-01-02 03:04:05')")
-    db.commit()
-    db.close()
-    return path
+    root.mkdir(exist_ok=True)
+    return database(root)
 
 
 SOURCES: dict[str, Callable[[Path], Path]] = {
@@ -172,33 +157,25 @@ def new(done: Imported) -> tuple[int, int]:
     return done.observations.new, done.prompts.new
 
 
-def test_every_kind_has_a_source_here() -> None:
-    assert list(SOURCES) == list(KINDS)
-
-
 @KIND
-def test_a_second_reading_adds_nothing(app: Engram, tmp_path: Path, kind: str) -> None:
+def test_a_dry_run_writes_nothing_and_a_second_reading_adds_nothing(app: Engram, tmp_path: Path, kind: str) -> None:
+    assert list(SOURCES) == list(KINDS)
     path = SOURCES[kind](tmp_path / "source" if kind not in ("claude-mem", "engram") else tmp_path)
+    tried = app.adopting.adopt(kind, path, dry_run=True)
+    assert tried.warnings[0] == "dry run: nothing was written"
+    for table in ("observations", "user_prompts", "sessions", "projects", "sync_mutations"):
+        assert app.store.value(f"select count(*) from {table}") == 0
 
     first = app.adopting.adopt(kind, path)
     before = app.transfer.document()
     again = app.adopting.adopt(kind, path)
 
-    assert new(first) != (0, 0)
+    assert new(tried) == new(first) != (0, 0)
     assert new(again) == (0, 0)
     assert (again.observations.newer, again.observations.invalid) == (0, 0)
     assert app.transfer.document()["observations"] == before["observations"]
-
-
-@KIND
-def test_a_dry_run_counts_the_same_and_writes_nothing(app: Engram, tmp_path: Path, kind: str) -> None:
-    path = SOURCES[kind](tmp_path)
-    tried = app.adopting.adopt(kind, path, dry_run=True)
-
-    assert tried.warnings[0] == "dry run: nothing was written"
-    for table in ("observations", "user_prompts", "sessions", "projects", "sync_mutations"):
-        assert app.store.value(f"select count(*) from {table}") == 0
-    assert new(tried) == new(app.adopting.adopt(kind, path))
+    with pytest.raises(InvalidSourceError):
+        app.adopting.adopt(kind, tmp_path / "nowhere")
 
 
 @KIND
@@ -241,11 +218,17 @@ def test_instructions_come_in_by_section_without_what_engram_wrote(app: Engram, 
     assert {row["project"] for row in kept(app)} == {"widgets2"}
 
 
-def test_sections_too_short_to_keep_are_counted_and_named(app: Engram, tmp_path: Path) -> None:
+def test_sections_too_short_to_keep_are_named_and_those_of_one_heading_all_kept(app: Engram, tmp_path: Path) -> None:
     path = wrote(tmp_path / "CLAUDE.md", "Hi.\n" + "".join(f"# Part {i}\nRun it.\n" for i in range(4)))
-    [said] = app.adopting.adopt("instructions", path).warnings
-    assert said.startswith("CLAUDE.md: 5 section(s) shorter than 20 characters were left out")
-    assert "before the first heading; Part 0; Part 1 and 2 more" in said
+    [warning] = app.adopting.adopt("instructions", path).warnings
+    assert warning.startswith("CLAUDE.md: 5 section(s) shorter than 20 characters were left out")
+    assert "before the first heading; Part 0; Part 1 and 2 more" in warning
+
+    text = "# A\n## Notes\nThe first part wants tabs only.\n# A\n## Notes\nThe second part is about Fridays.\n"
+    app.adopting.adopt("instructions", wrote(tmp_path / "AGENTS.md", text), project="widgets")
+    assert [row["content"][:10] for row in kept(app)] == ["The first ", "The second"]
+    again = app.adopting.adopt("instructions", tmp_path / "AGENTS.md", project="widgets")
+    assert new(again) == (0, 0)
 
 
 def test_what_is_imported_without_a_session_is_of_today_and_of_no_recent_session(
@@ -286,19 +269,14 @@ def test_claude_mem_gives_observations_summaries_and_prompts(app: Engram, tmp_pa
     assert app.prompts.recent(all_projects=True)[0].content == "Please fix the race"
 
 
-def test_engrams_own_file_keeps_identities_pins_and_topics(app: Engram, tmp_path: Path) -> None:
-    path = engram(tmp_path)
-    before = path.read_bytes()
-    app.adopting.adopt("engram", path)
-    found = app.get(1).observation
-    assert (found.sync_id, found.topic_key, found.pinned) == ("obs-0000000000000001", "decision/installer", True)
-    assert path.read_bytes() == before
-
-
-def test_a_changed_source_revises_what_came_from_it_before(app: Engram, tmp_path: Path) -> None:
+def test_a_changed_source_revises_what_came_from_it_before_and_a_copy_is_not_kept(app: Engram, tmp_path: Path) -> None:
     folder = memory_folder(tmp_path)
     [file] = folder.rglob("testing.md")
     app.adopting.adopt("claude-memory", folder)
+    wrote(file.with_name("copy.md"), file.read_text())
+    done = app.adopting.adopt("claude-memory", folder)
+    assert (done.observations.new, done.observations.skipped) == (0, 2)
+    file.with_name("copy.md").unlink()
     wrote(file, "Run them with tox from now on, and with nothing else.\n")
     os.utime(file, (4_000_000_000, 4_000_000_000))
 
@@ -307,15 +285,6 @@ def test_a_changed_source_revises_what_came_from_it_before(app: Engram, tmp_path
     assert (done.observations.new, done.observations.newer) == (0, 1)
     assert [row["content"] for row in kept(app)] == ["Run them with tox from now on, and with nothing else."]
     assert app.get(1, history=True).versions[0].content.startswith("Run them with pytest")
-
-
-def test_a_text_that_the_project_has_is_not_kept_a_second_time(app: Engram, tmp_path: Path) -> None:
-    folder = memory_folder(tmp_path)
-    app.adopting.adopt("claude-memory", folder)
-    [file] = folder.rglob("testing.md")
-    wrote(file.with_name("copy.md"), file.read_text())
-    done = app.adopting.adopt("claude-memory", folder)
-    assert (done.observations.new, done.observations.skipped) == (0, 2)
 
 
 @pytest.mark.parametrize("kind", ["claude-mem", "engram", "server-memory"])
@@ -328,12 +297,6 @@ def test_a_file_of_another_kind_is_refused_and_left_alone(
     with pytest.raises(InvalidSourceError) as refused:
         app.adopting.adopt(kind, path)
     assert (refused.value.kind, kept(app), path.read_bytes()) == (kind, [], content)
-
-
-@KIND
-def test_a_source_that_is_not_there_is_refused(app: Engram, tmp_path: Path, kind: str) -> None:
-    with pytest.raises(InvalidSourceError):
-        app.adopting.adopt(kind, tmp_path / "nowhere")
 
 
 def test_a_kind_that_does_not_exist_and_a_project_that_is_none_are_refused(app: Engram, tmp_path: Path) -> None:
@@ -392,14 +355,6 @@ def test_a_file_is_the_same_in_every_working_copy_of_its_repository(app: Engram,
         app.adopting.adopt("instructions", path.parent)
 
     assert [(row["project"], "spaces" in row["content"]) for row in kept(app)] == [("gadgets", True)]
-
-
-def test_sections_of_one_heading_in_one_file_are_all_kept(app: Engram, tmp_path: Path) -> None:
-    text = "# A\n## Notes\nThe first part wants tabs only.\n# A\n## Notes\nThe second part is about Fridays.\n"
-    app.adopting.adopt("instructions", wrote(tmp_path / "AGENTS.md", text), project="widgets")
-    assert [row["content"][:10] for row in kept(app)] == ["The first ", "The second"]
-    again = app.adopting.adopt("instructions", tmp_path / "AGENTS.md", project="widgets")
-    assert new(again) == (0, 0)
 
 
 def test_prompts_of_two_files_of_claude_mem_with_one_number_are_both_kept(app: Engram, tmp_path: Path) -> None:

@@ -22,29 +22,25 @@ def the_one(app: Engram) -> Detail:
 
 def test_a_newer_text_wins_and_the_older_one_becomes_a_version(app: Engram, tmp_path: Path) -> None:
     imported(app, tmp_path, export(observations=[observation()]))
+    before = digest(app)
+    for when in (EARLIER, "2026-01-02 03:04:05"):
+        result = imported(app, tmp_path, export(observations=[observation(content="Two files.", updated_at=when)]))
+        assert (counts(result), digest(app)) == ((0, 0, 1, 0), before)
 
     result = imported(app, tmp_path, export(observations=[observation(content="Two files.", updated_at=LATER)]))
-
     found = the_one(app)
     assert counts(result) == (0, 1, 0, 0)
     assert found.observation.content == "Two files."
     assert [version.content for version in found.versions] == ["One file, no daemon."]
 
-
-@pytest.mark.parametrize("when", [pytest.param(EARLIER, id="older"), pytest.param("2026-01-02 03:04:05", id="same")])
-def test_an_older_or_equally_old_text_is_skipped(app: Engram, tmp_path: Path, when: str) -> None:
-    imported(app, tmp_path, export(observations=[observation()]))
-    before = digest(app)
-    result = imported(app, tmp_path, export(observations=[observation(content="Two files.", updated_at=when)]))
-    assert counts(result) == (0, 0, 1, 0)
-    assert digest(app) == before
-
-
-def test_a_newer_row_that_changes_no_text_makes_no_version(app: Engram, tmp_path: Path) -> None:
-    imported(app, tmp_path, export(observations=[observation()]))
-    imported(app, tmp_path, export(observations=[observation(pinned=True, updated_at=LATER)]))
-    found = the_one(app)
-    assert (found.observation.pinned, found.version_total) == (True, 0)
+    latest = observation(content="Two files.", pinned=True, updated_at="2026-03-02 03:04:05")
+    imported(app, tmp_path, export(observations=[latest]))
+    assert (the_one(app).observation.pinned, the_one(app).version_total) == (True, 1)
+    app.save(Draft("Chose a database", "Ours.", "manual", topic_key=TOPIC))
+    imported(app, tmp_path, export(observations=[latest | {"topic_key": TOPIC, "updated_at": "2030-01-01 00:00:00"}]))
+    found = the_one(app)  # one row is live for the topic that it took
+    assert found.observation.content == "Two files."
+    assert {version.content for version in found.versions} == {"Ours.", "One file, no daemon."}
 
 
 @pytest.mark.parametrize(
@@ -68,18 +64,6 @@ def test_a_topic_held_by_both_sides_keeps_both_texts(
     found = the_one(app)
     assert found.observation.content == live
     assert [version.content for version in found.versions] == [kept]
-
-
-def test_a_newer_row_that_takes_a_topic_leaves_one_live_row_for_it(app: Engram, tmp_path: Path) -> None:
-    imported(app, tmp_path, export(observations=[observation()]))
-    app.save(Draft("Chose a database", "Ours.", "manual", topic_key=TOPIC))
-    newer = observation(content="Theirs.", topic_key=TOPIC, updated_at="2030-01-01 00:00:00")
-
-    imported(app, tmp_path, export(observations=[newer]))
-
-    found = the_one(app)
-    assert found.observation.content == "Theirs."
-    assert {version.content for version in found.versions} == {"Ours.", "One file, no daemon."}
 
 
 def test_versions_of_the_file_stand_beside_those_that_are_here_in_the_order_they_were_written(
@@ -106,33 +90,26 @@ def test_a_newer_verdict_replaces_an_older_one(app: Engram, tmp_path: Path) -> N
     assert app.store.value("select relation from memory_relations") == "not_conflict"
 
 
-def test_a_session_made_up_for_its_rows_is_filled_in_by_the_file_that_has_it(app: Engram, tmp_path: Path) -> None:
+def test_a_session_made_up_for_its_rows_is_filled_in_and_one_that_is_here_kept(app: Engram, tmp_path: Path) -> None:
     imported(app, tmp_path, export(observations=[observation()]))
     imported(app, tmp_path, export(sessions=[session(summary="All done.")]))
+    again = imported(app, tmp_path, export(sessions=[session(summary="Something else.")]))
     assert (app.sessions.get("s1").directory, app.sessions.get("s1").summary) == ("/work/widgets", "All done.")
+    assert counts(again, "sessions") == (0, 0, 1, 0)
 
 
-def test_a_session_that_is_here_keeps_what_it_says(app: Engram, tmp_path: Path) -> None:
-    app.sessions.start("s1")
-    app.sessions.end("s1", summary="Ours.")
-    result = imported(app, tmp_path, export(sessions=[session(summary="Theirs.")]))
-    assert counts(result, "sessions") == (0, 0, 1, 0)
-    assert app.sessions.get("s1").summary == "Ours."
-
-
-def test_a_prompt_that_was_removed_does_not_come_back(app: Engram, tmp_path: Path) -> None:
+def test_a_prompt_that_was_removed_here_or_there_does_not_come_back(app: Engram, tmp_path: Path) -> None:
     imported(app, tmp_path, export(prompts=[prompt()]))
     [kept] = app.prompts.recent("widgets")
     app.prompts.delete(kept.id)
-    result = imported(app, tmp_path, export(prompts=[prompt()]))
-    assert counts(result, "prompts") == (0, 0, 1, 0)
+    other = prompt(sync_id="prompt-00000000000000ee")
+    stone = {"sync_id": other["sync_id"], "session_id": "s1", "project": "widgets", "deleted_at": LATER}
 
+    result = imported(app, tmp_path, export(prompts=[prompt(), other], prompt_tombstones=[stone]))
 
-def test_a_prompt_the_file_says_was_removed_is_not_taken_in(app: Engram, tmp_path: Path) -> None:
-    stone = {"sync_id": prompt()["sync_id"], "session_id": "s1", "project": "widgets", "deleted_at": LATER}
-    result = imported(app, tmp_path, export(prompts=[prompt()], prompt_tombstones=[stone]))
-    assert counts(result, "prompts") == (0, 0, 1, 0)
-    assert [one["sync_id"] for one in app.transfer.document()["prompt_tombstones"]] == [stone["sync_id"]]
+    assert counts(result, "prompts") == (0, 0, 2, 0)
+    told = [one["sync_id"] for one in app.transfer.document()["prompt_tombstones"]]
+    assert told == [prompt()["sync_id"], other["sync_id"]]
 
 
 def test_what_is_imported_is_queued_for_other_machines(app: Engram, tmp_path: Path) -> None:

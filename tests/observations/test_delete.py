@@ -59,8 +59,7 @@ def test_a_hard_delete_orphans_the_relations_of_the_observation(app: Engram) -> 
     assert deleted.relations_orphaned == 2
     assert {row["judgment_status"] for row in states if new.sync_id in (row[0], row[1])} == {"orphaned"}
     assert app.get(old.id).relations == ()
-    waiting = [item.relation for item in app.relations.pending()]
-    assert [(relation.source_id, relation.target_id) for relation in waiting] == [(third.sync_id, old.sync_id)]
+    assert [(one.source_id, one.target_id) for one in app.relations.pending()] == [(third.sync_id, old.sync_id)]
 
 
 @pytest.mark.parametrize("hard", [False, True])

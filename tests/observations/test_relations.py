@@ -41,10 +41,9 @@ def test_a_verdict_is_said_at_both_ends_wherever_they_are_shown(
     judged = app.relations.judge(
         new.candidates[0].judgment_id, f" {verb.upper()} ", reason="Load.", evidence="Bench.", confidence=0.9
     )
-    relation = judged.relation
     assert (judged.source_observation, judged.target_observation) == (new.id, old.id)
-    assert (relation.relation, relation.judgment_status, relation.confidence) == (verb, "judged", 0.9)
-    assert (relation.reason, relation.evidence, relation.marked_by_kind) == ("Load.", "Bench.", "agent")
+    assert (judged.relation, judged.judgment_status, judged.confidence) == (verb, "judged", 0.9)
+    assert (judged.reason, judged.evidence, judged.marked_by_kind) == ("Load.", "Bench.", "agent")
     assert notes(app, new.id) == [(at_new, old.id, False)]
     assert notes(app, old.id) == [(at_old, new.id, False)]
     hits = [*app.search("storage").results, *app.search("storage is:superseded").results]
@@ -66,9 +65,8 @@ def test_a_deleted_peer_is_shown_as_deleted(app: Engram) -> None:
 def test_any_two_observations_of_a_project_can_be_compared(app: Engram) -> None:
     one, other = app.save(draft("One.", title="Alpha")), app.save(draft("Two.", title="Beta"))
     judged = app.relations.compare(one.id, other.id, "supersedes", confidence=1, reasoning="Newer.", model="m-1")
-    relation = judged.relation
     assert (judged.source_observation, judged.target_title) == (one.id, "Beta")
-    assert (relation.marked_by_kind, relation.marked_by_model, relation.reason) == ("system", "m-1", "Newer.")
+    assert (judged.marked_by_kind, judged.marked_by_model, judged.reason) == ("system", "m-1", "Newer.")
     assert notes(app, other.id) == [("superseded_by", one.id, False)]
 
 

@@ -207,5 +207,4 @@ def test_a_memory_and_its_model_agree_about_any_history(steps: list[Step]) -> No
             expected, answered = take(app, clock, model, step)
             assert answered == expected
         assert live_rows(app) == model.live
-        indexed = app.search("first second text", all_projects=True, limit=20).results
-        assert {hit.id for hit in indexed} == set(model.live)
+        assert app.doctor.examine(check="search_index").status == "ok"

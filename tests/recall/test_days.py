@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.recall.query.days import dates_in, days_in, is_deed, may_name_days
+from engram_py.recall.query.days import dates_in, days_in, is_generic_verb, may_name_days
 from engram_py.text.prompt_text import PromptText
 from engram_py.text.segments import segments
 
@@ -83,8 +83,8 @@ def test_a_weekday_may_be_one_to_come(prompt: str, past: bool) -> None:
 
 @pytest.mark.parametrize("word", ["decided", "Decision", "changed"])
 def test_what_is_done_in_days_says_nothing_of_what_was_done(word: str) -> None:
-    assert is_deed(word)
-    assert not is_deed("parser")
+    assert is_generic_verb(word)
+    assert not is_generic_verb("parser")
 
 
 @pytest.mark.parametrize("prompt", ["last week?", "3 Nov", "since Monday", "3 days ago", "in march"])
@@ -144,9 +144,9 @@ def test_the_first_and_the_last_day_there_is_break_nothing(prompt: str, today: d
     ],
 )
 def test_what_named_the_days_is_not_looked_for(prompt: str, rest: str) -> None:
-    heard = PromptText(prompt)
-    days_in(heard, THURSDAY)
-    assert heard.rest == rest
+    read = PromptText(prompt)
+    days_in(read, THURSDAY)
+    assert read.rest == rest
 
 
 # --- the dates that a question names ------------------------------------------------------------------------------

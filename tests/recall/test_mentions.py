@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engram_py.database.store import Store
-from engram_py.recall.index import mentions, word_counts
+from engram_py.recall.index import mentions, vocabulary
 
 COLUMNS = tuple(mentions.COLUMN_WEIGHTS)
 
@@ -38,11 +38,11 @@ def test_of_a_common_word_only_its_rows_and_titles_are_told(store: Store) -> Non
         _index(store, row, **{column: "alder, alder"})
     _index(store, 2**40, title="alder birch", content="alder")
     _index(store, 7, content="birch")
-    assert mentions.once(store, '"alder"', title='"alder"') == ({1, 2, 3, 4, 5, 2**40}, {1, 2**40})
+    assert mentions.matching_rows(store, '"alder"', title='"alder"') == ({1, 2, 3, 4, 5, 2**40}, {1, 2**40})
     both = '("alder" OR "birch")'
-    assert mentions.once(store, both, title=both) == ({1, 2, 3, 4, 5, 7, 2**40}, {1, 2**40})
-    assert mentions.once(store, '("alder") AND ("birch")', title='"alder"') == ({2**40}, {1, 2**40})
-    assert mentions.once(store, '"cedar"', title='"cedar"') == (set(), set())
+    assert mentions.matching_rows(store, both, title=both) == ({1, 2, 3, 4, 5, 7, 2**40}, {1, 2**40})
+    assert mentions.matching_rows(store, '("alder") AND ("birch")', title='"alder"') == ({2**40}, {1, 2**40})
+    assert mentions.matching_rows(store, '"cedar"', title='"cedar"') == (set(), set())
 
 
 def test_lengths_are_counted_in_words_however_long(store: Store) -> None:
@@ -66,14 +66,14 @@ ROWS = 4_000
 @pytest.fixture
 def counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[[Iterable[int]], int]:
     """Counts a word that stands in the given ones of 4,000 rows, with a fifth of them looked at."""
-    monkeypatch.setattr(word_counts, "LARGE", ROWS)
-    monkeypatch.setattr(word_counts, "_SAMPLED", 5)
+    monkeypatch.setattr(vocabulary, "LARGE", ROWS)
+    monkeypatch.setattr(vocabulary, "_SAMPLED", 5)
 
     def count(rows: Iterable[int]) -> int:
         with store.transaction():
             for row in rows:
                 store.insert("observations_fts", {"rowid": row, "content": "alder alder"})
-        return word_counts.rows_with(store, ["alder", "birch"], {"alder": '"alder"', "birch": '"birch"'}, size=ROWS)[
+        return vocabulary.rows_with(store, ["alder", "birch"], {"alder": '"alder"', "birch": '"birch"'}, size=ROWS)[
             "alder"
         ]
 
@@ -107,5 +107,5 @@ def test_what_is_rare_or_of_one_season_is_counted(counted: Callable[[Iterable[in
 
 
 def test_a_smaller_memory_is_counted(counted: Callable[[Iterable[int]], int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_counts, "LARGE", ROWS + 1)
+    monkeypatch.setattr(vocabulary, "LARGE", ROWS + 1)
     assert counted(range(1, ROWS, 7)) == len(range(1, ROWS, 7))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from engram_py.recall.preview import preview
 from engram_py.recall.query.parse import MAX_WORDS, match_all, match_any, parse_query
 from engram_py.recall.score.bm25 import Term
-from engram_py.recall.score.proximity import lens
+from engram_py.recall.score.proximity import term_finder
 from engram_py.recall.score.similar_titles import may_contradict, overlap, title_words
 from engram_py.text.derived_terms import derived_terms
 
@@ -102,7 +102,7 @@ def test_no_phrase_and_no_excluded_word_makes_fts5_complain(index: sqlite3.Conne
 @given(content=STORED, words=st.lists(st.text(min_size=1, max_size=8)), limit=st.integers(20, 300))
 def test_a_preview_is_one_line_that_fits(content: str, words: list[str], limit: int) -> None:
     terms = [Term(word, word, 1.0, 1, (word,)) for word in words]
-    found = preview(content, terms, lens(terms), limit=limit)
+    found = preview(content, terms, term_finder(terms), limit=limit)
     assert len(found.text) <= limit
     assert "\n" not in found.text
     assert found.cut == (found.text != " ".join(content.split()))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engram_py.recall.preview import PREVIEW_CHARS, Preview, preview, shares
 from engram_py.recall.score.bm25 import Term
-from engram_py.recall.score.proximity import lens
+from engram_py.recall.score.proximity import term_finder
 from engram_py.recall.score.similar_titles import title_words
 
 FILLER = "lorem ipsum " * 40
@@ -20,7 +20,7 @@ FILLER = "lorem ipsum " * 40
 def shown(content: str, *stems: str, idf: float = 2.0) -> Preview:
     """The preview for a query of these stems; a ``!`` behind one says that it is rare."""
     terms = [Term(stem, stem, idf * (4 if stem.endswith("!") else 1), 1, (stem.removesuffix("!"),)) for stem in stems]
-    return preview(content, terms, lens(terms))
+    return preview(content, terms, term_finder(terms))
 
 
 def test_a_short_text_is_shown_whole_on_one_line() -> None:
@@ -88,7 +88,7 @@ def test_of_a_sentence_without_an_end_the_words_are_shown(before: str, limit: in
     content = f"{before * 40} needle {before * 40}"
     terms = [Term("needle", "needle", 2.0, 1, ("needl",))]
 
-    assert "needle" in preview(content, terms, lens(terms), limit=limit).text
+    assert "needle" in preview(content, terms, term_finder(terms), limit=limit).text
 
 
 def test_what_stands_at_the_end_is_shown_with_what_is_before_it() -> None:
@@ -109,10 +109,10 @@ def test_the_words_are_found_wherever_they_are_in_a_long_text() -> None:
 @pytest.mark.parametrize("text", ["x", "用户", " ", "\n", "a. ", "word "])
 def test_a_megabyte_is_read_at_once(text: str) -> None:
     terms = [Term(stem, stem, 2.0, 1, (stem,)) for stem in ("needl", "word", "用户")]
-    glass = lens(terms)
+    finder = term_finder(terms)
     content = text * (1_000_000 // len(text)) + " needle"
     started = time.process_time()
-    found = preview(content, terms, glass, limit=800)
+    found = preview(content, terms, finder, limit=800)
 
     assert time.process_time() - started < 2.0
     assert len(found.text) <= 800

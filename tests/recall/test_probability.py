@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from engram_py.recall.score.bm25 import Scored, Term, idf
-from engram_py.recall.score.probability import NONE, bar, ordinary, rarity, weigh_evidence
+from engram_py.recall.score.probability import NONE, ordinary, rarity, threshold, weigh_evidence
 
 TOTAL = 1_000
 
 
-def term(text: str = "quorum", rows: int = 3, *, in_sight: bool = True, worth: float = 1.0) -> Term:
-    return Term(text, f'"{text}"', idf(rows, TOTAL), rows, stems=(text,), in_sight=in_sight, worth=worth)
+def term(text: str = "quorum", rows: int = 3, *, visible: bool = True, discount: float = 1.0) -> Term:
+    return Term(text, f'"{text}"', idf(rows, TOTAL), rows, stems=(text,), visible=visible, discount=discount)
 
 
 def weighed(terms: list[Term], *passages: set[int], **more: bool) -> list[Scored]:
@@ -25,7 +25,7 @@ def test_the_more_of_the_question_a_row_holds_the_likelier_it_answers() -> None:
     terms = [term("quorum"), term("ledger"), term("replica"), term("vacuum")]
     found = [row.evidence.probability() for row in weighed(terms, {0}, {0, 1}, {0, 1, 2}, {0, 1, 2, 3})]
     assert found == sorted(found)
-    assert found[0] < bar("shown") < bar("sure") < found[-1]
+    assert found[0] < threshold("shown") < threshold("sure") < found[-1]
 
 
 def test_without_a_word_nothing_answers() -> None:
@@ -40,13 +40,13 @@ def test_an_ordinary_word_tells_less_than_one_that_as_many_rows_have() -> None:
 
 
 def test_a_word_that_no_row_in_sight_has_tells_as_much_as_one_that_none_has() -> None:
-    assert rarity(term(rows=900, in_sight=False), TOTAL) == rarity(term(rows=0), TOTAL) == 1.0
+    assert rarity(term(rows=900, visible=False), TOTAL) == rarity(term(rows=0), TOTAL) == 1.0
 
 
 def test_a_near_spelling_tells_less_than_the_word() -> None:
-    [guessed] = weighed([term(worth=0.6), term("ledger")], {0})
-    [spelt] = weighed([term(), term("ledger")], {0})
-    assert guessed.evidence.passage < spelt.evidence.passage
+    [guessed] = weighed([term(discount=0.6), term("ledger")], {0})
+    [exact] = weighed([term(), term("ledger")], {0})
+    assert guessed.evidence.passage < exact.evidence.passage
 
 
 def test_the_rows_of_a_session_speak_for_each_other() -> None:

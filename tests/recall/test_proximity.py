@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py.recall.score.bm25 import Term
-from engram_py.recall.score.proximity import PAIR_SHARE, Reading, lens, passage, read
+from engram_py.recall.score.proximity import PAIR_SHARE, Reading, passage, read, term_finder
 
 
-def term(stem: str, *, idf: float = 2.0, stands_for: tuple[str, ...] = ()) -> Term:
-    return Term(stem, f'"{stem}"', idf, 1, () if stands_for else (stem,), stands_for=stands_for)
+def term(stem: str, *, idf: float = 2.0, substitutes: tuple[str, ...] = ()) -> Term:
+    return Term(stem, f'"{stem}"', idf, 1, () if substitutes else (stem,), substitutes=substitutes)
 
 
 def reading(text: str, *terms: Term) -> Reading:
-    glass = lens(terms)
-    assert glass is not None
-    return read(text, glass, terms)
+    finder = term_finder(terms)
+    assert finder is not None
+    return read(text, finder, terms)
 
 
 def test_a_text_holds_a_term_where_a_word_begins_with_its_stem() -> None:
@@ -66,12 +66,12 @@ def test_a_pair_of_a_script_without_blanks_is_found_inside_a_run() -> None:
 
 
 def test_a_near_spelling_is_found_by_what_it_stands_for() -> None:
-    assert reading("pgbouncer limits", term("pgbuoncer", stands_for=("pgbounc",))).seen.keys() == {0}
+    assert reading("pgbouncer limits", term("pgbuoncer", substitutes=("pgbounc",))).seen.keys() == {0}
 
 
 def test_words_side_by_side_count_more_than_words_apart_and_far_ones_nothing() -> None:
     terms = (term("retri"), term("queue"))
-    near, apart, far = (reading(f"retries {gap} queue", *terms).closeness for gap in ("", "x" * 30, "x" * 60))
+    near, apart, far = (reading(f"retries {gap} queue", *terms).proximity for gap in ("", "x" * 30, "x" * 60))
     assert near > apart > far == 0
     assert near <= PAIR_SHARE * 2.0
 
@@ -79,12 +79,12 @@ def test_words_side_by_side_count_more_than_words_apart_and_far_ones_nothing() -
 def test_a_pair_counts_once_by_its_rarer_word() -> None:
     terms = (term("retri", idf=4.0), term("queue", idf=1.0))
     once, often = reading("retry queue", *terms), reading("retry queue " * 20, *terms)
-    assert once.closeness == often.closeness <= PAIR_SHARE * 4.0
-    assert once.closeness > reading("retry queue", term("retri", idf=4.0), term("queue", idf=0.5)).closeness
+    assert once.proximity == often.proximity <= PAIR_SHARE * 4.0
+    assert once.proximity > reading("retry queue", term("retri", idf=4.0), term("queue", idf=0.5)).proximity
 
 
 def test_a_word_twice_is_no_pair() -> None:
-    assert reading("queue queue queue", term("queue")).closeness == 0
+    assert reading("queue queue queue", term("queue")).proximity == 0
 
 
 def test_only_words_that_stand_together_are_a_passage() -> None:
@@ -99,14 +99,14 @@ def test_a_long_text_is_read_at_its_beginning() -> None:
 
 
 def test_without_a_known_word_there_is_nothing_to_look_for() -> None:
-    assert lens([Term("foreign", '"foreign"', 2.0, 0)]) is None
+    assert term_finder([Term("foreign", '"foreign"', 2.0, 0)]) is None
 
 
 @given(text=st.text(), stems=st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=6))
 def test_any_stem_is_looked_for_as_it_is_written(text: str, stems: list[str]) -> None:
     found = reading(text, *(term(stem) for stem in stems))
     assert found.passage <= found.seen.keys() <= set(range(len(stems)))
-    assert found.closeness >= 0
+    assert found.proximity >= 0
 
 
 def test_without_a_mention_there_is_no_passage() -> None:
@@ -115,8 +115,8 @@ def test_without_a_mention_there_is_no_passage() -> None:
 
 def test_what_the_title_says_does_not_choose_the_passage() -> None:
     terms = (term("deadlock", idf=5.0), term("worker"), term("queue"))
-    glass = lens(terms)
-    assert glass is not None
+    finder = term_finder(terms)
+    assert finder is not None
     text = "The deadlock struck. " + "x" * 700 + " The worker of the queue was blocked."
-    assert read(text, glass, terms).passage == {0}
-    assert read(text, glass, terms, besides={0}).passage == {1, 2}
+    assert read(text, finder, terms).passage == {0}
+    assert read(text, finder, terms, besides={0}).passage == {1, 2}

@@ -9,7 +9,7 @@ import pytest
 
 from engram_py.ledger.citations import citation_factor
 from engram_py.observations.values import Observation
-from engram_py.recall.score.rank import Standing, factors, recency
+from engram_py.recall.score.rank import Signals, factors, recency
 from engram_py.times import to_text
 
 NOW = datetime(2026, 3, 31, tzinfo=UTC)
@@ -23,7 +23,7 @@ def observation(**fields: Any) -> Observation:
 
 
 def test_a_row_of_which_nothing_is_known_keeps_its_relevance() -> None:
-    assert factors(observation(), NOW, Standing()) == {}
+    assert factors(observation(), NOW, Signals()) == {}
 
 
 @pytest.mark.parametrize(
@@ -51,36 +51,36 @@ def test_what_is_new_wears_off_by_half_in_thirty_days(fields: dict[str, Any], le
     ],
 )
 def test_what_lifts_a_row_is_named_and_small(name: str, fields: dict[str, Any]) -> None:
-    found = factors(observation(**fields), NOW, Standing())
+    found = factors(observation(**fields), NOW, Signals())
     assert 1 < found[name] <= 1.1
 
 
 @pytest.mark.parametrize(
-    ("name", "fields", "standing"),
+    ("name", "fields", "signals"),
     [
-        pytest.param("expired", {"expires_at": OLD}, Standing(), id="expired"),
-        pytest.param("overdue", {"review_after": OLD}, Standing(), id="overdue"),
-        pytest.param("branch", {}, Standing(elsewhere=True), id="on-another-branch"),
-        pytest.param("salience", {"salience": 0.1}, Standing(), id="unimportant"),
+        pytest.param("expired", {"expires_at": OLD}, Signals(), id="expired"),
+        pytest.param("overdue", {"review_after": OLD}, Signals(), id="overdue"),
+        pytest.param("branch", {}, Signals(elsewhere=True), id="on-another-branch"),
+        pytest.param("salience", {"salience": 0.1}, Signals(), id="unimportant"),
     ],
 )
-def test_what_lets_a_row_sink_is_named(name: str, fields: dict[str, Any], standing: Standing) -> None:
-    found = factors(observation(**fields), NOW, standing)
+def test_what_lets_a_row_sink_is_named(name: str, fields: dict[str, Any], signals: Signals) -> None:
+    found = factors(observation(**fields), NOW, signals)
     assert list(found) == [name]
     assert 0 < found[name] < 1
 
 
 @pytest.mark.parametrize("time", [to_text(NOW + timedelta(days=1)), None, "", "garbage"])
 def test_a_time_to_come_or_none_lets_nothing_sink(time: str | None) -> None:
-    assert factors(observation(review_after=time, expires_at=time), NOW, Standing()) == {}
+    assert factors(observation(review_after=time, expires_at=time), NOW, Signals()) == {}
 
 
 @pytest.mark.parametrize("salience", [-5.0, 7.0])
 def test_salience_is_held_between_none_and_all(salience: float) -> None:
-    [factor] = factors(observation(salience=salience), NOW, Standing()).values()
+    [factor] = factors(observation(salience=salience), NOW, Signals()).values()
     assert factor in (0.94, 1.06)
 
 
 def test_what_was_shown_in_vain_sinks_although_nobody_cited_anything() -> None:
-    assert factors(observation(), NOW, Standing(injected=20)) == {"cited": round(citation_factor(20, 0), 4)}
+    assert factors(observation(), NOW, Signals(injected=20)) == {"cited": round(citation_factor(20, 0), 4)}
     assert citation_factor(20, 0) < 1

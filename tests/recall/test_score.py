@@ -21,8 +21,8 @@ from engram_py.recall.score.bm25 import (
 USUAL = 100
 
 
-def term(rows: dict[int, float], *, titled: tuple[int, ...] = (), idf: float = 2.0, worth: float = 1.0) -> Term:
-    return Term("queue", '"queue"', idf, len(rows), mentions=rows, titled=dict.fromkeys(titled, 1.0), worth=worth)
+def term(rows: dict[int, float], *, titled: tuple[int, ...] = (), idf: float = 2.0, discount: float = 1.0) -> Term:
+    return Term("queue", '"queue"', idf, len(rows), mentions=rows, titled=dict.fromkeys(titled, 1.0), discount=discount)
 
 
 def lengths(**words: int) -> dict[int, Length]:
@@ -38,7 +38,7 @@ def test_the_rarer_a_word_the_more_it_tells() -> None:
 
 
 def test_a_row_has_the_sum_of_its_words_each_by_its_worth() -> None:
-    found = first_scores([term({1: 1.0, 2: 1.0}), term({1: 1.0}, worth=0.5)])
+    found = first_scores([term({1: 1.0, 2: 1.0}), term({1: 1.0}, discount=0.5)])
     assert found == pytest.approx({1: 3.0, 2: 2.0})
     assert best_of(found, 1) == [1]
 
@@ -64,16 +64,16 @@ def test_a_word_tells_more_in_a_short_title_than_in_a_long_one_and_there_more_th
 
 def test_a_row_has_the_words_of_its_neighbours_in_part() -> None:
     found = score([term({5: 1.0})], {5: Neighbours("s", before=4, after=6, second=7)}, {}, USUAL)
-    assert {row: one.lent for row, one in found.items()} == pytest.approx(
+    assert {row: one.neighbour_score for row, one in found.items()} == pytest.approx(
         {4: BEFORE * 2.0, 5: 0.0, 6: AFTER * 2.0, 7: SECOND * 2.0}
     )
     assert BEFORE < SECOND < AFTER < 1
-    assert [found[row].covered for row in (4, 5, 6)] == [0.0, 1.0, 0.0]
+    assert [found[row].coverage for row in (4, 5, 6)] == [0.0, 1.0, 0.0]
 
 
 def test_a_row_borrows_no_word_that_it_has_itself_and_each_word_once() -> None:
     words = [term({1: 1.0, 2: 1.0, 3: 1.0}), term({1: 1.0, 2: 1.0}, idf=3.0)]
     around = {1: Neighbours("s", after=2, second=3), 2: Neighbours("s", before=1, after=3), 3: Neighbours("s")}
     found = score(words, around, {}, USUAL)
-    assert (found[1].lent, found[2].lent) == (0.0, 0.0)
-    assert found[3].lent == pytest.approx(AFTER * 3.0)
+    assert (found[1].neighbour_score, found[2].neighbour_score) == (0.0, 0.0)
+    assert found[3].neighbour_score == pytest.approx(AFTER * 3.0)

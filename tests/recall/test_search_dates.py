@@ -82,7 +82,7 @@ def test_days_told_from_today_are_heard(app: Engram, clock: FakeClock, query: st
 def test_a_question_that_asks_only_what_was_done_then_gets_the_days(app: Engram, clock: FakeClock, query: str) -> None:
     kept(app, "The pump was replaced after the outage of the winter.", session="old")
     clock.advance(days=2)
-    wanted = {kept(app, "The belt of hall two goes east.", session="t"), kept(app, "Disks are of glass.", session="t")}
+    wanted = {kept(app, "The belt of hall two goes east.", session="t"), kept(app, "Disks are of finder.", session="t")}
     clock.advance(days=4)
 
     found = app.searches.search(query)
@@ -92,7 +92,7 @@ def test_a_question_that_asks_only_what_was_done_then_gets_the_days(app: Engram,
 
 
 def test_what_else_is_asked_of_the_days_still_counts(app: Engram, clock: FakeClock) -> None:
-    kept(app, "The disks are of glass.")
+    kept(app, "The disks are of finder.")
     belt = kept(app, "The belt of hall two goes east.")
     clock.advance(days=1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
-from engram_py.recall.file_names import file_words, naming_words
+from engram_py.recall.file_terms import file_words
 from tests.recall.searching import fill, ids, kept, silence
 
 FILE = "deploy/docker-compose.yml"
@@ -100,7 +100,3 @@ def test_one_word_alone_finds_what_has_it_in_folders(app: Engram, below: int) ->
 )
 def test_a_path_or_a_name_with_an_extension_may_be_a_file(text: str, words: list[str]) -> None:
     assert list(file_words(text)) == words
-
-
-def test_a_file_is_named_by_what_stands_before_its_extension() -> None:
-    assert naming_words("deploy/Docker-compose.yml") == ["docker", "compose"]

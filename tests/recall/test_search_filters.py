@@ -8,8 +8,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.observations import visible
-from engram_py.recall import plan as planner
-from engram_py.recall import scope_filter as sight
+from engram_py.recall import date_terms, scope_filter
 from engram_py.recall.index import table as index
 from tests.anchors.repositories import Repo, lines
 from tests.memory import FakeClock, Git, Opener, RepoMaker
@@ -301,7 +300,7 @@ def test_a_file_that_many_texts_of_other_projects_name_is_found_in_a_small_one(
     mine = kept(app, "The scripts of package.json are sorted.", project="small")
     for number in range(5):
         kept(app, f"Release {number} bumps package.json.", project="large")
-    monkeypatch.setattr(sight, "_MOST_FILES", 3)
+    monkeypatch.setattr(scope_filter, "_MOST_FILES", 3)
     assert ids(app, "file:package.json", project="small") == [mine]
 
 
@@ -313,7 +312,7 @@ def test_a_day_on_which_others_changed_much_finds_what_a_small_project_saved(
     for number in range(5):
         kept(app, f"Release {number}.", project="large")
     clock.advance(days=1)
-    monkeypatch.setattr(planner, "NEWEST_ROWS", 3)
+    monkeypatch.setattr(date_terms, "NEWEST_ROWS", 3)
     assert set(ids(app, "what happened yesterday?", project="small")) == {mine, shared}
     assert app.searches.search("what happened yesterday?", project="third").results[0].id == shared
     app.observations.delete(shared)

@@ -25,7 +25,7 @@ def saved(app: Engram, number: int = 1, **fields: str) -> list[int]:
 
 
 def searched(app: Engram, ids: Sequence[int], question: str = QUESTION) -> None:
-    app.trail.searched(question, projects=("widgets",), ids=ids)
+    app.search_log.searched(question, projects=("widgets",), ids=ids)
 
 
 def learn(app: Engram, one: int, question: str = QUESTION) -> None:
@@ -163,7 +163,7 @@ def test_a_search_of_all_projects_is_learned_as_one_and_of_several_for_that_of_t
     app: Engram, projects: tuple[str, ...] | None, learned_for: str | None
 ) -> None:
     one = app.save(draft("Text."), project="gizmos").id
-    app.trail.searched(QUESTION, projects=projects, ids=[one])
+    app.search_log.searched(QUESTION, projects=projects, ids=[one])
     app.get(one)
     assert [question.project for question in app.evaluations.questions()] == [learned_for]
 

@@ -7,7 +7,7 @@ from math import prod
 import pytest
 
 from engram_py import Engram
-from engram_py.recall import candidates as retrieval
+from engram_py.recall import retrieval
 from engram_py.recall.values import Explain
 from tests.memory import FakeClock, draft
 from tests.recall.searching import ids, kept

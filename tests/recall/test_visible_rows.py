@@ -11,14 +11,12 @@ import pytest
 from engram_py import Engram
 from engram_py.database.store import Store
 from engram_py.observations import visible
-from engram_py.recall import candidates as retrieval
-from engram_py.recall import postings
-from engram_py.recall import visible_rows as in_sight
+from engram_py.recall import retrieval, terms, visible_rows
 from engram_py.recall.index import table as index
-from engram_py.recall.postings import ProjectRows
 from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score import bm25 as score
 from engram_py.recall.score.bm25 import Term
+from engram_py.recall.terms import ProjectRows
 from tests.recall.searching import fill, ids, kept, silence
 
 
@@ -28,12 +26,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
     passing = index.passing
 
-    def counting(store: Any, rows: Sequence[int], sight: Any) -> set[int]:
+    def counting(store: Any, rows: Sequence[int], filters: Any) -> set[int]:
         counts.append(len(rows))
-        return passing(store, rows, sight)
+        return passing(store, rows, filters)
 
     monkeypatch.setattr(index, "passing", counting)
-    monkeypatch.setattr(in_sight, "_MANY", 10)
+    monkeypatch.setattr(visible_rows, "_MANY", 10)
     monkeypatch.setattr(retrieval, "_POOL", 8)
     return counts
 
@@ -69,7 +67,7 @@ def test_only_its_own_rows_are_looked_up_and_what_is_for_everybody(
 
 def test_a_larger_project_is_asked_row_by_row(app: Engram, asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     mine = _beside_a_large_one(app)
-    monkeypatch.setattr(in_sight, "SMALL", 2)
+    monkeypatch.setattr(visible_rows, "SMALL", 2)
     assert set(ids(app, "pump", project="small")) == set(mine)
     assert max(asked) == 42
 
@@ -93,8 +91,8 @@ def test_words_that_are_everywhere_else_find_what_a_small_project_says(
     app: Engram, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
     mine = _words_of_everybody(app)
-    monkeypatch.setattr(postings, "ROW_BUDGET", 5)
-    monkeypatch.setattr(postings, "NEWEST_ROWS", 5)
+    monkeypatch.setattr(terms, "ROW_BUDGET", 5)
+    monkeypatch.setattr(terms, "NEWEST_ROWS", 5)
     assert ids(app, query, project="small") == [mine]
 
 
@@ -105,23 +103,23 @@ def test_where_even_walking_is_too_long_the_newest_of_the_small_project_are_cand
     mine = _words_of_everybody(app)
     kept(app, "Another pump.", project="small")  # behind the others: all of them lie between
     kept(app, "The barn leaks.", project="large")
-    monkeypatch.setattr(postings, "WALKED_ROWS", 5)
-    monkeypatch.setattr(postings, "NEWEST_ROWS", 5)
+    monkeypatch.setattr(terms, "WALKED_ROWS", 5)
+    monkeypatch.setattr(terms, "NEWEST_ROWS", 5)
     assert ids(app, query, project="small", floor=0.0)[0] == mine
 
 
 def test_a_project_with_half_of_the_memory_is_asked_like_all_of_it(app: Engram) -> None:
     _words_of_everybody(app)
-    sight = _sight("small"), _sight("large")
-    small, large = (in_sight.VisibleRows(app.store, one).within(41) for one in sight)
+    scopes = ScopeFilter.of_projects(("small",)), ScopeFilter.of_projects(("large",))
+    small, large = (visible_rows.VisibleRows(app.store, one).project_rows(41) for one in scopes)
     assert (len(small.rows or ()), large.rows) == (1, None)
 
 
 def test_only_what_lies_between_the_first_and_the_last_of_the_rows_is_walked() -> None:
-    terms = [Term(text, text, 1.0, rows) for text, rows in (("rare", 10), ("known", 1_000), ("common", 30_000))]
-    assert ProjectRows(frozenset({5, 900}), 100_000).affordable(terms) == 3
-    assert ProjectRows(frozenset({5, 90_000}), 100_000).affordable(terms) == 2
-    assert ProjectRows().affordable(terms) == 2
+    words = [Term(text, text, 1.0, rows) for text, rows in (("rare", 10), ("known", 1_000), ("common", 30_000))]
+    assert ProjectRows(frozenset({5, 900}), 100_000).affordable(words) == 3
+    assert ProjectRows(frozenset({5, 90_000}), 100_000).affordable(words) == 2
+    assert ProjectRows().affordable(words) == 2
 
 
 def test_the_rows_of_a_project_are_read_again_only_after_a_write(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,10 +139,6 @@ def test_the_rows_of_a_project_are_read_again_only_after_a_write(app: Engram, mo
     new = kept(app, "A pump again.", project="small")
     assert set(ids(app, "pump", project="small")) == {*mine, new}
     assert len(reads) == 2
-
-
-def _sight(project: str) -> ScopeFilter:
-    return ScopeFilter((project,), {})
 
 
 class _Undone(Exception):

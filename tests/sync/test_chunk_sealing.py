@@ -8,9 +8,9 @@ from functools import cache
 import pytest
 
 from engram_py.sync import sealing
+from engram_py.sync.git.keys import DeviceKey, Signer, is_key, signer_of
 from engram_py.sync.packing import ChunkRefusedError
 from engram_py.sync.sealing import Parameters, SealingKey, WrongSecretError, derived_key, new_key, secret_of
-from engram_py.sync.signing import DeviceKey, Signer, is_key, signer_of
 
 NAME = "0a1b2c3d"
 TEXT = b"the same text twice, the same text twice"
@@ -23,14 +23,13 @@ def key() -> SealingKey:
 
 def test_what_is_sealed_is_opened_by_the_same_secret_alone() -> None:
     sealed = key().seal(NAME, TEXT)
+    again = derived_key(secret_of("correct horse"), key().parameters)
 
-    assert derived_key(secret_of("correct horse"), key().parameters).open(NAME, sealed) == TEXT
+    assert again.open(NAME, sealed) == TEXT
+    assert again.seal(NAME, TEXT) == sealed, "two processes that seal the same rows write the same file"
+    assert secret_of("Caf\u00e9") == secret_of("Cafe\u0301"), "however its accents were typed"
     with pytest.raises(WrongSecretError):
         derived_key(secret_of("incorrect horse"), key().parameters)
-
-
-def test_a_passphrase_is_the_same_however_its_accents_were_typed() -> None:
-    assert secret_of("Caf\u00e9") == secret_of("Cafe\u0301")
 
 
 def test_sealed_bytes_tell_nothing_about_the_text() -> None:
@@ -44,12 +43,6 @@ def test_sealed_bytes_tell_nothing_about_the_text() -> None:
     assert key().name(TEXT) != other.name(TEXT)
 
 
-def test_two_processes_that_seal_the_same_rows_write_the_same_file() -> None:
-    again = derived_key(secret_of("correct horse"), key().parameters)
-
-    assert again.seal(NAME, TEXT) == key().seal(NAME, TEXT)
-
-
 @pytest.mark.parametrize("place", range(0, 28 + len(TEXT) + 16, 5))
 def test_a_sealed_chunk_with_any_byte_changed_is_refused(place: int) -> None:
     sealed = bytearray(key().seal(NAME, TEXT))
@@ -59,19 +52,14 @@ def test_a_sealed_chunk_with_any_byte_changed_is_refused(place: int) -> None:
         key().open(NAME, bytes(sealed))
 
 
-def test_a_sealed_chunk_under_another_name_or_cut_short_is_refused() -> None:
-    sealed = key().seal(NAME, TEXT)
+def test_a_sealed_chunk_under_another_name_cut_short_or_of_another_key_is_refused() -> None:
+    sealed, other = key().seal(NAME, TEXT), SealingKey(b"x" * 32, Parameters(salt="00" * 16, key_id="11" * 8))
 
     with pytest.raises(ChunkRefusedError, match="changed or renamed"):
         key().open("0a1b2c3e", sealed)
     for length in (0, 7, 20, 40):
         with pytest.raises(ChunkRefusedError, match="cut short"):
             key().open(NAME, sealed[:length])
-
-
-def test_a_chunk_of_another_key_names_both_keys() -> None:
-    other = SealingKey(b"x" * 32, Parameters(salt="00" * 16, key_id="11" * 8))
-
     with pytest.raises(ChunkRefusedError, match=f"the key {'11' * 8}, the folder's is {key().parameters.key_id}"):
         key().open(NAME, other.seal(NAME, TEXT))
 

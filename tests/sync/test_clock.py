@@ -38,20 +38,17 @@ def test_a_stamp_is_read_back_as_it_was_written(stamp: Stamp) -> None:
     assert parse_stamp(str(stamp)) == stamp
 
 
-def test_a_moving_clock_is_taken_as_it_is() -> None:
-    assert next_stamp("000000000005-0007-aa", now_milliseconds=6, device="bb") == "000000000006-0000-bb"
-
-
-@pytest.mark.parametrize("wall", [5, 4, 0, -1])
-def test_a_clock_that_stands_or_was_set_back_counts_on(wall: int) -> None:
-    assert next_stamp("000000000005-0007-aa", now_milliseconds=wall, device="bb") == "000000000005-0008-bb"
-
-
-def test_a_full_counter_carries_into_the_next_millisecond() -> None:
-    assert next_stamp("000000000005-ffff-aa", now_milliseconds=5, device="bb") == "000000000006-0000-bb"
-
-
-def test_the_first_stamp_is_later_than_zero() -> None:
+@pytest.mark.parametrize(
+    ("last", "wall", "expected"),
+    [
+        pytest.param("000000000005-0007-aa", 6, "000000000006-0000-bb", id="moves"),
+        pytest.param("000000000005-0007-aa", 5, "000000000005-0008-bb", id="stands"),
+        pytest.param("000000000005-0007-aa", -1, "000000000005-0008-bb", id="set-back"),
+        pytest.param("000000000005-ffff-aa", 5, "000000000006-0000-bb", id="counter-full"),
+    ],
+)
+def test_a_clock_that_stands_or_was_set_back_counts_on(last: str, wall: int, expected: str) -> None:
+    assert next_stamp(last, now_milliseconds=wall, device="bb") == expected
     assert next_stamp("", now_milliseconds=0, device="aa") > ZERO
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from engram_py.text.stopwords import STOP_WORDS, is_foreign, said_nothing_by
+from engram_py.text.stopwords import STOP_WORDS, is_foreign, stop_words_of
 
 
 def telling(question: str) -> list[str]:
     words = question.split()
-    nothing = said_nothing_by(words)
+    nothing = stop_words_of(words)
     return [word for word in words if word.lower() not in nothing]
 
 

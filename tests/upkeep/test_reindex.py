@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.database import fts
+from engram_py.database import fts, soundness
 from engram_py.observations.values import Change
 from engram_py.upkeep import reindex
 from engram_py.upkeep.reindex import Reindexing
@@ -326,11 +326,11 @@ def test_a_rebuild_that_was_stopped_goes_on_from_there(lived_in: Engram) -> None
 def test_only_who_has_done_everything_before_says_how_far_it_is(lived_in: Engram) -> None:
     """Of two processes that rebuild, one may die; the next goes on from where nothing is left out."""
     store, version = lived_in.store, reindex.index_version(lived_in.store)
-    fts.begin(store, fts.OBSERVATIONS, version)
+    fts.begin(store, soundness.OBSERVATIONS, version)
     for after, last, mark in ((10, 20, 0), (0, 10, 10), (10, 20, 20), (0, 10, 20)):
         with store.transaction():
-            fts.fill(store, fts.OBSERVATIONS, version, after=after, last=last)
-        assert fts.begin(store, fts.OBSERVATIONS, version) == mark
+            fts.fill(store, soundness.OBSERVATIONS, version, after=after, last=last)
+        assert fts.begin(store, soundness.OBSERVATIONS, version) == mark
 
 
 @pytest.mark.usefixtures("small_steps")

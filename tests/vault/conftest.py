@@ -10,7 +10,9 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.config import Settings
-from tests.memory import FakeClock
+from tests.memory import FakeClock, git, make_repo
+
+__all__ = ["app", "clock", "git", "make_repo", "root"]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from engram_py.observations.values import Change
 from engram_py.vault.errors import NotAVaultError, VaultEditedError, VaultFileError
 from engram_py.vault.folder import Folder
 from engram_py.vault.parsing import TAIL
-from tests.memory import FakeClock
+from tests.memory import FakeClock, RepoMaker
 
 
 def everything(root: Path) -> dict[str, bytes]:
@@ -172,10 +172,57 @@ def test_a_copied_bullet_is_a_new_row(app: Engram, root: Path) -> None:
     assert {"Call me Ada", "Write in English"} <= contents(app)
 
 
-def test_line_ends_of_windows_are_no_edit(app: Engram, root: Path) -> None:
+@pytest.mark.parametrize("lines", [-1, 3], ids=["of Windows", "mixed"])
+def test_other_line_ends_are_no_edit(app: Engram, root: Path, lines: int) -> None:
     for path in root.rglob("*.md"):
-        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n", lines))
     assert app.vault.take_in().applied == ()
+
+
+def test_an_edited_view_is_kept_beside_what_the_memory_writes(app: Engram, root: Path) -> None:
+    view = root / "life/resources/alice/items.json"
+    edited(view, "Globex", "Hooli")
+    with pytest.raises(VaultEditedError, match=r"items\.json"):
+        app.vault.export()
+    assert app.vault.status().edited == ("life/resources/alice/items.json",)
+    assert [one.outcome for one in app.vault.take_in(dry_run=True).applied] == ["would keep"]
+    [kept] = app.vault.take_in().applied
+    assert "items.edited.json" in kept.said
+    assert "Hooli" in (view.parent / "items.edited.json").read_text()
+    assert "Globex" in view.read_text()
+    assert app.vault.status().edited == ()
+
+
+def test_two_files_of_one_entity_lose_nothing_and_add_nothing(app: Engram, root: Path) -> None:
+    before = contents(app)
+    copy = root / "life/areas/people/alice"
+    shutil.copytree(root / "life/resources/alice", copy)
+    (copy / "items.json").unlink()
+    edited(copy / "summary.md", "at Globex", "at Globex AG")
+    assert [one.outcome for one in app.vault.take_in().applied] == ["updated", "kept"]
+    assert contents(app) - before == {"Alice works at Globex AG these days"}
+    app.vault.export()
+
+
+def test_a_file_that_is_too_large_is_named_and_nothing_is_written(app: Engram, root: Path) -> None:
+    with (root / "observations.md").open("r+b") as file:
+        file.truncate(200_000_000)
+    before = contents(app)
+    with pytest.raises(VaultFileError, match=r"observations\.md"):
+        app.vault.take_in()
+    assert contents(app) == before
+
+
+def test_a_vault_in_the_repository_is_no_document_twice(data_dir: Path, make_repo: RepoMaker, clock: FakeClock) -> None:
+    repo = make_repo("work/widgets")
+    with Engram(settings=Settings(data_dir, clock=clock, timezone="UTC"), directory=repo) as app:
+        app.save(Draft("Use WAL mode", "Readers of the ledger do not wait.", "decision"))
+        app.vault.init(repo / "notes")
+        (repo / "notes/plan.md").write_text("# Plan\n\nThe ledger moves to Oslo in May.\n")
+        app.documents.update()
+        found = [hit.source for hit in app.documents.search("when does the ledger move to Oslo").results]
+        assert [source.rpartition("/")[2] for source in found] == ["plan.md:3"]
+        assert app.documents.search("readers of the ledger wait").results[1:] == ()
 
 
 def test_an_interrupted_export_is_finished_by_the_next(
@@ -251,8 +298,7 @@ def test_names_that_a_disk_does_not_take_have_a_folder(app: Engram, root: Path, 
     assert [one.outcome for one in app.vault.take_in().applied] == ["updated"]
 
 
-def test_notes_of_today_and_yesterday_are_in_the_session_context(app: Engram, clock: FakeClock) -> None:
-    """Row 119."""
+def test_row_119_notes_of_today_and_yesterday_are_in_the_session_context(app: Engram, clock: FakeClock) -> None:
     app.notes.add("three days ago")
     clock.advance(days=2)
     app.notes.add("yesterday it rained")

@@ -12,6 +12,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.config import Settings, following, keep_setting
+from engram_py.database.journal import set_meta
 from engram_py.observations.values import Change
 from engram_py.upkeep.backups import restore
 from engram_py.vectors import table
@@ -411,8 +412,9 @@ def test_a_save_does_not_wait_for_a_model_that_is_at_work(opened: Engram, runnin
 
 def hold_lease(app: Engram, until: str) -> None:
     """As another process would."""
+    [embedder] = table.embedders(app.store)
     with app.store.transaction():
-        app.store.execute("update embedders set lease_owner = 'another', lease_until = :until", until=until)
+        set_meta(app.store, f"lease:vectors {embedder['id']}", f"another {until}")
 
 
 @pytest.mark.usefixtures("kept")

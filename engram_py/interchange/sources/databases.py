@@ -22,6 +22,7 @@ from engram_py.interchange.values import (
     PromptTombstoneIn,
     RelationIn,
     SessionIn,
+    first_problem,
 )
 
 _SAID = ("id", "memory_session_id", "sdk_session_id", "project", "created_at", "created_at_epoch")
@@ -172,6 +173,5 @@ class _Engram:
         try:
             return model.model_validate(said)
         except ValidationError as exc:
-            first = exc.errors(include_url=False, include_input=False)[0]
-            self._source.left_out[kind, f"{'.'.join(map(str, first['loc']))}: {first['msg']}"] += 1
+            self._source.left_out[kind, first_problem(exc)] += 1
             return None

@@ -1,4 +1,4 @@
-"""Sources in text files: memory folders, instructions, basic-memory's notes, server-memory's graph."""
+"""Sources in text files: memory folders, transcripts, instructions, basic-memory's notes, server-memory's graph."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from engram_py.files import open_regular
+from engram_py.capture.passive import learning_title, parse_learnings
+from engram_py.capture.trivial_prompts import is_trivial
+from engram_py.files import open_regular, reason
 from engram_py.interchange.errors import InvalidSourceError
 from engram_py.interchange.sources.draft import Source, changed_at, joined, moment
+from engram_py.sessions.transcript_formats import turn_of
+from engram_py.sessions.values import Turn
 from engram_py.text.markdown import front_matter, sections
 
 _LEAST_CHARS = 20
 _SHORT_SHOWN, _SHORT_SHOWN_CHARS = 3, 80
 # What Claude Code's memory files call their kinds, in this memory's words.
 _KINDS = {"user": "preference", "feedback": "preference", "project": "discovery", "reference": "note"}
+_MOST_LINE_BYTES = 4 * 1024 * 1024
+_MOST_PROMPT_CHARS = 50_000
 _INDEX, _FOLDER = "memory.md", "memory"
 _INSTRUCTIONS = ("claude.md", "agents.md", "claude.local.md", "gemini.md", "qwen.md")
 
@@ -138,6 +144,54 @@ def read_server_memory(source: Source) -> None:
             project=project,
             updated_at=changed_at(source.path),
         )
+
+
+def read_transcripts(source: Source) -> None:
+    """Read ``~/.claude/projects/*/*.jsonl``, or one file: prompts and the items of Key Learnings sections.
+
+    What else was said stays where it is. A line that is cut off or too long says nothing.
+    """
+    for path in source.files(".jsonl"):
+        directory = directory_of(path)
+        project = source.place(directory)
+        session_id = path.stem[:100]
+        found = False
+        try:
+            for turn in _turns(path):
+                found = True
+                _take(source, turn, session_id, project)
+        except OSError as exc:
+            source.note(f"{path} was left out: {reason(exc)}")
+        if found:
+            source.session(session_id, project=project, directory=directory)
+
+
+def _take(source: Source, turn: Turn, session_id: str, project: str | None) -> None:
+    said_at = moment(turn.said_at)
+    if turn.role == "user" and not turn.agent:
+        text = turn.content[:_MOST_PROMPT_CHARS]
+        if is_trivial(text):  # the hook keeps none of these either
+            return
+        source.prompt(session_id, turn.key, content=text, session_id=session_id, project=project, created_at=said_at)
+    elif turn.role == "assistant":
+        more = {"type": "passive", "session_id": session_id, "created_at": said_at, "updated_at": said_at}
+        for number, learning in enumerate(parse_learnings(turn.content)):
+            title, identity = learning_title(learning), (session_id, turn.key, number)
+            source.observation(*identity, title=title, content=learning, project=project, **more)
+
+
+def _turns(path: Path) -> list[Turn]:
+    """Return the turns of a transcript, none of a file with another shape."""
+    turns = []
+    with open_regular(path) as lines:
+        while line := lines.readline(_MOST_LINE_BYTES):
+            if not line.endswith(b"\n") and len(line) == _MOST_LINE_BYTES:
+                while len(rest := lines.readline(_MOST_LINE_BYTES)) == _MOST_LINE_BYTES and not rest.endswith(b"\n"):
+                    pass
+                continue
+            if turn := turn_of(line):
+                turns.append(turn)
+    return turns
 
 
 def _object(line: str) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from engram_py.interfaces.cli.terminal import printable
 from engram_py.interfaces.wording.phrases import age, clock, end, relation
 from engram_py.interfaces.wording.search import counted_in_order, marks, named, places
 from engram_py.observations.listing import Listing, ObservationLine, ReviewLine, Stats
-from engram_py.observations.relation_values import Judged
+from engram_py.observations.relation_values import Relation
 from engram_py.projects.values import ProjectLine
 from engram_py.recall.values import Hit, Results
 from engram_py.sessions.values import Prompt, SessionLine
@@ -36,7 +36,7 @@ _LISTS: dict[type, tuple[str, str, bool]] = {
     SessionLine: ("", "last active, started, state, kept, project, session", True),
     Prompt: ("", "id, age, project, prompt", False),
     ReviewLine: ("Due for review", "id, type, due, project, memory", False),
-    Judged: ("Without a verdict", "judgment, new, older", True),
+    Relation: ("Without a verdict", "judgment, new, older", True),
 }
 
 
@@ -166,7 +166,7 @@ def _cells(row: Any, now: datetime) -> tuple[str, ...]:
             due = clock(row.review_after, now, "%Y-%m-%d")
             return f"#{row.id}", _cell(row.type[:16]), due, _cell(row.project), _cell(row.title)
     ends = (row.source_observation, row.source_title), (row.target_observation, row.target_title)
-    return _cell(row.relation.sync_id), *(_cell(end(*one)) for one in ends)
+    return _cell(row.sync_id), *(_cell(end(*one)) for one in ends)
 
 
 def _session(row: SessionLine) -> str:

@@ -11,7 +11,7 @@ from engram_py.doors import through
 from engram_py.interfaces.hooks.prompt_context import Deserved, deserved
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.context import context_text, not_merged
-from engram_py.recall.score.probability import bar
+from engram_py.recall.score.probability import threshold
 from engram_py.recall.values import Near, Results
 
 _SEARCHED, _QUERY_CHARS = 5, 200
@@ -65,4 +65,4 @@ def _values(app: Engram, prompt: str, given: Deserved | None, block: str, *, off
 
 def _near(one: Near) -> dict[str, Any]:
     values = {"id": one.id, "title": one.title, "words": list(one.words)}
-    return values | {"probability": round(one.probability, 3), "needed": bar("unasked")}
+    return values | {"probability": round(one.probability, 3), "needed": threshold("unasked")}

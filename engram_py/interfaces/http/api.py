@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from engram_py.app import Engram
-from engram_py.cloud.lingering import lingering
+from engram_py.cloud.responses import lingering
 from engram_py.dataclass import dataclass
 from engram_py.doors import through
 from engram_py.errors import EngramError

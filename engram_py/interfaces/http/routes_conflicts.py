@@ -15,7 +15,7 @@ from engram_py.interfaces.http.routes_sessions import ListQuery
 from engram_py.interfaces.http.routing import Answer, Body, Id, Most, Needed, Path, Query, Start, Text, Time, operation
 from engram_py.interfaces.wording import render
 from engram_py.observations.conflicts import DEFAULT, MOST, STATUSES
-from engram_py.observations.listing import RelationLine, RelationPage, Scanned
+from engram_py.observations.relation_values import Relation, RelationPage, Scanned
 
 CAPPED = "cap reached: this page has no continuation; rerun from the same cursor with a higher applicable cap"
 
@@ -111,7 +111,7 @@ class ReplayedOut(Answer):
 
 
 RelationOut = shown(
-    RelationLine,
+    Relation,
     "id sync_id relation judgment_status source_id source_title target_id target_title created_at updated_at",
     name="RelationOut",
     source_title=Text,
@@ -182,7 +182,7 @@ def judge_conflict(app: Engram, body: JudgeBody) -> object:
 def compare_memories(app: Engram, body: CompareBody) -> object:
     """Give a verdict on any two observations of one project."""
     verdict = body.model_dump(include={"confidence", "reasoning", "model"})
-    return app.relations.compare(body.memory_id_a, body.memory_id_b, body.relation, **verdict).relation
+    return app.relations.compare(body.memory_id_a, body.memory_id_b, body.relation, **verdict)
 
 
 @operation("POST", "/conflicts/scan", ScannedOut, errors=(404, 409))

@@ -15,7 +15,7 @@ from engram_py.interfaces.http.routes_sessions import ListQuery
 from engram_py.interfaces.http.routing import Needed, Question, StrictSwitch, operation
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording import search as words
-from engram_py.recall.layers import Found, Layered
+from engram_py.recall.layers import Layered, LayerResults
 from engram_py.recall.scope_filter import says_where
 from engram_py.recall.values import Results
 
@@ -76,7 +76,7 @@ def search_long(app: Engram, query: CwdQuery, body: SearchBody, notes: Notes) ->
 
 def _found(
     app: Engram, words: str, place: ProjectQuery, asked: SearchQuery | SearchBody, wanted: Format, limit: int | None
-) -> Found | Layered:
+) -> LayerResults | Layered:
     if not words.strip():
         raise EmptyQueryError(words)
     if wanted == "list":
@@ -115,7 +115,7 @@ def _format(given: Format | None, *, explain: bool, default: Format) -> Format:
     return "json" if explain else given or default
 
 
-def _answer(app: Engram, found: Found | Layered, wanted: Format, notes: Notes) -> object:
+def _answer(app: Engram, found: LayerResults | Layered, wanted: Format, notes: Notes) -> object:
     if wanted == "json" or not isinstance(found, Results):
         return render.to_json(found) | {"warnings": [*found.warnings, *notes]}
     notes += [*found.warnings, *(words.unseen(found) if found.results else words.nothing(found))]

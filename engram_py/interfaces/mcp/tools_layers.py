@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from engram_py.identity.values import Profile
     from engram_py.observations.listing import Listing
     from engram_py.observations.values import Deleted, Saved
-    from engram_py.recall.layers import Found, Layered
+    from engram_py.recall.layers import Layered, LayerResults
 
 ACTIONS = ("list", "show", "graph", "link", "alias", "merge", "archive", "restore")
 
@@ -165,7 +165,7 @@ def search_memory(
     query: Annotated[str, Field(description="Words or a question.")],
     limit: Annotated[int | None, Field(description="Default 10.")] = None,
     project: Project = None,
-) -> Found | Layered:
+) -> LayerResults | Layered:
     """Find memories (pinned), summaries of sessions (episodes), or what was said word for word (transcript)."""
     if scope not in SCOPES:
         raise InvalidArgumentError("scope", scope, expected=f"one of {', '.join(SCOPES)}")

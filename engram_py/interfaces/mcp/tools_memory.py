@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from engram_py.documents.values import Opened, OpenedSeveral
     from engram_py.observations.listing import Suggestion
     from engram_py.observations.values import Deleted, Detail, Pinned, Saved, Timeline, Updated
-    from engram_py.recall.layers import Found, Layered
+    from engram_py.recall.layers import Layered, LayerResults
 
 Project = Annotated[str | None, Field(description="Default: the current one.")]
 SessionId = Annotated[str | None, Field(description="Default: this run of the server.")]
@@ -86,7 +86,7 @@ def mem_search(
     explain: Annotated[bool, Field(description="How it went, in numbers.")] = False,
     in_: Annotated[str | None, QUIET] = None,
     sort: Annotated[str | None, QUIET] = None,  # recall/search.py; core has no room for its names
-) -> Found | Layered:
+) -> LayerResults | Layered:
     """Find what earlier sessions learned, best match first. Call it before deciding, debugging or asking the user
     something they may have said."""
     return app.search_in(

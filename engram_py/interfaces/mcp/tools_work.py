@@ -15,7 +15,7 @@ from engram_py.observations.relation_values import VERBS
 if TYPE_CHECKING:
     from engram_py.app import Engram
     from engram_py.observations.listing import Stats
-    from engram_py.observations.relation_values import Judged
+    from engram_py.observations.relation_values import Relation
     from engram_py.observations.values import Saved
     from engram_py.projects.values import CurrentProject, Merged
     from engram_py.sessions.values import Captured, PromptSaved, SessionState
@@ -81,7 +81,7 @@ def mem_judge(
     evidence: str | None = None,
     confidence: Annotated[float | None, Field(description="0 to 1; below 0.7 ask the user first.")] = None,
     session_id: Annotated[str | None, QUIET] = None,
-) -> Judged:
+) -> Relation:
     """Give the verdict mem_save asked for: how the new observation relates to the older one."""
     return app.relations.judge(
         judgment_id, relation, reason=reason, evidence=evidence, confidence=confidence, session_id=session_id
@@ -97,7 +97,7 @@ def mem_compare(
     confidence: Annotated[float, Field(description="0 to 1.")],
     reasoning: Annotated[str, Field(description="At most 200 characters.")],
     model: Annotated[str | None, Field(description="Which model judged.")] = None,
-) -> Judged:
+) -> Relation:
     """Record how observation a relates to observation b."""
     return app.relations.compare(
         memory_id_a, memory_id_b, relation, confidence=confidence, reasoning=reasoning, model=model

@@ -27,7 +27,7 @@ from engram_py.interfaces.tui.rows import Row, RowList
 from engram_py.interfaces.tui.text import content, one_line
 from engram_py.observations.errors import BulkFilterError
 from engram_py.observations.lookup import live_observation
-from engram_py.observations.relation_values import VERBS, Judged
+from engram_py.observations.relation_values import VERBS, Relation
 
 T = TypeVar("T")
 
@@ -194,6 +194,7 @@ class TerminalApp(App[None]):
         self._shown = (key, made.plain)
         self.query_one("#preview", Static).update(made)
 
+    @work(group="look")  # which ends with the application
     async def _look(self) -> None:
         """Show what somebody wrote, if anybody did."""
         if self._looking:
@@ -354,9 +355,9 @@ class TerminalApp(App[None]):
     def action_verdict(self) -> None:
         row = self.rows.row
         pair = row.value[1] if isinstance(self.panel, ReviewPanel) and row is not None else None
-        if not isinstance(pair, Judged):
+        if not isinstance(pair, Relation):
             return
-        relation = pair.relation.sync_id
+        relation = pair.sync_id
 
         async def chosen(verdict: str | None) -> None:
             if verdict is not None:

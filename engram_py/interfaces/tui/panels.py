@@ -13,7 +13,7 @@ from engram_py.interfaces.waiting import FailedSession, Waiting, review
 from engram_py.interfaces.wording.phrases import age
 from engram_py.interfaces.wording.search import named
 from engram_py.observations.listing import ObservationLine
-from engram_py.observations.relation_values import Judged
+from engram_py.observations.relation_values import Relation
 from engram_py.recall.values import Hit, Results
 from engram_py.sessions.summary_steps import gist, goal
 from engram_py.sessions.values import SessionLine
@@ -165,7 +165,7 @@ class ReviewPanel:
             return []
         found = review(view.app, view.project)
         rows = [
-            Row(one.relation.sync_id, "pair", f"{one.source_title} / {one.target_title}", "", (previews.pair, one))
+            Row(one.sync_id, "pair", f"{one.source_title} / {one.target_title}", "", (previews.pair, one))
             for one in found.pairs
         ]
         kinds = {
@@ -182,7 +182,7 @@ class ReviewPanel:
     def preview(self, view: View, row: Row, *, whole: bool) -> Iterable[Part]:
         kind, one = row.value
         match one:
-            case Judged():
+            case Relation():
                 return previews.pair(view, one)
             case Waiting():
                 return previews.waiting(view, kind, one)

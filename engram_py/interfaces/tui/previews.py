@@ -11,7 +11,7 @@ from engram_py.interfaces.waiting import FailedSession, Waiting
 from engram_py.interfaces.wording import explain, render, search
 from engram_py.interfaces.wording.phrases import age, amount, one_line
 from engram_py.ledger.given import Given, sessions_given
-from engram_py.observations.relation_values import VERBS, Judged
+from engram_py.observations.relation_values import VERBS, Relation
 from engram_py.recall.values import Hit, Results
 
 _HEADING, _FAINT = "bold", "dim"
@@ -132,7 +132,7 @@ _DO = {
 }
 
 
-def pair(view: View, one: Judged) -> Iterator[Part]:
+def pair(view: View, one: Relation) -> Iterator[Part]:
     """Two memories that may contradict each other."""
     yield "May contradict each other\n", _HEADING
     yield f"v says how they relate: {', '.join(verb.replace('_', ' ') for verb in VERBS)}\n", _FAINT

@@ -20,7 +20,7 @@ def merge(visit: Visit) -> Shown | Goto:
         return row
     other = observation_number(visit.form.get("into", ""))
     before = visit.app.relations.between(row.id, other)
-    judged = visit.app.relations.compare(other, row.id, "supersedes", confidence=1.0, reasoning=_REASON).relation
+    judged = visit.app.relations.compare(other, row.id, "supersedes", confidence=1.0, reasoning=_REASON)
     was = before.relation if before is not None and before.judgment_status == "judged" else "not_conflict"
     turned = before is not None and before.source_id != judged.source_id
     ends = (row.id, other) if turned else (other, row.id)

@@ -54,4 +54,4 @@ def judge(visit: Visit) -> Goto:
     """Give a verdict on a pair; another one takes its place."""
     judged = visit.app.relations.judge(visit.form.get("id", ""), visit.form.get("relation", ""))
     project = visit.form.get("project", "")
-    return Goto("/ui/review", {"judged": judged.relation.sync_id} | ({"project": project} if project else {}))
+    return Goto("/ui/review", {"judged": judged.sync_id} | ({"project": project} if project else {}))

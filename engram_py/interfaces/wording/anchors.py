@@ -13,7 +13,7 @@ _COUNTED = {"elsewhere": "only on another branch"}
 
 
 def anchor(state: AnchorState, *, with_path: bool = True) -> str:
-    """One anchor, as in ``src/auth.py:10-20 changed 3 commits ago by Ada``; empty for a fresh one without its path."""
+    """Return one anchor: ``src/auth.py:10-20 changed 3 commits ago by Ada``; empty for a fresh one without its path."""
     path = place(state.path, state.start, state.end) if with_path else ""
     match state.state:
         case "moved":
@@ -33,14 +33,14 @@ def anchor(state: AnchorState, *, with_path: bool = True) -> str:
 
 
 def place(path: str, start: int | None, end: int | None) -> str:
-    """A path with its lines, as in ``src/auth.py:10-20``."""
+    """Return a path with its lines, as in ``src/auth.py:10-20``."""
     if start is None:
         return path
     return f"{path}:{start}" if end in (None, start) else f"{path}:{start}-{end}"
 
 
 def _now(state: AnchorState) -> str:
-    """Where the text stands now: within its file the lines alone."""
+    """Return where the text stands now: within its file the lines alone."""
     if state.now_path not in (None, state.path) or state.now_start is None:
         return place(state.now_path or state.path, state.now_start, state.now_end)
     if state.now_end in (None, state.now_start):
@@ -84,7 +84,7 @@ def _stale(value: StaleLine, now: datetime, *, within: str | None = None) -> str
 
 
 def anchors(states: Sequence[AnchorState]) -> str:
-    """The anchors of one observation on one line, the first few of many; a file is not named beside its lines."""
+    """Return the anchors of one observation on one line; a file is not named beside its lines."""
     spans = {(state.path, state.state) for state in states if state.start is not None}
     states = [state for state in states if state.start is not None or (state.path, state.state) not in spans]
     more = f"; and {len(states) - _MOST_ANCHORS} more" if len(states) > _MOST_ANCHORS else ""

@@ -73,7 +73,7 @@ def _status(value: CloudStatus, now: datetime) -> str:
 
 
 def summary(status: CloudStatus) -> list[str]:
-    """One or two lines about sync with a server, none when this machine is not logged in."""
+    """Return one or two lines about sync with a server, none when this machine is not logged in."""
     if not status.server:
         return []
     pending = f", {amount(status.pending, 'change')} to send" if status.pending else ""
@@ -145,7 +145,7 @@ def _counts(value: CloudSynced) -> str:
 
 
 def unapplied(rows: Sequence[Mapping[str, Any]], total: int) -> str:
-    """Synced rows that could not be applied, a line each, with the reason."""
+    """Return the synced rows that could not be applied, a line each, with the reason."""
     lines = [
         f"{row['id']} {row['entity']} {row['entity_key']} of {row['project']}: {row['apply_status']}, "
         f"{row['last_error'] or row['reason_code']}"

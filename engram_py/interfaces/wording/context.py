@@ -54,7 +54,7 @@ _ORIGINS = {"import": "imported", "derived": "derived"}
 
 
 def context_text(context: Context, now: datetime) -> str:
-    """The sections that hold something, most useful first, never over ``context.max_bytes`` of UTF-8.
+    """Return the sections that hold something, most useful first, never over ``context.max_bytes`` of UTF-8.
 
     In mode ``query`` the user's own overrides are never cut, and leave the section at least half of the budget.
     A prompt that deserves nothing, and an empty memory in mode ``full``, are the empty text.
@@ -79,7 +79,7 @@ def fenced(text: str, *, project: str) -> str:
 
 
 def not_merged(context: Context) -> str:
-    """That a prompt gets nothing because what there is belongs to branches; empty where that is not why."""
+    """Return the branches that hold what a prompt would get; empty where that is not why it gets nothing."""
     branches = dict.fromkeys(one_line(branch, STEP_CHARS) for branch in context.unmerged if branch)
     if not branches:
         return ""
@@ -89,7 +89,7 @@ def not_merged(context: Context) -> str:
 
 
 def nothing_given(context: Context) -> list[str]:
-    """Why a prompt gets no context; nothing where it gets one, or none was asked for."""
+    """Return why a prompt gets no context; nothing where it gets one, or none was asked for."""
     if context.mode != "query" or any(section.items for section in context.sections):
         return []
     heard = f"asked by “{context.cue}”, found nothing" if context.cue else "nothing is likely to be needed for it"
@@ -156,7 +156,7 @@ def _limit(context: Context, now: datetime) -> int:
 
 
 def _fitting(lines: list[str], room: int, context: Context) -> list[str]:
-    """The lines that fit, and the sign that some did not; a heading that nothing follows is dropped.
+    """Return the lines that fit, and a sign that some did not; a heading that nothing follows is dropped.
 
     A file, and the first thing under a heading, are cut inside of a line rather than left out.
     """
@@ -180,7 +180,7 @@ def _fitting(lines: list[str], room: int, context: Context) -> list[str]:
 
 
 def _harmless(line: str) -> str:
-    """One line that cannot open or close the fence, whatever was saved."""
+    """Return one line that cannot open or close the fence, whatever was saved."""
     return _FENCE.sub(r"&lt;\1", line.replace("\n", " "))
 
 
@@ -232,7 +232,7 @@ def _item(item: Item, section: Section, context: Context, now: datetime) -> str:
 
 
 def _override(row: Observation, context: Context, now: datetime) -> str:
-    """What the user said of themselves, without a word that it has already."""
+    """Return what the user said of themselves, without a word that it has already."""
     title, content = one_line(row.title), one_line(row.content)
     text = content if title.rstrip(".…").lower() in content.lower() else f"{title}: {content}"
     return f"- [#{row.id}] {one_line(text, LONGEST_CHARS)}{_marks(row, context, now, brief=True)}"
@@ -247,7 +247,7 @@ def _observation(row: Observation, context: Context, now: datetime) -> str:
 
 
 def _marks(row: Observation, context: Context, now: datetime, *, brief: bool = False) -> str:
-    """What must be known of a row to weigh it, in brackets; ``brief`` leaves type and age out."""
+    """Return what must be known of a row to weigh it, in brackets; ``brief`` leaves type and age out."""
     remarks = context.remarks
     kind = f"{row.type} about {row.about}" if row.about else row.type
     marks = [] if brief else [kind, age(row.updated_at, now), *([row.scope] if row.scope != "project" else [])]
@@ -277,7 +277,7 @@ def _session(line: SessionLine, context: Context, now: datetime) -> str:
 
 
 def source(row: Observation, context: Context) -> list[str]:
-    """Where a row comes from, and what it replaced."""
+    """Return where a row comes from, and what it replaced."""
     old = context.remarks.instead_of.get(row.id)
     origin = [_ORIGINS[row.origin]] if row.origin in _ORIGINS else []
     return [*origin, *([f"replaced {one_line(old, STEP_CHARS)}"] if old else [])]

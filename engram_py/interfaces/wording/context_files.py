@@ -13,7 +13,7 @@ _FILES = {"identity": "identity.md", "observations": "observations.md"}
 
 
 def file_lines(section: Section, items: list[Item], context: Context) -> Iterator[str]:
-    """A section as files: the log by day, everything else whole under its own name."""
+    """Yield a section as files: the log by day, everything else whole under its own name."""
     if section.name == "files":
         for item in items:
             if isinstance(item, OwnFile):

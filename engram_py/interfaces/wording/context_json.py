@@ -14,7 +14,7 @@ from engram_py.sessions.values import Said, SessionLine
 
 
 def context_values(context: Context) -> dict[str, Any]:
-    """The sections under their names, cut from the end when they do not fit, which ``truncated`` says."""
+    """Return the sections under their names, cut from the end when they do not fit, which ``truncated`` says."""
     values: dict[str, Any] = {
         "project": context.project,
         "project_source": context.project_source,

@@ -17,20 +17,21 @@ from engram_py.entities.values import (
     Rewritten,
 )
 from engram_py.interfaces.wording.observations import WORDS as OBSERVATIONS
-from engram_py.interfaces.wording.phrases import Words, age, amount
+from engram_py.interfaces.wording.phrases import Words, age, amount, filled
 from engram_py.observations.listing import Fact
 
 
 def _line(value: EntityLine, now: datetime) -> str:
-    said = [value.kind or "", amount(value.facts, "fact") if value.facts else ""]
-    said += [
+    about = (
+        value.kind or "",
+        amount(value.facts, "fact") if value.facts else "",
         amount(value.mentions, "mention") if value.mentions else "",
         value.state if value.state != "active" else "",
-    ]
-    said += [age(value.last_updated, now) if value.last_updated else ""]
+        age(value.last_updated, now) if value.last_updated else "",
+    )
     name = f" {value.name}" if value.name != value.slug else ""
     aliases = f", also {', '.join(value.aliases)}" if value.aliases else ""
-    return f"{value.slug}{name}{aliases} ({', '.join(filter(None, said))})"
+    return f"{value.slug}{name}{aliases} ({filled(about)})"
 
 
 def _list(value: EntityList, now: datetime) -> str:
@@ -63,14 +64,8 @@ def _reached(value: Reached, now: datetime) -> str:
 
 
 def _graph(value: Graph, now: datetime) -> str:
-    if not value.reached:
-        return f"No edge at {value.slug}"
-    return "\n".join((f"From {value.slug}, depth {value.depth}:", *(_reached(one, now) for one in value.reached)))
-
-
-def _linked(value: Linked, now: datetime) -> str:
-    verb = "Already known" if value.outcome == "duplicate" else "Linked"
-    return f"{verb}: {_edge(value.edge, now)} {value.edge.said}"
+    head = f"From {value.slug}, depth {value.depth}:" if value.reached else f"No edge at {value.slug}"
+    return "\n".join((head, *(_reached(one, now) for one in value.reached)))
 
 
 def _changed(value: EntityChanged, now: datetime) -> str:
@@ -101,7 +96,9 @@ WORDS: Words = {
     Edge: _edge,
     Reached: _reached,
     Graph: _graph,
-    Linked: _linked,
+    Linked: lambda value, now: (
+        f"{'Already known' if value.outcome == 'duplicate' else 'Linked'}: {_edge(value.edge, now)} {value.edge.said}"
+    ),
     EntityChanged: _changed,
     Counted: _counted,
     Rewritten: _rewritten,

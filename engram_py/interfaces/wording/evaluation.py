@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from engram_py.interfaces.wording.phrases import Words, amount, clock
-from engram_py.recall.evaluation_values import (
+from engram_py.evaluation.values import (
     DEPTH,
     Answer,
     Asked,
@@ -16,6 +15,7 @@ from engram_py.recall.evaluation_values import (
     QuestionKept,
     QuestionsRemoved,
 )
+from engram_py.interfaces.wording.phrases import Words, amount, clock
 
 MOST_MOVED = 40
 _NAMES = {"hit_1": "hit@1", "hit_5": "hit@5", "hit_10": "hit@10", "mrr": "MRR", "ndcg_10": "nDCG@10"}
@@ -53,7 +53,7 @@ def _evaluation(value: Evaluation, now: datetime) -> str:
 
 
 def _failing(value: Evaluation) -> str:
-    """How many questions are answered as they should be; the kept run may have asked few of them."""
+    """Return how many questions are not answered as they should be; the kept run may have asked few of them."""
     asked = [one for one in value.asked if one.outcome != "lost"]
     wrong = sum(one.outcome in ("missed", "answered") for one in asked)
     of = "the question" if len(asked) == 1 else f"{len(asked):,} questions"
@@ -88,7 +88,7 @@ def _table(value: Evaluation) -> Iterator[str]:
 
 
 def _columns(value: Evaluation) -> dict[str, Measures]:
-    """Of a comparison what both runs asked, and apart from it what only this one did."""
+    """Return the measures of a comparison: what both runs asked, and apart from it what only this one did."""
     if value.before is None or value.now is None:
         return {"all": value.measures} | ({"learned": value.learned} if value.learned.questions else {})
     new = value.new if any(one.new for one in value.asked) else None

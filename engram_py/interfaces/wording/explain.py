@@ -29,7 +29,7 @@ class Section:
 
 
 def sections(value: Results) -> list[Section]:
-    """The hits with their numbers, the steps of the search, the words of the query; empty ones are left out."""
+    """Return the hits with their numbers, the steps of the search, the words of the query; empty ones are left out."""
     if value.explain is None:
         return []
     explain = value.explain
@@ -38,12 +38,12 @@ def sections(value: Results) -> list[Section]:
 
 
 def head(value: Results) -> list[str]:
-    """What was found, in a line, or why there is nothing."""
+    """Return what was found, in a line, or why there is nothing."""
     return [f"{counted_in_order(value)}."] if value.results else nothing(value)
 
 
 def foot(explain: Explain) -> str:
-    """What held for the whole search: what is asked of an answer, the filters, the time."""
+    """Return what held for the whole search: what is asked of an answer, the filters, the time."""
     parts = [f"An answer needs a probability of {explain.floor:.0%}"]
     if explain.below_floor:
         parts.append(f"{explain.below_floor:,} below that were held back")
@@ -53,7 +53,7 @@ def foot(explain: Explain) -> str:
 
 
 def text(value: Results) -> str:
-    """All of it as aligned plain text."""
+    """Return all of it as aligned plain text."""
     lines = head(value)
     for section in sections(value):
         lines += ["", f"{section.title}: {section.legend}", *_aligned(section)]
@@ -133,7 +133,7 @@ def _padded(row: Sequence[str], widths: Sequence[int], figures: Sequence[bool]) 
 
 
 def _width(words: str) -> int:
-    """The columns that a terminal gives ``words``."""
+    """Return the columns that a terminal gives ``words``."""
     return sum(
         0
         if unicodedata.category(char) in ("Mn", "Me", "Cf")

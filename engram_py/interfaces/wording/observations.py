@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from engram_py.doors import call
-from engram_py.interfaces.wording.phrases import Words, age, amount, clock, joined, relation
+from engram_py.interfaces.wording.phrases import Words, age, amount, beyond_project, clock, filled, joined, relation
 from engram_py.observations.listing import (
     BulkDone,
     Fact,
@@ -30,6 +30,7 @@ from engram_py.observations.values import (
 )
 
 _MOST_PROJECTS, _MOST_TYPES = 8, 10
+_DAY, _MINUTE = "%Y-%m-%d", "%H:%M"
 
 
 def _saved(value: Saved, now: datetime) -> str:
@@ -51,11 +52,6 @@ def _saved(value: Saved, now: datetime) -> str:
     return "\n".join(lines)
 
 
-def _fact(value: Fact, now: datetime) -> str:
-    past = ", replaced" if value.past else ""
-    return f"[#{value.id}] {value.text} ({age(value.said_at, now)}{past})"
-
-
 def _updated(value: Updated, now: datetime) -> str:
     if value.outcome == "unchanged":
         return f'Unchanged [#{value.id}] "{value.title}": it says so already'
@@ -64,7 +60,7 @@ def _updated(value: Updated, now: datetime) -> str:
 
 
 def _history(value: Detail, now: datetime) -> list[str]:
-    """Earlier texts and supersessions as one line of events, newest first."""
+    """Return the earlier texts and supersessions as one line of events, newest first."""
     events = [
         (one.created_at, f"--- version {one.version}, of {clock(one.created_at, now)}: {one.title}", one.content)
         for one in value.versions
@@ -80,12 +76,16 @@ def _history(value: Detail, now: datetime) -> list[str]:
 
 def _detail(value: Detail, now: datetime) -> str:
     row = value.observation
-    marks = [row.type, row.project, f"{clock(row.updated_at, now)}, {age(row.updated_at, now)}"]
-    marks += [row.scope] if row.scope != "project" else []
-    marks += ["pinned"] if row.pinned else []
-    marks += [f"revision {row.revision_count}"] if row.revision_count > 1 else []
-    marks += ["NEEDS REVIEW"] if value.state == "needs_review" else []
-    lines = [f"[#{row.id}] {row.title}", f"({' · '.join(marks)})"]
+    marks = (
+        row.type,
+        row.project,
+        f"{clock(row.updated_at, now)}, {age(row.updated_at, now)}",
+        beyond_project(row.scope),
+        "pinned" if row.pinned else "",
+        f"revision {row.revision_count}" if row.revision_count > 1 else "",
+        "NEEDS REVIEW" if value.state == "needs_review" else "",
+    )
+    lines = [f"[#{row.id}] {row.title}", f"({filled(marks, ' · ')})"]
     facts = {"topic": row.topic_key, "aliases": row.aliases, "branch": row.git_branch, "session": row.session_id}
     lines.append(" ".join(f"{name}: {fact}" for name, fact in facts.items() if fact))
     if value.anchors:
@@ -118,38 +118,19 @@ def _timeline(value: Timeline, now: datetime) -> str:
 
 
 def _neighbour(row: Neighbour, now: datetime) -> str:
-    return f"[#{row.id}] {clock(row.created_at, now, '%H:%M')} [{row.type}] {row.title}"
-
-
-def _undeleted(value: Undeleted, now: datetime) -> str:
-    return f'Restored [#{value.id}] "{value.title}" in {value.project}'
-
-
-def _accepted(value: Accepted, now: datetime) -> str:
-    return f'Accepted [#{value.id}] "{value.title}"'
-
-
-def _pinned(value: Pinned, now: datetime) -> str:
-    return f'{"Pinned" if value.pinned else "Unpinned"} [#{value.id}] "{value.title}"'
+    return f"[#{row.id}] {clock(row.created_at, now, _MINUTE)} [{row.type}] {row.title}"
 
 
 def _reviewed(value: Reviewed, now: datetime) -> str:
-    due = "no date for a next one"
-    if value.review_after:
-        due = f"next review {clock(value.review_after, now, '%Y-%m-%d')}"
+    due = f"next review {clock(value.review_after, now, _DAY)}" if value.review_after else "no date for a next one"
     return f'Reviewed [#{value.id}] "{value.title}"; {due}'
 
 
-def _review_line(item: ReviewLine, now: datetime) -> str:
-    return f"[#{item.id}] {item.title} ({item.type}, {item.project}, due {clock(item.review_after, now, '%Y-%m-%d')})"
-
-
 def _line(value: ObservationLine, now: datetime) -> str:
-    about = [value.type, age(value.updated_at, now), value.project]
-    about += [value.scope] if value.scope != "project" else []
-    about += ["pinned"] if value.pinned else []
-    about += [f"deleted {age(value.deleted_at, now)}"] if value.deleted_at else []
-    return f"[#{value.id}] {value.title} ({', '.join(about)})"
+    deleted = f"deleted {age(value.deleted_at, now)}" if value.deleted_at else ""
+    pinned = "pinned" if value.pinned else ""
+    about = (value.type, age(value.updated_at, now), value.project, beyond_project(value.scope), pinned, deleted)
+    return f"[#{value.id}] {value.title} ({filled(about)})"
 
 
 def _suggestion(value: Suggestion, now: datetime) -> str:
@@ -159,7 +140,7 @@ def _suggestion(value: Suggestion, now: datetime) -> str:
 
 
 def reached(value: Selection) -> str:
-    """The counts of a selection: ``14 observations, 2 prompts and 1 session``."""
+    """Return the counts of a selection: ``14 observations, 2 prompts and 1 session``."""
     counts = {"observation": value.ids, "prompt": value.prompts, "session": value.sessions}
     return joined([amount(len(rows), thing) for thing, rows in counts.items() if rows or thing == "observation"])
 
@@ -205,23 +186,23 @@ def _stats(value: Stats, now: datetime) -> str:
     )
 
 
-def _note(value: Note, now: datetime) -> str:
-    return f"[#{value.id}] {clock(value.said_at, now, '%H:%M')} {value.text}"
-
-
 WORDS: Words = {
     Saved: _saved,
-    Fact: _fact,
-    Note: _note,
+    Fact: lambda value, now: (
+        f"[#{value.id}] {value.text} ({age(value.said_at, now)}{', replaced' if value.past else ''})"
+    ),
+    Note: lambda value, now: f"[#{value.id}] {clock(value.said_at, now, _MINUTE)} {value.text}",
     Updated: _updated,
     Detail: _detail,
     Deleted: _deleted,
     Timeline: _timeline,
-    Undeleted: _undeleted,
-    Pinned: _pinned,
-    Accepted: _accepted,
+    Undeleted: lambda value, now: f'Restored [#{value.id}] "{value.title}" in {value.project}',
+    Pinned: lambda value, now: f'{"Pinned" if value.pinned else "Unpinned"} [#{value.id}] "{value.title}"',
+    Accepted: lambda value, now: f'Accepted [#{value.id}] "{value.title}"',
     Reviewed: _reviewed,
-    ReviewLine: _review_line,
+    ReviewLine: lambda value, now: (
+        f"[#{value.id}] {value.title} ({value.type}, {value.project}, due {clock(value.review_after, now, _DAY)})"
+    ),
     ObservationLine: _line,
     Suggestion: _suggestion,
     Selection: _selection,

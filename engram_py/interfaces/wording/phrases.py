@@ -29,19 +29,29 @@ def joined(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
 
 
+def filled(parts: Iterable[str], separator: str = ", ") -> str:
+    """Join the parts that are not empty."""
+    return separator.join(filter(None, parts))
+
+
+def beyond_project(scope: str) -> str:
+    """Return the scope where it is wider than the project, else ""."""
+    return scope if scope != "project" else ""
+
+
 def age(moment: str | None, now: datetime) -> str:
     parsed = parse_time(moment)
     return ago(parsed, now) if parsed else "?"
 
 
 def clock(moment: str | None, now: datetime, shape: str = "%Y-%m-%d %H:%M %Z") -> str:
-    """A time in the zone of ``now``: the reader's own on the command line, else UTC."""
+    """Return a time in the zone of ``now``: the reader's own on the command line, else UTC."""
     parsed = parse_time(moment)
     return f"{parsed.astimezone(now.tzinfo):{shape}}" if parsed else "?"
 
 
 def last_active(line: SessionLine, now: datetime) -> str:
-    """How long ago something was saved in a session, which orders lists; its start where that reads otherwise."""
+    """Return how long ago a session was active, and when it started where that differs."""
     started = age(line.started_at, now)
     active = age(line.last_activity_at or line.started_at, now)
     return active if active == started else f"{active} (started {started})"
@@ -52,14 +62,14 @@ def notes(warnings: Iterable[str]) -> list[str]:
 
 
 def one_line(text: str, limit: int = LINE_CHARS) -> str:
-    """The beginning of a text on one line; of a long one, no more is looked at than can be shown."""
+    """Return the beginning of a text on one line; of a long one, no more is looked at than can be shown."""
     begins = text[: limit * _LOOKED_AT]
     line = " ".join(begins.split())
     return line if len(line) <= limit and len(begins) == len(text) else line[: limit - 1] + "…"
 
 
 def end(observation: int | None, title: str | None) -> str:
-    """One end of a relation: ``[#49] Its title``; without a handle when it was destroyed."""
+    """Return one end of a relation: ``[#49] Its title``; without a handle when it was destroyed."""
     if observation is not None:
         return f"[#{observation}] {title}"
     return f"{title} (deleted)" if title else "a deleted observation"

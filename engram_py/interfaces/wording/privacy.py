@@ -34,7 +34,7 @@ def _on(value: bool) -> str:
 
 
 def clearing(value: Cleared) -> list[str]:
-    """What is about to be destroyed, and what of it stays somewhere."""
+    """Return what is about to be destroyed, and what of it stays somewhere."""
     lines = [f"This destroys {_what(value)}."]
     if value.copies:
         lines.append(f"{amount(value.copies, 'backup')} in {value.backups} may still hold it.")
@@ -48,10 +48,6 @@ def clearing(value: Cleared) -> list[str]:
     return [*lines, "Only a backup brings it back: `engram backup` makes one."]
 
 
-def _cleared(value: Cleared, now: datetime) -> str:
-    return f"Destroyed {_what(value)}." if any(value.counts.values()) else "There is nothing to destroy."
-
-
 def _what(value: Cleared) -> str:
     parts = [amount(count, _ROWS.get(name, name.removesuffix("s"))) for name, count in value.counts.items() if count]
     rows = joined(parts) or "nothing"
@@ -62,4 +58,9 @@ def _what(value: Cleared) -> str:
 
 _ROWS = {"versions": "earlier text", "turns": "raw message"}
 
-WORDS: Words = {SwitchState: _state, Cleared: _cleared}
+WORDS: Words = {
+    SwitchState: _state,
+    Cleared: lambda value, now: (
+        f"Destroyed {_what(value)}." if any(value.counts.values()) else "There is nothing to destroy."
+    ),
+}

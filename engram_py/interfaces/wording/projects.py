@@ -25,14 +25,6 @@ def _merged(value: Merged, now: datetime) -> str:
     return line + both
 
 
-def _renamed(value: Renamed, now: datetime) -> str:
-    return f"Renamed {value.project} to {value.name}; the old name keeps working"
-
-
-def _alike(value: Alike, now: datetime) -> str:
-    return f"{', '.join(value.names)} may be {value.into}"
-
-
 def _pruned(value: Pruned, now: datetime) -> str:
     if not value.names:
         return "No project is empty."
@@ -49,8 +41,8 @@ def _line(item: ProjectLine, now: datetime) -> str:
 WORDS: Words = {
     CurrentProject: _current,
     Merged: _merged,
-    Renamed: _renamed,
-    Alike: _alike,
+    Renamed: lambda value, now: f"Renamed {value.project} to {value.name}; the old name keeps working",
+    Alike: lambda value, now: f"{', '.join(value.names)} may be {value.into}",
     Pruned: _pruned,
     ProjectLine: _line,
 }

@@ -5,19 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 
 from engram_py.interfaces.wording.phrases import Words, amount, end
-from engram_py.observations.listing import RelationLine, RelationPage, RelationStats, Scanned
-from engram_py.observations.relation_values import Judged
+from engram_py.observations.relation_values import Relation, RelationPage, RelationStats, Scanned
 
 
-def _judged(value: Judged, now: datetime) -> str:
-    row = value.relation
-    source, target = (
-        end(value.source_observation, value.source_title),
-        end(value.target_observation, value.target_title),
-    )
-    if row.judgment_status == "pending":
-        return f"{row.sync_id}: {source} ? {target}"
-    return f"Judged {row.sync_id}: {source} {row.relation} {target}"
+def _judged(value: Relation, now: datetime) -> str:
+    if value.judgment_status == "pending":
+        return f"{value.sync_id}: {_sentence(value, '?')}"
+    return f"Judged {value.sync_id}: {_sentence(value, value.relation)}"
+
+
+def _sentence(value: Relation, verb: str) -> str:
+    source = end(value.source_observation, value.source_title)
+    return f"{source} {verb} {end(value.target_observation, value.target_title)}"
 
 
 def _page(value: RelationPage, now: datetime) -> str:
@@ -28,10 +27,9 @@ def _page(value: RelationPage, now: datetime) -> str:
     return "\n".join([*lines, *([f"and {more:,} more"] if more > 0 else [])])
 
 
-def _line(one: RelationLine) -> str:
+def _line(one: Relation) -> str:
     verb = "may relate to" if one.judgment_status == "pending" else one.relation
-    source, target = end(one.source_observation, one.source_title), end(one.target_observation, one.target_title)
-    return f"{one.id} {one.sync_id} ({one.judgment_status}): {source} {verb} {target}"
+    return f"{one.id} {one.sync_id} ({one.judgment_status}): {_sentence(one, verb)}"
 
 
 def _stats(value: RelationStats, now: datetime) -> str:
@@ -51,11 +49,11 @@ def _scanned(value: Scanned, now: datetime) -> str:
     return "\n".join(lines)
 
 
-def facts(value: Judged) -> str:
-    """What is known of a verdict besides its ends, a line each."""
+def facts(value: Relation) -> str:
+    """Return the facts of a verdict besides its ends, a line each."""
     names = ("reason", "evidence", "confidence", "marked_by_actor", "created_at")
-    found = {name: getattr(value.relation, name) for name in names}
+    found = {name: getattr(value, name) for name in names}
     return "\n".join(f"{name.replace('_', ' ')}: {fact}" for name, fact in found.items() if fact is not None)
 
 
-WORDS: Words = {Judged: _judged, RelationPage: _page, RelationStats: _stats, Scanned: _scanned}
+WORDS: Words = {Relation: _judged, RelationPage: _page, RelationStats: _stats, Scanned: _scanned}

@@ -18,7 +18,7 @@ from engram_py.observations.values import Detail, Saved
 from engram_py.recall.values import Results
 
 # Kinds that most answers are not, so that a search does not import them.
-_RARE = ("engram_py.context.values", "engram_py.upkeep.values", "engram_py.observations.relation_values")
+_RARE = ("engram_py.context.values", "engram_py.upkeep.values")
 # The files that word a room's results; of any other room the file of its name.
 _FILES = {
     "observations": ("observations", "relations"),
@@ -37,7 +37,7 @@ _EMPTY = {
 
 
 def text(value: object, *, now: datetime, full: bool = False) -> str:
-    """A result as a person or a model reads it. ``full`` gives search hits longer previews."""
+    """Return a result as a person or a model reads it. ``full`` gives search hits longer previews."""
     room = type(value).__module__.split(".")[1]
     if isinstance(value, Results):
         said = _search(value, now, full=full)
@@ -67,7 +67,7 @@ def _words(value: object, *files: str) -> Any:
 
 
 def why_empty(value: object) -> str:
-    """Why a result has no text, where more is known than that there is nothing."""
+    """Return why a result has no text, where more is known than that there is nothing."""
     if type(value).__module__ not in _RARE:
         return ""
     from engram_py.context.values import Context
@@ -78,7 +78,7 @@ def why_empty(value: object) -> str:
 
 
 def to_json(value: Any) -> Any:
-    """A result as JSON-ready values; every interface answers the same."""
+    """Return a result as JSON-ready values; every interface answers the same."""
     match value:
         case Listing():
             return {value.name: to_json(value.items), "count": len(value.items), "warnings": list(value.warnings)}
@@ -108,7 +108,6 @@ def to_json(value: Any) -> Any:
 def _rare_to_json(value: Any) -> Any:
     from engram_py.context.values import Context
     from engram_py.interfaces.wording.context_json import context_values
-    from engram_py.observations.relation_values import Judged
     from engram_py.upkeep.values import Report
 
     match value:
@@ -116,9 +115,6 @@ def _rare_to_json(value: Any) -> Any:
             return context_values(value)
         case Report():
             return _plain(value) | {"summary": value.summary}
-        case Judged():
-            ends = ("source_observation", "source_title", "target_observation", "target_title")
-            return _plain(value.relation) | {name: getattr(value, name) for name in ends}
     return _plain(value)
 
 
@@ -127,7 +123,7 @@ def json_text(value: Any) -> str:
 
 
 def error_text(error: EngramError) -> str:
-    """A failure in the same words everywhere: the code, the fact, the next step."""
+    """Return a failure in the same words everywhere: the code, the fact, the next step."""
     return f"{error.code}: {error.message}\nhint: {error.hint}"
 
 

@@ -23,7 +23,7 @@ _OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR"})
 
 
 def results(value: Results, *, now: datetime, full: bool = False) -> str:
-    """Hits, best first: handle, type, title, age, the passage that answers. Without any, why, and what to do next."""
+    """Return the hits, best first, with the passage that answers; without any, why, and what to do next."""
     beside = _beside(value, now)
     if not value.results:
         return "\n".join([*nothing(value)[:1], *beside] if beside else nothing(value))
@@ -42,7 +42,7 @@ def _beside(value: Results, now: datetime) -> list[str]:
 
 
 def counted_in_order(value: Results) -> str:
-    """How many hits there are, and in which order they stand: ``3 matches, best first``."""
+    """Return how many hits there are, and in which order they stand: ``3 matches, best first``."""
     if len(value.results) == 1:
         return "1 match"
     orders = {"named": "as named", "filters": _LATEST, "exact": "the exact one first"}
@@ -51,13 +51,13 @@ def counted_in_order(value: Results) -> str:
 
 
 def unseen(value: Results) -> list[str]:
-    """What to know of hits before they are believed: words that no memory has, and that they may be about others."""
+    """Return the doubts about hits: words that no memory has, and that they may be about other things."""
     lines = ["Unsure: these are more likely about other things than an answer."] if value.unsure else []
     return [*lines, f"No memory contains: {_named(value.unknown)}."] if value.unknown else lines
 
 
 def marks(hit: Hit) -> list[str]:
-    """What to know of a hit before its text is believed, besides its type, age and project."""
+    """Return what to know of a hit before its text is believed, besides its type, age and project."""
     superseded = any(note.label == "superseded_by" and not note.deleted for note in hit.relations)
     superseded = superseded or hit.lifecycle == "historical"
     found: list[str] = [hit.scope] if hit.scope != "project" else []
@@ -72,8 +72,7 @@ def marks(hit: Hit) -> list[str]:
 
 
 def places(hit: Hit, *, full: bool = False) -> str:
-    """What became of the files the hit is about, fresh ones left out; last those nobody can tell about, in short only
-    where that is the file's own fault."""
+    """Return what became of the files of a hit, without fresh ones; unreadable ones last."""
     states = [anchor for anchor in hit.anchors if anchor.state in ("changed", "moved", "gone")]
     states += [anchor for anchor in hit.anchors if anchor.unreadable or (full and anchor.state == "unknown")]
     if not states:
@@ -98,12 +97,12 @@ def _hit(hit: Hit, value: Results, now: datetime, full: bool) -> Iterator[str]:
 
 
 def named(hit: Hit) -> str:
-    """The title, with what it does not say of a session's summary unless the passage says it."""
+    """Return the title, with what it does not say of a session's summary unless the passage says it."""
     return hit.title if hit.goal.removesuffix("…") in hit.snippet else f"{hit.title}. {hit.goal}"
 
 
 def nothing(value: Results) -> list[str]:
-    """An empty answer in at most four lines: where was searched, why there is nothing, what is near, what to do."""
+    """Return an empty answer in at most four lines: where was searched, why it is empty, what is near, what to do."""
     where = "all projects" if value.projects is None else ", ".join(value.projects)
     query = still(value.query[: 2 * _QUERY_CHARS], _QUERY_CHARS)
     lines = [f'Nothing found for "{query}" in {where} ({counted(value.memories)} visible from there).']
@@ -181,7 +180,7 @@ def _elsewhere(value: Results) -> str:
 
 
 def still(words: str, limit: int) -> str:
-    """One line of at most ``limit`` characters that moves no cursor and turns no text around: a table stays one."""
+    """Return one line of at most ``limit`` characters without control or direction characters."""
     kept = "".join("\N{REPLACEMENT CHARACTER}" if _moves(char) else char for char in words)
     line = " ".join(kept.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
@@ -193,7 +192,7 @@ def _moves(char: str) -> bool:
 
 
 def _named(words: Sequence[str]) -> str:
-    """The first eight, each on one line and not longer than a word is."""
+    """Return the first eight, each on one line and not longer than a word is."""
     shown = [still(word, _WORD_CHARS) for word in words[:_MOST_NAMED]]
     more = f" and {len(words) - _MOST_NAMED} more" if len(words) > _MOST_NAMED else ""
     return ", ".join(shown) + more

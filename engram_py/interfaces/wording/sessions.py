@@ -7,14 +7,7 @@ from datetime import datetime
 from engram_py.interfaces.wording.phrases import Words, age, amount, last_active, one_line
 from engram_py.sessions.values import Captured, KeptTurn, Prompt, PromptSaved, SessionLine, SessionState
 
-
-def _state(value: SessionState, now: datetime) -> str:
-    return f"Session {value.session.id} {value.event} in {value.session.project}"
-
-
-def _prompt_saved(value: PromptSaved, now: datetime) -> str:
-    verb = "Prompt kept" if value.outcome == "added" else "Prompt known already"
-    return f"{verb} in {value.project}"
+_KEPT = {"added": "kept", "duplicate": "known already"}
 
 
 def _captured(value: Captured, now: datetime) -> str:
@@ -36,15 +29,11 @@ def _turn(item: KeptTurn, now: datetime) -> str:
     return f"{age(item.said_at or item.read_at, now)} {item.session_id} {who}: {one_line(item.content)}"
 
 
-def _prompt(item: Prompt, now: datetime) -> str:
-    return f"{item.id} {age(item.created_at, now)} {item.project}: {one_line(item.content)}"
-
-
 WORDS: Words = {
-    SessionState: _state,
-    PromptSaved: _prompt_saved,
+    SessionState: lambda value, now: f"Session {value.session.id} {value.event} in {value.session.project}",
+    PromptSaved: lambda value, now: f"Prompt {_KEPT[value.outcome]} in {value.project}",
     Captured: _captured,
     SessionLine: _session,
     KeptTurn: _turn,
-    Prompt: _prompt,
+    Prompt: lambda value, now: f"{value.id} {age(value.created_at, now)} {value.project}: {one_line(value.content)}",
 }

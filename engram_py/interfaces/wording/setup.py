@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def description(done: Done, *, dry_run: bool) -> str:
-    """What was done, or would be, a line for each step."""
+    """Return what was done, or would be, a line for each step."""
     lines = [f"{done.title} ({done.scope})" + ("" if done.changed else ": nothing to change")]
     for step in done.steps:
         if dry_run and step.diff:

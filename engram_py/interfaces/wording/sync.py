@@ -52,7 +52,7 @@ def adopted(value: GitSynced) -> list[str]:
 
 
 def adoption(value: Adoption) -> str:
-    """The question whether it should."""
+    """Return the question whether it should."""
     own = f"; its {amount(value.own, 'memory')} would move there" if value.own else ""
     known = f" {value.project} has memory on this machine already: the two would be one project." if value.known else ""
     here = f"this repository is {value.name} here{own}"
@@ -60,7 +60,7 @@ def adoption(value: Adoption) -> str:
 
 
 def hooked(value: GitSynced) -> list[str]:
-    """What a git hook says: nothing where nothing happened."""
+    """Return what a git hook says: nothing where nothing happened."""
     lines: list[str] = []
     if value.read is not None and (value.read.applied.applied or value.read.refused):
         lines = [*adopted(value), _read(value.read), *_refusals(value.read.refused, "refused")]
@@ -73,7 +73,7 @@ def hooked(value: GitSynced) -> list[str]:
 
 
 def hook_refused(error: EngramError | OSError) -> list[str]:
-    """Why a git hook did nothing, and what to do about it: nobody can be asked in a hook."""
+    """Return why a git hook did nothing, and what to do about it: nobody can be asked in a hook."""
     if isinstance(error, PassphraseMissingError):
         return [
             f"not synced: {error.path} is encrypted, and this machine does not know the passphrase",
@@ -105,13 +105,13 @@ def status(value: GitStatus) -> list[str]:
 
 
 def devices(values: Sequence[Device]) -> list[str]:
-    """One device on a line: its key, what it calls itself, and whether it is believed."""
+    """Return one device on a line: its key, what it calls itself, and whether it is believed."""
     chosen = any(device.trusted and not device.own for device in values)
     return [_line(device, _standing(device, chosen)) for device in values]
 
 
 def untrusted(device: Device, values: Sequence[Device]) -> list[str]:
-    """What is true of a device that was taken back, given all of them as they are now."""
+    """Return what is true of a device that was taken back, given all of them as they are now."""
     if any(one.trusted and not one.own for one in values):
         return [_line(device, _standing(device, chosen=True))]
     return [
@@ -168,7 +168,7 @@ def _written(value: ChunksWritten, whole: GitSynced) -> str:
 
 
 def _uncommitted(value: Uncommitted) -> list[str]:
-    """What git has not taken yet, and the command for it; nothing where it has all."""
+    """Return what git has not taken yet, and the command for it; nothing where it has all."""
     if not value.chunks:
         return []
     said = f"{amount(value.chunks, 'chunk')} {'is' if value.chunks == 1 else 'are'} not committed"
@@ -180,7 +180,7 @@ def _uncommitted(value: Uncommitted) -> list[str]:
 
 
 def _commit(value: Uncommitted) -> str:
-    """The command that commits the folder, from wherever in the repository it is typed."""
+    """Return the command that commits the folder, from wherever in the repository it is typed."""
     return f"git add {'-f ' if value.ignored else ''}:/.engram && git commit -m 'engram sync'"
 
 

@@ -33,10 +33,6 @@ def _check(check: Check) -> Sequence[str]:
     return [line, *(f"        → {step}" for step in steps)]
 
 
-def _backup(value: Backup, now: datetime) -> str:
-    return f"Backed up {amount(value.observations, 'observation')} to {value.path} ({value.bytes:,} bytes)"
-
-
 def _restored(value: Restored, now: datetime) -> str:
     kept = f"; what was there is kept in {value.kept}" if value.kept else ""
     return f"Restored {amount(value.observations, 'observation')} from {value.source} to {value.path}{kept}"
@@ -92,7 +88,9 @@ def _hot_line(one: Hot) -> str:
 
 WORDS: Words = {
     Report: _report,
-    Backup: _backup,
+    Backup: lambda value, now: (
+        f"Backed up {amount(value.observations, 'observation')} to {value.path} ({value.bytes:,} bytes)"
+    ),
     Restored: _restored,
     Reindexed: _reindexed,
     Maintained: _maintained,

@@ -54,19 +54,13 @@ def _text(value: FileText, now: datetime) -> str:
     return f"No file {value.path}{near}"
 
 
-def _list(value: FileList, now: datetime) -> str:
-    return "\n".join(value.files) or "No files"
-
-
-def _written(value: FileWritten, now: datetime) -> str:
-    return "\n".join((f"Written to {value.path} ({value.bytes:,} bytes)", *map(_applied, value.applied)))
-
-
 WORDS: Words = {
     Exported: _exported,
     Imported: _imported,
     VaultStatus: _status,
     FileText: _text,
-    FileList: _list,
-    FileWritten: _written,
+    FileList: lambda value, now: "\n".join(value.files) or "No files",
+    FileWritten: lambda value, now: "\n".join(
+        (f"Written to {value.path} ({value.bytes:,} bytes)", *map(_applied, value.applied))
+    ),
 }

@@ -15,7 +15,7 @@ _REASONS = {
 
 
 def why(values: dict[str, Any], search: str) -> str:
-    """What a prompt is given and why, then what a search for it finds."""
+    """Return what a prompt is given and why, then what a search for it finds."""
     lines = []
     if values["heard"] is not None:
         where = f", looked in {values['looked_in']}" if values["looked_in"] else ""
@@ -29,14 +29,14 @@ def why(values: dict[str, Any], search: str) -> str:
 
 
 def why_nothing(values: dict[str, Any]) -> str:
-    """Why a prompt is given nothing; empty where it is given something."""
+    """Return why a prompt is given nothing; empty where it is given something."""
     if not values["reason"]:
         return ""
     return str(values["not_merged"] or _REASONS.get(values["reason"], _TRIVIAL))
 
 
 def nearly(values: dict[str, Any]) -> list[str]:
-    """The memories that came nearest to being given, and how near."""
+    """Return the memories that came nearest to being given, and how near."""
     return [
         f"[#{one['id']}] {one['title']} has {', '.join(one['words'])}:"
         f" {one['probability']:.0%} likely to be needed, {one['needed']:.0%} is asked"

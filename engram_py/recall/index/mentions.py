@@ -1,5 +1,4 @@
-"""Where a word of the full-text index stands. FTS5's bm25() looks up the length of every row besides, and costs three
-times as much."""
+"""The rows in which a term of the full-text index stands, with counts: a third of the cost of FTS5's bm25()."""
 
 from __future__ import annotations
 
@@ -11,8 +10,8 @@ from typing import NamedTuple, cast
 from engram_py.database.errors import IndexDamagedError
 from engram_py.database.store import Store
 
-# What a mention in each column of the index weighs, in their order; what one in a title does is told by the length of
-# the title (``score.bm25``).
+# The weight of a mention in each column of the index, in their order; in a title it depends on the length of the title
+# (``score.bm25``).
 COLUMN_WEIGHTS = {"title": 1.0, "topic_key": 2.0, "aliases": 2.0, "content": 1.0, "terms": 0.5}
 
 # Nearly all mentions are in texts, which count one each: those are counted as rows alone.
@@ -75,8 +74,8 @@ class Length(NamedTuple):
 
 
 def mentions(store: Store, term: str, *, at_most: int) -> tuple[Mapping[int, float], Mapping[int, float]] | None:
-    """How often each row mentions a term of the index, by the weight of the columns, and how often its title does;
-    None of more than ``at_most`` mentions. A row whose title alone has the term is in both, in the first with 0."""
+    """Return how often each row mentions a term of the index, by the weight of the columns, and how often its title
+    does; None of more than ``at_most`` mentions. A row whose title alone has the term is in both, first with 0."""
     [row] = store.tuples(MENTIONS, term=term, most=at_most + 1)
     texts, titles, others = map(json.loads, row)
     if len(texts) + len(titles) + len(others) > at_most:
@@ -90,21 +89,21 @@ def mentions(store: Store, term: str, *, at_most: int) -> tuple[Mapping[int, flo
     return found, titled
 
 
-def once(store: Store, match: str, *, title: str, span: Span = EVERYWHERE) -> tuple[set[int], set[int]]:
-    """The rows of ``span`` that match an expression, and those whose title matches another."""
+def matching_rows(store: Store, match: str, *, title: str, span: Span = EVERYWHERE) -> tuple[set[int], set[int]]:
+    """Return the rows of ``span`` that match an expression, and those whose title matches another."""
     [row] = store.tuples(ROWS, match=match, title=title, first=span.first, last=span.last)
     everywhere, titles = map(set, map(json.loads, row))
     return everywhere, titles
 
 
 def lengths(store: Store, ids: Collection[int]) -> dict[int, Length]:
-    """How long each of the rows is."""
+    """Return the length of each row."""
     found = {row: _varints(sizes) for row, sizes in store.tuples(LENGTHS, ids=json.dumps(list(ids)))}
     return {row: Length(sum(sizes[:-1]), sizes[0]) for row, sizes in found.items() if sizes}
 
 
 def totals(store: Store) -> Totals:
-    """What BM25 knows of the index as a whole."""
+    """Return the figures of the whole index that BM25 needs."""
     found = store.value(TOTALS)
     if found is None:
         raise IndexDamagedError(str(store.path), "it does not say how many rows it has")
@@ -113,8 +112,7 @@ def totals(store: Store) -> Totals:
 
 
 def _varints(blob: bytes) -> list[int]:
-    """SQLite's numbers of one to nine bytes, seven bits a byte, the highest first (sqlite.org/fileformat2.html, 1.6);
-    none here has a ninth."""
+    """Read SQLite's numbers of seven bits a byte, the highest first (sqlite.org/fileformat2.html, 1.6)."""
     numbers = []
     number = 0
     for byte in blob:

@@ -1,4 +1,4 @@
-"""SQL of the full-text search over observations."""
+"""SQL of the full-text search over observations; ``filters`` are ``ScopeFilter.values``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from engram_py.database.store import Row, Store
-from engram_py.observations.table import COLUMNS, VISIBLE, projects_json, read
+from engram_py.observations.table import COLUMNS, VISIBLE, read
 from engram_py.observations.values import Observation
 from engram_py.observations.visible import live_ids
 from engram_py.recall.index.mentions import EVERYWHERE, Span
@@ -69,7 +69,7 @@ PASSING = f"""
 select id from observations where id in (select value from json_each(:ids)) and {_PASSES}
 """
 
-SEEN = f"""
+LOADED = f"""
 select {COLUMNS} from observations where id in (select value from json_each(:ids)) and {_PASSES}
 """
 
@@ -125,7 +125,7 @@ limit :limit
 
 TYPES = "select id, type from observations where id in (select value from json_each(:ids))"
 
-BESIDE = f"""
+NEIGHBOURS = f"""
 select
     id,
     session_id,
@@ -161,91 +161,85 @@ order by id desc
 
 
 def newest(store: Store, match: str, *, limit: int, span: Span = EVERYWHERE) -> list[int]:
-    """The ids of the newest rows that match, newest first, at a tenth of what scoring them costs."""
+    """Return the ids of the newest rows that match, newest first, at a tenth of the cost of scoring them."""
     return list(json.loads(store.value(NEWEST, match=match, limit=limit, first=span.first, last=span.last)))
 
 
 def newest_seen(store: Store, match: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
-    """The same of those that the projects see: of the newest 20,000, where most of the first are of others."""
+    """Return those that the projects see; of the newest 20,000, where most of the first are of others."""
     found = newest(store, match, limit=limit)
     if projects is None or len(found) < limit:
         return found
-    visible = {"projects": projects_json(projects), "limit": limit}
+    visible = {"projects": projects, "limit": limit}
     own = [row for [row] in store.tuples(VISIBLE_OF, ids=json.dumps(found), **visible)]
     if 2 * len(own) >= limit:
         return own
     return [row for [row] in store.tuples(NEWEST_SEEN, match=match, **visible)]
 
 
-def passing(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> set[int]:
-    """Which of the rows the sight (``recall/scope_filter.py``) lets through."""
-    return {row[0] for row in store.rows(PASSING, ids=json.dumps(list(ids)), **sight)}
+def passing(store: Store, ids: Sequence[int], filters: Mapping[str, object]) -> set[int]:
+    """Return the rows that the filters let through."""
+    return {row[0] for row in store.rows(PASSING, ids=json.dumps(list(ids)), **filters)}
 
 
-def seen(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> dict[int, Observation]:
-    """Those rows that the sight lets through, whole, by their ids."""
-    rows = read(store, SEEN, ids=json.dumps(list(ids)), **sight)
+def load(store: Store, ids: Sequence[int], filters: Mapping[str, object]) -> dict[int, Observation]:
+    """Return the rows that the filters let through, whole, by their ids."""
+    rows = read(store, LOADED, ids=json.dumps(list(ids)), **filters)
     return {row.id: row for row in rows}
 
 
 def changed_between(store: Store, since: str, until: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
-    """The ids of the rows the projects see that were made or changed in a span of time, latest first."""
+    """Return the ids of the rows the projects see that were made or changed in a span of time, latest first."""
     values = {"since": since, "until": until, "limit": limit}
-    seen = projects_json(projects)
-    found = store.tuples(WRITTEN_THEN, projects=seen, **values)
+    found = store.tuples(WRITTEN_THEN, projects=projects, **values)
     if projects is None:
         found += store.tuples(CHANGED_ANYWHERE, **values)
     else:
-        found += store.tuples(CHANGED_SHARED, projects=seen, **values)
+        found += store.tuples(CHANGED_SHARED, projects=projects, **values)
         for name in projects:
             found += store.tuples(CHANGED_IN_PROJECT, project=name, **values)
     return list(dict.fromkeys(row for _, row in sorted(found, reverse=True)))[:limit]
 
 
 def types(store: Store, ids: Iterable[int]) -> dict[int, str]:
-    """The type of each row."""
+    """Return the type of each row."""
     return dict(store.tuples(TYPES, ids=json.dumps(list(ids))))
 
 
 def latest(
-    store: Store, sight: Mapping[str, object], *, unwanted: str | None = None, limit: int, offset: int = 0
+    store: Store, filters: Mapping[str, object], *, unwanted: str | None = None, limit: int, offset: int = 0
 ) -> list[int]:
-    """The ids of what the sight lets through and ``unwanted`` does not match, latest change first."""
-    return [row[0] for row in store.rows(LATEST, unwanted=unwanted, limit=limit, offset=offset, **sight)]
+    """Return the ids that the filters let through and ``unwanted`` does not match, latest change first."""
+    return [row[0] for row in store.rows(LATEST, unwanted=unwanted, limit=limit, offset=offset, **filters)]
 
 
-def latest_deleted(store: Store, sight: Mapping[str, object], *, limit: int, offset: int = 0) -> list[int]:
-    """The ids of what was deleted and the sight would let through, the latest deletion first."""
-    return [row[0] for row in store.rows(LATEST_DELETED, limit=limit, offset=offset, **sight)]
+def latest_deleted(store: Store, filters: Mapping[str, object], *, limit: int, offset: int = 0) -> list[int]:
+    """Return the ids of deleted rows that the filters would let through, the latest deletion first."""
+    return [row[0] for row in store.rows(LATEST_DELETED, limit=limit, offset=offset, **filters)]
 
 
-def beside(store: Store, ids: Sequence[int], sight: Mapping[str, object]) -> list[tuple[Any, ...]]:
-    """Of each row that the sight lets through: its id, its session, the row before it there, and the two after it."""
-    return store.tuples(BESIDE, ids=json.dumps(list(ids)), **sight)
+def neighbours(store: Store, ids: Sequence[int], filters: Mapping[str, object]) -> list[tuple[Any, ...]]:
+    """Return of each row that the filters let through id, session, the row before it there, and the two after it."""
+    return store.tuples(NEIGHBOURS, ids=json.dumps(list(ids)), **filters)
 
 
 def frequency(store: Store, match: str, *, cap: int) -> int:
-    """How many rows match, counted no further than ``cap``."""
+    """Return how many rows match, counted no further than ``cap``."""
     return int(store.value(FREQUENCY, match=match, cap=cap))
 
 
-def highest_id(store: Store) -> int:
-    """An upper bound of the number of observations, at no cost."""
-    return int(store.value("select coalesce(max(id), 0) from observations"))
-
-
-def by_topic(store: Store, topic_key: str, sight: Mapping[str, object], *, limit: int) -> list[int]:
-    return [row[0] for row in store.rows(TOPIC, topic_key=topic_key, limit=limit, **sight)]
+def by_topic(store: Store, topic_key: str, filters: Mapping[str, object], *, limit: int) -> list[int]:
+    return [row[0] for row in store.rows(TOPIC, topic_key=topic_key, limit=limit, **filters)]
 
 
 def with_title(store: Store, *, title: str, match: str, project: str, scope: str) -> list[Row]:
-    """The newest observations of exactly this title, as ``title_matches`` gives them; ``match`` are its words."""
+    """Return the newest observations of exactly this title, as ``title_matches`` does; ``match`` are its words."""
     rows = title_matches(store, match=match, project=project, scope=scope, without=0, limit=_POOL)
     return [row for row in rows if row["title"] == title]
 
 
 def title_matches(store: Store, *, match: str, project: str, scope: str, without: int, limit: int) -> list[Row]:
-    """Id, sync id, title, type and topic key of the newest observations whose title matches.
+    """Return id, sync id, title, type and topic key of the newest observations whose title matches.
 
     Of a title that thousands have, the newest of all projects are looked at: 10,000, in a project of so many rows 400.
     """
@@ -261,7 +255,7 @@ def title_matches(store: Store, *, match: str, project: str, scope: str, without
 
 
 def titled(store: Store, ids: Sequence[int], *, project: str, scope: str, without: int, limit: int) -> list[Row]:
-    """The same of those of the rows, newest first, that are of the project and the scope."""
+    """Return the same of those of the rows, newest first, that are of the project and the scope."""
     found: list[Row] = []
     for start in range(0, len(ids), _PART):
         part = json.dumps(ids[start : start + _PART])

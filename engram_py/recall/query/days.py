@@ -25,12 +25,12 @@ _UNITS = {"day": 1, "week": 7, "month": 30}
 _COUNTED = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _COUNTS = {name: count for count, name in enumerate(_COUNTED, start=1)}
 _COUNTS |= {"a": 1, "an": 1, "couple": 2, "few": 3}
-_DEEDS_SAID = """
+_GENERIC_VERBS_SAID = """
 decide decided decision decisions save saved stored recorded noted change changes changed happened happen make made did
 do done work worked learn learned learnt discuss discussed talk talked achieve achieved accomplish accomplished finish
 finished fix fixed solve solved agree agreed settle settled choose chose chosen went
 """
-_DEEDS = frozenset(_DEEDS_SAID.split())
+_GENERIC_VERBS = frozenset(_GENERIC_VERBS_SAID.split())
 
 # What may also be a verb is a month only with a capital or behind one of these.
 _VERBS = frozenset({"may", "mar", "march"})
@@ -61,6 +61,10 @@ class Days:
         """The last day that is included."""
         return self.end - timedelta(days=1)
 
+    @property
+    def is_span(self) -> bool:
+        return self.last != self.start
+
 
 def may_name_days(words: Iterable[str]) -> bool:
     """Whether any of the words names a time: to find out which takes much longer."""
@@ -71,9 +75,9 @@ _TIMES = {*_MONTH_OF, *_WEEKDAYS, "yesterday", "today", "morning", "week", "mont
 _TIMES |= {f"{unit}s" for unit in _UNITS} | {"day"}
 
 
-def is_deed(word: str) -> bool:
+def is_generic_verb(word: str) -> bool:
     """Whether a word only says that something was done or decided: asked of days, it says nothing of what."""
-    return word.lower() in _DEEDS
+    return word.lower() in _GENERIC_VERBS
 
 
 def dates_in(text: str) -> list[Days]:
@@ -84,21 +88,21 @@ def dates_in(text: str) -> list[Days]:
     return list({days.start: days for days in reversed(found)}.values())[::-1][:_MOST]
 
 
-def days_in(heard: PromptText, today: date) -> Days | None:
+def days_in(prompt: PromptText, today: date) -> Days | None:
     """The first days that the prompt names, cut out of what is left of it. Days are the reader's own."""
-    for iso in _iso(heard.text):
-        first = heard.word_at(heard.text.find(iso.words))
-        heard.cut_words(first, first + iso.words.count("-") + 1)
+    for iso in _iso(prompt.text):
+        first = prompt.word_at(prompt.text.find(iso.words))
+        prompt.cut_words(first, first + iso.words.count("-") + 1)
         return iso
-    if not may_name_days(heard.words):
+    if not may_name_days(prompt.words):
         return None
-    said = " ".join(heard.words)
-    found = [*_dates(heard, today), *_spans(said, today)]
+    said = " ".join(prompt.words)
+    found = [*_dates(prompt, today), *_spans(said, today)]
     if not found:
         return None
     at, days = min(found, key=lambda one: one[0])
     first = said.count(" ", 0, at)
-    heard.cut_words(first, first + days.words.count(" ") + 1)
+    prompt.cut_words(first, first + days.words.count(" ") + 1)
     return days
 
 
@@ -133,13 +137,13 @@ def _iso(text: str) -> list[Days]:
     return found
 
 
-def _dates(heard: PromptText, today: date) -> list[tuple[int, Days]]:
+def _dates(prompt: PromptText, today: date) -> list[tuple[int, Days]]:
     """Each date with the name of its month, and where it stands in the words."""
-    said, found = " ".join(heard.words), []
+    said, found = " ".join(prompt.words), []
     for match in _date().finditer(said):
         opener, day = match["opener"], int(re.sub(r"\D", "", match["before"] or match["after"] or "") or 0)
         place = said.count(" ", 0, match.start("month"))
-        if match["month"] in _VERBS and not (opener or match["before"] or heard.begins_with_a_capital(place)):
+        if match["month"] in _VERBS and not (opener or match["before"] or prompt.begins_with_a_capital(place)):
             continue
         if not (day or match["year"] or opener in ("in", "last", "before")):
             continue

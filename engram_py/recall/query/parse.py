@@ -10,7 +10,7 @@ from engram_py.dataclass import dataclass, field, replace
 from engram_py.recall.query.filters import KEYS, Filters, cut_filters
 from engram_py.text.derived_terms import pairs, segment_terms
 from engram_py.text.segments import is_unspaced, lowered, segments
-from engram_py.text.stopwords import is_foreign, said_nothing_by
+from engram_py.text.stopwords import is_foreign, stop_words_of
 from engram_py.text.word_forms import forms
 
 # A question has a handful of words; a pasted log has thousands, and each is one more list to merge. Logs of 60 words
@@ -183,7 +183,7 @@ def _marked(text: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
 
     # Who asks in a sentence speaks of flags: "why does grep -recursive fail?"
     words = segments(_EXCLUDED.sub(" ", text))
-    sentence = _LEAST_OF_A_SENTENCE <= len(said_nothing_by(words)) < len(words)
+    sentence = _LEAST_OF_A_SENTENCE <= len(stop_words_of(words)) < len(words)
 
     def minus(match: re.Match[str]) -> str:
         if sentence or _SEEN.match(match[1]):
@@ -224,7 +224,7 @@ def _most_telling(text: str) -> tuple[tuple[Word, ...], bool]:
     runs = segments(_MOMENT.sub(" ", text)) or segments(text)
     spelt = _spelt(runs)
     framing = {word.lower() for frame in _FRAME.finditer(text) for word in frame.groups() if word}
-    nothing = said_nothing_by(runs)
+    nothing = stop_words_of(runs)
     stops = {*nothing, *framing}
     if stops.issuperset(spelt):  # "what did we decide": else nothing would be asked
         stops = set(nothing)

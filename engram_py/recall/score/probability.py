@@ -78,14 +78,14 @@ def _data(name: str) -> Any:
     return json.loads(Path(__file__).with_name(f"{name}.json").read_text(encoding="utf-8"))
 
 
-def bar(name: str) -> float:
+def threshold(name: str) -> float:
     """The least probability for something: ``shown`` as an answer, ``sure``, ``unasked``."""
     return fitted()["bars"][name]
 
 
 def rarity(term: Term, total: int) -> float:
     """What a word tells in a memory of ``total`` rows, 0..1; one that no row in sight holds counts as never seen."""
-    here = term.rows if term.in_sight and not term.stands_for else 0
+    here = term.rows if term.visible and not term.substitutes else 0
     rate = max((ordinary().get(stem, 0.0) for stem in term.stems), default=0.0)
     return _weight(here + BACKGROUND * rate, total) / _weight(0, total)
 
@@ -105,12 +105,12 @@ def weigh_evidence(
     asks: bool = True,
     foreign: bool = False,
 ) -> None:
-    """Note in each of ``scored``, best first, its ``share`` and ``evidence``.
+    """Note in each of ``scored``, best first, its ``passage_share`` and ``evidence``.
 
     Of a question in a ``foreign`` language the words that nobody ever saw say nothing.
     """
-    told = [rarity(term, total) * term.worth for term in terms]
-    whole = sum(rarity(term, total) for term in terms if not foreign or term.rows or term.stands_for)
+    told = [rarity(term, total) * term.discount for term in terms]
+    whole = sum(rarity(term, total) for term in terms if not foreign or term.rows or term.substitutes)
     if not whole:
         return
 
@@ -123,7 +123,7 @@ def weigh_evidence(
     shares = {session: held(numbers) / whole for session, numbers in together.items()}
     words = math.log(1 + len(terms))
     for one in scored:
-        one.share = held(one.passage) / whole
-        session = max(one.share, shares.get(sessions.get(one.id, f"#{one.id}"), 0.0))
+        one.passage_share = held(one.passage) / whole
+        session = max(one.passage_share, shares.get(sessions.get(one.id, f"#{one.id}"), 0.0))
         rarest = sum(sorted((told[number] for number in one.passage), reverse=True)[:TELLING])
-        one.evidence = Evidence(one.share, session, rarest, held(one.titled), one.named, words, float(asks))
+        one.evidence = Evidence(one.passage_share, session, rarest, held(one.titled), one.named, words, float(asks))

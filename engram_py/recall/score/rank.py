@@ -1,4 +1,4 @@
-"""From relevance to the order of an answer: gently newer, pinned, used and salient first; what is overdue sinks."""
+"""Factors of a row's relevance: newer, pinned, used and salient rows rise gently, overdue ones sink."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ ELSEWHERE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What else is known about a row: whether it is on another branch, and in how many sessions it was shown unasked
-    and cited."""
+class Signals:
+    """Whether a row is on another branch, and in how many sessions it was shown unasked and cited."""
 
     elsewhere: bool = False
     injected: int = 0
@@ -35,8 +34,8 @@ class Standing:
 
 
 def recency(row: Observation, now: datetime, half_life_days: int = HALF_LIFE_DAYS) -> float:
-    """``0.5 ** (age / half-life)`` since the last change, 0..1. A pinned row is always new, and so is one whose time is
-    to come or cannot be read."""
+    """Return ``0.5 ** (age / half-life)`` since the last change, 0..1; 1 of a pinned row, and where the time is to come
+    or cannot be read."""
     changed = parse_time(row.updated_at)
     if row.pinned or changed is None:
         return 1.0
@@ -45,9 +44,9 @@ def recency(row: Observation, now: datetime, half_life_days: int = HALF_LIFE_DAY
 
 
 def factors(
-    row: Observation, now: datetime, standing: Standing, half_life_days: int = HALF_LIFE_DAYS
+    row: Observation, now: datetime, signals: Signals, half_life_days: int = HALF_LIFE_DAYS
 ) -> Mapping[str, float]:
-    """What the relevance of a row is multiplied by, each by name; what changes nothing is left out.
+    """Return the factors of the relevance of a row by name, without those that change nothing.
 
     ``recency``: 1 + .06 r; ``pinned``: 1.10; ``salience``: 1 + .06 (2 s - 1), s in 0..1 with .5 in the middle;
     ``use``: 1 + .04 n / (n + 4) after n times shown; ``cited``: see ledger/citations.py.
@@ -60,13 +59,13 @@ def factors(
         found["salience"] = 1 + SALIENCE * (2 * min(1.0, max(0.0, row.salience)) - 1)
     if row.access_count:
         found["use"] = 1 + USE * row.access_count / (row.access_count + _USED_OFTEN)
-    if standing.injected or standing.cited:
-        found["cited"] = citation_factor(standing.injected, standing.cited)
+    if signals.injected or signals.cited:
+        found["cited"] = citation_factor(signals.injected, signals.cited)
     if _past(row.expires_at, now):
         found["expired"] = EXPIRED
     if _past(row.review_after, now):
         found["overdue"] = OVERDUE
-    if standing.elsewhere:
+    if signals.elsewhere:
         found["branch"] = ELSEWHERE
     return {name: rounded for name, value in found.items() if (rounded := round(value, 4)) != 1}
 

@@ -1,4 +1,4 @@
-"""Which older titles are close enough to a new one to ask whether they contradict it."""
+"""Titles that are alike enough to ask whether one contradicts the other."""
 
 from __future__ import annotations
 
@@ -8,34 +8,10 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 from engram_py.text.stopwords import STOP_WORDS
+from engram_py.text.word_lists import read_words
 
-# Verbs every other title starts with; `+` and `#` belong to names such as C++ and C#.
-_COMMON = frozenset(
-    [
-        "use",
-        "uses",
-        "used",
-        "using",
-        "add",
-        "adds",
-        "added",
-        "adding",
-        "update",
-        "updates",
-        "updated",
-        "updating",
-        "fix",
-        "fixes",
-        "fixed",
-        "fixing",
-        "implement",
-        "implements",
-        "implemented",
-        "implementing",
-        "session",
-        "summary",
-    ]
-)
+_COMMON = read_words("title_verbs")
+# `+` and `#` belong to names such as C++ and C#.
 _WORD = re.compile(r"[^\W_]+[+#]*")
 # `locks` and `locked` are `lock` to the index as well, where candidates are looked for.
 _ENDING = re.compile(r"(?<=[^\W\d_]{3})(?:ing|ed|es|s|e)\Z")
@@ -53,24 +29,23 @@ _REPLACES = re.compile(
 
 
 def written_words(title: str) -> list[str]:
-    """The words of a title that tell it from others, lower case, each once."""
+    """Return the words of a title that tell it from others, lower case, each once."""
     words = dict.fromkeys(word.lower() for word in _WORD.findall(title))
     return [word for word in words if word not in STOP_WORDS and word not in _COMMON]
 
 
 def title_words(title: str) -> frozenset[str]:
-    """The same without the commonest English endings: what two titles are compared by."""
+    """Return the same without the commonest English endings, to compare two titles by."""
     return frozenset(stem(word) for word in written_words(title))
 
 
 def stem(word: str) -> str:
-    """A word without the commonest English endings."""
+    """Return a word without the commonest English endings."""
     return _ENDING.sub("", word)
 
 
 def replaced_by(title: str) -> list[str]:
-    """The words of what a title says is replaced: what stands right behind the verb, or where nothing does all before
-    it; none where it says no such thing."""
+    """Return the words that name what a title says is replaced: those right behind the verb, else all before it."""
     verb = _REPLACES.search(title)
     if verb is None:
         return []
@@ -97,19 +72,19 @@ def may_contradict(new: frozenset[str], old: frozenset[str], rarity: Mapping[str
 
 
 def overlap(new: frozenset[str], old: frozenset[str], rarity: Mapping[str, float] = _ALL_RARE) -> float:
-    """Jaccard similarity of the words of two titles, 0..1; a shared one counts by its ``rarity``."""
+    """Return the Jaccard similarity of the words of two titles; a shared one counts by its ``rarity``."""
     shared = sum(rarity.get(word, 1.0) for word in new & old)
     apart = len(new ^ old)
     return shared / (shared + apart) if shared else 0.0
 
 
 def rarity(rows: int, total: int) -> float:
-    """What a shared word tells that so many of all titles have: 1 where only two have it."""
+    """Return the weight of a shared word that so many of all titles have: 1 where only two have it."""
     return min(1.0, math.log1p((total + _BACKGROUND) / max(rows, 1)) / math.log1p((total + _BACKGROUND) / 2))
 
 
 def frame(title: str) -> tuple[str, tuple[str, ...]]:
-    """A title without its numbers, and these: "Release 1.2" and "Release 1.3" are of one series."""
+    """Return a title without its numbers, and these: "Release 1.2" and "Release 1.3" are of one series."""
     return _NUMBER.sub("#", title.lower()).strip(), tuple(_NUMBER.findall(title.lower()))
 
 

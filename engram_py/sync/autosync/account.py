@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
@@ -11,11 +12,18 @@ from engram_py.errors import InvalidArgumentError
 from engram_py.projects import table as project_table
 from engram_py.projects.identities import Identities
 from engram_py.projects.names import normalize_project
-from engram_py.sync.autosync import table, tokens
+from engram_py.sync.autosync import table
 from engram_py.sync.autosync.answers import Listing
 from engram_py.sync.autosync.client import CloudClient
-from engram_py.sync.autosync.login import Login, current_login, server_address, token_of
-from engram_py.sync.autosync.problems import Problem, step_of
+from engram_py.sync.autosync.login import (
+    TOKEN_FILE,
+    Login,
+    current_login,
+    delete_token,
+    server_address,
+    store_token,
+    token_of,
+)
 from engram_py.sync.autosync.settings import TARGET, CloudSettings
 from engram_py.sync.autosync.values import Enrolled, LoggedIn, LoggedOut
 from engram_py.sync.errors import CloudFailedError, NotLoggedInError, TokenNotKeptError
@@ -56,20 +64,20 @@ class Account:
         """
         address = server_address(server or self._settings.server, insecure=insecure)
         token = _checked(token)
-        with _client(address, token) as client:
+        with closing(CloudClient(address, token, whole_seconds=_FOREGROUND_SECONDS)) as client:
             who = client.whoami()
             grants = client.listing().grants or {}
         before = table.login(self._store)
         if before is not None and before["server"] != address:
-            tokens.forget(self._store.path.parent, before["server"], before["kept_in"])
+            delete_token(self._store.path.parent, before["server"], before["kept_in"])
         try:
-            place = tokens.keep(self._store.path.parent, address, token)
+            place = store_token(self._store.path.parent, address, token)
         except OSError as exc:
-            raise TokenNotKeptError(str(self._store.path.parent / tokens.FILE), exc.strerror or str(exc)) from exc
+            raise TokenNotKeptError(str(self._store.path.parent / TOKEN_FILE), exc.strerror or str(exc)) from exc
         with self._store.transaction():
-            values = {"server": address, "principal": who.principal, "role": who.role, "kept_in": place}
-            more = {"token_expires_at": who.expires_at, "logged_in_at": self._journal.now(), "insecure": int(insecure)}
-            table.keep_login(self._store, {**values, **more})
+            values: dict[str, Any] = {"server": address, "principal": who.principal, "role": who.role, "kept_in": place}
+            values |= {"token_expires_at": who.token_expires_at, "logged_in_at": self._journal.now()}
+            table.keep_login(self._store, {**values, "insecure": int(insecure)})
             table.set_state(self._store, TARGET, **_FRESH)
             table.set_projects(self._store, address, _names(self._store, address), access="")
         warnings = _environment_warnings(self._settings, address)
@@ -77,12 +85,12 @@ class Account:
         if not enrolled:
             offered = f" (granted: {', '.join(sorted(grants)[:10])})" if grants else ""
             warnings.append(f"nothing is sent yet: `engram cloud enroll PROJECT`{offered}")
-        return LoggedIn(address, who.principal, who.role, place, who.expires_at, enrolled, tuple(warnings))
+        return LoggedIn(address, who.principal, who.role, place, who.token_expires_at, enrolled, tuple(warnings))
 
     def logout(self) -> LoggedOut:
         """Forget the token. What is enrolled stays so, for the next login to the same server."""
         row = table.login(self._store)
-        gone = row is None or tokens.forget(self._store.path.parent, row["server"], row["kept_in"])
+        gone = row is None or delete_token(self._store.path.parent, row["server"], row["kept_in"])
         with self._store.transaction():
             table.forget_login(self._store)
             table.set_state(self._store, TARGET, **_FRESH)
@@ -133,10 +141,7 @@ class Account:
     # --- helpers ----------------------------------------------------------------------------------------
 
     def _current_login(self) -> Login:
-        try:
-            login = current_login(self._store, self._settings)
-        except Problem as problem:
-            raise problem.as_error() from problem
+        login = current_login(self._store, self._settings)
         if login is None:
             raise NotLoggedInError
         return login
@@ -145,36 +150,21 @@ class Account:
         """Return the server's listing, and warnings; only where it is ``needed`` does a silent server raise."""
         try:
             token = token_of(self._store, login)
-            with _client(login.server, token) as client:
+            with closing(CloudClient(login.server, token, whole_seconds=_FOREGROUND_SECONDS)) as client:
                 return client.listing(), []
-        except Problem as problem:
-            if needed:
-                raise problem.as_error() from problem
-            return Listing(None), [f"not checked with the server: {problem.message}"]
-        except CloudFailedError as exc:
+        except CloudFailedError as failure:
             if needed:
                 raise
-            return Listing(None), [f"not checked with the server: {exc.message}"]
+            return Listing(), [f"not checked with the server: {failure.message}"]
 
     def _canonical(self, name: str) -> str:
         return Identities(self._store, self._journal).meant(normalize_project(name))
 
 
-@contextmanager
-def _client(server: str, token: str) -> Iterator[CloudClient]:
-    client = CloudClient(server, token, whole_seconds=_FOREGROUND_SECONDS)
-    try:
-        yield client
-    except Problem as problem:
-        raise problem.as_error() from problem
-    finally:
-        client.close()
-
-
 def _checked(token: str) -> str:
     token = token.strip()
     if not token:
-        raise CloudFailedError("auth_required", "no token was given", hint=step_of("auth_required"))
+        raise CloudFailedError("auth_required", "no token was given")
     if not token.isascii() or not token.isprintable() or " " in token or len(token) > _LONGEST_TOKEN:
         message = "that is no token: it holds blanks or other characters that none has"
         raise CloudFailedError("auth_required", message, hint="pass it as it was shown: one line, nothing else")

@@ -1,59 +1,70 @@
-"""Parse and check the answers of a server, which may be another program or a proxy."""
+"""The answers of a server, which may be another program or a proxy, as checked models."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from itertools import pairwise
+from typing import Annotated, Any, Literal, TypeVar
 
-from engram_py.dataclass import dataclass, field
-from engram_py.sync.autosync.problems import Problem
-from engram_py.sync.autosync.values import UNKNOWN_SEQ, Grant
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, ValidationError
 
-# Below SQLite's largest integer, with room to count on.
-_MOST_SEQ = 2**62
+from engram_py.sync.errors import CloudFailedError
+
+UNKNOWN_SEQ = -1
 _SHOWN = 200
 _MOST_PROJECTS = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+def one_line(text: object) -> str:
+    """Return one short printable line, which cannot move a terminal's cursor; '' for what is no text."""
+    line = " ".join(text.split()) if isinstance(text, str) else ""
+    return "".join(char for char in line if char.isprintable())[:_SHOWN]
+
+
+def _account_name(principal: object) -> object:
+    return principal.get("display_name") or principal.get("name") if isinstance(principal, dict) else principal
+
+
+Line = Annotated[str, BeforeValidator(one_line)]
+# Below SQLite's largest integer, with room to count on.
+Seq = Annotated[StrictInt, Field(ge=0, le=2**62)]
+# A position in the log, and the entry that has it.
+Entry = Annotated[
+    tuple[Seq, dict[str, Any]],
+    BeforeValidator(lambda entry: (entry.get("seq"), entry) if isinstance(entry, dict) else entry),
+]
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Identity(_Answer):
     """The account that a token belongs to."""
 
-    principal: str
-    role: str
-    expires_at: str | None
+    principal: Annotated[Line, BeforeValidator(_account_name), Field(min_length=1)]
+    role: Line = ""
+    token_expires_at: Annotated[str | None, BeforeValidator(lambda at: at if isinstance(at, str) else None)] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    index: int
-    code: str
-    reason: str
-    repairable: bool
+class Grant(_Answer):
+    """A project as the server lists it for this token."""
+
+    name: str
+    access: Literal["read", "write"]
+    paused: Annotated[bool, BeforeValidator(lambda value: value is True)] = False
+    latest_seq: Seq = UNKNOWN_SEQ
+    paused_reason: Line = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Pushed:
-    """The answer to a push: indexes into the entries sent. ``seqs`` are the log positions of ``accepted``, in order."""
-
-    accepted: tuple[int, ...]
-    unchanged: tuple[int, ...]
-    rejected: tuple[Rejected, ...]
-    seqs: tuple[int, ...]
-    # The end of each project's log before the push, if the server reports it.
-    previous: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(_Answer):
     """The projects that the token may see, None when the server does not list them. ``instance`` names its database.
 
     ``every`` is what the token may do in any project, those that are not there yet included; empty when nothing.
     """
 
-    grants: dict[str, Grant] | None
-    instance: str = ""
-    every: str = ""
+    grants: dict[str, Grant] | None = None
+    instance: Line = ""
+    every: Line = ""
 
     def may_write(self, name: str) -> bool:
         """Return whether it is sure that the token may."""
@@ -61,117 +72,87 @@ class Listing:
         return self.every == "write" or (grant is not None and grant.access == "write")
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page of the log: ``entries`` are (position, entry), ``upto`` is the next cursor."""
+class _Projects(_Answer):
+    projects: Annotated[list[Grant], Field(max_length=_MOST_PROJECTS)]
 
-    entries: tuple[tuple[int, dict[str, Any]], ...]
-    upto: int
-    more: bool
-    size: int = field(default=0, compare=False)
+
+class Rejected(_Answer):
+    index: StrictInt
+    reason_code: Line = ""
+    reason: Line = ""
+    repairable: Annotated[bool, BeforeValidator(lambda value: value is True)] = False
+
+
+class Pushed(_Answer):
+    """The answer to a push: indexes into the entries sent. ``accepted_seqs`` are the log positions of ``accepted``.
+
+    ``previous`` is the end of each project's log before the push, if the server reports it.
+    """
+
+    accepted: list[StrictInt]
+    unchanged: list[StrictInt] = []
+    rejected: list[Rejected] = []
+    accepted_seqs: list[Seq] = []
+    previous: dict[str, Seq] = {}
+
+
+class Page(_Answer):
+    """A page of the log. ``size`` is the number of bytes it came in."""
+
+    entries: list[Entry] = Field(validation_alias="mutations")
+    more: StrictBool = Field(validation_alias="has_more")
+    latest_seq: Seq
+    size: int = 0
+
+    @property
+    def upto(self) -> int:
+        """The next cursor."""
+        last = self.entries[-1][0] if self.entries else 0
+        return last if self.more else max(self.latest_seq, last)
 
 
 def identity(value: Any) -> Identity:
-    """Parse the answer to ``/whoami``. Raises Problem, as every parser here does."""
-    found = _object(value)
-    principal = found.get("principal")
-    if isinstance(principal, dict):
-        principal = principal.get("display_name") or principal.get("name")
-    if not isinstance(principal, str) or not principal.strip():
-        raise _invalid_answer("it does not say whose token it is")
-    expires = found.get("token_expires_at")
-    return Identity(one_line(principal), _text(found.get("role")), expires if isinstance(expires, str) else None)
+    """Parse the answer to ``/whoami``. Raises CloudFailedError, as every parser here does."""
+    return _parsed(Identity, value)
 
 
 def listing(value: Any) -> Listing:
-    listed = _object(value).get("projects")
-    if not isinstance(listed, list) or len(listed) > _MOST_PROJECTS:
-        raise _invalid_answer("it does not list projects")
-    found = {}
-    for one in listed:
-        name, access = _object(one).get("name"), _object(one).get("access")
-        if not isinstance(name, str) or access not in ("read", "write"):
-            raise _invalid_answer("it does not say which projects are granted")
-        latest = _seq(one["latest_seq"]) if "latest_seq" in one else UNKNOWN_SEQ
-        found[name] = Grant(name, access, one.get("paused") is True, latest, _text(one.get("paused_reason")))
-    every = value.get("every")
-    return Listing(found, _text(value.get("instance")), every if every in ("read", "write") else "")
+    projects = _parsed(_Projects, value).projects
+    return _parsed(Listing, value | {"grants": {one.name: one for one in projects}})
 
 
 def pushed(value: Any, sent: int) -> Pushed:
-    """Parse the answer to a push. Raises Problem unless each entry is answered exactly once."""
-    found = _object(value)
-    seqs = tuple(_seq(one) for one in _list(found.get("accepted_seqs", [])))
-    if "accepted" not in found and len(seqs) == sent:  # Engram's server: all or nothing
-        return Pushed(tuple(range(sent)), (), (), seqs)
-    accepted = _indexes(found.get("accepted"), sent)
-    unchanged = _indexes(found.get("unchanged", []), sent)
-    rejected = tuple(_rejected(one, sent) for one in _list(found.get("rejected", [])))
-    if sorted([*accepted, *unchanged, *(one.index for one in rejected)]) != list(range(sent)):
+    """Parse the answer to a push. Raises CloudFailedError unless each entry is answered exactly once."""
+    seqs = value.get("accepted_seqs") if isinstance(value, dict) and "accepted" not in value else None
+    if isinstance(seqs, list) and len(seqs) == sent:  # Engram's server: all or nothing
+        value = {**value, "accepted": list(range(sent))}
+    answer = _parsed(Pushed, value)
+    indexes = [*answer.accepted, *answer.unchanged, *(one.index for one in answer.rejected)]
+    if sorted(indexes) != list(range(sent)):
         raise _invalid_answer("it does not answer for each entry once")
-    previous = {name: _seq(one) for name, one in _object(found.get("previous", {})).items()}
-    return Pushed(accepted, unchanged, rejected, seqs if len(seqs) == len(accepted) else (), previous)
+    return answer
 
 
 def page(value: Any, *, since: int, size: int) -> Page:
-    found = _object(value)
-    more, latest = found.get("has_more"), _seq(found.get("latest_seq"))
-    if not isinstance(more, bool):
-        raise _invalid_answer("has_more is neither true nor false")
-    entries = []
-    last = since
-    for one in _list(found.get("mutations")):
-        place = _seq(_object(one).get("seq"))
-        if place <= last:
-            raise _invalid_answer("its entries are not in order")
-        last = place
-        entries.append((place, one))
-    if more and not entries:
+    found = _parsed(Page, value).model_copy(update={"size": size})
+    positions = [since, *(position for position, _ in found.entries)]
+    if any(later <= earlier for earlier, later in pairwise(positions)):
+        raise _invalid_answer("its entries are not in order")
+    if found.more and not found.entries:
         raise _invalid_answer("it says that there is more, and gives nothing")
-    return Page(tuple(entries), last if more else max(latest, last) if entries else latest, more, size)
+    return found
 
 
-def one_line(text: str) -> str:
-    """Return one short printable line: it cannot move a terminal's cursor."""
-    line = " ".join(text.split())
-    return "".join(char for char in line if char.isprintable())[:_SHOWN]
+_Model = TypeVar("_Model", bound=_Answer)
 
 
-def _rejected(value: Any, sent: int) -> Rejected:
-    found = _object(value)
-    [index] = _indexes([found.get("index")], sent)
-    code = _text(found.get("reason_code")) or "refused"
-    return Rejected(index, code, _text(found.get("reason")) or code, found.get("repairable") is True)
+def _parsed(model: type[_Model], value: Any) -> _Model:
+    try:
+        return model.model_validate(value)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False, include_input=False)[0]
+        raise _invalid_answer(f"{'.'.join(map(str, first['loc']))[:_SHOWN]}: {first['msg']}") from exc
 
 
-def _indexes(value: Any, sent: int) -> tuple[int, ...]:
-    found = _list(value)
-    if not all(type(one) is int and 0 <= one < sent for one in found):
-        raise _invalid_answer("it names entries that were not sent")
-    return tuple(found)
-
-
-def _seq(value: Any) -> int:
-    if type(value) is not int or not 0 <= value <= _MOST_SEQ:
-        raise _invalid_answer("a place in its log is no number")
-    return value
-
-
-def _object(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise _invalid_answer("it is not a JSON object")
-    return value
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise _invalid_answer("a list is missing")
-    return value
-
-
-def _text(value: Any) -> str:
-    return one_line(value) if isinstance(value, str) else ""
-
-
-def _invalid_answer(flaw: str) -> Problem:
-    return Problem("transport_failed", f"the server's answer is not one of a sync server: {flaw}")
+def _invalid_answer(flaw: str) -> CloudFailedError:
+    return CloudFailedError("transport_failed", f"the server's answer is not one of a sync server: {flaw}")

@@ -1,4 +1,4 @@
-"""The context of one exchange: the memory, the server, progress and cancellation."""
+"""The context of one exchange: the memory, the server, the counts so far, progress and cancellation."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engram_py.database.journal import Journal
-from engram_py.database.store import Store
+from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, field
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.settings import TARGET
+from engram_py.sync.autosync.values import CloudSynced
 from engram_py.sync.mutation import Mutation
 
 if TYPE_CHECKING:
@@ -25,33 +26,39 @@ Progress = Callable[[str, int, int], None]
 TURN_SECONDS = 30.0
 _RENEW_SECONDS = 15.0
 _BREATH_SECONDS = 0.002
+# The most unreadable rows that are recorded: a server can send them without end.
+_MOST_ASIDE = 10_000
 
 
 class Stopped(Exception):
-    """The process ends; unacknowledged changes are exchanged by the next one."""
+    """The process ends, or lost the lease; what was not acknowledged is exchanged by the next one."""
 
 
 @dataclass(slots=True)
 class Channel:
-    """The context of an exchange with one server, under the lease."""
+    """The context of an exchange with one server, under the lease that ``renew`` extends while it is still held."""
 
     store: Store
     journal: Journal
     replica: Replica
     client: CloudClient
-    server: str
-    renew: Callable[[], None]
+    renew: Callable[[], bool]
     stopped: threading.Event
+    result: CloudSynced
     progress: Progress | None = None
     notices: list[str] = field(default_factory=list)
     _renewed: float = field(default_factory=time.monotonic)
 
+    @property
+    def server(self) -> str:
+        return self.client.server
+
     def checkpoint(self) -> None:
-        """Renew the lease when it is due; called before every request. Raises Stopped, LeaseLost."""
-        if self.stopped.is_set():
+        """Renew the lease when it is due; called before every request. Raises Stopped."""
+        late = time.monotonic() - self._renewed > _RENEW_SECONDS
+        if self.stopped.is_set() or (late and not self.renew()):
             raise Stopped
-        if time.monotonic() - self._renewed > _RENEW_SECONDS:
-            self.renew()
+        if late:
             self._renewed = time.monotonic()
 
     @property
@@ -59,6 +66,10 @@ class Channel:
         """The name of this device, made when it is first asked for."""
         with self.store.transaction():
             return self.journal.device()
+
+    def projects(self) -> list[Row]:
+        """Return the enrolled projects with their cursors."""
+        return table.projects(self.store, self.server)
 
     def yield_lock(self) -> None:
         """Pause between two writes, so that other writers get the lock."""
@@ -94,14 +105,17 @@ class Channel:
     def commit(
         self,
         direction: str,
-        projects: Iterable[str],
-        cursors: Mapping[str, int | str],
+        projects: Iterable[str] = (),
+        cursors: Mapping[str, int | str] | None = None,
         *,
         aside: Sequence[Mapping[str, Any]] = (),
         taken: Sequence[tuple[str, str]] = (),
     ) -> None:
         """Store the cursors of ``projects`` in one transaction with the rows that were set aside or accepted."""
+        self.result.set_aside += len(aside)
+        if aside and direction == "pull":
+            aside = aside[: max(0, _MOST_ASIDE - table.count_set_aside(self.store, self.server, "pull"))]
         with self.store.transaction():
-            table.set_projects(self.store, self.server, projects, **cursors)
+            table.set_projects(self.store, self.server, projects if cursors else (), **cursors or {})
             table.clear_set_aside(self.store, self.server, direction, taken)
             table.add_set_aside(self.store, aside, now=self.journal.now())

@@ -8,6 +8,7 @@ import ssl
 import time
 import zlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,7 +16,7 @@ import httpx
 
 from engram_py.sync.autosync import answers
 from engram_py.sync.autosync.login import is_loopback
-from engram_py.sync.autosync.problems import Problem
+from engram_py.sync.errors import CloudFailedError
 
 CONNECT_SECONDS, READ_SECONDS = 5.0, 30.0
 # A server that drips bytes never exceeds the read timeout, so the whole request is limited too.
@@ -27,11 +28,13 @@ _LONGEST_PAUSE = 3_600.0
 
 Asked = list[tuple[str, str | int | float | bool | None]]
 
+_broken = partial(CloudFailedError, "transport_failed")
+
 _PUSH, _PULL = "/sync/mutations/push", "/sync/mutations/pull"
 
 
 class CloudClient:
-    """An HTTP connection to one server with one token. Every method raises Problem."""
+    """An HTTP connection to one server with one token. Every method raises CloudFailedError."""
 
     def __init__(self, server: str, token: str, *, whole_seconds: float = WHOLE_SECONDS) -> None:
         self.server = server
@@ -62,9 +65,9 @@ class CloudClient:
         """Return the projects that the token may see."""
         try:
             return answers.listing(self._ask("GET", "/sync/projects")[0])
-        except Problem as problem:
-            if problem.kind == "no_such_route":  # Engram's server does not tell
-                return answers.Listing(None)
+        except CloudFailedError as failure:
+            if failure.kind == "no_such_route":  # Engram's server does not tell
+                return answers.Listing()
             raise
 
     def push(self, entries: Sequence[dict[str, Any]], *, device: str) -> answers.Pushed:
@@ -102,28 +105,28 @@ class CloudClient:
 
 
 def _read(response: httpx.Response, deadline: float, *, most: int, cut: bool = False) -> bytes:
-    """Return the decompressed body, cut after ``most`` bytes with ``cut``. Raises Problem when it is longer without."""
+    """Return the decompressed body; with ``cut`` its first ``most`` bytes, else CloudFailedError when it is longer."""
     coding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if coding not in ("identity", "gzip", ""):
-        raise Problem("transport_failed", f"the server answers in a coding that was not asked for: {coding[:20]!r}")
+        raise _broken(f"the server answers in a coding that was not asked for: {coding[:20]!r}")
     unpack = zlib.decompressobj(31) if coding == "gzip" else None
     parts: list[bytes] = []
     size = 0
     for raw in response.iter_raw():
         if time.monotonic() > deadline:
-            raise Problem("transport_failed", "the answer did not come to an end in time")
+            raise _broken("the answer did not come to an end in time")
         try:
             part = raw if unpack is None else unpack.decompress(raw, most - size + 1)
         except zlib.error as exc:
-            raise Problem("transport_failed", "the answer is not whole: its compression is broken") from exc
+            raise _broken("the answer is not whole: its compression is broken") from exc
         size += len(part)
         if size > most:
             if cut:
                 return b"".join([*parts, part])[:most]
-            raise Problem("transport_failed", f"the answer is longer than {most:,} bytes", kind="answer_too_long")
+            raise _broken(f"the answer is longer than {most:,} bytes", kind="answer_too_long")
         parts.append(part)
     if unpack is not None and not unpack.eof and not cut:
-        raise Problem("transport_failed", "the answer broke off")
+        raise _broken("the answer broke off")
     return b"".join(parts)
 
 
@@ -133,56 +136,55 @@ def _parsed(answer: bytes, response: httpx.Response) -> Any:
     except (ValueError, RecursionError) as exc:
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if not answer.strip():
-            raise Problem("transport_failed", "the server answered with nothing") from exc
+            raise _broken("the server answered with nothing") from exc
         if kind == "text/html" or answer.lstrip()[:1] == b"<":
             message = "the answer is a web page: a proxy or a sign-in page stands before the server"
-            raise Problem("transport_failed", message) from exc
-        raise Problem("transport_failed", "the answer is not JSON, or broke off") from exc
+            raise _broken(message) from exc
+        raise _broken("the answer is not JSON, or broke off") from exc
 
 
-def _unreachable(exc: Exception, server: str) -> Problem:
+def _unreachable(exc: Exception, server: str) -> CloudFailedError:
     if isinstance(exc, httpx.TimeoutException):
         what = "does not take the connection in time" if isinstance(exc, httpx.ConnectTimeout) else "does not answer"
-        return Problem("transport_failed", f"{server} {what}")
+        return _broken(f"{server} {what}")
     said = answers.one_line(str(exc))
     if "CERTIFICATE_VERIFY_FAILED" in said:
-        return Problem("transport_failed", f"the certificate of {server} is not one that this machine trusts: {said}")
+        return _broken(f"the certificate of {server} is not one that this machine trusts: {said}")
     if isinstance(exc, httpx.ConnectError):
-        return Problem("transport_failed", f"{server} cannot be reached: {said}")
+        return _broken(f"{server} cannot be reached: {said}")
     if isinstance(exc, httpx.ProxyError):
-        return Problem("transport_failed", f"the proxy on the way to {server} refuses: {said}")
-    return Problem("transport_failed", f"the exchange with {server} broke off: {said or type(exc).__name__}")
+        return _broken(f"the proxy on the way to {server} refuses: {said}")
+    return _broken(f"the exchange with {server} broke off: {said or type(exc).__name__}")
 
 
-def _refusal(response: httpx.Response, body: bytes, server: str) -> Problem:
-    """Return the Problem for a status other than 200."""
+def _refusal(response: httpx.Response, body: bytes, server: str) -> CloudFailedError:
+    """Return the failure for a status other than 200."""
     status = response.status_code
     said = _refusal_message(body)
     tail = f": {said}" if said else ""
     if 300 <= status < 400:
         place = answers.one_line(response.headers.get("Location", ""))
         message = f"{server} sends us elsewhere ({place or 'nowhere'}); the token is not sent there"
-        return Problem("cloud_config_error", message)
+        return CloudFailedError("cloud_config_error", message)
     match status:
         case 401:
-            return Problem("auth_required", f"the server does not take the token{tail}")
+            return CloudFailedError("auth_required", f"the server does not take the token{tail}")
         case 403:
-            return Problem("policy_forbidden", f"the server does not allow it{tail}")
+            return CloudFailedError("policy_forbidden", f"the server does not allow it{tail}")
         case 409:
-            return Problem("paused", f"the server has paused it{tail}")
+            return CloudFailedError("paused", f"the server has paused it{tail}")
         case 400 | 422:
-            return Problem(
-                "server_unsupported", f"the server does not understand the request{tail}", kind="bad_request"
-            )
+            message = f"the server does not understand the request{tail}"
+            return CloudFailedError("server_unsupported", message, kind="bad_request")
         case 413:
-            return Problem("too_large", f"the server takes no body of that size{tail}", kind="too_large")
+            return CloudFailedError("too_large", f"the server takes no body of that size{tail}", kind="too_large")
         case 404 | 405 | 410 | 415 | 426 | 501:
             message = f"{server} has no such route, so it is no sync server, or an older one (status {status})"
-            return Problem("server_unsupported", message, kind="no_such_route")
+            return CloudFailedError("server_unsupported", message, kind="no_such_route")
         case 429 | 503:
             message = f"the server asks to wait (status {status}){tail}"
-            return Problem("transport_failed", message, retry_after=_retry_after(response))
-    return Problem("transport_failed", f"the server failed (status {status}){tail}", kind="server_error")
+            return _broken(message, retry_after=_retry_after(response))
+    return _broken(f"the server failed (status {status}){tail}", kind="server_error")
 
 
 def _refusal_message(body: bytes) -> str:

@@ -5,29 +5,29 @@ from __future__ import annotations
 import contextlib
 import random
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from engram_py.database.journal import Journal
-from engram_py.database.store import Row, Store
+from engram_py.database.lease import NamedLease
+from engram_py.database.store import Store
 from engram_py.errors import EngramError
 from engram_py.log import logger_of
-from engram_py.sync.autosync import table, tokens
+from engram_py.sync.autosync import table
 from engram_py.sync.autosync.channel import Channel, Progress, Stopped
-from engram_py.sync.autosync.login import Login, current_login, token_of
-from engram_py.sync.autosync.problems import SLOWS_DOWN, Problem
+from engram_py.sync.autosync.client import WHOLE_SECONDS, CloudClient
+from engram_py.sync.autosync.login import Login, current_login, token_fingerprint, token_of
 from engram_py.sync.autosync.pull import Pull, fetch_again, with_new_projects
 from engram_py.sync.autosync.push import Push, resend
-from engram_py.sync.autosync.schedule import MOST_SECONDS, Lease, LeaseLost, delay, remaining, stopped_after
+from engram_py.sync.autosync.schedule import MOST_SECONDS, delay, remaining, stopped_after
 from engram_py.sync.autosync.settings import TARGET, CloudSettings
 from engram_py.sync.autosync.values import CloudSynced
+from engram_py.sync.errors import CloudFailedError
 from engram_py.times import to_text
 
 if TYPE_CHECKING:
-    from engram_py.sync.autosync.client import CloudClient
     from engram_py.sync.replica.replica import Replica
-
 
 logger = logger_of(__name__)
 
@@ -36,6 +36,8 @@ MANY_FAILURES = 10
 # The time for the last push when a process ends.
 LAST_SECONDS = 1.5
 _BOTH = ("push", "pull")
+# Failures of the connection, which cause a backoff. The others concern one project.
+_SLOWS_DOWN = ("transport_failed", "server_unsupported", "cloud_config_error", "internal_error")
 # How many rows that were set aside are offered in one request.
 _AT_ONCE = 50
 
@@ -61,7 +63,7 @@ class Exchange:
         self._stopped = stopped or threading.Event()
         self._chance = chance
         self._whole_seconds = whole_seconds
-        self._lease = Lease(store, journal, TARGET)
+        self._lease = NamedLease(store, journal, TARGET)
         self._client: tuple[tuple[str, str], CloudClient] | None = None
         self._token: tuple[Login, str] | None = None
         self._push, self._pull = Push(), Pull()
@@ -95,12 +97,10 @@ class Exchange:
                 return True
             with self._lease.holding() as renew:
                 if renew is not None:
-                    retry(self._channel(login, renew))
+                    retry(self._channel(login, renew, CloudSynced("done", login.server)))
                 return renew is not None
-        except (Stopped, LeaseLost):
+        except Stopped:
             return False
-        except Problem as problem:
-            raise problem.as_error() from problem
 
     # --- one exchange -----------------------------------------------------------------------------------
 
@@ -114,42 +114,50 @@ class Exchange:
         self.more = False
         self._pull.begin()
         self._push.begin()
-        login: Login | None = None
+        result = CloudSynced("done", self._settings.server)
         try:
             login = current_login(self._store, self._settings)
             if login is None or not table.has_projects(self._store, login.server):
                 return None
-            directions = self._due(("push", "pull") if only is None else (only,), now=now)
-            if not directions or table.is_refused_token(self._store, tokens.mark(self._token_of(login))):
+            result.server = login.server
+            directions = self._due(_BOTH if only is None else (only,), now=now)
+            if not directions or table.is_refused_token(self._store, token_fingerprint(self._token_of(login))):
                 return None
             with self._lease.holding() as renew:
                 if renew is None:
-                    return CloudSynced("busy", login.server)
-                return self._run(login, directions, self._channel(login, renew, progress))
-        except (Stopped, LeaseLost):
+                    result.outcome = "busy"
+                    return result
+                channel = self._channel(login, renew, result, progress)
+                return self._record(result, self._run(channel, directions), channel.notices)
+        except Stopped:
             return None
-        except Problem as problem:
-            return self._record(login.server if login else self._settings.server, dict.fromkeys(_BOTH, problem))
+        except CloudFailedError as failure:
+            return self._record(result, dict.fromkeys(_BOTH, failure))
         except Exception as exc:
             if self._stopped.is_set():
                 return None  # the file was closed under it
-            return self._record_failure(_local_problem(exc))
+            local = _local_failure(exc)
+            with contextlib.suppress(EngramError):
+                return self._record(result, dict.fromkeys(_BOTH, local))
+            return _failed(result, local)
 
-    def _run(self, login: Login, due: Collection[str], channel: Channel) -> CloudSynced:
-        turns: dict[str, Problem | None] = {}
+    def _run(self, channel: Channel, due: Collection[str]) -> dict[str, CloudFailedError | None]:
+        """Run the directions and return what went wrong in each."""
+        turns: dict[str, CloudFailedError | None] = {}
         if "pull" in due:
             turns["pull"] = self._run_direction("pulling", lambda: self._fetch(channel))
-        if ahead := self._pull.applied.ahead:
+        if ahead := self._pull.ahead:
             channel.notices.append(f"{ahead} row(s) that arrived are dated in the future: see to the machines' clocks")
         failed = turns.get("pull")
-        if failed is not None and failed.code == "auth_required":
+        if failed is not None and failed.reason_code == "auth_required":
             turns["push"] = failed
         elif "push" in due:
             turns["push"] = self._run_direction("pushing", lambda: self._push.run(channel))
-        if any(problem is not None and problem.code == "auth_required" for problem in turns.values()):
+        if any(failure is not None and failure.reason_code == "auth_required" for failure in turns.values()):
+            assert self._token is not None
             with self._store.transaction():
-                table.set_state(self._store, TARGET, refused_token=tokens.mark(self._token_of(login)))
-        return self._record(login.server, turns, channel.notices)
+                table.set_state(self._store, TARGET, refused_token=token_fingerprint(self._token[1]))
+        return turns
 
     def _fetch(self, channel: Channel) -> None:
         """Pull the listing and the changes."""
@@ -157,7 +165,7 @@ class Exchange:
         self._push.listing = listing
         self._pull.run(channel, listing)
 
-    def _run_direction(self, phase: str, work: Callable[[], None]) -> Problem | None:
+    def _run_direction(self, phase: str, work: Callable[[], None]) -> CloudFailedError | None:
         """Run one direction and return what went wrong; a failure does not stop the other direction."""
         row = table.state(self._store, TARGET)
         if row is None or row["phase"] != phase:
@@ -165,14 +173,14 @@ class Exchange:
                 table.set_state(self._store, TARGET, phase=phase)
         try:
             work()
-        except (Stopped, LeaseLost):
+        except Stopped:
             raise
-        except Problem as problem:
-            return problem
+        except CloudFailedError as failure:
+            return failure
         except Exception as exc:
             if self._stopped.is_set():
                 raise Stopped from exc  # the file was closed under it
-            return _local_problem(exc)
+            return _local_failure(exc)
         blocked = self._pull.blocked if phase == "pulling" else self._push.blocked
         return blocked[min(blocked)] if blocked else None
 
@@ -182,15 +190,15 @@ class Exchange:
             self._token = (login, token_of(self._store, login))
         return self._token[1]
 
-    def _channel(self, login: Login, renew: Callable[[], None], progress: Progress | None = None) -> Channel:
-        from engram_py.sync.autosync.client import WHOLE_SECONDS, CloudClient
-
+    def _channel(
+        self, login: Login, renew: Callable[[], bool], result: CloudSynced, progress: Progress | None = None
+    ) -> Channel:
         address = (login.server, self._token_of(login))
         if self._client is None or self._client[0] != address:
             self.close()
             self._client = (address, CloudClient(*address, whole_seconds=self._whole_seconds or WHOLE_SECONDS))
         client, replica = self._client[1], self._replica()
-        return Channel(self._store, self._journal, replica, client, login.server, renew, self._stopped, progress)
+        return Channel(self._store, self._journal, replica, client, renew, self._stopped, result, progress)
 
     def _due(self, directions: Iterable[str], *, now: bool) -> set[str]:
         """Return the directions that no backoff holds up."""
@@ -200,88 +208,72 @@ class Exchange:
         moment = self._journal.moment()
         return {one for one in directions if not remaining(row[f"{one}_backoff_until"], moment, most=MOST_SECONDS)}
 
-    # --- how it went ------------------------------------------------------------------------------------
-
-    def _record_failure(self, problem: Problem) -> CloudSynced:
-        with contextlib.suppress(EngramError):
-            return self._record("", dict.fromkeys(_BOTH, problem))
-        return CloudSynced("failed", "", **problem.as_fields())
-
-    def _record(self, server: str, turns: Mapping[str, Problem | None], notices: Sequence[str] = ()) -> CloudSynced:
-        """Store what became of the directions that ran, and return it."""
-        failed = {name: problem for name in _BOTH if (problem := turns.get(name)) is not None}
+    def _record(
+        self, result: CloudSynced, turns: Mapping[str, CloudFailedError | None], notices: Iterable[str] = ()
+    ) -> CloudSynced:
+        """Store what became of the directions that ran, complete the result and return it."""
+        failed = {name: failure for name in _BOTH if (failure := turns.get(name)) is not None}
         with self._store.transaction():
             now = self._journal.now()
             table.set_state(self._store, TARGET, last_attempt_at=now)
             row = table.state(self._store, TARGET)
             assert row is not None
-            failures = {name: self._failures(name, turns, row) for name in _BOTH}
-            values: dict[str, Any] = _phase(failed, failures)
-            for name, problem in turns.items():
+            failures: dict[str, int] = {name: row[f"{name}_failures"] for name in _BOTH}
+            values: dict[str, Any] = {}
+            for name, failure in turns.items():
+                slow = failure is not None and failure.reason_code in _SLOWS_DOWN
+                failures[name] = failures[name] + 1 if slow else 0
                 values |= {f"{name}_failures": failures[name], f"{name}_backoff_until": None}
-                if failures[name]:
-                    values[f"{name}_backoff_until"] = self._backoff(failures[name], problem)
+                if slow:
+                    values[f"{name}_backoff_until"] = self._backoff(failures[name], failure)
             values |= {"last_success_at": now} if not failed else {}
             values |= {"notice": "; ".join(notices)[:1000]} if notices else {}
-            table.set_state(self._store, TARGET, **values)
+            table.set_state(self._store, TARGET, **_phase(failed, failures), **values)
         push, pull = self._push, self._pull
         self.more = (pull.more and "pull" not in failed) or (push.more and "push" not in failed)
-        return CloudSynced(
-            "failed" if failed else "done",
-            server,
-            sent=push.sent,
-            known=push.known,
-            received=pull.received,
-            applied=pull.applied.applied,
-            deferred=pull.applied.deferred,
-            set_aside=push.set_aside + pull.set_aside,
-            warnings=(*notices, *push.local_only),
-            **(next(iter(failed.values())).as_fields() if failed else {}),
-        )
+        result.warnings = (*notices, *push.local_only)
+        return _failed(result, next(iter(failed.values()))) if failed else result
 
-    @staticmethod
-    def _failures(direction: str, turns: Mapping[str, Problem | None], row: Row) -> int:
-        """Return how often a direction failed in a row so that it has to slow down."""
-        before: int = row[f"{direction}_failures"]
-        if direction not in turns:
-            return before
-        problem = turns[direction]
-        return before + 1 if problem is not None and problem.code in SLOWS_DOWN else 0
-
-    def _backoff(self, failures: int, problem: Problem | None) -> str:
-        asked = problem.retry_after if problem is not None else None
+    def _backoff(self, failures: int, failure: CloudFailedError | None) -> str:
+        asked = failure.retry_after if failure is not None else None
         seconds = delay(failures, chance=self._chance(), retry_after=asked)
         return to_text(self._journal.moment() + timedelta(seconds=seconds))
 
 
-def _phase(failed: Mapping[str, Problem], failures: Mapping[str, int]) -> dict[str, str]:
+def _failed(result: CloudSynced, failure: CloudFailedError) -> CloudSynced:
+    result.outcome, result.next_step = "failed", failure.hint
+    result.reason_code, result.reason_message = failure.reason_code, failure.message
+    return result
+
+
+def _phase(failed: Mapping[str, CloudFailedError], failures: Mapping[str, int]) -> dict[str, str]:
     waiting = [*failed, *(name for name in _BOTH if failures[name])]
     if not waiting:
         return {"phase": "healthy", "reason_code": "", "reason_message": ""}
     phase = "backoff" if max(failures.values()) >= MANY_FAILURES else f"{waiting[0]}_failed"
     if not failed:  # one direction is well, and the other was not asked: its reason still stands
         return {"phase": phase}
-    problem = failed[waiting[0]]
-    return {"phase": phase, "reason_code": problem.code, "reason_message": problem.message}
+    failure = failed[waiting[0]]
+    return {"phase": phase, "reason_code": failure.reason_code, "reason_message": failure.message}
 
 
-def _local_problem(exc: Exception) -> Problem:
+def _local_failure(exc: Exception) -> CloudFailedError:
     if isinstance(exc, EngramError):  # a full disk, a locked file
         logger.warning("sync waits: %s", exc.message)
-        return Problem("internal_error", exc.message)
+        return CloudFailedError("internal_error", exc.message)
     logger.error("sync failed", exc_info=exc)
-    return Problem("internal_error", f"a bug: {type(exc).__name__}")
+    return CloudFailedError("internal_error", f"a bug: {type(exc).__name__}")
 
 
 def retry(channel: Channel) -> None:
-    """Retry the rows that were set aside in both directions, and deferred rows. Raises Problem, Stopped, LeaseLost."""
+    """Retry the rows that were set aside in both directions, and deferred rows. Raises CloudFailedError, Stopped."""
     rows = table.set_aside(channel.store, channel.server, limit=100_000)
     mine = [row for row in rows if row["direction"] == "push"]
     for start in range(0, len(mine), _AT_ONCE):
         part = mine[start : start + _AT_ONCE]
         done = resend(channel, [(row["entity"], row["entity_key"], row["project"]) for row in part])
-        channel.commit("push", (), {}, aside=done.aside, taken=done.taken)
-    enrolled = [row["project"] for row in table.projects(channel.store, channel.server)]
+        channel.commit("push", aside=done.aside, taken=done.taken)
+    enrolled = [row["project"] for row in channel.projects()]
     for row in rows:
         if row["direction"] == "pull" and row["remote_seq"]:
             fetch_again(channel, row, [row["project"]] if row["project"] in enrolled else enrolled)

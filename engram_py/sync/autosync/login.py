@@ -1,16 +1,36 @@
-"""The login of this machine: server address, account and where the token is. Nothing here uses the network."""
+"""The login of this machine: server address, account, and the token, in the system's keychain or a private file.
+
+Nothing here uses the network.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import ipaddress
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from engram_py.database.store import Row, Store
+from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
-from engram_py.sync.autosync import table, tokens
-from engram_py.sync.autosync.problems import Problem
+from engram_py.files import write_atomically
+from engram_py.log import logger_of
+from engram_py.sync.autosync import table
 from engram_py.sync.autosync.settings import CloudSettings
-from engram_py.sync.errors import InvalidServerError
+from engram_py.sync.errors import CloudFailedError, InvalidServerError
+
+logger = logger_of(__name__)
+
+TOKEN_FILE = "cloud-token.json"  # noqa: S105 (a file name)
+_SERVICE = "engram"
+_LONGEST_FILE = 10_000
+_LONGEST_ADDRESS = 500
+_PORTS = {"http": 80, "https": 443}
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,43 +49,24 @@ class Login:
 def current_login(store: Store, settings: CloudSettings) -> Login | None:
     """Return the login of this machine, None without one. A token in the environment counts as a login.
 
-    Raises Problem when what is set does not fit together: the token that is kept goes to the server it was made for.
+    Raises CloudFailedError when what is set does not fit together: a stored token goes to the server it was made for.
     """
     row = table.login(store)
-    if not settings.server and row is None:
-        return None
-    server = _server(settings.server, row)
+    server = str(row["server"]) if row is not None else ""
+    if settings.server:
+        try:
+            server = server_address(settings.server, insecure=row is not None and bool(row["insecure"]))
+        except InvalidServerError as exc:
+            raise CloudFailedError("cloud_config_error", exc.message) from exc
     if settings.token and server:
         return Login(server, "", "", "variable", given=settings.token)
     if row is None:
         return None
     if server != row["server"]:
         message = f"this machine is logged in to {row['server']}, and ENGRAM_CLOUD_SERVER or cloud_server says {server}"
-        raise Problem("cloud_config_error", message)
+        raise CloudFailedError("cloud_config_error", message)
     names = ("server", "principal", "role", "kept_in", "token_expires_at", "logged_in_at")
     return Login(*(row[name] for name in names))
-
-
-def token_of(store: Store, found: Login) -> str:
-    """Return the token of a login. Raises Problem when it cannot be read."""
-    token = found.given or tokens.kept(store.path.parent, found.server, found.kept_in)
-    if not token:
-        place = "the keychain is locked or does not hold it" if found.kept_in == "keychain" else "its file is not there"
-        raise Problem("cloud_config_error", f"the token for {found.server} cannot be read: {place}")
-    return token
-
-
-def _server(setting: str, row: Row | None) -> str:
-    if not setting:
-        return str(row["server"]) if row is not None else ""
-    try:
-        return server_address(setting, insecure=row is not None and bool(row["insecure"]))
-    except InvalidServerError as exc:
-        raise Problem("cloud_config_error", exc.message) from exc
-
-
-_LONGEST = 500
-_PORTS = {"http": 80, "https": 443}
 
 
 def server_address(text: str, *, insecure: bool = False) -> str:
@@ -81,7 +82,8 @@ def server_address(text: str, *, insecure: bool = False) -> str:
         host = (parts.hostname or "").encode("idna").decode() if not _is_ip(parts.hostname) else parts.hostname or ""
     except ValueError as exc:
         raise InvalidServerError(given, "it is no address") from exc
-    if parts.scheme not in _PORTS or not host or len(given) > _LONGEST or not given.isprintable() or " " in given:
+    readable = len(given) <= _LONGEST_ADDRESS and given.isprintable() and " " not in given
+    if parts.scheme not in _PORTS or not host or not readable:
         raise InvalidServerError(given, "it is not https://HOST or https://HOST:PORT")
     if parts.username is not None or parts.password is not None:
         raise InvalidServerError(f"{parts.scheme}://…@{host}", "it holds a user or a password; a token is given apart")
@@ -107,3 +109,85 @@ def _is_ip(host: str | None) -> bool:
     except ValueError:
         return False
     return True
+
+
+# --- the token ------------------------------------------------------------------------------------------------
+
+
+def token_of(store: Store, login: Login) -> str:
+    """Return the token of a login. Raises CloudFailedError when it cannot be read."""
+    token = login.given or stored_token(store.path.parent, login.server, login.kept_in)
+    if not token:
+        place = "the keychain is locked or does not hold it" if login.kept_in == "keychain" else "its file is not there"
+        raise CloudFailedError("cloud_config_error", f"the token for {login.server} cannot be read: {place}")
+    return token
+
+
+def store_token(data_dir: Path, server: str, token: str) -> Literal["keychain", "file"]:
+    """Store ``token`` for ``server`` in place of an earlier one. Raises OSError when it cannot be written."""
+    if _keep_in_keychain(server, token):
+        _delete_file(data_dir)
+        return "keychain"
+    write_atomically(data_dir / TOKEN_FILE, json.dumps({"server": server, "token": token}).encode())
+    return "file"
+
+
+def stored_token(data_dir: Path, server: str, place: str) -> str:
+    """Return the token of that server, '' when it is missing or the keychain is locked."""
+    if place == "keychain":
+        return _ask_keychain(lambda keyring: keyring.get_password(_SERVICE, server) or "", otherwise="")
+    try:
+        with (data_dir / TOKEN_FILE).open("rb") as file:
+            values = json.loads(file.read(_LONGEST_FILE))
+    except (OSError, ValueError, RecursionError):
+        return ""
+    if not isinstance(values, dict) or values.get("server") != server:
+        return ""
+    token = values.get("token")
+    return token if isinstance(token, str) else ""
+
+
+def delete_token(data_dir: Path, server: str, place: str) -> bool:
+    """Delete the token; return whether it is certainly gone."""
+
+    def delete(keyring: Any) -> bool:
+        if keyring.get_password(_SERVICE, server) is not None:
+            keyring.delete_password(_SERVICE, server)
+        return keyring.get_password(_SERVICE, server) is None
+
+    _delete_file(data_dir)
+    if place == "keychain":
+        return _ask_keychain(delete, otherwise=False)
+    return not (data_dir / TOKEN_FILE).exists()
+
+
+def token_fingerprint(token: str) -> str:
+    """Return a short hash of a token, which reveals nothing of it."""
+    return hashlib.sha256(b"engram token " + token.encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def _keep_in_keychain(server: str, token: str) -> bool:
+    def keep(keyring: Any) -> bool:
+        from keyring.backends import fail, null
+
+        if isinstance(keyring.get_keyring(), fail.Keyring | null.Keyring):
+            return False
+        keyring.set_password(_SERVICE, server, token)
+        return bool(keyring.get_password(_SERVICE, server) == token)
+
+    return _ask_keychain(keep, otherwise=False)
+
+
+def _ask_keychain(ask: Callable[[Any], T], *, otherwise: T) -> T:
+    try:
+        import keyring
+
+        return ask(keyring)
+    except Exception as exc:  # not installed, locked, or whatever the platform raises
+        logger.info("the keychain does not answer: %s", type(exc).__name__)
+        return otherwise
+
+
+def _delete_file(data_dir: Path) -> None:
+    with contextlib.suppress(OSError):
+        (data_dir / TOKEN_FILE).unlink()

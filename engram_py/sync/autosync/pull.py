@@ -10,14 +10,13 @@ from engram_py.database.store import Row
 from engram_py.dataclass import replace
 from engram_py.errors import EngramError
 from engram_py.log import logger_of
-from engram_py.sync.autosync import table
-from engram_py.sync.autosync.answers import Listing, Page
+from engram_py.sync.autosync.answers import Grant, Listing, Page
 from engram_py.sync.autosync.channel import TURN_SECONDS, Channel
-from engram_py.sync.autosync.problems import Problem
-from engram_py.sync.autosync.project_guard import allowed_rows
 from engram_py.sync.autosync.settings import TARGET
-from engram_py.sync.autosync.values import Grant
-from engram_py.sync.mutation import Applied, Mutation, Refused
+from engram_py.sync.errors import CloudFailedError
+from engram_py.sync.mutation import Mutation
+from engram_py.sync.replica.project_access import allowed_rows
+from engram_py.sync.replica.table import newest_seq
 from engram_py.sync.wire import InvalidEntryError, mutation_of
 
 logger = logger_of(__name__)
@@ -28,8 +27,6 @@ _SMALL_PAGE, _LARGE_PAGE = 200_000, 1_000_000
 # Other writers wait while a step is applied: step sizes aim at this time.
 _STEP_SECONDS = 0.02
 _FIRST_STEP, _LONGEST_STEP = 10, 200
-# The most unreadable rows that are recorded: a server can send them without end.
-_MOST_ASIDE = 10_000
 _OF_PROJECTS = ("policy_forbidden", "paused")
 
 
@@ -41,15 +38,14 @@ class Pull:
         self.begin()
 
     def begin(self) -> None:
-        """Reset the counts and results of the last turn."""
-        self.received = self.set_aside = 0
-        self.applied, self.more = Applied(), False
-        self.blocked: dict[str, Problem] = {}
+        """Forget the last turn."""
+        self.ahead, self.more = 0, False
+        self.blocked: dict[str, CloudFailedError] = {}
 
     def run(self, channel: Channel, listing: Listing) -> None:
         """Pull to the end of the log, or until the turn's time is over (``more``).
 
-        Raises Problem, Stopped, LeaseLost.
+        Raises CloudFailedError, Stopped.
         """
         until = time.monotonic() + TURN_SECONDS
         grants = listing.grants
@@ -66,12 +62,12 @@ class Pull:
 
     def _update_access(self, channel: Channel, listing: Listing) -> None:
         """Store the access to each project, and start over where the server's log was replaced."""
-        rows = table.projects(channel.store, channel.server)
+        rows = channel.projects()
         if listing.instance and channel.is_new_database(listing.instance):
             self._start_over(channel, [row["project"] for row in rows])
         if listing.grants is None:
             return
-        for row in table.projects(channel.store, channel.server):
+        for row in channel.projects():
             name, grant = row["project"], listing.grants.get(row["project"])
             access = "none" if grant is None else "paused" if grant.paused else grant.access
             if access != row["access"]:
@@ -86,7 +82,7 @@ class Pull:
 
     def _next_group(self, channel: Channel, done: set[str], grants: Mapping[str, Grant] | None) -> list[Row]:
         passed = done | set(self.blocked)
-        rows = [row for row in table.projects(channel.store, channel.server) if row["project"] not in passed]
+        rows = [row for row in channel.projects() if row["project"] not in passed]
         if grants is not None:
             known = {name: grant.latest_seq for name, grant in grants.items()}
             rows = [row for row in rows if known.get(row["project"], row["seen_seq"]) != row["seen_seq"]]
@@ -99,14 +95,14 @@ class Pull:
             channel.checkpoint()
             try:
                 page = self._page(channel, names, cursor)
-            except Problem as problem:
-                if problem.code not in _OF_PROJECTS:
+            except CloudFailedError as failure:
+                if failure.reason_code not in _OF_PROJECTS:
                     raise
-                self._pull_each(channel, names, problem, cursor, until=until)
+                self._pull_each(channel, names, failure, cursor, until=until)
                 return
             if page.upto < cursor:
                 if started_over:
-                    raise Problem("transport_failed", "the server's log ends before where it begins")
+                    raise CloudFailedError("transport_failed", "the server's log ends before where it begins")
                 self._start_over(channel, names)
                 cursor, start, started_over = 0, 0, True
                 continue
@@ -123,8 +119,8 @@ class Pull:
         while True:
             try:
                 page = channel.client.pull(since=cursor, projects=names, limit=self._limit)
-            except Problem as problem:
-                if problem.kind != "answer_too_long" or self._limit == 1:
+            except CloudFailedError as failure:
+                if failure.kind != "answer_too_long" or self._limit == 1:
                     raise
                 self._limit //= 2
                 continue
@@ -135,19 +131,19 @@ class Pull:
             return page
 
     def _pull_each(
-        self, channel: Channel, names: Sequence[str], problem: Problem, cursor: int, *, until: float
+        self, channel: Channel, names: Sequence[str], failure: CloudFailedError, cursor: int, *, until: float
     ) -> None:
         """Pull the projects one by one after a refusal, so that only the refused ones are blocked."""
         if len(names) == 1:
-            self.blocked[names[0]] = problem
-            channel.commit("pull", names, {"pull_reason": problem.code})
+            self.blocked[names[0]] = failure
+            channel.commit("pull", names, {"pull_reason": failure.reason_code})
             return
         for name in names:
             self._catch_up(channel, [name], cursor, 0, until=until)
 
     def _start_over(self, channel: Channel, names: Sequence[str]) -> None:
         """Pull and push everything once more: the server's log is not the one it was."""
-        resend = table.last_seq(channel.store)
+        resend = newest_seq(channel.store)
         cursors = {"pulled_seq": 0, "seen_seq": 0, "pushed_seq": 0, "resend_upto": resend}
         channel.commit("pull", names, cursors)
         channel.notices.append(
@@ -157,7 +153,9 @@ class Pull:
 
     # --- applying -----------------------------------------------------------------------------------------
 
-    def take(self, channel: Channel, names: Sequence[str], page: Page, cursors: Mapping[str, int | str]) -> None:
+    def take(
+        self, channel: Channel, names: Sequence[str], page: Page, cursors: Mapping[str, int | str] | None = None
+    ) -> None:
         """Apply a page and store ``cursors`` for these projects."""
         readable, aside = read_page(channel, names, page)
         readable, strange = allowed_rows(channel.store, names, readable)
@@ -165,56 +163,47 @@ class Pull:
         taken: list[tuple[str, str]] = []
         while readable:
             part, readable = readable[: self._step], readable[self._step :]
-            result = self._apply(channel, part)
-            refused = {one.index: one.reason for one in result.refused}
-            for index, mutation in enumerate(part):
-                if index in refused:
-                    aside.append(_unreadable(channel, mutation, refused[index]))
+            for mutation, reason in self._apply(channel, part):
+                if reason:
+                    aside.append(_unreadable(channel, mutation, reason))
                 else:
                     taken.append((mutation.entity, mutation.entity_key))
-            self.applied += result
-        room = max(0, _MOST_ASIDE - table.count_set_aside(channel.store, channel.server, "pull")) if aside else 0
-        channel.commit("pull", names if cursors else (), cursors, aside=aside[:room], taken=taken)
-        self.received += len(page.entries)
-        self.set_aside += len(aside)
+        channel.commit("pull", names, cursors, aside=aside, taken=taken)
+        channel.result.received += len(page.entries)
 
-    def _apply(self, channel: Channel, part: Sequence[Mutation]) -> Applied:
+    def _apply(self, channel: Channel, part: Sequence[Mutation]) -> list[tuple[Mutation, str]]:
+        """Apply rows and return each with the reason for which it was refused, '' when it was taken."""
         channel.yield_lock()
         began = time.monotonic()
         try:
-            result = channel.replica.apply(part, source=TARGET)
+            done = channel.replica.apply(part, source=TARGET)
         except EngramError:
             raise
         except Exception as exc:
-            if len(part) > 1:
-                return self._apply_each(channel, part)
+            if len(part) > 1:  # one by one: a bad row does not stop the others
+                return [one for mutation in part for one in self._apply(channel, [mutation])]
             logger.exception("a row that arrived cannot be applied")
-            one = part[0]
-            return Applied(refused=(Refused(0, one.entity, one.entity_key, f"a bug: {type(exc).__name__}"),))
+            return [(part[0], f"a bug: {type(exc).__name__}")]
         took = max(time.monotonic() - began, 1e-6)
         wanted = int(len(part) * _STEP_SECONDS / took)
         self._step = max(1, min(wanted, 2 * self._step, _LONGEST_STEP))
-        return result
-
-    def _apply_each(self, channel: Channel, part: Sequence[Mutation]) -> Applied:
-        """Apply rows one by one after a failure, so that one bad row does not stop the others."""
-        total = Applied()
-        for index, mutation in enumerate(part):
-            result = self._apply(channel, [mutation])
-            total += replace(result, refused=tuple(replace(one, index=index) for one in result.refused))
-        return total
+        channel.result.applied += done.applied
+        channel.result.deferred += done.deferred
+        self.ahead += done.ahead
+        reasons = {one.index: one.reason for one in done.refused}
+        return [(mutation, reasons.get(index, "")) for index, mutation in enumerate(part)]
 
 
 def with_new_projects(channel: Channel, listing: Listing) -> Listing:
     """Add enrolled projects that do not exist there yet to the listing of a token that may write anything."""
     if listing.grants is None or listing.every != "write":
         return listing
-    new = [row for row in table.projects(channel.store, channel.server) if row["project"] not in listing.grants]
+    new = [row for row in channel.projects() if row["project"] not in listing.grants]
     for row in new:
         if row["pulled_seq"] or row["seen_seq"]:  # when it is there again, all of it is asked for
             channel.commit("pull", [row["project"]], {"pulled_seq": 0, "seen_seq": 0})
-    made = {row["project"]: Grant(row["project"], "write", latest_seq=0) for row in new}
-    return replace(listing, grants={**listing.grants, **made})
+    made = {row["project"]: Grant(name=row["project"], access="write", latest_seq=0) for row in new}
+    return listing.model_copy(update={"grants": {**listing.grants, **made}})
 
 
 def fetch_again(channel: Channel, row: Row, names: list[str]) -> None:
@@ -222,9 +211,9 @@ def fetch_again(channel: Channel, row: Row, names: list[str]) -> None:
     channel.checkpoint()
     page = channel.client.pull(since=row["remote_seq"] - 1, projects=names, limit=1)
     if not page.entries or page.entries[0][0] != row["remote_seq"]:
-        channel.commit("pull", (), {}, taken=[(row["entity"], row["entity_key"])])
+        channel.commit("pull", taken=[(row["entity"], row["entity_key"])])
         return
-    Pull().take(channel, names, page, {})
+    Pull().take(channel, names, page)
 
 
 def read_page(channel: Channel, names: Sequence[str], page: Page) -> tuple[list[Mutation], list[dict[str, Any]]]:

@@ -12,8 +12,8 @@ from engram_py.dataclass import dataclass, field
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.answers import Listing, Pushed
 from engram_py.sync.autosync.channel import TURN_SECONDS, Channel
-from engram_py.sync.autosync.problems import Problem
 from engram_py.sync.autosync.settings import TARGET
+from engram_py.sync.errors import CloudFailedError
 from engram_py.sync.mutation import Changes, Mutation
 from engram_py.sync.wire import entry_of
 
@@ -29,17 +29,16 @@ _OF_PROJECTS = {"policy_forbidden": "policy_forbidden", "paused": "paused", "syn
 
 @dataclass(slots=True)
 class Delivered:
-    """The result of sending some rows: set aside, accepted, and projects that were refused."""
+    """The result of sending ``total`` rows: set aside, accepted, and projects that were refused."""
 
+    total: int
     aside: list[dict[str, Any]] = field(default_factory=list)
     taken: list[tuple[str, str]] = field(default_factory=list)
-    blocked: dict[str, Problem] = field(default_factory=dict)
+    blocked: dict[str, CloudFailedError] = field(default_factory=dict)
     # project → the end of its log at the server before, and after our rows
     ends: dict[str, tuple[int, int]] = field(default_factory=dict)
-    suspects: list[tuple[Mutation, Problem]] = field(default_factory=list)  # alone in a request that was refused
-    total: int = 0
-    sent: int = 0
-    known: int = 0
+    # Rows that were alone in a request that was refused.
+    suspects: list[tuple[Mutation, CloudFailedError]] = field(default_factory=list)
 
     @property
     def understood(self) -> bool:
@@ -54,31 +53,30 @@ class Push:
     """
 
     def __init__(self) -> None:
-        self.listing = Listing(None)
+        self.listing = Listing()
         self._rows, self._bytes = MOST_ROWS, MOST_BYTES
         self._broke = 0  # turns in a row that ended with a failure of the server itself
         self.begin()
 
     def begin(self) -> None:
-        """Reset the counts and results of the last turn."""
-        self.sent = self.known = self.set_aside = 0
+        """Forget the last turn."""
         self.more = False
-        self.blocked: dict[str, Problem] = {}
+        self.blocked: dict[str, CloudFailedError] = {}
         self.local_only: list[str] = []
 
     def run(self, channel: Channel) -> None:
-        """Push until nothing waits, or until the turn's time is over (``more``). Raises Problem, Stopped, LeaseLost."""
+        """Push until nothing waits, or until the turn's time is over (``more``). Raises CloudFailedError, Stopped."""
         try:
             self._push_groups(channel)
-        except Problem as problem:
-            self._broke = self._broke + 1 if problem.kind == "server_error" else 0
+        except CloudFailedError as failure:
+            self._broke = self._broke + 1 if failure.kind == "server_error" else 0
             raise
         self._broke = 0
 
     def _push_groups(self, channel: Channel) -> None:
         until = time.monotonic() + TURN_SECONDS
         done: set[str] = set()
-        rows = table.projects(channel.store, channel.server) if channel.progress is not None else []
+        rows = channel.projects() if channel.progress is not None else []
         total = sum(table.pending(channel.store, row) for row in rows if row["access"] != "read")
         self._block_refused(channel)
         self._offer_aliases(channel)
@@ -92,7 +90,7 @@ class Push:
         """Return the projects with the lowest cursor: one request serves them all."""
         rows = [
             row
-            for row in table.projects(channel.store, channel.server)
+            for row in channel.projects()
             if row["project"] not in done | set(self.blocked) and row["access"] != "read"
         ]
         least = min((_position(row) for row in rows), default=None)
@@ -100,7 +98,7 @@ class Push:
 
     def _block_refused(self, channel: Channel) -> None:
         """Block the projects that the server would refuse anyway, if they have something to send."""
-        for row in table.projects(channel.store, channel.server):
+        for row in channel.projects():
             if row["access"] in ("", "write"):
                 continue
             if row["access"] == "read":
@@ -109,12 +107,12 @@ class Push:
             first, grant = self._first_change(channel, row), (self.listing.grants or {}).get(row["project"])
             if first and row["access"] == "paused" and grant is not None and grant.paused_reason:
                 message = f"{row['project']} is paused: {grant.paused_reason}"
-                self._block(channel, row["project"], Problem("paused", message))
+                self._block(channel, row["project"], CloudFailedError("paused", message))
             elif first:
                 # Send one row: the project may be new there, and the refusal of a paused one has the reason.
-                for name, problem in self._deliver(channel, first).blocked.items():
-                    named = problem.message if name in problem.message else f"{name}: {problem.message}"
-                    self._block(channel, name, Problem(problem.code, named))
+                for name, failure in self._deliver(channel, first).blocked.items():
+                    named = failure.message if name in failure.message else f"{name}: {failure.message}"
+                    self._block(channel, name, CloudFailedError(failure.reason_code, named))
 
     def _note_local_changes(self, channel: Channel, row: Row) -> None:
         """Note changes in a read-only project, which stay on this machine."""
@@ -134,8 +132,7 @@ class Push:
         ]
         if keys:
             done = resend(channel, keys)
-            channel.commit("push", (), {}, aside=done.aside, taken=done.taken)
-            self._count(done)
+            channel.commit("push", aside=done.aside, taken=done.taken)
 
     def _catch_up(
         self, channel: Channel, names: set[str], cursor: int, resend: int, *, until: float, total: int
@@ -145,16 +142,15 @@ class Push:
             batch = self._changes(channel, names, cursor, resend, max_rows=self._rows)
             done = self._deliver(channel, batch.mutations)
             names -= set(done.blocked)
-            for name, problem in done.blocked.items():
-                self._block(channel, name, problem)
+            for name, failure in done.blocked.items():
+                self._block(channel, name, failure)
             if batch.upto > cursor:
                 cursors: dict[str, int | str] = {"pushed_seq": batch.upto, "push_reason": ""}
                 channel.commit("push", names, cursors, aside=done.aside, taken=done.taken)
             self._skip_own(channel, done)
-            self._count(done)
             if not done.suspects:
                 self._rows = min(MOST_ROWS, 2 * self._rows)
-            channel.report("Sending", self.sent + self.known, total)
+            channel.report("Sending", channel.result.sent + channel.result.known, total)
             if not batch.more or batch.upto <= cursor:
                 return
             cursor = batch.upto
@@ -162,14 +158,9 @@ class Push:
                 self.more = True
                 return
 
-    def _count(self, done: Delivered) -> None:
-        self.sent += done.sent
-        self.known += done.known
-        self.set_aside += len(done.aside)
-
     def _deliver(self, channel: Channel, mutations: Sequence[Mutation]) -> Delivered:
         """Send these rows in as many requests as the server needs."""
-        done = Delivered(total=len(mutations))
+        done = Delivered(len(mutations))
         stack = [list(mutations)] if mutations else []
         while stack:
             part = [one for one in stack.pop() if one.project not in done.blocked]
@@ -179,8 +170,8 @@ class Push:
             entries = [entry_of(one) for one in part]
             try:
                 _record_answer(channel, part, channel.client.push(entries, device=channel.device), done)
-            except Problem as problem:
-                stack += self._after_refusal(channel, part, problem, len(json.dumps(entries)), done)
+            except CloudFailedError as failure:
+                stack += self._after_refusal(channel, part, failure, len(json.dumps(entries)), done)
         if done.suspects and not done.understood and done.total > 1:
             raise done.suspects[0][1]
         for one, refusal in done.suspects:
@@ -188,45 +179,45 @@ class Push:
         return done
 
     def _after_refusal(
-        self, channel: Channel, part: list[Mutation], problem: Problem, size: int, done: Delivered
+        self, channel: Channel, part: list[Mutation], failure: CloudFailedError, size: int, done: Delivered
     ) -> list[list[Mutation]]:
         """Return the batches to try after a refused request, first one last. Raises when nothing would help."""
         # After a few turns that ended with a server error, look for a row that causes it.
-        failing = problem.kind == "server_error" and self._broke >= _PATIENT_TURNS
-        suspicious = problem.kind == "bad_request" or failing
-        if (suspicious or problem.kind == "too_large") and len(part) > 1:
-            if problem.kind == "too_large":
+        failing = failure.kind == "server_error" and self._broke >= _PATIENT_TURNS
+        suspicious = failure.kind == "bad_request" or failing
+        if (suspicious or failure.kind == "too_large") and len(part) > 1:
+            if failure.kind == "too_large":
                 self._bytes = max(_LEAST_BYTES, min(self._bytes, size) // 2)
             self._rows = max(_LEAST_ROWS, min(self._rows, len(part) // 2))
             return [part[len(part) // 2 :], part[: len(part) // 2]]
-        if problem.kind == "too_large":
+        if failure.kind == "too_large":
             if size < _LEAST_BYTES:
                 message = f"{channel.server} does not even take a body of {size:,} bytes; see what proxy is before it"
-                raise Problem("cloud_config_error", message) from problem
-            reason = f"{problem.message}; the row has {size:,} bytes"
+                raise CloudFailedError("cloud_config_error", message) from failure
+            reason = f"{failure.message}; the row has {size:,} bytes"
             done.aside.append(channel.aside("push", part[0], code="too_large", reason=reason, repairable=False))
             return []
         if suspicious:
             # If the server accepts nothing else either, the rows are not the cause.
             if (done.suspects and not done.understood) or (failing and done.total == 1):
-                raise problem
-            done.suspects.append((part[0], problem))
+                raise failure
+            done.suspects.append((part[0], failure))
             return []
-        if problem.code not in _OF_PROJECTS:
-            raise problem
+        if failure.reason_code not in _OF_PROJECTS:
+            raise failure
         by_project: dict[str, list[Mutation]] = {}
         for one in part:
             by_project.setdefault(one.project, []).append(one)
         if len(by_project) > 1:
             return list(by_project.values())
-        done.blocked[part[0].project] = problem
+        done.blocked[part[0].project] = failure
         return []
 
     # --- projects that are not taken ----------------------------------------------------------------------
 
-    def _block(self, channel: Channel, project: str, problem: Problem) -> None:
-        self.blocked[project] = problem
-        channel.commit("push", [project], {"push_reason": problem.code})
+    def _block(self, channel: Channel, project: str, failure: CloudFailedError) -> None:
+        self.blocked[project] = failure
+        channel.commit("push", [project], {"push_reason": failure.reason_code})
 
     def _changes(self, channel: Channel, names: Iterable[str], cursor: int, resend: int, *, max_rows: int) -> Changes:
         """Return the next batch. Up to ``resend`` it includes rows that came from a server: this one may lack them."""
@@ -252,7 +243,7 @@ class Push:
 
         Only where a project's log ended where we had read to: elsewhere, rows of others may lie between.
         """
-        for row in table.projects(channel.store, channel.server) if done.ends else ():
+        for row in channel.projects() if done.ends else ():
             name = row["project"]
             if name in done.ends and done.ends[name][0] == row["seen_seq"]:
                 last = done.ends[name][1]
@@ -278,17 +269,19 @@ def resend(channel: Channel, keys: Iterable[tuple[str, str, str]]) -> Delivered:
 
 def _record_answer(channel: Channel, part: Sequence[Mutation], answer: Pushed, done: Delivered) -> None:
     for one in answer.rejected:
-        mutation = part[one.index]
-        if one.code in _OF_PROJECTS:
-            done.blocked[mutation.project] = Problem(_OF_PROJECTS[one.code], f"{mutation.project}: {one.reason}")
+        mutation, code = part[one.index], one.reason_code or "refused"
+        reason = one.reason or code
+        if code in _OF_PROJECTS:
+            failure = CloudFailedError(_OF_PROJECTS[code], f"{mutation.project}: {reason}")
+            done.blocked[mutation.project] = failure
         else:
-            done.aside.append(
-                channel.aside("push", mutation, code=one.code, reason=one.reason, repairable=one.repairable)
-            )
+            done.aside.append(channel.aside("push", mutation, code=code, reason=reason, repairable=one.repairable))
     done.taken += [(part[index].entity, part[index].entity_key) for index in (*answer.accepted, *answer.unchanged)]
-    done.sent += len(answer.accepted)
-    done.known += len(answer.unchanged)
-    for index, seq in zip(answer.accepted, answer.seqs, strict=False):
+    channel.result.sent += len(answer.accepted)
+    channel.result.known += len(answer.unchanged)
+    if len(answer.accepted_seqs) != len(answer.accepted):
+        return
+    for index, seq in zip(answer.accepted, answer.accepted_seqs, strict=True):
         name = part[index].project
         if name in answer.previous:
             done.ends[name] = (done.ends.get(name, (answer.previous[name], 0))[0], seq)

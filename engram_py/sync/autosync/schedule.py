@@ -1,22 +1,17 @@
-"""When to sync: backoff after failures, the lease among processes, and whether a hook should start a sync."""
+"""When to sync: backoff after failures, and whether a hook should start a sync."""
 
 from __future__ import annotations
 
-import contextlib
-import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from engram_py.database.journal import Journal
-from engram_py.database.lease import lives
 from engram_py.database.store import Store
-from engram_py.errors import StoreError
-from engram_py.sync.autosync import table, tokens
-from engram_py.sync.autosync.login import current_login
-from engram_py.sync.autosync.problems import Problem
+from engram_py.sync.autosync import table
+from engram_py.sync.autosync.login import current_login, token_fingerprint
 from engram_py.sync.autosync.settings import TARGET, CloudSettings
+from engram_py.sync.errors import CloudFailedError
 from engram_py.times import parse_time, to_text
 
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 300.0
@@ -68,61 +63,6 @@ def stopped_after(seconds: float) -> Iterator[threading.Event]:
         timer.cancel()
 
 
-LEASE_SECONDS = 60.0
-
-
-class LeaseLost(Exception):
-    """Another process took the lease while this one was away for longer than it lasts."""
-
-
-class Lease:
-    """The lease of one target: a process holds it while it syncs. A process that dies blocks others for a minute.
-
-    Two exchanges at once would do no harm, since every row may be sent and applied twice: the lease saves work.
-    """
-
-    def __init__(self, store: Store, journal: Journal, target: str) -> None:
-        self._store = store
-        self._journal = journal
-        self._target = target
-        self.owner = f"{os.getpid()}-{os.urandom(4).hex()}"
-
-    @contextmanager
-    def holding(self) -> Iterator[Callable[[], None] | None]:
-        """Yield a function that renews the lease (raises LeaseLost), or None while another process holds it."""
-        if not self._take():
-            yield None
-            return
-        try:
-            yield self._renew
-        finally:
-            self.release()
-
-    def release(self) -> None:
-        """Release the lease at once, if this process holds it."""
-        with contextlib.suppress(StoreError), self._store.transaction():
-            row = table.state(self._store, self._target)
-            if row is not None and row["lease_owner"] == self.owner:
-                table.set_state(self._store, self._target, lease_owner=None, lease_until=None)
-
-    def _renew(self) -> None:
-        if not self._take():
-            raise LeaseLost
-
-    def _take(self) -> bool:
-        with self._store.transaction():
-            now = self._journal.moment()
-            row = table.state(self._store, self._target)
-            foreign = row is not None and row["lease_owner"] not in (None, self.owner)
-            # A lease that ends later than any can was written by a wrong clock.
-            held = row is not None and foreign and remaining(row["lease_until"], now, most=LEASE_SECONDS + 1)
-            if row is not None and held and lives(row["lease_owner"]):
-                return False
-            until = to_text(now + timedelta(seconds=LEASE_SECONDS))
-            table.set_state(self._store, self._target, lease_owner=self.owner, lease_until=until)
-        return True
-
-
 # A server process asks every 30 to 35 seconds, and notices a hook's writes in between: while it does, nothing is due.
 QUIET_SECONDS = 45.0
 
@@ -136,14 +76,14 @@ def is_due(store: Store, settings: CloudSettings, now: datetime, *, last: bool) 
         return False
     try:
         login = current_login(store, settings)
-    except Problem:  # `engram cloud status` says which
+    except CloudFailedError:  # `engram cloud status` says which
         return False
     if login is None or not table.has_projects(store, login.server):
         return False
     row = table.state(store, TARGET)
     if row is None:
         return True
-    if row["refused_token"] and (not login.given or row["refused_token"] == tokens.mark(login.given)):
+    if row["refused_token"] and (not login.given or row["refused_token"] == token_fingerprint(login.given)):
         return False  # until the next login
     waits = (row["push_backoff_until"], row["pull_backoff_until"])
     if all(remaining(until, now, most=MOST_SECONDS) for until in waits):

@@ -13,6 +13,7 @@ from engram_py.sync.autosync import table
 from engram_py.sync.autosync.settings import CloudSettings
 from engram_py.sync.autosync.values import CloudStatus, CloudSynced
 from engram_py.sync.errors import CloudFailedError, NothingEnrolledError, NotLoggedInError
+from engram_py.sync.replica.table import deferred_counts, deferred_rows
 
 if TYPE_CHECKING:
     from engram_py.sync.autosync.account import Account
@@ -68,21 +69,21 @@ class Autosync:
         """Return the status from the database, without asking the server."""
         from engram_py.sync.autosync.status import cloud_status
 
-        return cloud_status(self._store, self._settings, self._journal.moment())
+        return cloud_status(self._store, self._journal, self._settings)
 
     def deferred(
         self, *, status: str | None = None, limit: int = 50, offset: int = 0
     ) -> tuple[int, list[dict[str, Any]]]:
         """Return how many arrived rows could not be applied, and a page of them without their text."""
-        counts = table.deferred_counts(self._store)
+        counts = deferred_counts(self._store)
         total = counts.get(status, 0) if status else sum(counts.values())
-        return total, table.deferred_rows(self._store, status=status, limit=limit, offset=offset)
+        return total, deferred_rows(self._store, status=status, limit=limit, offset=offset)
 
     def replay(self) -> dict[str, int]:
         """Retry the deferred rows and return the counts."""
-        before = sum(table.deferred_counts(self._store).values())
+        before = sum(deferred_counts(self._store).values())
         done = self._replica().retry_deferred()
-        after = table.deferred_counts(self._store)
+        after = deferred_counts(self._store)
         succeeded = done.applied + done.unchanged
         waits, dead = after.get("deferred", 0), after.get("dead", 0)
         return {"retried": before, "succeeded": succeeded, "failed": waits, "dead": dead}
@@ -90,15 +91,11 @@ class Autosync:
     def credentials(self) -> tuple[str, str]:
         """Return the server and the token. Raises NotLoggedInError, CloudFailedError."""
         from engram_py.sync.autosync.login import current_login, token_of
-        from engram_py.sync.autosync.problems import Problem
 
-        try:
-            found = current_login(self._store, self._settings)
-            if found is None:
-                raise NotLoggedInError
-            return found.server, token_of(self._store, found)
-        except Problem as problem:
-            raise problem.as_error() from problem
+        login = current_login(self._store, self._settings)
+        if login is None:
+            raise NotLoggedInError
+        return login.server, token_of(self._store, login)
 
     # --- now --------------------------------------------------------------------------------------------
 
@@ -150,15 +147,13 @@ class Autosync:
         return CloudSynced("busy", server)
 
     def _ready(self) -> str:
-        from engram_py.sync.autosync import tokens
-        from engram_py.sync.autosync.problems import step_of
+        from engram_py.sync.autosync.login import token_fingerprint
 
         server, token = self.credentials()
         if not table.has_projects(self._store, server):
             raise NothingEnrolledError(server)
-        if table.is_refused_token(self._store, tokens.mark(token)):
-            message = f"{server} does not take this token any more"
-            raise CloudFailedError("auth_required", message, hint=step_of("auth_required"))
+        if table.is_refused_token(self._store, token_fingerprint(token)):
+            raise CloudFailedError("auth_required", f"{server} does not take this token any more")
         return server
 
     def _exchange(self, stopped: threading.Event) -> Exchange:

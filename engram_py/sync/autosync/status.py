@@ -5,13 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from engram_py.database.journal import Journal
+from engram_py.database.lease import NamedLease
 from engram_py.database.store import Row, Store
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.login import Login, current_login
-from engram_py.sync.autosync.problems import Problem, step_of
-from engram_py.sync.autosync.schedule import LEASE_SECONDS, MOST_SECONDS, passed, remaining
+from engram_py.sync.autosync.schedule import MOST_SECONDS, passed, remaining
 from engram_py.sync.autosync.settings import TARGET, CloudSettings
 from engram_py.sync.autosync.values import CloudProject, CloudStatus, Phase, SetAside
+from engram_py.sync.errors import CloudFailedError, next_step
+from engram_py.sync.replica.table import deferred_counts
 from engram_py.times import parse_time, to_text
 from engram_py.upkeep.values import Check
 
@@ -20,31 +23,31 @@ _QUIET_SECONDS = 86_400.0
 _TOKEN_ENDS_SECONDS = 7 * 86_400.0
 
 
-def cloud_status(store: Store, settings: CloudSettings, now: datetime) -> CloudStatus:
+def cloud_status(store: Store, journal: Journal, settings: CloudSettings) -> CloudStatus:
     """Return the status; it costs a few queries and no request."""
-    row, problem, login = table.state(store, TARGET), None, None
+    row, failure, login, now = table.state(store, TARGET), None, None, journal.moment()
     try:
         login = current_login(store, settings)
-    except Problem as exc:
-        problem = exc
-    counts = table.deferred_counts(store)
+    except CloudFailedError as exc:
+        failure = exc
+    counts = deferred_counts(store)
     facts: dict[str, Any] = {name: counts.get(name, 0) for name in ("deferred", "dead")}
     facts |= {name: row[name] if row is not None else None for name in ("last_attempt_at", "last_success_at")}
-    if login is None and problem is None:
+    if login is None and failure is None:
         return CloudStatus(enabled=False, next_step="engram cloud login --server URL", **facts)
     server = login.server if login else settings.server
     code, message = (row["reason_code"], row["reason_message"]) if row is not None else ("", "")
-    if problem is not None:
-        code, message = problem.code, problem.message
+    if failure is not None:
+        code, message = failure.reason_code, failure.message
     return CloudStatus(
-        enabled=settings.autosync and problem is None,
+        enabled=settings.autosync and failure is None,
         server=server,
         principal=login.principal if login else "",
         kept_in=login.kept_in if login else "",
-        phase=_phase(row, settings, now),
+        phase=_phase(row, settings, NamedLease(store, journal, TARGET)),
         reason_code=code,
         reason_message=message,
-        next_step=step_of(code),
+        next_step=next_step(code),
         consecutive_failures=max(row["push_failures"], row["pull_failures"]) if row else 0,
         backoff_until=_backoff(row, now),
         projects=tuple(_project(store, one) for one in table.projects(store, server)),
@@ -55,9 +58,9 @@ def cloud_status(store: Store, settings: CloudSettings, now: datetime) -> CloudS
     )
 
 
-def sync_check(store: Store, settings: CloudSettings, now: datetime) -> Check:
+def sync_check(store: Store, journal: Journal, settings: CloudSettings) -> Check:
     """Return the doctor's check of sync."""
-    status = cloud_status(store, settings, now)
+    status = cloud_status(store, journal, settings)
     evidence: dict[str, object] = {"server": status.server, "phase": status.phase, "reason_code": status.reason_code}
     evidence |= {"set_aside": status.set_aside_total, "deferred": status.deferred, "dead": status.dead}
     if not status.server:
@@ -70,7 +73,7 @@ def sync_check(store: Store, settings: CloudSettings, now: datetime) -> Check:
     if not status.projects:
         step = "engram cloud enroll PROJECT"
         return Check("sync", "ok", f"logged in to {status.server}; no project is enrolled", evidence, step)
-    stale = status.enabled and passed(status.last_success_at, now, seconds=_QUIET_SECONDS)
+    stale = status.enabled and passed(status.last_success_at, journal.moment(), seconds=_QUIET_SECONDS)
     if stale and status.pending:
         message = f"{status.pending} change(s) wait, and {status.server} was not reached for a day"
         return Check("sync", "warning", message, evidence, "`engram sync --cloud` tries now and says what is wrong")
@@ -78,13 +81,12 @@ def sync_check(store: Store, settings: CloudSettings, now: datetime) -> Check:
     return Check("sync", "ok", said, evidence)
 
 
-def _phase(row: Row | None, settings: CloudSettings, now: datetime) -> Phase:
+def _phase(row: Row | None, settings: CloudSettings, lease: NamedLease) -> Phase:
     if row is None:
         return "idle" if settings.autosync else "disabled"
     phase: Phase = row["phase"]
     if phase in ("pushing", "pulling"):
-        # The process that synced may have been killed.
-        return phase if remaining(row["lease_until"], now, most=LEASE_SECONDS + 1) else "idle"
+        return phase if lease.holder() else "idle"  # the process that synced may have been killed
     return phase if settings.autosync else "disabled"
 
 
@@ -97,13 +99,13 @@ def _backoff(row: Row | None, now: datetime) -> str | None:
 
 def _project(store: Store, row: Row) -> CloudProject:
     code = row["push_reason"] or row["pull_reason"]
-    return CloudProject(row["project"], row["access"], table.pending(store, row), code, step_of(code))
+    return CloudProject(row["project"], row["access"], table.pending(store, row), code, next_step(code))
 
 
 def _set_aside(row: Row) -> SetAside:
     names = ("direction", "entity", "entity_key", "project", "reason_code", "reason", "repairable", "tries")
     facts = {name: row[name] for name in (*names, "last_seen_at")} | {"repairable": bool(row["repairable"])}
-    return SetAside(**facts, next_step=step_of(row["reason_code"]))
+    return SetAside(**facts, next_step=next_step(row["reason_code"]))
 
 
 def _notice(store: Store, row: Row | None, login: Login | None, now: datetime) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from engram_py.database.store import Row, Store
 from engram_py.sync.autosync.settings import TARGET
+from engram_py.sync.replica.table import newest_seq
 
 ADD_SET_ASIDE = """
 insert into sync_set_aside (
@@ -65,27 +66,6 @@ def is_refused_token(store: Store, fingerprint: str) -> bool:
     return row is not None and row["refused_token"] == fingerprint
 
 
-def deferred_counts(store: Store) -> dict[str, int]:
-    sql = "select apply_status, count(*) from sync_apply_deferred where apply_status <> 'applied' group by apply_status"
-    return {row[0]: row[1] for row in store.rows(sql)}
-
-
-def deferred_rows(store: Store, *, status: str | None, limit: int, offset: int) -> list[dict[str, Any]]:
-    sql = """
-    select
-        id, target_key, remote_seq, entity, entity_key, op, project, reason_code, apply_status, retry_count, last_error,
-        last_attempted_at, first_seen_at
-    from sync_apply_deferred
-    where apply_status <> 'applied'
-      and (:status is null or apply_status = :status)
-    order by id
-    limit :limit offset :offset
-    """
-    return [
-        dict(zip(row.keys(), row, strict=True)) for row in store.rows(sql, status=status, limit=limit, offset=offset)
-    ]
-
-
 # --- the projects -----------------------------------------------------------------------------------------
 
 
@@ -113,7 +93,7 @@ def anything_waits(store: Store, server: str) -> bool:
 def enroll(store: Store, server: str, project: str) -> bool:
     """Enroll a project, all of it to be exchanged; return whether it was new."""
     sql = "insert or ignore into cloud_projects (server, project, resend_upto) values (:server, :project, :upto)"
-    return store.execute(sql, server=server, project=project, upto=last_seq(store)).rowcount > 0
+    return store.execute(sql, server=server, project=project, upto=newest_seq(store)).rowcount > 0
 
 
 def unenroll(store: Store, server: str, project: str) -> bool:
@@ -148,11 +128,6 @@ def merged_away(store: Store, server: str) -> dict[str, str]:
 
 
 # --- the queue --------------------------------------------------------------------------------------------
-
-
-def last_seq(store: Store) -> int:
-    """Return the position of the newest change, in constant time."""
-    return int(store.value("select coalesce(max(seq), 0) from sync_mutations"))
 
 
 def seq_of(store: Store, entity: str, entity_key: str) -> int | None:

@@ -9,19 +9,6 @@ from engram_py.dataclass import dataclass
 Phase = Literal["idle", "pushing", "pulling", "push_failed", "pull_failed", "backoff", "healthy", "disabled"]
 Direction = Literal["push", "pull"]
 
-UNKNOWN_SEQ = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """A project as the server lists it for this token."""
-
-    name: str
-    access: Literal["read", "write"]
-    paused: bool = False
-    latest_seq: int = UNKNOWN_SEQ
-    paused_reason: str = ""
-
 
 @dataclass(frozen=True, slots=True)
 class LoggedIn:
@@ -114,9 +101,9 @@ class CloudStatus:
         return sum(one.pending for one in self.projects if one.access != "read")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CloudSynced:
-    """The result of one exchange. ``outcome`` is ``busy`` while another process syncs."""
+    """The result of an exchange, counted while it runs. ``outcome`` is ``busy`` while another process syncs."""
 
     outcome: Literal["done", "failed", "busy"]
     server: str

@@ -14,6 +14,7 @@ from engram_py.log import logger_of
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.schedule import MOST_SECONDS, passed, remaining
 from engram_py.sync.autosync.settings import TARGET, CloudSettings
+from engram_py.sync.replica.table import newest_seq
 
 if TYPE_CHECKING:
     from engram_py.sync.autosync.exchange import Exchange
@@ -68,7 +69,7 @@ class Worker:
     def look(self) -> float:
         """Sync if it is due; return the seconds until the next look."""
         row = table.state(self._store, TARGET)
-        newest = table.last_seq(self._store)
+        newest = newest_seq(self._store)
         if newest == self._seen and not self._due(row):
             return self._seconds_to_next(row, LOOK_SECONDS)
         exchange = self._exchange = self._exchange or self._make(self._stopped)
@@ -113,7 +114,7 @@ class Worker:
 
     def _send_rest(self) -> None:
         """Push what was written in the last half second, if the server answered the push before."""
-        if not self.is_on or table.last_seq(self._store) == self._seen:
+        if not self.is_on or newest_seq(self._store) == self._seen:
             return
         row = table.state(self._store, TARGET)
         if row is not None and not row["push_failures"]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import getpass
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from engram_py.database.store import Row, Store
+from engram_py.database.store import Row
 from engram_py.dataclass import asdict, fields
 from engram_py.git.program import Deadline, ask_git
 from engram_py.sync import packing
@@ -23,173 +23,179 @@ from engram_py.sync.mutation import Changes, Mutation
 from engram_py.sync.packing import ChunkRefusedError
 from engram_py.sync.replica.table import newest_seq
 
-if TYPE_CHECKING:
-    from engram_py.sync.replica.replica import Replica
-
 # About what fits into one chunk: rows that did not are made for nothing.
 _MOST_ROWS = 3_000
 # The rows' own JSON: the chunk around them, and the clocks in them, take the rest of the chunk.
 _MOST_BYTES = packing.CHUNK_BYTES * 3 // 4
 
 
-class Exporter:
-    """Writes the changes that the folder does not have yet."""
+class _Written(NamedTuple):
+    """A chunk that holds what was exported; ``size`` is 0 when its file was there already."""
 
-    def __init__(self, store: Store, replica: Replica) -> None:
-        self._store = store
-        self._replica = replica
+    chunk: str
+    rows: int
+    size: int
 
-    def run(self, job: Job, *, again: bool = False) -> ChunksWritten:
-        """Write the changes since the last export; ``again`` writes everything, whoever it came from.
 
-        A chunk is noted after its file is in place: a crash in between writes the same file again.
+def export(job: Job, *, again: bool = False) -> ChunksWritten:
+    """Write the changes that the folder does not have yet; ``again`` writes everything, whoever it came from.
 
-        Raises SyncFolderError: the folder cannot be written. What was written before stays, and is noted.
-        """
-        listing = job.folder.list()
-        known = table.known(self._store, job.target)
-        exported_ranges = table.exported_ranges(self._store, job.target, job.selection)
-        lost, all_lost = self._lost_ranges(job, listing, known, exported_ranges)
-        plain = set(job.plain_chunks())
-        made: list[tuple[str, int, int]] = []
-        if again or all_lost:
-            made += self._write(job, QueueRange(0, 0, ""), towards="")
-            names = {name for name, _, _ in made}
-            with self._store.transaction():
-                table.forget(self._store, job.target, {name for name in known if name not in listing} - names)
-                table.keep_ranges(self._store, job.target, job.selection, names)
-        else:
-            for part in lost:
-                again_made = self._write(job, part, towards=job.target)
-                if part.chunk not in {name for name, _, _ in again_made}:
-                    with self._store.transaction():
-                        table.forget(self._store, job.target, [part.chunk], seen=part.chunk in listing)
-                made += again_made
-            made += self._write(job, QueueRange(_end(exported_ranges), 0, ""), towards=job.target)
-        return ChunksWritten(
-            chunks=tuple(dict.fromkeys(name for name, _, _ in made)),
-            rows=sum(rows for _, rows, _ in made),
-            bytes=sum(size for _, _, size in made),
-            again=bool(lost) or ((again or all_lost) and any(one.chunk for one in exported_ranges)),
-            lost=len({one.chunk for one in lost} - plain),
-            sealed=bool(plain) and (again or bool(lost)),
-        )
+    A chunk is noted after its file is in place: a crash in between writes the same file again.
 
-    def unsent(self, job: Job) -> bool:
-        """Return whether an export would write something that changed since the last one."""
-        cursor = _end(table.exported_ranges(self._store, job.target, job.selection))
-        while True:
-            changes = self._changes(job, cursor, towards=job.target)
-            found = self._not_in_folder(job, changes.mutations, towards=job.target)
-            if found or not changes.more:
-                return bool(found)
-            cursor = changes.upto
+    Raises SyncFolderError: the folder cannot be written. What was written before stays, and is noted.
+    """
+    listing, known = job.folder.list(), table.known(job.store, job.target)
+    exported = table.exported_ranges(job.store, job.target, job.selection)
+    lost, all_lost = _lost_ranges(job, listing, known, exported)
+    plain = set(job.plain_chunks())
+    made: list[_Written] = []
+    if again or all_lost:
+        made += _write_range(job, QueueRange(0, 0, ""), towards="")
+        names = {one.chunk for one in made}
+        with job.store.transaction():
+            table.forget(job.store, job.target, {name for name in known if name not in listing} - names)
+            table.keep_ranges(job.store, job.target, job.selection, names)
+    else:
+        for part in lost:
+            again_made = _write_range(job, part, towards=job.target)
+            if part.chunk not in {one.chunk for one in again_made}:
+                with job.store.transaction():
+                    table.forget(job.store, job.target, [part.chunk], seen=part.chunk in listing)
+            made += again_made
+        made += _write_range(job, QueueRange(_end(exported), 0, ""), towards=job.target)
+    return ChunksWritten(
+        chunks=tuple(dict.fromkeys(one.chunk for one in made)),
+        rows=sum(one.rows for one in made),
+        bytes=sum(one.size for one in made),
+        again=bool(lost) or ((again or all_lost) and any(one.chunk for one in exported)),
+        lost=len({one.chunk for one in lost} - plain),
+        sealed=bool(plain) and (again or bool(lost)),
+    )
 
-    def elsewhere(self, job: Job) -> int:
-        """Count the chunks written here that only other branches have."""
-        listing = job.folder.list()
-        missing = {one.chunk for one in table.exported_ranges(self._store, job.target, job.selection)} - {"", *listing}
-        return len(missing & on_other_branches(job.folder.root)) if missing else 0
 
-    def _lost_ranges(
-        self, job: Job, listing: dict[str, ChunkFile], known: dict[str, Row], exported_ranges: list[QueueRange]
-    ) -> tuple[list[QueueRange], bool]:
-        """Return the exported ranges whose chunks are gone, and whether the folder lost all its chunks."""
-        there = {
-            name for name, one in listing.items()
-            if not one.problem and (name not in known or known[name]["state"] != "broken")
-            and (one.sealed or job.key is None)  # in an encrypted folder nobody reads a plain one
-        }  # fmt: skip
-        lost = [one for one in exported_ranges if one.chunk and one.chunk not in there]
-        gone = [name for name in known if name not in listing]
-        if not lost and len(gone) < len(known):
-            return [], False
-        elsewhere = on_other_branches(job.folder.root) if gone else set()
-        lost = [one for one in lost if one.chunk not in elsewhere]
-        all_gone = bool(gone) and len(gone) == len(known) and not elsewhere.intersection(gone)
-        return lost, all_gone
+def has_unsent(job: Job) -> bool:
+    """Return whether an export would write something that changed since the last one."""
+    cursor = _end(table.exported_ranges(job.store, job.target, job.selection))
+    while True:
+        changes = _changes(job, cursor, towards=job.target)
+        found = _not_in_folder(job, changes.mutations, towards=job.target)
+        if found or not changes.more:
+            return bool(found)
+        cursor = changes.upto
 
-    def _write(self, job: Job, part: QueueRange, *, towards: str) -> list[tuple[str, int, int]]:
-        """Write the changes of a range of the queue and return (chunk, rows, bytes) of each chunk."""
-        made: list[tuple[str, int, int]] = []
-        cursor, creator = part.after, None
-        while True:
-            changes = self._changes(job, cursor, towards=towards)
-            upto = min(changes.upto, part.upto) if part.upto else changes.upto
-            rows = self._not_in_folder(job, [one for one in changes.mutations if one.seq <= upto], towards=towards)
-            if rows:
-                creator = _creator(job.folder.root) if creator is None else creator
-                made.append(self._write_chunk(job, rows, QueueRange(cursor, upto, ""), creator))
-            elif upto > cursor:
-                with self._store.transaction():
-                    table.add_range(self._store, job.target, job.selection, QueueRange(cursor, upto, ""))
-            if job.progress is not None:
-                job.progress(upto, max(upto, newest_seq(self._store)))
-            if not changes.more or upto <= cursor or upto == part.upto:
-                return made
-            cursor = upto
 
-    def _changes(self, job: Job, cursor: int, *, towards: str) -> Changes:
-        limits = {"max_rows": _MOST_ROWS, "max_bytes": _MOST_BYTES}
-        return self._replica.changes(after=cursor, projects=job.projects, towards=towards, **limits)
+def elsewhere(job: Job) -> int:
+    """Count the chunks written here that only other branches have."""
+    exported = table.exported_ranges(job.store, job.target, job.selection)
+    missing = {one.chunk for one in exported} - {"", *job.folder.list()}
+    return len(missing & on_other_branches(job.folder.root)) if missing else 0
 
-    def _not_in_folder(self, job: Job, mutations: Sequence[Mutation], *, towards: str) -> list[Mutation]:
-        """Return the changes that no chunk of the folder holds."""
-        if not towards:
-            return list(mutations)
-        present = table.present(self._store, job.target, [one.seq for one in mutations])
-        return [one for one in mutations if one.seq not in present]
 
-    def _write_chunk(self, job: Job, mutations: list[Mutation], part: QueueRange, creator: str) -> tuple[str, int, int]:
-        data, about = compose(mutations, device=job.device.device, created_by=creator)
-        name, file, is_new = self._file(job, data)
-        # Write the signature first: a chunk without one may be refused elsewhere.
-        signature = job.device.sign(name, file)
-        if is_new or job.folder.signature_size(name) != len(signature):
-            job.folder.write_signature(name, signature)
-        if is_new:
-            job.folder.write(name, file, sealed=job.key is not None)
-        values = {
-            "target": job.target,
-            "chunk": name,
-            "state": "exported",
-            "size": len(file),
-            "signature_size": len(signature),
-            "sha256": hashlib.sha256(file).hexdigest(),
-            "device": job.device.device,
-            **asdict(About() if job.key else about),
-        }
-        with self._store.transaction():
-            table.remember(self._store, values)
-            table.add_range(self._store, job.target, job.selection, QueueRange(part.after, part.upto, name))
-        return name, len(mutations), len(file) if is_new else 0
+def update_manifest(job: Job, *, written: bool) -> None:
+    """Rewrite the manifest if it does not match the chunks."""
+    known = table.known(job.store, job.target)
+    said, whole = job.folder.manifest()
+    there = {
+        name: About() if one.sealed else _stored_about(known.get(name)) or said.get(name, About())
+        for name, one in job.folder.list().items()
+        if not one.problem and (name not in known or known[name]["state"] != "broken")
+    }
+    if written or (there and not whole) or set(there) != set(said):
+        job.folder.write_manifest(there)
 
-    def _file(self, job: Job, data: bytes) -> tuple[str, bytes, bool]:
-        """Return the name and the bytes of a chunk's file, and whether it has to be written."""
-        listing = job.folder.list()
-        whole = job.key.name(data) if job.key else packing.digest(data)
-        for length in packing.ID_LENGTHS:
-            name = whole[:length]
-            taken = listing.get(name)
-            if taken is None:
-                packed = packing.pack(data)
-                return name, job.key.seal(name, packed) if job.key else packed, True
-            if (file := _same(job, taken, data)) is not None:
-                return name, file, False
-        raise AssertionError("two chunks of one SHA-256")
 
-    def update_manifest(self, job: Job, *, written: bool) -> None:
-        """Rewrite the manifest if it does not match the chunks."""
-        listing = job.folder.list()
-        known = table.known(self._store, job.target)
-        said, whole = job.folder.manifest()
-        there = {
-            name: _manifest_entry(known.get(name), said.get(name, About()), sealed=one.sealed)
-            for name, one in listing.items()
-            if not one.problem and (name not in known or known[name]["state"] != "broken")
-        }
-        if written or (there and not whole) or set(there) != set(said):
-            job.folder.write_manifest(there)
+def _stored_about(row: Row | None) -> About | None:
+    return None if row is None else About(**{field.name: row[field.name] for field in fields(About)})
+
+
+def _lost_ranges(
+    job: Job, listing: Mapping[str, ChunkFile], known: Mapping[str, Row], exported: Sequence[QueueRange]
+) -> tuple[list[QueueRange], bool]:
+    """Return the exported ranges whose chunks are gone, and whether the folder lost all its chunks."""
+    there = {
+        name for name, one in listing.items()
+        if not one.problem and (name not in known or known[name]["state"] != "broken")
+        and (one.sealed or job.key is None)  # in an encrypted folder nobody reads a plain one
+    }  # fmt: skip
+    lost = [one for one in exported if one.chunk and one.chunk not in there]
+    gone = [name for name in known if name not in listing]
+    if not lost and len(gone) < len(known):
+        return [], False
+    others = on_other_branches(job.folder.root) if gone else set()
+    all_gone = bool(gone) and len(gone) == len(known) and not others.intersection(gone)
+    return [one for one in lost if one.chunk not in others], all_gone
+
+
+def _write_range(job: Job, part: QueueRange, *, towards: str) -> list[_Written]:
+    """Write the changes of a range of the queue; its end is open when ``upto`` is 0."""
+    made: list[_Written] = []
+    cursor, creator = part.after, None
+    while True:
+        changes = _changes(job, cursor, towards=towards)
+        upto = min(changes.upto, part.upto) if part.upto else changes.upto
+        rows = _not_in_folder(job, [one for one in changes.mutations if one.seq <= upto], towards=towards)
+        if rows:
+            creator = _creator(job.folder.root) if creator is None else creator
+            made.append(_write_chunk(job, rows, QueueRange(cursor, upto, ""), creator))
+        elif upto > cursor:
+            with job.store.transaction():
+                table.add_range(job.store, job.target, job.selection, QueueRange(cursor, upto, ""))
+        if job.progress is not None:
+            job.progress(upto, max(upto, newest_seq(job.store)))
+        if not changes.more or upto <= cursor or upto == part.upto:
+            return made
+        cursor = upto
+
+
+def _changes(job: Job, cursor: int, *, towards: str) -> Changes:
+    limits = {"max_rows": _MOST_ROWS, "max_bytes": _MOST_BYTES}
+    return job.replica.changes(after=cursor, projects=job.projects, towards=towards, **limits)
+
+
+def _not_in_folder(job: Job, mutations: Sequence[Mutation], *, towards: str) -> list[Mutation]:
+    """Return the changes that no chunk of the folder holds."""
+    present = table.present(job.store, job.target, [one.seq for one in mutations]) if towards else set()
+    return [one for one in mutations if one.seq not in present]
+
+
+def _write_chunk(job: Job, mutations: Sequence[Mutation], part: QueueRange, creator: str) -> _Written:
+    data, about = compose(mutations, device=job.device.device, created_by=creator)
+    name, file, is_new = _file(job, data)
+    # Write the signature first: a chunk without one may be refused elsewhere.
+    signature = job.device.sign(name, file)
+    if is_new or job.folder.signature_size(name) != len(signature):
+        job.folder.write_signature(name, signature)
+    if is_new:
+        job.folder.write(name, file, sealed=job.key is not None)
+    values = {
+        "target": job.target,
+        "chunk": name,
+        "state": "exported",
+        "size": len(file),
+        "signature_size": len(signature),
+        "sha256": hashlib.sha256(file).hexdigest(),
+        "device": job.device.device,
+        **asdict(About() if job.key else about),
+    }
+    with job.store.transaction():
+        table.remember(job.store, values)
+        table.add_range(job.store, job.target, job.selection, QueueRange(part.after, part.upto, name))
+    return _Written(name, len(mutations), len(file) if is_new else 0)
+
+
+def _file(job: Job, data: bytes) -> tuple[str, bytes, bool]:
+    """Return the name and the bytes of a chunk's file, and whether it has to be written."""
+    listing = job.folder.list()
+    whole = job.key.name(data) if job.key else packing.digest(data)
+    for length in packing.ID_LENGTHS:
+        name = whole[:length]
+        taken = listing.get(name)
+        if taken is None:
+            packed = packing.pack(data)
+            return name, job.key.seal(name, packed) if job.key else packed, True
+        if (file := _same(job, taken, data)) is not None:
+            return name, file, False
+    raise AssertionError("two chunks of one SHA-256")
 
 
 def _same(job: Job, chunk: ChunkFile, data: bytes) -> bytes | None:
@@ -202,10 +208,10 @@ def _same(job: Job, chunk: ChunkFile, data: bytes) -> bytes | None:
         return None
 
 
-def _end(exported_ranges: list[QueueRange]) -> int:
+def _end(exported: Sequence[QueueRange]) -> int:
     """Return the sequence number up to which the queue was exported without a gap."""
     end = 0
-    for part in exported_ranges:
+    for part in exported:
         if part.after > end:
             break
         end = max(end, part.upto)
@@ -214,7 +220,7 @@ def _end(exported_ranges: list[QueueRange]) -> int:
 
 def _creator(root: Path) -> str:
     """Return who exports, for the manifest: git's user name, else the system's."""
-    asked = ask_git(root, "config", "user.name", patience=Deadline())
+    asked = ask_git(root, "config", "user.name", deadline=Deadline())
     name = plain_name(asked[0].decode("utf-8", "replace").strip()) if asked else ""
     if name:
         return name
@@ -222,12 +228,3 @@ def _creator(root: Path) -> str:
         return plain_name(getpass.getuser())
     except (OSError, KeyError, ImportError):
         return ""
-
-
-def _manifest_entry(row: Row | None, said: About, *, sealed: bool) -> About:
-    """Return the manifest entry of a chunk; it is empty for a sealed one."""
-    if sealed:
-        return About()
-    if row is None:
-        return said
-    return About(**{field.name: row[field.name] for field in fields(About)})

@@ -20,10 +20,10 @@ from engram_py.git.program import Deadline, ask_git
 from engram_py.sync import manifest
 from engram_py.sync.chunk import About
 from engram_py.sync.errors import SyncFolderError
+from engram_py.sync.git.keys import MOST_SIGNATURE_BYTES
 from engram_py.sync.git.values import Uncommitted
 from engram_py.sync.packing import ID, MOST_PACKED_BYTES, ChunkRefusedError
 from engram_py.sync.sealing import Parameters
-from engram_py.sync.signing import MOST_SIGNATURE_BYTES
 
 NAME = ".engram"
 PLAIN, SEALED, SIGNATURE = ".jsonl.gz", ".enc", ".sig"
@@ -259,14 +259,14 @@ def on_other_branches(root: Path) -> set[str]:
 
     A chunk that this branch has, and its folder has not, was removed here. Empty when git does not answer.
     """
-    patience = Deadline(_SECONDS)
-    own = _chunks(root, "HEAD", patience)
+    deadline = Deadline(_SECONDS)
+    own = _chunks(root, "HEAD", deadline)
     newest = ("--sort=-committerdate", f"--count={_MOST_BRANCHES}", "--format=%(objectname)")
-    asked = ask_git(root, "for-each-ref", *newest, "refs/heads", "refs/remotes", patience=patience)
+    asked = ask_git(root, "for-each-ref", *newest, "refs/heads", "refs/remotes", deadline=deadline)
     tips = dict.fromkeys(asked[0].decode("ascii", "replace").split()) if asked else {}
     others: set[str] = set()
     for tip in tips:
-        others |= _chunks(root, tip, patience)
+        others |= _chunks(root, tip, deadline)
     return others - own
 
 
@@ -276,7 +276,7 @@ def uncommitted(root: Path) -> Uncommitted:
     Those that git ignores are asked for by name: ``git add`` passes over them in silence.
     """
     wanted = ("--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignored=traditional")
-    asked = ask_git(root, "status", *wanted, "--", f"{NAME}/chunks", patience=Deadline(_SECONDS))
+    asked = ask_git(root, "status", *wanted, "--", f"{NAME}/chunks", deadline=Deadline(_SECONDS))
     found: dict[str, bool] = {}
     for line in asked[0].decode("utf-8", "replace").split("\0") if asked else ():
         state, file = line[:2], line[3:].rpartition("/")[2]
@@ -287,8 +287,8 @@ def uncommitted(root: Path) -> Uncommitted:
     return Uncommitted(len(found), sum(found.values()))
 
 
-def _chunks(root: Path, commit: str, patience: Deadline) -> set[str]:
-    asked = ask_git(root, "ls-tree", "-z", "--name-only", commit, f"{NAME}/chunks/", patience=patience)
+def _chunks(root: Path, commit: str, deadline: Deadline) -> set[str]:
+    asked = ask_git(root, "ls-tree", "-z", "--name-only", commit, f"{NAME}/chunks/", deadline=deadline)
     names = asked[0].decode("utf-8", "replace").split("\0") if asked else []
     files = (name.rpartition("/")[2] for name in names)
     return {file.removesuffix(ending) for file in files for ending in (PLAIN, SEALED) if file.endswith(ending)}

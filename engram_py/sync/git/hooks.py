@@ -94,7 +94,7 @@ def _folder(repository: Repository, command: Sequence[str]) -> Path:
 
 
 def _hooks_path(repository: Repository) -> Path:
-    asked = ask_git(repository.root, "rev-parse", "--git-path", "hooks", patience=Deadline())
+    asked = ask_git(repository.root, "rev-parse", "--git-path", "hooks", deadline=Deadline())
     if asked is None:
         return real_path(repository.common_dir / "hooks")
     return real_path(repository.root / os.fsdecode(asked[0].rstrip(b"\r\n")))
@@ -128,7 +128,7 @@ def _check_tracked(repository: Repository, path: Path, command: Sequence[str]) -
     if not path.is_relative_to(root) or path.is_relative_to(real_path(repository.common_dir)):
         return
     relative = path.relative_to(root).as_posix()
-    if ask_git(repository.root, "ls-files", "--error-unmatch", relative, patience=Deadline()) is not None:
+    if ask_git(repository.root, "ls-files", "--error-unmatch", relative, deadline=Deadline()) is not None:
         lines = _block(path.name, command)
         raise HookRefusedError(str(path), "git tracks it, so everyone would get this machine's paths", lines=lines)
 

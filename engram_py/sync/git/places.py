@@ -7,8 +7,8 @@ import json
 import os
 import time
 from collections.abc import Callable
-from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
@@ -24,10 +24,13 @@ from engram_py.sync.chunk import FORMAT
 from engram_py.sync.errors import NoRepositoryError, UnconfirmedProjectError
 from engram_py.sync.git import table
 from engram_py.sync.git.folder import ChunkFolder
+from engram_py.sync.git.keys import DeviceKey
 from engram_py.sync.git.values import Adoption
 from engram_py.sync.replica import project_access
 from engram_py.sync.sealing import SealingKey
-from engram_py.sync.signing import DeviceKey
+
+if TYPE_CHECKING:
+    from engram_py.sync.replica.replica import Replica
 
 _IDENTITY = "engram-sync-id"
 _ID_CHARS = 16
@@ -134,7 +137,7 @@ def _target(repository: Repository) -> str:
     try:
         return f"git:{_identity(path) or _made(path)}"
     except OSError:  # a git directory that cannot be written still has a place
-        return f"git:{sha256(os.fsencode(repository.common_dir)).hexdigest()[:_ID_CHARS]}"
+        return f"git:{hashlib.sha256(os.fsencode(repository.common_dir)).hexdigest()[:_ID_CHARS]}"
 
 
 def _identity(path: Path) -> str:
@@ -163,6 +166,8 @@ class Job:
     With ``names`` None, rows of every project are imported and exported.
     """
 
+    store: Store
+    replica: Replica
     folder: ChunkFolder
     target: str
     project: str

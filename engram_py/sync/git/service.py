@@ -11,18 +11,18 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
+from engram_py.projects import table as project_table
 from engram_py.projects.projects import Projects
 from engram_py.sync.errors import EncryptionChangedError, PassphraseMissingError, SyncFolderError, WrongPassphraseError
-from engram_py.sync.git import hooks, table
-from engram_py.sync.git.exporter import Exporter
+from engram_py.sync.git import exporter, hooks, table
 from engram_py.sync.git.folder import NAME, uncommitted
-from engram_py.sync.git.importer import Importer, all_names
-from engram_py.sync.git.keys import Keys
+from engram_py.sync.git.importer import Importer, has_news, new_chunks
+from engram_py.sync.git.keys import Keys, is_key
 from engram_py.sync.git.places import Job, Place, Places, Progress
 from engram_py.sync.git.values import Adoption, ChunkRefusal, ChunksRead, ChunksWritten, Device, GitStatus, GitSynced
 from engram_py.sync.mutation import Digest
+from engram_py.sync.replica.table import deferred_counts
 from engram_py.sync.sealing import SealingKey, WrongSecretError, derived_key, new_key
-from engram_py.sync.signing import is_key
 
 if TYPE_CHECKING:
     from engram_py.sync.replica.replica import Replica
@@ -37,8 +37,6 @@ class GitSync:
         self._places = Places(store, journal, projects)
         self._keys = Keys(store.path.parent)
         self._replica = replica
-        self._importer = Importer(store, replica)
-        self._exporter = Exporter(store, replica)
 
     def sync(
         self,
@@ -83,7 +81,7 @@ class GitSync:
             job = self._job(place, key, all_projects=all_projects, progress=progress)
         sent = self._write(job, again=again) if write else None
         try:
-            self._exporter.update_manifest(job, written=bool(sent and sent.chunks))
+            exporter.update_manifest(job, written=bool(sent and sent.chunks))
         except SyncFolderError as exc:
             if write:
                 raise
@@ -110,7 +108,7 @@ class GitSync:
         Raises SyncError, AmbiguousProjectError.
         """
         place = self._places.place()
-        if not self._importer.has_news(place.target, place.folder):
+        if not has_news(self._store, place.target, place.folder):
             return None
         key = self._key(place, None, encrypt=False)
         job = self._job(place, key, all_projects=False, until=until)
@@ -140,17 +138,17 @@ class GitSync:
             for name, row in known.items()
             if name in listing and table.is_refused(row)
         ]
-        rows = table.waiting_rows(self._store)
+        rows = deferred_counts(self._store)
         return GitStatus(
             project=place.project,
             folder=str(place.folder.path),
             exists=place.folder.exists,
             encrypted=job.key is not None or (place.folder.path / "encryption.json").exists(),
             chunks=len(listing),
-            waiting=self._importer.waiting(job),
-            unsent=self._exporter.unsent(job),
+            waiting=len(new_chunks(job, listing, job.names)),
+            unsent=exporter.has_unsent(job),
             refused=tuple(refused),
-            elsewhere=self._exporter.elsewhere(job),
+            elsewhere=exporter.elsewhere(job),
             hooks=tuple(hooks.installed(place.repository)),
             devices=self._devices(job),
             deferred=rows.get("deferred", 0),
@@ -223,10 +221,12 @@ class GitSync:
         with self._store.transaction():
             device = self._journal.device()
         return Job(
+            store=self._store,
+            replica=self._replica,
             folder=place.folder,
             target=place.target,
             project=place.project,
-            names=None if all_projects else all_names(self._store, place.project),
+            names=None if all_projects else self._names(place.project),
             key=key,
             device=self._keys.device(device),
             trusted=frozenset(table.trusted(self._store, place.target)),
@@ -234,6 +234,9 @@ class GitSync:
             progress=progress,
             until=until,
         )
+
+    def _names(self, project: str) -> frozenset[str]:
+        return frozenset({project, *project_table.aliases_of(self._store, project)})
 
     def _key(self, place: Place, secret: bytes | None, *, encrypt: bool) -> SealingKey | None:
         """Return the key of the folder, None when it is not encrypted.
@@ -260,21 +263,21 @@ class GitSync:
         self, job: Job, place: Place, adopt: Callable[[Adoption], bool] | None
     ) -> tuple[ChunksRead, Adoption | None]:
         """Import what is new; where all of it is of one other project, as that project if ``adopt`` allows it."""
-        got = self._importer.run(job)
+        got = Importer(job).run()
         done = got.applied
         strange = () if adopt is None or got.more or done.applied + done.unchanged + done.deferred else got.left_out
         found = self._places.adoption(place, *strange) if len(strange) == 1 else None
         if found is None or adopt is None or not adopt(found):
             return got, None
         self._places.adopt(found)
-        job = replace(job, project=found.project, names=all_names(self._store, found.project))
-        return self._importer.run(job), found
+        job = replace(job, project=found.project, names=self._names(found.project))
+        return Importer(job).run(), found
 
     def _write(self, job: Job, *, again: bool) -> ChunksWritten:
         job.folder.sweep()
         if job.key is not None and job.folder.parameters() is None:
             job.folder.write_parameters(job.key.parameters)
-        return self._exporter.run(job, again=again)
+        return exporter.export(job, again=again)
 
 
 def _plain_warning(chunks: Sequence[str]) -> str:

@@ -93,8 +93,8 @@ def present(store: Store, target: str, seqs: Sequence[int]) -> set[int]:
     return {row[0] for row in store.rows(sql, target=target, seqs=json.dumps(seqs))}
 
 
-def tidy(store: Store, target: str) -> None:
-    """Forget what changed since. Call inside a transaction."""
+def forget_changed(store: Store, target: str) -> None:
+    """Forget which rows the folder has that changed since. Call inside a transaction."""
     sql = "delete from sync_present where target = :target and seq not in (select seq from sync_mutations)"
     store.execute(sql, target=target)
 
@@ -122,18 +122,6 @@ def used_below(store: Store, project: str, root: str) -> bool:
     limit 1
     """
     return store.row(sql, project=project, root=root) is not None
-
-
-def aliases_of(store: Store, project: str) -> list[str]:
-    """Return the other names of a project."""
-    sql = "select alias from project_aliases where project = :project order by alias"
-    return [row[0] for row in store.rows(sql, project=project)]
-
-
-def waiting_rows(store: Store) -> dict[str, int]:
-    """Count the rows that are deferred or dead, by state."""
-    sql = "select apply_status, count(*) from sync_apply_deferred group by apply_status"
-    return {row[0]: row[1] for row in store.rows(sql)}
 
 
 # --- devices ---------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 from engram_py.database.journal import NATURAL, TABLES
 from engram_py.database.store import Row
 from engram_py.dataclass import replace
-from engram_py.sync.merge import version_key, wins
+from engram_py.sync.merge import wins
 from engram_py.sync.mutation import KINDS, Mutation
 from engram_py.sync.replica import table
 from engram_py.sync.replica.apply_observations import apply_observation, apply_version, remove_observation
@@ -67,27 +67,12 @@ def apply_mutation(batch: Batch, mutation: Mutation, parsed: Any) -> bool | None
         case "observation":
             return apply_observation(batch, mutation, parsed)
         case "version":
-            taken = apply_version(batch, mutation, parsed)
-            if taken is None:
-                _wait_for_observation(batch, mutation, parsed)
-            return taken
+            return apply_version(batch, mutation, parsed)
         case "session" | "prompt" | "relation":
             return _apply_row(batch, mutation, parsed)
-        case "project":
-            return _apply_project(batch, mutation)
-        case "alias":
-            return _apply_alias(batch, mutation)
+        case "project" | "alias":
+            return _apply_name(batch, mutation)
     return _store_unknown(batch, mutation)
-
-
-def _wait_for_observation(batch: Batch, mutation: Mutation, parsed: tuple[str, str, dict[str, str]]) -> None:
-    """Defer an older text as it will be kept: redacted, under the name of the redacted text."""
-    owner, digest, text = parsed
-    key, source = version_key(owner, digest), None
-    if key != mutation.entity_key:
-        kept = {"title": text["title"], "content": text["content"], "created_at": text["at"]}
-        mutation, source = replace(mutation, entity_key=key, payload=kept), ""
-    batch.defer(mutation, waits_for=owner, reason="its observation is not here", source=source)
 
 
 def _apply_row(batch: Batch, mutation: Mutation, read: Read) -> bool | None:
@@ -139,45 +124,25 @@ def _missing_end(batch: Batch, read: Read) -> str | None:
     return None
 
 
-def _is_later(mutation: Mutation, columns: dict[str, str], here: Row | None) -> bool:
-    return here is None or wins(mutation.clock, columns, here["clock"], {name: here[name] for name in columns})
-
-
-def _apply_project(batch: Batch, mutation: Mutation) -> bool:
-    columns = read_name(mutation)
-    tombstone = batch.tombstone("project", columns["name"])
-    if batch.names.canonical(columns["name"]) != columns["name"] or (
-        tombstone and tombstone["clock"] >= mutation.clock
-    ):
-        return False
-    here = batch.store.row("select * from projects where name = :name", name=columns["name"])
-    if not _is_later(mutation, columns, here):
-        return False
-    sets = ", ".join(f"{name} = excluded.{name}" for name in (*columns, "clock") if name != "name")
-    # An upsert: replacing the row would take the repositories that are this project with it.
-    batch.store.execute(
-        f"""
-        insert into projects ({", ".join(columns)}, clock)
-        values ({", ".join(f":{name}" for name in columns)}, :clock)
-        on conflict (name) do update set {sets}
-        """,
-        **columns,
-        clock=mutation.clock,
-    )
-    batch.record(mutation, project=columns["name"])
-    return True
-
-
-def _apply_alias(batch: Batch, mutation: Mutation) -> bool:
-    columns = read_name(mutation)
-    if columns["alias"] == columns["project"]:
+def _apply_name(batch: Batch, mutation: Mutation) -> bool:
+    """Apply a project or an alias."""
+    columns, is_alias = read_name(mutation), mutation.entity == "alias"
+    name, column = ("sync_aliases", "alias") if is_alias else TABLES["project"]
+    key, project = columns[column], columns["project" if is_alias else "name"]
+    if is_alias and key == project:
         raise UnreadableError("payload.project: an alias of itself")
-    here = batch.store.row("select * from sync_aliases where alias = :alias", alias=columns["alias"])
-    if not _is_later(mutation, columns, here):
+    if not is_alias and (batch.names.canonical(key) != key or batch.is_buried(mutation.entity, key, mutation.clock)):
         return False
-    batch.store.insert("sync_aliases", columns | {"clock": mutation.clock}, replace=True)
-    batch.record(mutation, project=columns["project"])
-    batch.aliased = True
+    here = batch.store.row(f"select * from {name} where {column} = :key", key=key)
+    if here is not None and not wins(mutation.clock, columns, here["clock"], {one: here[one] for one in columns}):
+        return False
+    values = columns | {"clock": mutation.clock}
+    if here is None:
+        batch.store.insert(name, values)
+    else:  # replacing a project's row would take the repositories that are this project with it
+        batch.store.update(name, {column: key}, values)
+    batch.record(mutation, project=project)
+    batch.aliased |= is_alias
     return True
 
 
@@ -187,8 +152,7 @@ def _store_unknown(batch: Batch, mutation: Mutation) -> bool:
     if len(text) > _CARRIED_LIMIT_BYTES:
         raise UnreadableError(f"payload: longer than {_CARRIED_LIMIT_BYTES:,} bytes")
     key: dict[str, Any] = {"entity": mutation.entity, "entity_key": mutation.entity_key}
-    tombstone = batch.tombstone(mutation.entity, mutation.entity_key)
-    if tombstone is not None and tombstone["clock"] >= mutation.clock:
+    if batch.is_buried(mutation.entity, mutation.entity_key, mutation.clock):
         return False
     here = batch.store.row("select * from sync_carried where entity = :entity and entity_key = :entity_key", **key)
     if here is not None:
@@ -205,8 +169,7 @@ def _store_unknown(batch: Batch, mutation: Mutation) -> bool:
 def _remove(batch: Batch, mutation: Mutation) -> bool:
     """Delete a row that is not an observation."""
     entity, key = mutation.entity, mutation.entity_key
-    old = batch.tombstone(entity, key)
-    if old is not None and old["clock"] >= mutation.clock:
+    if batch.is_buried(entity, key, mutation.clock):
         return False
     if entity in NATURAL or entity not in TABLES:
         name, column = TABLES.get(entity, ("sync_carried", "entity_key"))

@@ -115,17 +115,23 @@ def _keep_version(batch: Batch, row_id: int, sync_id: str, lost: Any, clock: str
 def apply_version(batch: Batch, mutation: Mutation, read: tuple[str, str, dict[str, str]]) -> bool | None:
     """Add an older text; None when its observation is not here yet."""
     owner, digest, text = read
+    # A text that was redacted here is another text, by another name, of which the source does not know.
+    key, redacted = version_key(owner, digest), version_key(owner, digest) != mutation.entity_key
+    source = "" if redacted else batch.source
     row = batch.store.row("select id, scope, project from observations where sync_id = :key", key=owner)
     if row is None:
-        return None if batch.tombstone("observation", owner) is None else False
+        if batch.tombstone("observation", owner) is not None:
+            return False
+        if redacted:
+            kept = {"title": text["title"], "content": text["content"], "created_at": text["at"]}
+            mutation = replace(mutation, entity_key=key, payload=kept)
+        batch.defer(mutation, waits_for=owner, reason="its observation is not here", source=source)
+        return None
     if row["scope"] == "personal":
         return False
     added = table.add_version(batch.store, row["id"], digest=digest, clock=mutation.clock, **text)
     if added:
         batch.renumbered.add(row["id"])
-        # One that was redacted here is another text, by another name.
-        source = batch.source if version_key(owner, digest) == mutation.entity_key else ""
-        key = version_key(owner, digest)
         batch.queue("version", key, "upsert", project=row["project"], clock=mutation.clock, source=source)
         batch.advance_clock("version", key, mutation.clock)
     return added

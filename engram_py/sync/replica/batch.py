@@ -10,7 +10,8 @@ from engram_py.database import journal
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, field
-from engram_py.interchange.import_ledger import EPOCH, RECOVERED_SESSION, LocalIds
+from engram_py.interchange.columns import EPOCH
+from engram_py.interchange.import_ledger import RECOVERED_SESSION, LocalIds
 from engram_py.projects import table as project_table
 from engram_py.sync.merge import Names, version_digest, version_key
 from engram_py.sync.mutation import Mutation
@@ -57,6 +58,11 @@ class Batch:
     def tombstone(self, entity: str, key: str) -> Row | None:
         sql = "select * from tombstones where entity = :entity and entity_key = :key"
         return self.store.row(sql, entity=entity, key=key)
+
+    def is_buried(self, entity: str, key: str, clock: str) -> bool:
+        """Return whether the row was deleted at ``clock`` or later."""
+        tombstone = self.tombstone(entity, key)
+        return tombstone is not None and tombstone["clock"] >= clock
 
     def project(self, given: str) -> str:
         """Return the present project of ``given``, made when it is new."""
@@ -115,7 +121,7 @@ class Batch:
         self, entity: str, key: str, op: str, *, project: str, clock: str, at: str = "", source: str = ""
     ) -> None:
         row = {"entity": entity, "entity_key": key, "op": op, "project": project, "clock": clock, "source": source}
-        table.enqueue(self.store, row | {"occurred_at": at or self.now})
+        journal.enqueue(self.store, **row, occurred_at=at or self.now)
 
     def renamed(self, entity: str, key: str, given: str, clock: str) -> None:
         row = {"entity": entity, "entity_key": key, "project": given, "clock": clock}
@@ -164,10 +170,16 @@ class Batch:
             "target_key": self.source if source is None else source,
             "entity": mutation.entity,
             "entity_key": mutation.entity_key,
+            "op": mutation.op,
         }
+        sql = """
+        select clock from sync_apply_deferred
+        where target_key = :target_key and entity = :entity and entity_key = :entity_key and op = :op
+        """
+        if (self.store.value(sql, **key) or "") > mutation.clock:
+            return
         row: dict[str, Any] = {
             **key,
-            "op": mutation.op,
             "remote_seq": mutation.seq or None,
             "payload": "{}" if dead else json.dumps(mutation.payload),  # nobody redacted what could not be read
             "project": mutation.project,
@@ -179,10 +191,4 @@ class Batch:
             "waits_for": waits_for,
             "clock": mutation.clock,
         }
-        sql = """
-        select clock from sync_apply_deferred
-        where target_key = :target_key and entity = :entity and entity_key = :entity_key and op = :op
-        """
-        old = self.store.value(sql, **key, op=mutation.op)
-        if old is None or old <= mutation.clock:
-            self.store.insert("sync_apply_deferred", row, replace=True)
+        self.store.insert("sync_apply_deferred", row, replace=True)

@@ -62,7 +62,7 @@ class Outgoing:
         for key in table.private(self._store, entity, keys):
             live[key] = _WITHHELD
         gone = [(entity, key) for key in keys if key not in live]
-        stones = table.tombstones(self._store, gone) if gone and entity != "version" else {}
+        stones = table.by_name(self._store, "tombstones", gone) if gone and entity != "version" else {}
         return [*(one for one in live.values() if one.entity), *(_deletion(row) for row in stones.values())]
 
     def _observations(self, keys: Sequence[str]) -> dict[str, Mutation]:
@@ -134,7 +134,7 @@ class Outgoing:
         return found
 
     def _carried(self, entity: str, keys: Sequence[str]) -> dict[str, Mutation]:
-        rows = table.carried(self._store, [(entity, key) for key in keys])
+        rows = table.by_name(self._store, "sync_carried", [(entity, key) for key in keys])
         return {
             key: Mutation(entity, key, "upsert", row["project"], json.loads(row["payload"]), row["clock"])
             for (_, key), row in rows.items()

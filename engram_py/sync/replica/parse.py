@@ -12,14 +12,20 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from engram_py.anchors.values import MOST_ANCHORS
-from engram_py.capture.redact import redact
 from engram_py.clock import parse_stamp
 from engram_py.dataclass import dataclass, field
 from engram_py.entities.edges import is_edge
 from engram_py.errors import EngramError
-from engram_py.interchange.import_file import moment_of
-from engram_py.interchange.import_ledger import EPOCH, session_key, without_nul
-from engram_py.interchange.import_observations import anchor_values
+from engram_py.interchange.columns import (
+    EPOCH,
+    anchor_columns,
+    draft_of,
+    moment_of,
+    observation_columns,
+    own_columns,
+    session_key,
+    without_nul,
+)
 from engram_py.interchange.values import (
     ObservationIn,
     OwnAnchor,
@@ -28,11 +34,12 @@ from engram_py.interchange.values import (
     PromptIn,
     RelationIn,
     SessionIn,
+    first_problem,
 )
-from engram_py.observations.columns import OWN, Kind
+from engram_py.observations.columns import OWN
 from engram_py.observations.relation_values import VERBS
-from engram_py.observations.validation import Prepared, clean_content, clean_line, prepare
-from engram_py.observations.values import SCOPES, TITLE_LIMIT_CHARS, Draft
+from engram_py.observations.validation import clean_content, clean_line, prepare
+from engram_py.observations.values import TITLE_LIMIT_CHARS
 from engram_py.projects.names import normalize_project
 from engram_py.sync.merge import version_digest, version_owner
 from engram_py.sync.mutation import OWN_BLOCK, Mutation, chosen_lifecycle
@@ -40,7 +47,6 @@ from engram_py.text.derived_terms import derived_terms
 from engram_py.times import to_text
 
 _MODES = ("shared", "project_owned")
-_MADE_TITLE_CHARS = 80
 _LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp() * 1000
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -68,43 +74,33 @@ def read_observation(mutation: Mutation) -> Read:
     own = _model(OwnObservation, block or {})
     if not row.session_id or not row.content:
         raise UnreadableError("payload.session_id or payload.content: missing")
-    new = _checked(lambda: _prepared(row, own))
-    at = _clock_time(mutation)
-    updated = _moment(own.updated_at, row.updated_at, own.created_at, row.created_at) or at
-    text = new.columns
-    derived = {name: text.pop(name) for name in ("terms", "content_hash")}
-    columns = {
-        **text,
+    new = _checked(lambda: prepare(draft_of(row, own)))
+    columns = observation_columns(row, own, new, now=_clock_time(mutation))
+    derived = {name: columns.pop(name) for name in ("terms", "content_hash")}
+    columns |= {
         "session_id": session_key(row.session_id),
-        "scope": new.scope or "project",
-        "pinned": int(row.pinned),
-        "revision_count": max(1, row.revision_count),
-        "duplicate_count": max(1, row.duplicate_count),
-        "last_seen_at": _moment(own.last_seen_at, row.last_seen_at) or updated,
-        "review_after": _moment(own.review_after, row.review_after),
-        "created_at": _moment(own.created_at, row.created_at) or updated,
-        "updated_at": updated,
-        "deleted_at": _moment(own.deleted_at, row.deleted_at),
+        "review_after": moment_of(own.review_after, row.review_after),
         "origin": own.origin,
         "lifecycle": chosen_lifecycle(own.lifecycle),
-        **{name: _TAKEN[kind](getattr(own, name)) for name, kind in OWN.items()},
+        **own_columns(own, OWN, _text),
     }
-    return Read(_project(mutation, row.project), columns, derived, row.id, _anchors(block, updated), block is not None)
+    anchors = _anchors(block, columns["updated_at"])
+    return Read(_project(mutation, row.project), columns, derived, row.id, anchors, block is not None)
 
 
 def read_session(mutation: Mutation) -> Read:
     row = _model(SessionIn, mutation.payload)
     own = _model(OwnSession, mutation.payload.get(OWN_BLOCK) or {})
     at = _clock_time(mutation)
-    started = _moment(own.started_at, row.started_at) or at
+    started = moment_of(own.started_at, row.started_at) or at
     columns = {
         "directory": _text(row.directory) or "",
         "agent": _text(own.agent) or "",
         "ownership_mode": row.ownership_mode if row.ownership_mode in _MODES else "shared",
         "started_at": started,
-        "ended_at": _moment(own.ended_at, row.ended_at),
+        "ended_at": moment_of(own.ended_at, row.ended_at),
         "summary": _text(row.summary),
-        "updated_at": _moment(own.updated_at, own.ended_at, row.ended_at) or started,
+        "updated_at": moment_of(own.updated_at, own.ended_at, row.ended_at) or started,
     }
     return Read(_project(mutation, row.project), columns)
 
@@ -118,7 +114,7 @@ def read_prompt(mutation: Mutation) -> Read:
     columns = {
         "session_id": session_key(row.session_id),
         "content": content,
-        "created_at": _moment(block.get("created_at"), row.created_at) or _clock_time(mutation),
+        "created_at": moment_of(block.get("created_at"), row.created_at) or _clock_time(mutation),
     }
     return Read(_project(mutation, row.project), columns, {"terms": derived_terms(content)}, row.id)
 
@@ -132,12 +128,12 @@ def read_relation(mutation: Mutation) -> Read:
     block = mutation.payload.get(OWN_BLOCK) or {}
     if row.relation not in (*VERBS, "pending") and not is_edge(row.source_id, row.relation, row.target_id):
         raise UnreadableError(f"payload.relation: {row.relation[:40]!r} is no verdict")
-    updated = _moment(block.get("updated_at"), row.updated_at, row.created_at) or _clock_time(mutation)
+    updated = moment_of(block.get("updated_at"), row.updated_at, row.created_at) or _clock_time(mutation)
     columns = {
         **row.model_dump(include={"source_id", "target_id", "relation", "confidence", "judgment_status"}),
         **{name: _text(getattr(row, name)) for name in SAID},
-        "superseded_at": _moment(block.get("superseded_at"), row.superseded_at),
-        "created_at": _moment(block.get("created_at"), row.created_at) or updated,
+        "superseded_at": moment_of(block.get("superseded_at"), row.superseded_at),
+        "created_at": moment_of(block.get("created_at"), row.created_at) or updated,
         "updated_at": updated,
     }
     project = mutation.payload.get("project")
@@ -160,7 +156,7 @@ def read_version(mutation: Mutation) -> tuple[str, str, dict[str, str]]:
 def read_name(mutation: Mutation) -> dict[str, str]:
     """Return the columns of a project or an alias."""
     at = _clock_time(mutation)
-    created = _moment(mutation.payload.get("created_at")) or at
+    created = moment_of(mutation.payload.get("created_at")) or at
     if mutation.entity == "alias":
         project = _known_name(_string(mutation.payload, "project"))
         return {"alias": _known_name(mutation.entity_key), "project": project, "created_at": created}
@@ -170,39 +166,20 @@ def read_name(mutation: Mutation) -> dict[str, str]:
         "display_name": (_text(display) if isinstance(display, str) else None) or mutation.entity_key,
         "origin": _text(mutation.payload.get("origin")) or "agent",
         "created_at": created,
-        "updated_at": _moment(mutation.payload.get("updated_at")) or created,
+        "updated_at": moment_of(mutation.payload.get("updated_at")) or created,
     }
 
 
 def deletion_time(mutation: Mutation) -> str:
     block = mutation.payload.get(OWN_BLOCK) or {}
-    return _moment(block.get("deleted_at"), mutation.payload.get("deleted_at")) or _clock_time(mutation)
-
-
-def _prepared(row: ObservationIn, own: OwnObservation) -> Prepared:
-    content, title = without_nul(row.content), without_nul(row.title)
-    if not title.strip():  # older Engrams accepted rows without a title
-        title = " ".join(clean_content(content)[0].split())[:_MADE_TITLE_CHARS]
-    elif len(title) > TITLE_LIMIT_CHARS:
-        title = redact(title[: 4 * TITLE_LIMIT_CHARS]).text[:TITLE_LIMIT_CHARS]
-    return prepare(
-        Draft(
-            title,
-            content,
-            row.type or "manual",
-            scope=row.scope if row.scope in SCOPES else "project",
-            topic_key=row.topic_key,
-            aliases=tuple((own.aliases or "").split("; ")),
-            tool_name=without_nul(row.tool_name) or None,
-        )
-    )
+    return moment_of(block.get("deleted_at"), mutation.payload.get("deleted_at")) or _clock_time(mutation)
 
 
 def _anchors(block: Any, updated: str) -> tuple[dict[str, Any], ...]:
     offered = (block or {}).get("anchors") or []
     if not isinstance(offered, list):
         raise UnreadableError("payload.engram_py.anchors: not a list")
-    read = [anchor_values(_model(OwnAnchor, one), updated) for one in offered[:MOST_ANCHORS]]
+    read = [anchor_columns(_model(OwnAnchor, one), updated) for one in offered[:MOST_ANCHORS]]
     return tuple(values for values in read if values is not None)
 
 
@@ -210,9 +187,7 @@ def _model(kind: type[_Model], value: object) -> _Model:
     try:
         return kind.model_validate(value)
     except ValidationError as exc:
-        first = exc.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part)[:40] for part in first["loc"])
-        raise UnreadableError(f"payload.{where}: {first['msg']}") from None
+        raise UnreadableError(f"payload.{first_problem(exc)}") from None
 
 
 def _checked(action: Callable[[], Any]) -> Any:
@@ -242,19 +217,6 @@ def _text(text: Any) -> str | None:
     if not isinstance(text, str) or not without_nul(text).strip():
         return None
     return str(_checked(lambda: clean_content(without_nul(text))[0]))
-
-
-def _moment(*texts: Any) -> str | None:
-    """Return the first of the texts that is a time."""
-    for text in texts:
-        moment = moment_of(text) if isinstance(text, str) else None
-        if moment is not None:
-            return moment
-    return None
-
-
-# How a column of our own block is taken (observations/columns.py).
-_TAKEN: dict[Kind, Callable[[Any], Any]] = {"value": lambda value: value, "text": _text, "time": _moment}
 
 
 def _clock_time(mutation: Mutation) -> str:

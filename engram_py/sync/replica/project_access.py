@@ -7,9 +7,11 @@ by saying so.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from engram_py.database.store import Store
+from engram_py.dataclass import dataclass, field, replace
 from engram_py.projects import table as project_table
 from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.names import normalize_project
@@ -64,6 +66,109 @@ class ProjectAccess:
             if name != project:
                 self._became[name] = project
         self._owners.setdefault(_identity(mutation), {normalized(mutation.project)})
+
+
+# Aliases first, because they decide ownership; versions last, after their observation.
+_ORDER = {"alias": 0, "version": 2}
+
+
+def allowed_rows(
+    store: Store, names: Sequence[str], mutations: Sequence[Mutation]
+) -> tuple[list[Mutation], list[tuple[Mutation, str]]]:
+    """Split rows that came under enrolled projects into those of their project and others, each with a reason.
+
+    A row that says it was given another project than the one it came under is taken for one of the latter.
+    """
+    access, enrolled = ProjectAccess(store, mutations), frozenset(map(normalized, names))
+    kept: list[Mutation] = []
+    left: list[tuple[Mutation, str]] = []
+    for mutation in sorted(mutations, key=lambda one: _ORDER.get(one.entity, 1)):
+        if reason := _refusal(access, enrolled, mutation):
+            left.append((mutation, reason))
+            continue
+        access.record(mutation)
+        given = mutation.payload.get("project")
+        foreign = isinstance(given, str) and not _belongs_to(access, enrolled, given, mutation.project)
+        payload = {**mutation.payload, "project": mutation.project} if foreign else mutation.payload
+        kept.append(replace(mutation, payload=payload))
+    return kept, left
+
+
+def _refusal(access: ProjectAccess, enrolled: frozenset[str], mutation: Mutation) -> str:
+    """Return why a row may not come under its project, '' when it may."""
+    project = mutation.project
+    if mutation.entity == "alias" and mutation.op == "upsert":
+        key = normalized(mutation.entity_key)
+        # A merge on another machine ends the project under its own name, where only its writers may.
+        ended = key in enrolled and access.is_given_up(key)
+        if ended or not access.is_taken(key) or _belongs_to(access, enrolled, key, project):
+            return ""
+        said = f"it makes {key} another name of {project}, and {key} is a project of its own here"
+        return f"{said}: {_merge_hint(key, project)}"
+    for owner in access.owners(mutation):
+        if _belongs_to(access, enrolled, owner, project):
+            continue
+        if access.canonical(project) == owner:
+            return f"it is a row of {owner} here, which is not enrolled: `engram cloud enroll {owner}`"
+        return f"it belongs to {owner} here, and came under {project}: {_merge_hint(owner, project)}"
+    return ""
+
+
+def _belongs_to(access: ProjectAccess, enrolled: frozenset[str], name: str, project: str) -> bool:
+    """Return whether a name is one of the project's, not counting merges made on this machine alone."""
+    now = access.canonical(name)
+    return now == access.canonical(project) and not enrolled.isdisjoint((normalized(name), now))
+
+
+def _merge_hint(name: str, project: str) -> str:
+    return f"if they are one, `engram projects merge {name} --into {project}` joins them"
+
+
+@dataclass(slots=True)
+class FolderRows:
+    """The rows to import of a chunk. ``names`` are the project's names, with those the rows added; None is any."""
+
+    names: frozenset[str] | None
+    taken: list[Mutation] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+
+def folder_rows(store: Store, mutations: Sequence[Mutation], names: frozenset[str] | None) -> FolderRows:
+    """Choose the rows that belong to this project and to no other one here. Aliases come first in ``mutations``."""
+    rows = FolderRows(names)
+    if names is None:
+        rows.taken += mutations
+        return rows
+    access = ProjectAccess(store, mutations)
+    for mutation in mutations:
+        is_alias, key = mutation.entity == "alias" and mutation.op == "upsert", normalized(mutation.entity_key)
+        if is_alias and key in names and not access.is_known(mutation.project):
+            names |= {normalized(mutation.project)}  # a new name of this project, which nothing has here
+        # Whose the name of an alias is, is told in words.
+        owners = [*_named_projects(mutation), *(() if is_alias else access.owners(mutation))]
+        foreign = next((name for name in owners if normalized(name) not in names), None)
+        if foreign is not None:
+            rows.left_out[foreign] += 1
+        elif is_alias and key not in names and access.is_taken(key):
+            said = f"it makes {key} another name of {mutation.project}, and {key} is a project of its own here"
+            hint = _merge_hint(key, mutation.project)
+            rows.problems.append(f"{said}; {hint}, `engram sync --all` believes it")
+        else:
+            names |= {key} if is_alias else set()
+            rows.taken.append(mutation)
+    rows.names = names
+    return rows
+
+
+def _named_projects(mutation: Mutation) -> Iterator[str]:
+    """Yield every project that a row names."""
+    yield mutation.project
+    named = mutation.payload.get("project")
+    if isinstance(named, str) and named.strip():
+        yield named
+    if mutation.entity == "alias" and mutation.op == "delete":
+        yield mutation.entity_key
 
 
 def normalized(name: str) -> str:

@@ -79,6 +79,7 @@ def queued(store: Store, *, after: int, towards: str, projects: Sequence[str] | 
 
 
 def newest_seq(store: Store) -> int:
+    """Return the position of the newest change, in constant time."""
     return int(store.value("select coalesce(max(seq), 0) from sync_mutations"))
 
 
@@ -105,16 +106,8 @@ def versions(store: Store, keys: Sequence[tuple[str, str]]) -> list[Row]:
     return store.rows(sql, keys=json.dumps(list(keys)))
 
 
-def carried(store: Store, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Row]:
-    """Return rows of unknown kinds by (entity, key)."""
-    return _by_name(store, "sync_carried", keys)
-
-
-def tombstones(store: Store, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Row]:
-    return _by_name(store, "tombstones", keys)
-
-
-def _by_name(store: Store, table: str, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Row]:
+def by_name(store: Store, table: str, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Row]:
+    """Return rows of a table that holds rows of every kind, by (entity, key)."""
     sql = f"select * from {table} where (entity, entity_key) in (select value ->> 0, value ->> 1 from json_each(:keys))"
     return {(row["entity"], row["entity_key"]): row for row in store.rows(sql, keys=json.dumps(list(keys)))}
 
@@ -161,10 +154,6 @@ def version_names(store: Store, projects: Sequence[str] | None) -> list[tuple[st
     return [(row[0], row[1]) for row in store.rows(sql, projects=names)]
 
 
-def enqueue(store: Store, row: dict[str, Any]) -> None:
-    store.insert("sync_mutations", row, replace=True)
-
-
 def renumber(store: Store, observation_id: int) -> None:
     """Number an observation's versions by their times. Costs one pass over them."""
     rows = store.rows(
@@ -192,3 +181,26 @@ def add_version(store: Store, observation_id: int, **columns: str) -> bool:
     having not exists (select 1 from observation_versions where observation_id = :id and digest = :digest)
     """
     return store.execute(sql, id=observation_id, **columns).rowcount > 0
+
+
+# --- deferred rows ------------------------------------------------------------------------------------------
+
+
+def deferred_counts(store: Store) -> dict[str, int]:
+    """Count the rows that are deferred or dead, by state."""
+    sql = "select apply_status, count(*) from sync_apply_deferred where apply_status <> 'applied' group by apply_status"
+    return {row[0]: row[1] for row in store.rows(sql)}
+
+
+def deferred_rows(store: Store, *, status: str | None, limit: int, offset: int) -> list[dict[str, Any]]:
+    sql = """
+    select
+        id, target_key, remote_seq, entity, entity_key, op, project, reason_code, apply_status, retry_count, last_error,
+        last_attempted_at, first_seen_at
+    from sync_apply_deferred
+    where apply_status <> 'applied'
+      and (:status is null or apply_status = :status)
+    order by id
+    limit :limit offset :offset
+    """
+    return [dict(row) for row in store.rows(sql, status=status, limit=limit, offset=offset)]

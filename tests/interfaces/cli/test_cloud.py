@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.sync.autosync import tokens
+from engram_py.sync.autosync import login as login_module
 from tests.interfaces.cli.conftest import Run, Start, answer
 from tests.interfaces.cli.terminal import in_terminal, needs_terminal
 from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED, as_line, close, start_server, talk, tool_call
@@ -20,7 +20,7 @@ from tests.sync.autosync.team_server import TOKEN, Request, TeamServer, team_ser
 
 @pytest.fixture(autouse=True)
 def no_keychain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "_keep_in_keychain", lambda server, token: False)
+    monkeypatch.setattr(login_module, "_keep_in_keychain", lambda server, token: False)
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")  # in processes of their own
 
 

@@ -136,4 +136,4 @@ def test_reindex_says_what_it_did(run: Run) -> None:
 
 def test_a_search_pays_neither_for_the_tests_nor_for_redaction(here: Path, start: Start) -> None:
     start("save", "Access tokens", "They live fifteen minutes.")
-    assert not {"engram_py.recall.evaluation", "engram_py.capture.redact"} & modules(here, "search", "tokens")
+    assert not {"engram_py.evaluation.evaluation", "engram_py.capture.redact"} & modules(here, "search", "tokens")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from engram_py import Engram
-from engram_py.sync.autosync import tokens
+from engram_py.sync.autosync import login
 from tests.interfaces.hooks.conftest import Answered as Done
 from tests.interfaces.hooks.conftest import Hook, locked
 from tests.memory import FakeClock, draft
@@ -48,7 +48,7 @@ class Answered:
 
 @pytest.fixture
 def enrolled(memory: Engram, team: TeamServer, monkeypatch: pytest.MonkeyPatch) -> Engram:
-    monkeypatch.setattr(tokens, "_keep_in_keychain", lambda server, token: False)
+    monkeypatch.setattr(login, "_keep_in_keychain", lambda server, token: False)
     memory.autosync.account.login(team.address, TOKEN)
     memory.autosync.account.enroll(["widgets"])
     return memory
@@ -145,7 +145,7 @@ def test_a_memory_that_is_locked_is_sent_all_the_same_at_the_end(
 def test_nothing_is_asked_of_a_server(
     hook: Hook, memory: Engram, team: TeamServer, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
-    monkeypatch.setattr(tokens, "_keep_in_keychain", lambda server, token: False)
+    monkeypatch.setattr(login, "_keep_in_keychain", lambda server, token: False)
     if why != "nobody logged in":
         memory.autosync.account.login(team.address, TOKEN)
     if why not in ("nobody logged in", "nothing is enrolled"):

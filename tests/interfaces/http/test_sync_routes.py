@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
-from engram_py.sync.autosync import tokens
+from engram_py.sync.autosync import login
 from engram_py.sync.autosync.exchange import Exchange
 from engram_py.sync.mutation import Mutation
 from tests.interfaces.http.asking import Asker
@@ -41,7 +41,7 @@ def test_what_arrived_before_what_it_depends_on_is_listed_and_tried_again(ask: A
 def test_the_status_says_which_server_it_is_and_what_is_wrong(
     ask: Asker, app: Engram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tokens, "_keep_in_keychain", lambda server, token: False)
+    monkeypatch.setattr(login, "_keep_in_keychain", lambda server, token: False)
     with team_server(grants={"widgets": "write"}) as team:
         app.autosync.account.login(team.address, TOKEN)
         app.autosync.account.enroll(["widgets"])

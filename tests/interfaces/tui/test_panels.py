@@ -94,7 +94,7 @@ async def test_a_pair_is_judged_by_choosing_how_the_two_relate(kept: Engram) -> 
         await seen.press("v")
         assert "conflicts with" in seen.text
         await seen.press("down", "enter")
-        assert kept.relations.show(pair.relation.sync_id).relation.relation == "compatible"
+        assert kept.relations.show(pair.sync_id).relation == "compatible"
         assert seen.list == []
 
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from engram_py import Engram
 from engram_py.anchors.values import AnchorState
-from engram_py.context.values import MODES, Context, Section
+from engram_py.context.values import MODES, Context, Remarks, Section
 from engram_py.interfaces.wording import render
 from engram_py.observations.values import Draft, Observation
-from engram_py.recall.values import Remarks, counted
+from engram_py.recall.values import counted
 from engram_py.sessions.values import Prompt, SessionLine
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

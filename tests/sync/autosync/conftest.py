@@ -12,7 +12,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.config import Settings
-from engram_py.sync.autosync import tokens
+from engram_py.sync.autosync import login
 from engram_py.sync.autosync.exchange import Exchange
 from engram_py.sync.autosync.values import CloudStatus, CloudSynced
 from tests.memory import FakeClock, draft
@@ -108,7 +108,7 @@ class Lab:
 def no_keychain() -> Iterator[None]:
     """The keychain of the developer's machine is nobody's playground."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tokens, "_keep_in_keychain", lambda server, token: False)
+        patch.setattr(login, "_keep_in_keychain", lambda server, token: False)
         yield
 
 

@@ -130,24 +130,31 @@ def test_what_could_not_be_read_is_fetched_again_when_somebody_asks(lab: Lab) ->
     assert (lab.titles(), lab.aside()) == (["one"], [])
 
 
-def test_a_row_that_this_program_fails_on_blocks_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_this_program_fails_on_blocks_nothing_and_writes_come_between_steps(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock is held for a step, and a step is made as long as its time allows."""
     from engram_py.sync.replica.replica import Replica
 
-    apply = Replica.apply
+    apply, sizes = Replica.apply, []
 
     def fails(self: Replica, mutations: Any, **more: Any) -> Any:
+        sizes.append(len(mutations))
         if any(one.payload.get("title") == "bad" for one in mutations):
             raise ZeroDivisionError
         return apply(self, mutations, **more)
 
     monkeypatch.setattr(Replica, "apply", fails)
-    for title in ("one", "bad", "two"):
-        lab.team.add(from_elsewhere(lab, f"obs-{title}-{lab.project}", title))
+    monkeypatch.setattr(pull_module, "_STEP_SECONDS", 1e-9)
+    for number in range(25):
+        title = "bad" if number == 20 else f"note {number:02}"
+        lab.team.add(from_elsewhere(lab, f"obs-{number}-{lab.project}", title))
 
     lab.synced()
 
-    assert lab.titles() == ["one", "two"]
-    assert lab.aside() == [("pull", f"obs-bad-{lab.project}", "unreadable")]
+    assert (sizes[0], set(sizes[1:])) == (pull_module._FIRST_STEP, {1})
+    assert len(lab.titles()) == 24
+    assert lab.aside() == [("pull", f"obs-20-{lab.project}", "unreadable")]
 
 
 def test_a_project_that_was_not_granted_for_a_while_is_fetched_whole_when_it_is(lab: Lab) -> None:
@@ -234,25 +241,3 @@ def test_a_log_that_ends_before_our_cursor_is_read_from_its_beginning(lab: Lab) 
     assert lab.titles()[-1] == "note 9"
     assert any("once more" in report for report in done.warnings)
     assert len(lab.sent()) == 6
-
-
-def test_writes_of_others_come_between_the_steps_of_a_page(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lock is held for a step, and a step is made as long as its time allows."""
-    from engram_py.sync.replica.replica import Replica
-
-    apply, sizes = Replica.apply, []
-
-    def counted(self: Replica, mutations: Any, **more: Any) -> Any:
-        sizes.append(len(mutations))
-        return apply(self, mutations, **more)
-
-    monkeypatch.setattr(Replica, "apply", counted)
-    monkeypatch.setattr(pull_module, "_STEP_SECONDS", 1e-9)
-    for number in range(25):
-        lab.team.add(from_elsewhere(lab, f"obs-{number}-{lab.project}", f"note {number}"))
-
-    lab.synced()
-
-    assert sizes[0] == pull_module._FIRST_STEP
-    assert set(sizes[1:]) == {1}
-    assert len(lab.titles()) == 25

@@ -57,7 +57,7 @@ def test_personal_memory_stays_here(lab: Lab) -> None:
     assert "Mine." not in json.dumps(lab.team.bodies)
 
 
-def test_a_change_is_sent_once_and_does_not_come_back(lab: Lab) -> None:
+def test_a_change_is_sent_once_and_does_not_come_back_and_a_quiet_poll_is_one_request(lab: Lab) -> None:
     lab.save("one")
     lab.synced()
     lab.synced()
@@ -67,41 +67,29 @@ def test_a_change_is_sent_once_and_does_not_come_back(lab: Lab) -> None:
     lab.synced()
     lab.synced()
 
-    assert lab.team.counts()[PUSH] == 1
-    assert lab.team.counts()[PULL] == 0
-
-
-def test_a_poll_of_a_quiet_server_is_one_request(lab: Lab) -> None:
-    lab.save("one")
-    lab.synced()
+    assert (lab.team.counts()[PUSH], lab.team.counts()[PULL]) == (1, 0)
     lab.team.asked.clear()
-
     lab.synced()
-
     assert lab.team.asked == [("GET", "/sync/projects")]
 
 
-def test_a_large_backlog_goes_out_in_bounded_batches(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_backlog_goes_out_in_batches_that_are_halved_until_they_fit(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.team.most_bytes = 100_000
+    lab.save(*[f"note {number}" for number in range(40)], text="A long text. " * 1000)
+    lab.synced()
+    assert (len(lab.sent()), lab.aside()) == (40, [])
+
+    lab.team.bodies.clear()
     monkeypatch.setattr(push_module, "MOST_BYTES", 40_000)
     lab.exchange = lab.lane()
-    lab.save(*[f"note {number}" for number in range(30)], text="A long text. " * 500)
-
+    lab.save(*[f"more {number}" for number in range(30)], text="A long text. " * 500)
     lab.synced()
-
-    assert len(lab.sent()) == 30
+    assert len(lab.sent()) == 70
     sizes = [len(json.dumps(body)) for body in lab.team.bodies]
     assert max(sizes) < 50_000
     assert len(sizes) > 4
-
-
-def test_a_batch_that_is_too_large_is_halved_until_it_fits(lab: Lab) -> None:
-    lab.team.most_bytes = 100_000
-    lab.save(*[f"note {number}" for number in range(40)], text="A long text. " * 1000)
-
-    lab.synced()
-
-    assert len(lab.sent()) == 40
-    assert lab.aside() == []
 
 
 def test_one_row_over_the_limit_is_set_aside_by_name_and_the_rest_goes_on(lab: Lab) -> None:
@@ -116,43 +104,36 @@ def test_one_row_over_the_limit_is_set_aside_by_name_and_the_rest_goes_on(lab: L
     assert "bytes" in lab.status.set_aside[0].reason
 
 
-def test_a_proxy_that_takes_nothing_is_not_the_rows_fault(lab: Lab) -> None:
-    lab.save("one", "two")
-    lab.team.always[PUSH] = lambda request: request.refuse(413, "x", "too large")
+@pytest.mark.parametrize(("status", "code"), [(413, "cloud_config_error"), (400, "server_unsupported")])
+def test_a_proxy_or_server_that_takes_nothing_is_not_the_rows_fault(lab: Lab, status: int, code: str) -> None:
+    lab.save("one", "two", "three")
+    lab.team.always[PUSH] = lambda request: request.refuse(status, "x", "what is this?")
 
-    assert lab.failed().reason_code == "cloud_config_error"
+    assert lab.failed().reason_code == code
 
     assert lab.aside() == []
+    assert lab.team.counts()[PUSH] < 10
     lab.team.always.clear()
     lab.synced()
-    assert lab.sent() == ["one", "two"]
+    assert lab.sent() == ["one", "three", "two"]
 
 
-def test_a_row_that_is_refused_is_set_aside_and_blocks_nothing(lab: Lab) -> None:
+def test_a_row_that_is_refused_is_set_aside_blocks_nothing_and_is_offered_again_when_it_changes(lab: Lab) -> None:
     bad = lab.save("one", "bad", "two")[1]
     lab.team.reject[bad] = "invalid_text"
 
-    done = lab.synced()
+    lab.synced()
 
-    assert lab.sent() == ["one", "two"]
-    assert (done.outcome, lab.aside()) == ("done", [("push", bad, "invalid_text")])
+    assert (lab.sent(), lab.aside()) == (["one", "two"], [("push", bad, "invalid_text")])
     [aside] = lab.status.set_aside
     assert (aside.entity, aside.project, aside.reason) == ("observation", lab.project, "invalid_text, says the server")
     lab.team.bodies.clear()
     lab.synced()
     assert lab.team.bodies == []
-
-
-def test_what_was_set_aside_is_offered_again_when_it_changes(lab: Lab) -> None:
-    [bad] = lab.save("bad")
-    lab.team.reject[bad] = "invalid_text"
-    lab.synced()
     lab.team.reject.clear()
-
     lab.app.observations.update(lab.app.search("bad", project=lab.project).results[0].id, Change(title="better"))
     lab.synced()
-
-    assert (lab.sent(), lab.aside()) == (["better"], [])
+    assert (lab.sent(), lab.aside()) == (["better", "one", "two"], [])
 
 
 def test_what_was_set_aside_is_offered_again_when_somebody_asks(lab: Lab) -> None:
@@ -166,16 +147,6 @@ def test_what_was_set_aside_is_offered_again_when_somebody_asks(lab: Lab) -> Non
     assert lab.sent() == ["bad", "good"]
     [aside] = lab.status.set_aside
     assert (aside.entity_key, aside.tries) == (keys[1], 2)
-
-
-def test_a_server_that_understands_nothing_is_not_the_rows_fault(lab: Lab) -> None:
-    lab.save("one", "two", "three")
-    lab.team.always[PUSH] = lambda request: request.refuse(400, "invalid_body", "what is this?")
-
-    assert lab.failed().reason_code == "server_unsupported"
-
-    assert lab.aside() == []
-    assert lab.team.counts()[PUSH] < 10
 
 
 @pytest.mark.parametrize(("status", "failures"), [(400, 0), (500, 3)], ids=["refused-whole", "server-error"])
@@ -298,38 +269,38 @@ def test_a_token_that_may_write_anything_is_told_nothing_of_a_refusal(lab: Lab) 
     assert lab.sent() == []  # what somebody destroyed there is not brought back
 
 
-def test_an_old_name_that_was_not_granted_is_offered_again_when_it_is(lab: Lab) -> None:
+def test_an_old_name_that_was_not_granted_is_offered_again_when_it_is_but_not_for_ever(lab: Lab) -> None:
     old = f"{lab.project}-old"
     lab.save("one")
     lab.save("before", project=old)
     lab.app.merging.merge([old], lab.project)
     lab.team.reject[old] = "alias_not_granted"
     lab.synced()
-    assert lab.aside() == [("push", old, "alias_not_granted")]
-    assert "`engram cloud grants add`" in lab.status.set_aside[0].next_step
-    lab.team.reject.clear()
     lab.team.bodies.clear()
     lab.synced()
     assert (lab.aside(), lab.team.bodies) == ([("push", old, "alias_not_granted")], [])
+    assert "`engram cloud grants add`" in lab.status.set_aside[0].next_step
 
-    lab.team.grants[old] = "write"
-    lab.synced()
-
-    assert lab.aside() == []
-    assert lab.team.keys(lab.project, "alias") == [old]
-
-
-def test_an_old_name_that_is_refused_for_ever_is_not_offered_for_ever(lab: Lab) -> None:
-    old = f"{lab.project}-old"
-    lab.save("before", project=old)
-    lab.app.merging.merge([old], lab.project)
-    lab.team.reject[old] = "alias_not_granted"
     lab.team.grants[old] = "write"
     for _ in range(7):
         lab.synced()
     lab.team.bodies.clear()
     lab.synced()
     assert (lab.team.bodies, lab.status.set_aside[0].tries) == ([], 5)
+
+
+def test_an_old_name_arrives_once_it_is_granted(lab: Lab) -> None:
+    old = f"{lab.project}-old"
+    lab.save("before", project=old)
+    lab.app.merging.merge([old], lab.project)
+    lab.team.reject[old] = "alias_not_granted"
+    lab.synced()
+    lab.team.reject.clear()
+    lab.team.grants[old] = "write"
+
+    lab.synced()
+
+    assert (lab.aside(), lab.team.keys(lab.project, "alias")) == ([], [old])
 
 
 def test_a_project_that_is_not_granted_is_asked_about_with_one_row(lab: Lab) -> None:

@@ -43,30 +43,28 @@ def everything(folder: Path) -> bytes:
 
 
 def test_who_knows_the_secret_reads_it_on_another_machine_and_is_not_asked_again(sealed: Member, bob: Member) -> None:
-    done = bob.pulled(secret=SECRET)
+    done = bob.pulled(secret=SECRET, encrypt=True)
 
     assert done.encrypted
     assert bob.titles() == sealed.titles()
+    assert done.written is not None
+    assert done.written.chunks == ()
     bob.shared("From Bob")
     sealed.pulled()
     assert sealed.digest() == bob.digest()
 
 
-def test_nothing_in_the_folder_tells_what_is_kept_or_by_whom(sealed: Member) -> None:
-    said = everything(sealed.root / ".engram")
+def test_nothing_in_the_folder_tells_what_is_kept_or_by_whom_or_the_key(sealed: Member) -> None:
+    told = everything(sealed.root / ".engram")
 
     for word in (b"harbour", b"Ada", b"widgets", b"sync_id"):
-        assert word not in said
+        assert word not in told
     assert all(name.endswith(".enc") for name in sealed.names())
     for entry in sealed.manifest()["chunks"]:
         assert {**entry, "id": ""} == {
             "id": "", "created_by": "", "created_at": "", "sessions": 0, "memories": 0, "prompts": 0,
         }  # fmt: skip
-
-
-def test_the_key_stays_on_this_machine_for_its_owner_alone(sealed: Member) -> None:
     kept = list((sealed.root.parent / "data" / "sync").iterdir())
-
     assert {path.suffix for path in kept} == {".key", ".json"}
     for path in kept:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -171,16 +169,10 @@ def test_a_sealed_chunk_that_was_tampered_with_is_refused_and_the_rest_is_read(s
     assert len(bob.titles()) == 1
 
 
-def test_who_joins_with_the_secret_writes_nothing_that_is_there_already(sealed: Member, bob: Member) -> None:
-    bob.git("pull", "-q")
-
-    done = bob.sync.sync(secret=SECRET, encrypt=True)
-
-    assert done.written is not None
-    assert done.written.chunks == ()
-
-
-def test_turning_it_on_is_finished_by_the_next_sync(ada: Member, bob: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_turning_it_on_with_a_key_file_is_finished_by_the_next_sync(
+    ada: Member, bob: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = secret_of_file(b"\x00\x01" * 100)
     ada.shared("One")
     ada.shared("Two")
 
@@ -189,12 +181,12 @@ def test_turning_it_on_is_finished_by_the_next_sync(ada: Member, bob: Member, mo
 
     monkeypatch.setattr(ChunkFolder, "write", full)
     with pytest.raises(SyncFolderError):
-        ada.sync.sync(secret=SECRET, encrypt=True)
+        ada.sync.sync(secret=secret, encrypt=True)
     monkeypatch.undo()
 
     ada.shared()
     assert ada.exported().chunks == ()
-    bob.pulled(secret=SECRET)
+    bob.pulled(secret=secret_of_file(b"\x00\x01" * 100))
     assert bob.titles() == ["One", "Two"]
 
 
@@ -236,13 +228,3 @@ def test_processes_that_sync_at_once_write_what_others_can_read(sealed: Member, 
     assert done.read is not None
     assert done.read.refused == ()
     assert bob.digest() == sealed.digest()
-
-
-def test_a_key_file_is_a_secret_too(ada: Member, bob: Member) -> None:
-    secret = secret_of_file(b"\x00\x01" * 100)
-    ada.save("One")
-    ada.shared(secret=secret, encrypt=True)
-
-    bob.pulled(secret=secret_of_file(b"\x00\x01" * 100))
-
-    assert bob.titles() == ["One"]

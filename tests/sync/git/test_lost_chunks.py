@@ -8,19 +8,21 @@ from engram_py.sync.git.values import ChunksWritten
 from tests.sync.git.conftest import Joining, Member
 
 
-def test_a_deleted_chunk_is_written_again_as_it_was(ada: Member) -> None:
+def test_a_deleted_chunk_is_written_again_as_it_was_and_everything_when_asked_for(ada: Member) -> None:
     for number in range(3):
         ada.save(f"Memory {number}")
         ada.shared()
     before = {path.name: path.read_bytes() for path in ada.chunks.iterdir()}
-    victim = ada.names()[1]
-    (ada.chunks / victim).unlink()
+    (ada.chunks / ada.names()[1]).unlink()
 
     written = ada.exported()
 
     assert (written.again, written.lost) == (True, 1)
     assert {path.name: path.read_bytes() for path in ada.chunks.iterdir()} == before
     assert ada.git("status", "--porcelain") == ""
+    assert ada.exported(again=True).rows == 5  # the project, the session, three observations
+    assert len(ada.names()) == 4
+    assert ada.exported().chunks == ()
 
 
 def test_a_damaged_chunk_of_ones_own_is_written_again_under_a_longer_name(ada: Member, bob: Member) -> None:
@@ -91,17 +93,6 @@ def test_a_chunk_whose_branch_was_thrown_away_is_written_again(ada: Member, bob:
 
     bob.pulled()
     assert bob.titles() == ["Said on a branch that nobody merged"]
-
-
-def test_everything_can_be_written_again(ada: Member) -> None:
-    ada.shared("One")
-    ada.shared("Two")
-
-    written = ada.exported(again=True)
-
-    assert written.rows == 4
-    assert len(ada.names()) == 3
-    assert ada.exported().chunks == ()
 
 
 def test_a_deletion_after_the_chunk_was_lost_is_what_is_written(ada: Member, bob: Member) -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from engram_py import Engram
+from engram_py.config import Settings
 from engram_py.privacy.values import PrivacySettings
 from tests.sync.git.conftest import Joining, Member, put_chunk, settled
 
 
-def test_what_one_saved_the_other_finds_after_a_pull(ada: Member, bob: Member) -> None:
+def test_what_one_saved_the_other_finds_after_a_pull_and_does_not_write_again(ada: Member, bob: Member) -> None:
     ada.app.observations.pin(ada.save("Token lifetime", "Fifteen minutes.", topic_key="decision/tokens"))
     ada.shared()
 
@@ -17,17 +21,11 @@ def test_what_one_saved_the_other_finds_after_a_pull(ada: Member, bob: Member) -
 
     assert done.read is not None
     assert done.read.chunks == 1
-    assert bob.titles() == ["Token lifetime"]
-    assert bob.digest() == ada.digest()
+    assert (bob.titles(), bob.digest(), bob.names()) == (["Token lifetime"], ada.digest(), ada.names())
     pinned = bob.app.store.row("select pinned, topic_key from observations")
     assert pinned is not None
     assert tuple(pinned) == (1, "decision/tokens")
-
-
-def test_syncing_again_without_news_changes_no_file(ada: Member, bob: Member) -> None:
-    ada.shared("One")
-    bob.pulled()
-
+    assert bob.app.store.value("select count(*) from sync_present") == 0
     for member in (ada, bob):
         done = member.sync.sync()
         assert done.read is not None
@@ -63,12 +61,12 @@ def test_two_people_who_sync_on_two_branches_merge_without_a_conflict(ada: Membe
     assert len(ada.titles()) == 7
 
 
-def test_a_manifest_with_conflict_marks_in_it_heals_from_the_chunks(ada: Member, bob: Member) -> None:
+def test_a_manifest_that_is_lost_or_has_conflict_marks_heals_from_the_chunks(ada: Member, bob: Member) -> None:
     ada.shared("One")
     bob.save("Two")
     bob.sync.sync()
     path = bob.root / ".engram" / "manifest.json"
-    theirs = path.read_text(encoding="utf-8")
+    theirs, before = path.read_text(encoding="utf-8"), path.read_bytes()
     path.write_text(
         f'<<<<<<< HEAD\n{theirs}=======\n{{"version": 1, "chunks": [{{"id": "../../x"}}]\n>>>>>>> x\n', encoding="utf-8"
     )
@@ -77,19 +75,10 @@ def test_a_manifest_with_conflict_marks_in_it_heals_from_the_chunks(ada: Member,
 
     assert [entry["id"] for entry in bob.manifest()["chunks"]] == [name.partition(".")[0] for name in bob.names()]
     assert bob.manifest()["chunks"][0]["created_by"] == "Bob"
-
-
-def test_a_lost_manifest_is_written_again_as_it_was(ada: Member) -> None:
-    ada.shared("One")
-    path = ada.root / ".engram" / "manifest.json"
-    before = path.read_bytes()
-    for damage in (b"", b"garbage \xff{{{", b"[]", b'{"version": 1, "chunks": null}'):
-        path.write_bytes(damage)
-        ada.sync.sync()
+    for damage in (b"", b"garbage \xff{{{", b"[]", b'{"version": 1, "chunks": null}', None):
+        path.unlink() if damage is None else path.write_bytes(damage)
+        bob.sync.sync()
         assert path.read_bytes() == before
-    path.unlink()
-    ada.sync.sync()
-    assert path.read_bytes() == before
 
 
 def test_edits_of_both_and_a_deletion_settle_to_the_same_memory(ada: Member, bob: Member) -> None:
@@ -108,26 +97,23 @@ def test_edits_of_both_and_a_deletion_settle_to_the_same_memory(ada: Member, bob
     assert {"Fifteen minutes.", "An hour."} <= {row["content"] for row in texts}
 
 
-def test_what_was_imported_is_not_exported_back(ada: Member, bob: Member) -> None:
-    ada.shared("One")
-
-    assert bob.pulled().written is not None
-    assert bob.names() == ada.names()
-    assert bob.app.store.value("select count(*) from sync_present") == 0
-
-
-def test_two_clones_of_one_person_do_not_write_everything_twice(ada: Member, join: Joining, tmp_path: Path) -> None:
-    from engram_py import Engram
-    from engram_py.config import Settings
-
+@pytest.mark.parametrize("kind", ["clone", "worktree"])
+def test_two_working_copies_of_one_person_do_not_write_everything_twice(
+    kind: str, ada: Member, join: Joining, tmp_path: Path
+) -> None:
     ada.save("One")
     ada.shared("Two")
-    second = join("other")
-    with Engram(settings=Settings(tmp_path / "ada" / "data"), directory=second.root) as same_memory:
+    folder = tmp_path / "tree"
+    if kind == "clone":
+        folder = join("other").root
+    else:
+        ada.git("worktree", "add", "-q", str(folder), "-b", "side")
+    with Engram(settings=Settings(tmp_path / "ada" / "data"), directory=folder) as same_memory:
         done = same_memory.git_sync.sync()
 
     assert done.written is not None
     assert done.written.chunks == ()
+    assert json.loads((folder / ".engram" / "manifest.json").read_text(encoding="utf-8")) == ada.manifest()
 
 
 def test_an_incremental_export_holds_the_changed_row_alone(ada: Member) -> None:
@@ -153,23 +139,6 @@ def test_neither_secrets_nor_personal_rows_nor_raw_turns_are_in_any_chunk(ada: M
     assert b"used by CI" in said
     for hidden in (secret.encode(), b"hunter two", b"very personal"):
         assert hidden not in said
-
-
-def test_a_worktree_is_the_same_repository(ada: Member, tmp_path: Path) -> None:
-    from engram_py import Engram
-    from engram_py.config import Settings
-
-    ada.shared("One")
-    tree = tmp_path / "tree"
-    ada.git("worktree", "add", "-q", str(tree), "-b", "side")
-
-    with Engram(settings=Settings(tmp_path / "ada" / "data"), directory=tree) as there:
-        done = there.git_sync.sync()
-
-    assert done.read is not None
-    assert done.written is not None
-    assert (done.read.chunks, done.written.chunks) == (0, ())
-    assert json.loads((tree / ".engram" / "manifest.json").read_text(encoding="utf-8")) == ada.manifest()
 
 
 def test_rows_of_an_unknown_kind_travel_on(ada: Member, bob: Member) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
+from tests.evaluation.evaluating import outcome, run
 from tests.memory import FakeClock, draft
-from tests.recall.evaluating import outcome, run
 
 
 @pytest.mark.parametrize("hard", [False, True])

@@ -1,4 +1,4 @@
-"""An entity that a question names: what is known of it is found by any of its names, what it touches after."""
+"""Entities that a question names: the facts about them are found by any of their names, those of neighbours after."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from engram_py.entities import table as entities
 from engram_py.entities.resolving import Known, aliases_of, slugs_of
 from engram_py.entities.values import TOPIC
 from engram_py.recall.index import mentions
-from engram_py.recall.index import table as search
-from engram_py.recall.postings import ROW_BUDGET
+from engram_py.recall.index import table as index
 from engram_py.recall.query.parse import phrase
 from engram_py.recall.score.bm25 import Term, idf
+from engram_py.recall.terms import ROW_BUDGET
 from engram_py.text.segments import segments
 
-# As so many mentions of the name count: to be a fact about it, and to be one about what it is connected with.
-_ABOUT, _BESIDE = 1.5, 0.3
-_MOST_FACTS, _MOST_BESIDE, _MOST_NEIGHBOURS = 200, 10, 8
+# A fact about the entity counts as so many mentions of its name, a fact about a connected entity as this many.
+_ABOUT, _CONNECTED = 1.5, 0.3
+_MOST_FACTS, _MOST_CONNECTED_FACTS, _MOST_NEIGHBOURS = 200, 10, 8
 _MOST_WORDS, _MOST_ASKED = 4, 40
 
 
@@ -31,12 +31,12 @@ class _Named(NamedTuple):
     slug: str
 
 
-def weigh_entities(
+def with_entities(
     store: Store, terms: list[Term], text: str, *, size: int, projects: Sequence[str] | None
 ) -> list[Term]:
-    """The terms, with one for each entity that ``text`` names, in the place of the words that name it.
+    """Return the terms, with one for each entity that ``text`` names in the place of the words that name it.
 
-    Its facts have the term, whatever they call it, and what has one of its names.
+    The rows of the term are the facts about the entity, and those that have one of its names.
     """
     for named in _named(store, text, projects):
         naming = [term for term in terms if term.text in named.words]
@@ -46,19 +46,18 @@ def weigh_entities(
 
 
 def _named(store: Store, text: str, projects: Sequence[str] | None) -> list[_Named]:
-    """The entities that a question names, those with the longest names first, each word naming one."""
+    """Return the entities that a question names, those with the longest names first, each word naming one."""
     words = [word.lower() for word in segments(text)][:_MOST_ASKED]
     runs: dict[str, tuple[str, ...]] = {}
-    for many in range(_MOST_WORDS, 0, -1):
-        for first in range(len(words) - many + 1):
-            run = tuple(words[first : first + many])
+    for size in range(_MOST_WORDS, 0, -1):
+        for first in range(len(words) - size + 1):
+            run = tuple(words[first : first + size])
             runs.setdefault("-".join(run), run)
     known = entities.named_in(store, list(runs), projects)
     for project, scope, topic, title, aliases, lifecycle in entities.with_aliases(store, projects):
         if lifecycle == "active":
-            called = slugs_of((title, *aliases.split("; ")))
-            known |= {(project, scope, slug) for slug in called if slug in runs}
-            known |= {(project, scope, topic.removeprefix(TOPIC))} if topic.removeprefix(TOPIC) in runs else set()
+            slugs = {*slugs_of((title, *aliases.split("; "))), topic.removeprefix(TOPIC)}
+            known |= {(project, scope, slug) for slug in slugs if slug in runs}
     found: list[_Named] = []
     used: set[str] = set()
     for project, scope, slug in sorted(known, key=lambda one: (-len(runs.get(one[2], ())), one)):
@@ -69,6 +68,7 @@ def _named(store: Store, text: str, projects: Sequence[str] | None) -> list[_Nam
 
 
 def _term(store: Store, named: _Named, naming: Sequence[Term], *, size: int) -> Term | None:
+    """Return the term of an entity; None where its words say as much, or too many rows have them."""
     key = {"project": named.project, "scope": named.scope}
     known = Known.of(store, named.slug, **key)
     slugs = known.group(named.slug)
@@ -76,22 +76,27 @@ def _term(store: Store, named: _Named, naming: Sequence[Term], *, size: int) -> 
     if row is not None and row.lifecycle == "archived":
         return None
     facts = entities.fact_ids(store, slugs, **key, limit=_MOST_FACTS)
-    ends = [end for edge in entities.edges(store, slugs, **key) for end in (edge[0], edge[2])]
-    others = {known.canonical(end.removeprefix("entity:")) for end in ends} - {slugs[0]}
-    if not facts and not others and (row is None or not row.aliases):
-        return None  # its words say as much
+    neighbours = _neighbours(store, known, slugs, key)
+    if not facts and not neighbours and (row is None or not row.aliases):
+        return None
     names = {" ".join(named.words), *((row.title, *aliases_of(row)) if row else ())}
     expression = " OR ".join(filter(None, map(phrase, sorted(names))))
-    if search.frequency(store, expression, cap=ROW_BUDGET + 1) > ROW_BUDGET:
+    if index.frequency(store, expression, cap=ROW_BUDGET + 1) > ROW_BUDGET:
         return None
-    texts, titled = mentions.once(store, expression, title=expression)
-    held: dict[int, float] = {}
-    for other in sorted(others)[:_MOST_NEIGHBOURS]:
-        beside = entities.fact_ids(store, known.group(other), **key, limit=_MOST_BESIDE)
-        held |= dict.fromkeys(beside, _BESIDE)
-    held |= dict.fromkeys(texts, 1.0) | dict.fromkeys(facts, _ABOUT)
-    if not held:
+    texts, titled = mentions.matching_rows(store, expression, title=expression)
+    rows: dict[int, float] = {}
+    for other in neighbours[:_MOST_NEIGHBOURS]:
+        connected = entities.fact_ids(store, known.group(other), **key, limit=_MOST_CONNECTED_FACTS)
+        rows |= dict.fromkeys(connected, _CONNECTED)
+    rows |= dict.fromkeys(texts, 1.0) | dict.fromkeys(facts, _ABOUT)
+    if not rows:
         return None
-    said = " ".join(term.text for term in naming)
-    worth = max(idf(len(held), size), *(term.idf for term in naming if term.rows), 0.0)
-    return Term(said, "", worth, len(held), mentions=held, titled=dict.fromkeys(titled, 1.0), looked_up=True)
+    text = " ".join(term.text for term in naming)
+    weight = max(idf(len(rows), size), *(term.idf for term in naming if term.rows), 0.0)
+    return Term(text, "", weight, len(rows), mentions=rows, titled=dict.fromkeys(titled, 1.0), looked_up=True)
+
+
+def _neighbours(store: Store, known: Known, slugs: Sequence[str], key: dict[str, str]) -> list[str]:
+    """Return the entities that edges connect with these, by name."""
+    ends = [end for edge in entities.edges(store, slugs, **key) for end in (edge[0], edge[2])]
+    return sorted({known.canonical(end.removeprefix("entity:")) for end in ends} - {slugs[0]})

@@ -6,11 +6,11 @@ import pytest
 
 from engram_py import Engram
 from engram_py.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError, InvalidTextError, TextTooLongError
+from engram_py.evaluation.errors import QuestionNotFoundError
 from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.observations.values import Change
-from engram_py.recall.errors import QuestionNotFoundError
+from tests.evaluation.evaluating import keep, outcome, run
 from tests.memory import FakeClock, draft
-from tests.recall.evaluating import keep, outcome, run
 
 # --- questions ----------------------------------------------------------------------------------------------
 
@@ -41,7 +41,7 @@ def test_a_secret_in_a_question_is_not_stored(app: Engram, answers: dict[str, in
 
 
 def test_what_the_user_says_takes_the_place_of_what_was_learned(app: Engram, answers: dict[str, int]) -> None:
-    app.trail.searched("what runs", projects=("widgets",), ids=list(answers.values()))
+    app.search_log.searched("what runs", projects=("widgets",), ids=list(answers.values()))
     app.get(answers["port"])
     run(app)
     kept = app.evaluations.add("what runs", [answers["backup"]])
@@ -246,7 +246,7 @@ def test_a_question_added_later_is_neither_rise_nor_fall(app: Engram, answers: d
 
 
 def test_a_question_with_other_answers_than_in_the_kept_run_is_a_new_one(app: Engram, answers: dict[str, int]) -> None:
-    app.trail.searched("what runs", projects=("widgets",), ids=[answers["backup"]])
+    app.search_log.searched("what runs", projects=("widgets",), ids=[answers["backup"]])
     app.get(answers["backup"])
     app.evaluations.add("access tokens", [answers["tokens"]])
     app.evaluations.add("loopback 7437", [answers["port"]])

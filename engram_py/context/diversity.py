@@ -1,11 +1,9 @@
-"""Different answers before the same answer again: maximal marginal relevance over cheap sets of words."""
+"""Maximal marginal relevance: different things before the same thing again."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
-
-from engram_py.text.segments import is_unspaced, segments
 
 T = TypeVar("T")
 
@@ -13,9 +11,6 @@ LAMBDA = 0.85
 # Two texts that share this much of their words say the same: the bar at which a fact counts as a repetition of
 # another (spec/seed-capabilities.md M14).
 NEAR = 0.70
-
-_READ_CHARS = 500
-_WORD_CHARS = 8
 
 
 def mmr(
@@ -46,37 +41,6 @@ def mmr(
         for at in remaining:
             closest[at] = max(closest[at], similarity(items[at][0], items[best][0]))
     return chosen
-
-
-def shingles(text: str) -> frozenset[str]:
-    """What two texts are compared by: the lower-case words of the beginning, long ones by their first 8 characters.
-
-    Cutting folds the endings of most words (Osaurus; spec/seed-capabilities.md G11). A script that writes no spaces
-    is taken in pairs of characters, as in the index.
-    """
-    text = text[:_READ_CHARS]
-    if text.isascii():
-        return frozenset({word[:_WORD_CHARS] for word in segments(text.lower())})
-    found: set[str] = set()
-    for word in segments(text):
-        if is_unspaced(word):
-            found.update(word[at : at + 2] for at in range(max(1, len(word) - 1)))
-        else:
-            found.add(word.lower()[:_WORD_CHARS])
-    return frozenset(found)
-
-
-def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """The share of all their words that both hold, 0..1; two empty texts are the same text."""
-    shared = len(one & other)
-    union = len(one) + len(other) - shared
-    return shared / union if union else 1.0
-
-
-def alike(one: frozenset[str], other: frozenset[str], share: float) -> bool:
-    """Whether their ``jaccard`` is at least ``share``; sets of very different sizes are not compared."""
-    fewer, more = sorted((len(one), len(other)))
-    return fewer >= share * more and jaccard(one, other) >= share
 
 
 def _scaled(values: Sequence[float]) -> list[float]:

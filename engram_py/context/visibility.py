@@ -1,4 +1,4 @@
-"""What of the rows that were found may be shown, and what must be said with them."""
+"""Leave out the observations that must not be shown, and collect remarks on the others."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ from collections.abc import Mapping, Sequence
 
 from engram_py.anchors.anchors import Anchors
 from engram_py.anchors.values import AnchorState
+from engram_py.context.values import Remarks
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
 from engram_py.observations import table
 from engram_py.observations.quarantine import quarantined
 from engram_py.observations.values import Observation
-from engram_py.recall.values import Hit, Remarks
+from engram_py.recall.values import Hit
 
 
 def handle(observation_id: int | None, title: str) -> str:
-    """How something is named that is not shown itself."""
+    """Return how an observation is named that is not shown itself."""
     return f'[#{observation_id}] "{title}"'
 
 
 @dataclass(slots=True)
 class Findings:
-    """What vetting has to say about one answer."""
+    """Remarks on one answer, and what was withheld from it."""
 
     remarks: Remarks = field(default_factory=Remarks)
     withheld: set[int] = field(default_factory=set)

@@ -9,14 +9,10 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import replace
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidInputError
-from engram_py.observations.lookup import live_observation
-from engram_py.observations.validation import clean_line, intake_notes
-from engram_py.observations.values import Observation
-from engram_py.projects.projects import Projects
-from engram_py.projects.values import Place
-from engram_py.recall import evaluation_table as table
-from engram_py.recall.errors import QuestionNotFoundError
-from engram_py.recall.evaluation_values import (
+from engram_py.evaluation import table
+from engram_py.evaluation.errors import QuestionNotFoundError
+from engram_py.evaluation.measures import first_rank, hit_at, mean, ndcg_at, reciprocal_rank
+from engram_py.evaluation.values import (
     DEPTH,
     Answer,
     Asked,
@@ -28,7 +24,11 @@ from engram_py.recall.evaluation_values import (
     QuestionOutcome,
     QuestionsRemoved,
 )
-from engram_py.recall.measures import first_rank, hit_at, mean, ndcg_at, reciprocal_rank
+from engram_py.observations.lookup import live_observation
+from engram_py.observations.validation import clean_line, intake_notes
+from engram_py.observations.values import Observation
+from engram_py.projects.projects import Projects
+from engram_py.projects.values import Place
 from engram_py.recall.query.parse import parse_query
 from engram_py.recall.search import Search
 from engram_py.recall.search_log import fold
@@ -152,7 +152,7 @@ class Evaluations:
             return QuestionsRemoved(table.remove(self._store, numbers))
 
     def forget_learned(self) -> QuestionsRemoved:
-        """Remove every question that was learned, and the trail of searches."""
+        """Remove every question that was learned, and the log of searches."""
         with self._store.transaction():
             return QuestionsRemoved(table.forget_learned(self._store), learned=True)
 

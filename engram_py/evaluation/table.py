@@ -1,4 +1,4 @@
-"""SQL of the user's retrieval tests: questions and answers, the kept run, and the trail of the last searches."""
+"""SQL of the user's retrieval tests: questions and answers, and the kept run."""
 
 from __future__ import annotations
 
@@ -55,54 +55,12 @@ where observations.deleted_at is null
 order by standing.answer, observations.id
 """
 
-LEARN = """
-insert into eval_questions (project, question, folded, origin, created_at, last_at)
-values (:project, :question, :folded, 'learned', :now, :now)
-on conflict (project, folded) do update set times = times + 1, last_at = :now
-where origin = 'learned'
-"""
-
-LEARN_ANSWER = """
-insert into eval_answers (question_id, sync_id, last_at)
-select id, :sync_id, :now from eval_questions
-where project = :project and folded = :folded and origin = 'learned'
-on conflict (question_id, sync_id) do update set times = times + 1, last_at = :now
-"""
-
-# How often, divided by how long ago: what was learned once yesterday outlives what was learned twice last month.
-DROP_QUESTIONS = """
-delete from eval_questions
-where origin = 'learned' and id not in (
-    select id from eval_questions
-    where origin = 'learned'
-    order by times / (1.0 + max(0.0, julianday(:now) - julianday(last_at))) desc, last_at desc, id desc
-    limit :most
-)
-"""
-
-DROP_ANSWERS = """
-delete from eval_answers
-where question_id = (
-    select id from eval_questions where project = :project and folded = :folded and origin = 'learned'
-)
-  and sync_id not in (
-    select eval_answers.sync_id
-    from eval_answers
-    join eval_questions on eval_questions.id = eval_answers.question_id
-    where eval_questions.project = :project and eval_questions.folded = :folded
-    order by eval_answers.times desc, eval_answers.last_at desc, eval_answers.sync_id
-    limit :most
-)
-"""
-
 OUTCOMES = "select question_id, outcome, rank, ndcg from eval_outcomes where run_id = :run order by question_id"
 
 KEEP_OUTCOME = """
 insert into eval_outcomes (run_id, question_id, outcome, rank, ndcg)
 select :run, id, :outcome, :rank, :ndcg from eval_questions where id = :question
 """
-
-TRAIL = "select id, question, projects, ids, searched_at from search_trail order by id desc limit :limit"
 
 
 # --- questions ---------------------------------------------------------------------------------------------
@@ -156,15 +114,6 @@ def forget_learned(store: Store) -> int:
     return store.execute("delete from eval_questions where origin = 'learned'").rowcount
 
 
-def learn(store: Store, *, key: dict[str, Any], sync_id: str, most_questions: int, most_answers: int) -> None:
-    """Count a question and its answer; ``key`` holds project, question, folded and now. A user's own stays as it is."""
-    place = {name: key[name] for name in ("project", "folded")}
-    store.execute(LEARN, **key)
-    store.execute(LEARN_ANSWER, sync_id=sync_id, now=key["now"], **place)
-    store.execute(DROP_ANSWERS, most=most_answers, **place)
-    store.execute(DROP_QUESTIONS, most=most_questions, now=key["now"])
-
-
 # --- the kept run ------------------------------------------------------------------------------------------
 
 
@@ -182,21 +131,3 @@ def keep_run(store: Store, *, kept_at: str, facts: str, outcomes: Iterable[dict[
     run = store.insert("eval_runs", {"kept_at": kept_at, "facts": facts})
     for outcome in outcomes:
         store.execute(KEEP_OUTCOME, run=run, **outcome)
-
-
-# --- the trail ---------------------------------------------------------------------------------------------
-
-
-def leave_trail(store: Store, values: dict[str, Any], *, most: int) -> None:
-    row = store.insert("search_trail", values)
-    store.execute("delete from search_trail where id <= :oldest", oldest=row - most)
-
-
-def trail(store: Store, *, limit: int) -> list[Row]:
-    """The last searches, newest first."""
-    return store.rows(TRAIL, limit=limit)
-
-
-def open_from_trail(store: Store, row: int, ids: str) -> None:
-    """What a search showed and nobody opened yet."""
-    store.execute("update search_trail set ids = :ids where id = :row", ids=ids, row=row)

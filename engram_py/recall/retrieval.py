@@ -1,0 +1,285 @@
+"""From a query to the scored rows that answer it: terms, candidates, their neighbours, and a look at their text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+
+from engram_py.database.store import Store
+from engram_py.dataclass import dataclass, field, replace
+from engram_py.entities.table import has_any
+from engram_py.observations.values import Observation
+from engram_py.recall.date_terms import days_asked, is_day_term, names_days, with_dates
+from engram_py.recall.file_terms import with_files
+from engram_py.recall.index.mentions import Totals, lengths, totals
+from engram_py.recall.query.days import Days
+from engram_py.recall.query.parse import Query
+from engram_py.recall.scope_filter import ScopeFilter
+from engram_py.recall.score.bm25 import (
+    ALL_WORDS,
+    Scored,
+    Term,
+    best_of,
+    first_scores,
+    score,
+    set_relevance,
+)
+from engram_py.recall.score.probability import NONE, Evidence, threshold, weigh_evidence
+from engram_py.recall.score.proximity import read_texts
+from engram_py.recall.substitutes import may_be_substituted, with_joined_words, with_substitutes
+from engram_py.recall.terms import look_up, word_terms
+from engram_py.recall.values import LadderStep, Near, WordNote
+from engram_py.recall.visible_rows import VisibleRows
+from engram_py.sessions.summary_steps import goal_of
+
+# The best by their own words, whose neighbours are looked at; of all of these, whose text is read; and how many rows
+# are asked about for the first. Recall at 5 on LoCoMo turns: best 50 .700, 60 .708, 120 .704; read 20 .699, 40 .709.
+BEST = 60
+READ = 40
+_POOL = 400
+# With 40 words to look for, a text takes 60 microseconds: of a pasted log fewer are read.
+READ_OF_PASTED = 24
+# Beside an answer, a row is padding whose passage tells less than this part of what the best tells, unless its score is
+# this near to the best.
+PADDING = 0.25
+NEARLY = 0.5
+_ASKED_ABOUT = 100
+_MOST_SUBSTITUTED = 4
+_MOST_NEAR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """The rows that a query led to, best first, with their terms and scores.
+
+    ``replaced`` are the rows whose words were found, by the id of what replaced them; ``hidden`` the ids of those whose
+    replacement was filtered away, each with it. ``filtered_away`` counts rows with the words that no filter lets
+    through. ``near`` are the rows that vectors found, ``strong`` those so near that they answer whatever words they
+    share. ``days`` are those that the question names, unless their words stayed words.
+    """
+
+    scored: Sequence[Scored] = ()
+    rows: Mapping[int, Observation] = field(default_factory=dict)
+    terms: Sequence[Term] = ()
+    rungs: tuple[LadderStep, ...] = ()
+    notes: tuple[str, ...] = ()
+    evidence: Evidence = NONE
+    filtered_away: int = 0
+    replaced: Mapping[int, Observation] = field(default_factory=dict)
+    hidden: Mapping[int, int] = field(default_factory=dict)
+    near: frozenset[int] = frozenset()
+    strong: frozenset[int] = frozenset()
+    days: Days | None = None
+
+    @property
+    def probability(self) -> float:
+        """The probability (0..1) that the best of what the words found answers."""
+        return self.evidence.probability()
+
+    @property
+    def days_looked_up(self) -> bool:
+        return any(is_day_term(term, self.days) for term in self.terms)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The words that this memory has never seen, nor a visible substitute; no words of days."""
+        return tuple(term.text for term in self.terms if term.unknown and not names_days(term.text, self.days))
+
+    def answers(self, least: float) -> list[Scored]:
+        """Return what may be shown: below ``least`` only what is near by meaning."""
+        if self.probability < least:
+            return [one for one in self.scored if one.id in self.strong]
+        best = max((one.relevance for one in self.scored), default=0.0) * NEARLY
+        share = max((one.passage_share for one in self.scored), default=0.0) * PADDING
+        return [
+            one for one in self.scored if one.id in self.near or one.passage_share >= share or one.relevance >= best
+        ]
+
+    def judged(self, model: str = "asked") -> list[tuple[float, Scored]]:
+        """Return the rows with words of their own and how likely each answers, the likeliest first."""
+        own = [one for one in self.scored if one.words and one.id in self.rows]
+        return sorted(((one.evidence.probability(model), one) for one in own), key=lambda pair: -pair[0])
+
+    def nearest(self, model: str = "asked") -> tuple[Near, ...]:
+        """Return what comes nearest to answering, best first; a session's summary with its goal."""
+        best = [(probability, one, self.rows[one.id]) for probability, one in self.judged(model)[:_MOST_NEAR]]
+        return tuple(
+            Near(one.id, ". ".join(filter(None, (row.title, goal_of(row)))), round(probability, 3), one.words)
+            for probability, one, row in best
+        )
+
+    def word_notes(self) -> tuple[WordNote, ...]:
+        return tuple(WordNote(term.text, term.rows, round(term.idf, 3), term.use) for term in self.terms)
+
+
+def retrieve(
+    store: Store, query: Query, scope: ScopeFilter, *, limit: int, least: float | None = None, today: date | None = None
+) -> Retrieved:
+    """Look up the words of a query, and what its dates, files and entities name.
+
+    "Last week" is relative to ``today``. An answer that is ``least`` likely needs no other reading of the words.
+    """
+    index = totals(store)
+    size, projects = index.rows, scope.projects
+    terms = word_terms(store, query.content_words, size=size)
+    days = days_asked(query.asked, terms, today)
+    terms = with_dates(store, terms, query.asked, size=size, projects=projects, days=days)
+    if has_any(store):
+        from engram_py.recall.entity_terms import with_entities
+
+        terms = with_entities(store, terms, query.asked, size=size, projects=projects)
+    terms = with_files(store, terms, query.asked, size=size, projects=projects)
+    found = retrieve_terms(store, query, terms, VisibleRows(store, scope), index, limit=limit, least=least)
+    naming = [term for term in found.terms if names_days(term.text, days)]
+    is_known = any(is_day_term(term, days) for term in naming) or (naming and not any(term.rows for term in naming))
+    return replace(found, days=days) if is_known else found
+
+
+def retrieve_terms(
+    store: Store,
+    query: Query,
+    terms: list[Term],
+    visible: VisibleRows,
+    index: Totals,
+    *,
+    limit: int,
+    least: float | None = None,
+) -> Retrieved:
+    """Look up ``terms`` among the ``visible`` rows, and substitutes for the words that nobody ever saw."""
+    least = threshold("shown") if least is None else least
+    retrieval = _Retrieval(store, query, visible, index)
+    found = retrieval.rank(terms)
+    best = max((scored.coverage for scored in found.scored), default=0.0)
+    first, common = len(found.scored), [term.text for term in found.terms if term.rows and not term.looked_up]
+    missing = frozenset(number for number, term in enumerate(found.terms) if may_be_substituted(term))
+    if missing and best < ALL_WORDS and len(missing) <= _MOST_SUBSTITUTED:
+        found = retrieval.with_substitutes(found, missing)
+    if found.probability < least:
+        terms, joined = with_joined_words(store, query, found.terms, index.rows)
+        found = retrieval.again(found, terms, f"{', '.join(joined)} in one word") if joined else found
+    if not any(term.mentions for term in found.terms):
+        nothing = LadderStep("any word", 0, "no word of the query is known here")
+        return replace(found, rungs=(*found.rungs, nothing))
+    whole = sum(scored.has_all_words for scored in found.scored) if best > ALL_WORDS else 0
+    enough = "enough" if whole >= limit else "fewer than asked for: any word follows"
+    why = f"too common to look up: {', '.join(common)}" if common else "every known word was looked up"
+    words = LadderStep("all words", whole, enough), LadderStep("any word", first - whole, why)
+    return replace(found, rungs=(*words, *found.rungs))
+
+
+class _Retrieval:
+    """Ranks the visible rows by terms, once or again with other terms."""
+
+    def __init__(self, store: Store, query: Query, visible: VisibleRows, index: Totals) -> None:
+        self._store = store
+        self._query = query
+        self._visible = visible
+        self._index = index
+
+    def with_substitutes(self, found: Retrieved, missing: frozenset[int]) -> Retrieved:
+        """Look again with substitutes for the ``missing`` terms, by their numbers."""
+        total = self._index.rows
+        terms, joined = with_joined_words(self._store, self._query, found.terms, total, only_unknown=True)
+        for number in sorted(missing):
+            if not terms[number].rows:
+                terms[number] = with_substitutes(self._store, terms[number], total)
+        read = [f"{one} in one word" for one in joined]
+        read += [f"{one.text} as {' or '.join(one.read_as)}" for one in terms if one.substitutes]
+        if read:
+            return self.again(found, terms, ", ".join(read))
+        nothing = LadderStep("prefix and near spelling", 0, "nothing resembles the unknown words")
+        return replace(found, rungs=(*found.rungs, nothing))
+
+    def again(self, found: Retrieved, terms: Sequence[Term], read: str) -> Retrieved:
+        """Rank anew by ``terms``, some of which are ``read`` in another way."""
+        before = {scored.id for scored in found.scored}
+        new = self.rank(terms)
+        added = sum(scored.id not in before for scored in new.scored)
+        step = LadderStep("prefix and near spelling", added, f"read {read}")
+        filtered_away = new.filtered_away or found.filtered_away
+        return replace(new, rungs=(*found.rungs, step), filtered_away=filtered_away)
+
+    def rank(self, terms: Sequence[Term]) -> Retrieved:
+        """Return the best visible rows with all their scores."""
+        visible, query = self._visible, self._query
+        terms = look_up(self._store, query, terms, within=visible.project_rows(self._index.rows))
+        own = first_scores(terms)
+        best, asked = self._best(own)
+        filtered_away = 0
+        if visible.scope.filtered and not best and own:
+            filtered_away = len(visible.among(list(own), filtered=False))
+        terms = self._with_visibility(terms, best, asked)
+        neighbours = visible.neighbours(best)
+        rows = {*neighbours, *(row for one in neighbours.values() for row, _ in one.parts())}
+        sizes = lengths(self._store, rows)
+        scored = score(terms, neighbours, sizes, self._index.average)
+        if query.phrases or query.excluded:  # a neighbour may lack the phrase, or hold the excluded word
+            scored = {row: one for row, one in scored.items() if row in neighbours}
+        loaded = self._loaded(scored)
+        scored = {row: scored[row] for row in loaded}
+        terms = read_texts(terms, scored, loaded, sizes, self._index.average)
+        sessions = {row: observation.session_id for row, observation in loaded.items()}
+        set_relevance(scored, sessions)
+        ranked = sorted(scored.values(), key=lambda one: (-one.relevance, -one.id))
+        asks, foreign = query.is_question, query.is_foreign
+        weigh_evidence(terms, ranked, sessions, self._index.rows, asks=asks, foreign=foreign)
+        evidence = ranked[0].evidence if ranked else NONE
+        found = Retrieved(ranked, loaded, terms, evidence=evidence, filtered_away=filtered_away)
+        return with_replacements(found, visible)
+
+    def _loaded(self, scored: Mapping[int, Scored]) -> dict[int, Observation]:
+        """Load the best rows by their own words and their neighbours'."""
+        best = sorted(scored.values(), key=lambda one: (-(one.bm25 + one.neighbour_score), -one.id))
+        most = round((READ_OF_PASTED if self._query.pasted else READ) * self._visible.share)
+        return self._visible.load_first([one.id for one in best], most=most)
+
+    def _best(self, own: Mapping[int, float]) -> tuple[list[int], list[int]]:
+        """Return the best visible rows by their own words, best first, and all that were asked about."""
+        visible, most = self._visible, round(BEST * self._visible.share)
+        pool = best_of(own, _POOL)
+        shown = visible.among(pool[: 2 * most])
+        if len(shown) < most and len(pool) > 2 * most:
+            shown |= visible.among(pool[2 * most :])
+        if len(shown) < most // 2 and len(own) > len(pool):  # most of the best are of other projects
+            shown = visible.among(list(own))
+            pool = sorted(shown, key=lambda row: (-own[row], -row))
+        return [row for row in pool if row in shown][:most], pool
+
+    def _with_visibility(self, terms: Sequence[Term], best: Sequence[int], asked: Sequence[int]) -> list[Term]:
+        """Return the terms, those that only other projects know marked; rows that were ``asked`` about come first."""
+        return [
+            replace(term, visible=self._is_visible(term, best, asked))
+            if term.rows and (term.looked_up or term.mentions)
+            else term
+            for term in terms
+        ]
+
+    def _is_visible(self, term: Term, best: Sequence[int], asked: Sequence[int]) -> bool:
+        if any(row in term.mentions for row in best):
+            return True
+        rows = [row for row in asked if row in term.mentions] + sorted(term.mentions, reverse=True)[:_ASKED_ABOUT]
+        if self._visible.among(rows):
+            return True
+        return len(term.mentions) > _ASKED_ABOUT and bool(self._visible.among(list(term.mentions)))
+
+
+def with_replacements(found: Retrieved, visible: VisibleRows) -> Retrieved:
+    """Give the place of each row that was replaced to what replaced it."""
+    by = visible.replacements([found.rows[one.id] for one in found.scored if one.id in found.rows])
+    if not by:
+        return found
+    rows = {**found.rows, **visible.load([row for row in by.values() if row not in found.rows])}
+    hidden = {row: new for row, new in by.items() if new not in rows}
+    kept: dict[int, Scored] = {}
+    replaced = dict(found.replaced)
+    for one in found.scored:
+        new = by.get(one.id, one.id)
+        if new in kept or new in hidden.values():
+            continue
+        if new != one.id:
+            replaced[new] = rows[one.id]
+        kept[new] = replace(one, id=new)
+    near, strong = (frozenset(by.get(row, row) for row in ids) for ids in (found.near, found.strong))
+    return replace(
+        found, scored=list(kept.values()), rows=rows, replaced=replaced, hidden=hidden, near=near, strong=strong
+    )

@@ -1,0 +1,171 @@
+"""The words of a query as terms of the index: how many rows hold each, and the rows of the rare ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence, Set
+from functools import cached_property
+from itertools import accumulate
+
+from engram_py.database.store import Store
+from engram_py.dataclass import dataclass, replace
+from engram_py.recall.index import mentions, vocabulary
+from engram_py.recall.index import table as index
+from engram_py.recall.index.mentions import EVERYWHERE, Span
+from engram_py.recall.query.parse import Query, Word, quote
+from engram_py.recall.score.bm25 import Term, added, idf
+
+# A query of more words was pasted; many of them nobody ever saw.
+MOST_WORDS_ASKED = 12
+_MEASURED = re.compile(r"[0-9]{2,}[a-z]{0,3}|0x[0-9a-f]+|(?=[a-f]*[0-9])[0-9a-f]{7,}")
+
+# Rows that a search looks up, about a microsecond each. Recall at 5 on nine sets is the same with no budget at all.
+ROW_BUDGET = 4_000
+# Rows without their counts cost a tenth of that: of a word that is everywhere, so many of the newest are candidates.
+NEWEST_ROWS = 2_000
+# Rows of other projects cost a tenth as well. Recall at 5 of 5,000 commits beside 95,000 of another project:
+# 5,000 rows .387, 10,000 .432, 20,000 .464, at 11, 13 and 22 ms a search.
+WALKED_ROWS = 10_000
+# Of a word that is everywhere, so many of the newest rows are looked through for those of a small project.
+PASSED_ROWS = 20_000
+# How often a row mentions a word is read up to so many rows: beyond, its weight is small, and the rows alone cost a
+# third.
+COUNTED_ROWS = 500
+MENTIONS_A_ROW = 6
+ALL_ROWS = 1_000_000
+# Where two common words meet is found by walking the rows of each: among a million five words take 40 ms.
+_MET_ROWS = 60_000
+
+
+def word_terms(store: Store, words: Sequence[Word], *, size: int) -> list[Term]:
+    """Return a term for each word, with its stems, its number of rows, and its idf in a memory of ``size`` rows."""
+    forms = [form for word in words if not word.beginning for form in (word.text, *word.forms)]
+    stems = vocabulary.stems(store, forms) | {word.text: (word.beginning,) for word in words if word.beginning}
+    expressions = {stems[form][0]: quote(form) for form in forms if len(stems[form]) == 1}
+    rows = vocabulary.rows_with(store, [stem for found in stems.values() for stem in found], expressions, size=size)
+    terms: dict[object, Term] = {}
+    for word in words:
+        key = stems[word.text] or word.text  # `tests` beside `test` is one word to the index
+        if key not in terms:
+            terms[key] = _word_term(store, word, stems, rows, size)
+    if len(terms) <= MOST_WORDS_ASKED:
+        return list(terms.values())
+    # Times, counts and addresses of a pasted log that nobody ever saw are left out; `v2` and `h100` are names.
+    return [term for term in terms.values() if term.rows or not _MEASURED.fullmatch(term.text)]
+
+
+def _word_term(
+    store: Store, word: Word, stems: Mapping[str, tuple[str, ...]], rows: Mapping[str, int], size: int
+) -> Term:
+    found = tuple(dict.fromkeys(stem for form in (word.text, *word.forms) for stem in stems[form]))
+    # `sent` is another word to the index than `sending`, `send` is not: asked for twice, it would count twice.
+    others = [form for form in word.forms if stems[form] != stems[word.text]]
+    expression = f"({' OR '.join((word.expression, *map(quote, others)))})" if others else word.expression
+    is_one_token = word.expression.startswith('"') and not word.expression.endswith("*")
+    if is_one_token and all(len(stems[form]) == 1 for form in (word.text, *others)):
+        # As if no row held two of them: counting those that do costs as much as reading them.
+        count = min(size, sum(rows[stem] for stem in found))
+        return Term(word.text, expression, idf(count, size), count, found, found)
+    # Several tokens, each of which many words have, or beginnings: the index counts them.
+    count = index.frequency(store, expression, cap=ROW_BUDGET + 1)
+    has_marks = len(stems[word.text]) > 1
+    return Term(word.text, expression, idf(count, size), count, (word.text,) if has_marks else found)
+
+
+@dataclass(frozen=True)
+class ProjectRows:
+    """The ``rows`` that may be found, of ``total`` in the memory; None where they are not known.
+
+    Beside 100,000 rows of others a word is soon too common to be looked up. Recall at 5 of 342 commits asked beside
+    100,000 others: .536, with only their own rows .651, alone in a memory .656.
+    """
+
+    rows: Set[int] | None = None
+    total: int = 0
+
+    @cached_property
+    def span(self) -> Span:
+        """The ids between which they are: other rows are not walked."""
+        return EVERYWHERE if self.rows is None else Span.around(self.rows)
+
+    def among(self, found: Set[int]) -> Set[int]:
+        """Return those of ``found`` that are of these rows."""
+        return found if self.rows is None else found & self.rows
+
+    def only(self, counts: Mapping[int, float]) -> Mapping[int, float]:
+        """Return the counts of these rows."""
+        return counts if self.rows is None else {row: counts[row] for row in counts.keys() & self.rows}
+
+    def affordable(self, terms: Sequence[Term]) -> int:
+        """Return how many of the terms, rarest first, may be looked up."""
+        if self.rows is None:
+            return sum(rows <= ROW_BUDGET for rows in accumulate(term.rows for term in terms))
+        own_share = len(self.rows) / max(1, self.total)
+        walked_share = min(1.0, (self.span.last - self.span.first + 1) / max(1, self.total))
+        sums = accumulate(term.rows for term in terms)
+        return sum(rows * own_share <= ROW_BUDGET and rows * walked_share <= WALKED_ROWS for rows in sums)
+
+
+ANYWHERE = ProjectRows()
+
+
+def look_up(store: Store, query: Query, terms: Sequence[Term], *, within: ProjectRows = ANYWHERE) -> list[Term]:
+    """Return the terms with the rows of the rarest that fit the budget; earlier look-ups stay.
+
+    When even the rarest is over the budget, its newest rows are candidates, first those where the words meet.
+    """
+    known = sorted((number for number, term in enumerate(terms) if _is_due(term)), key=lambda at: terms[at].rows)
+    found = list(terms)
+    affordable = within.affordable([terms[number] for number in known])
+    for number in known[:affordable]:
+        found[number] = replace(_with_rows(store, terms[number], within), looked_up=True)
+    found = _restricted(store, query, found)
+    if known[affordable:] and not any(term.mentions for term in found):
+        rarest = known[affordable]
+        rows = _newest_rows(store, query, [found[number] for number in known[affordable:]], within)
+        found[rarest] = replace(found[rarest], mentions=rows)
+    return found
+
+
+def _is_due(term: Term) -> bool:
+    return bool(term.rows) and not term.looked_up
+
+
+def _restricted(store: Store, query: Query, terms: list[Term]) -> list[Term]:
+    """Leave out the rows that lack a phrase of the query or hold an excluded word."""
+    if not (query.phrases or query.excluded):
+        return terms
+    unwanted = set(index.newest(store, " OR ".join(query.excluded), limit=ALL_ROWS)) if query.excluded else set()
+    wanted = set(index.newest(store, " AND ".join(query.phrases), limit=ALL_ROWS)) if query.phrases else None
+
+    def kept(counts: Mapping[int, float]) -> dict[int, float]:
+        rows = counts.keys() - unwanted
+        return {row: counts[row] for row in (rows if wanted is None else rows & wanted)}
+
+    return [replace(term, mentions=kept(term.mentions), titled=kept(term.titled)) for term in terms]
+
+
+def _with_rows(store: Store, term: Term, within: ProjectRows) -> Term:
+    if term.indexed and term.rows <= COUNTED_ROWS:
+        read = [mentions.mentions(store, one, at_most=MENTIONS_A_ROW * term.rows) for one in term.indexed]
+        if None not in read:
+            texts, titles = term.mentions, term.titled
+            for in_texts, in_titles in filter(None, read):
+                texts, titles = added(texts, within.only(in_texts)), added(titles, within.only(in_titles))
+            return replace(term, mentions=texts, titled=titles)
+    rows, titled = mentions.matching_rows(store, term.expression, title=term.expression, span=within.span)
+    texts, titles = (dict.fromkeys(within.among(found), 1.0) for found in (rows, titled))
+    return replace(term, mentions=texts, titled=titles)
+
+
+def _newest_rows(store: Store, query: Query, terms: Sequence[Term], within: ProjectRows) -> dict[int, float]:
+    """Return candidates where every word is common: the newest rows with the rarest words together, then the newest of
+    the rarest."""
+    walked = accumulate(term.rows for term in terms)
+    few = terms[: max(2, sum(rows <= _MET_ROWS for rows in walked))]
+    most = NEWEST_ROWS if within.rows is None else PASSED_ROWS
+    candidates: dict[int, float] = {}
+    for expression in (" AND ".join(term.expression for term in few), terms[0].expression):
+        found = index.newest(store, query.restricted(expression), limit=most, span=within.span)
+        candidates |= dict.fromkeys(within.among(dict.fromkeys(found).keys()), 1.0)
+    return candidates
