@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint types check soak clients browser postgres replicas budgets bench recall schemas docs lock clean
+.PHONY: demo test lint types check soak clients browser postgres replicas budgets bench recall schemas docs pictures lock clean
 
 demo: $(STAMP)
 	$(BIN)/engram demo
@@ -60,6 +60,10 @@ schemas: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/cog -r docs/reference/*.md
+
+# The pictures of the page in docs/pictures, in Debian's chromium; after a change of a page.
+pictures: $(STAMP)
+	$(BIN)/python -m docs.pictures
 
 # Installs by pip's own dependency groups where it has them (25.1), so the environment's pip is brought up first.
 $(STAMP): pyproject.toml constraints.txt

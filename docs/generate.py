@@ -26,8 +26,7 @@ from engram_py.config import Settings
 from engram_py.config_keys import SETTINGS
 from engram_py.errors import EngramError
 from engram_py.interfaces.cli.main import cli
-from engram_py.interfaces.http.api import load_routes
-from engram_py.interfaces.http.routing import OPERATIONS
+from engram_py.interfaces.http.routes import OPERATIONS
 from engram_py.interfaces.mcp import resources as offers  # also defines an error
 from engram_py.interfaces.mcp.profiles import PROFILES
 from engram_py.interfaces.mcp.schemas import declared
@@ -86,7 +85,6 @@ def resources() -> str:
 
 def http_routes() -> str:
     """A table of the routes of `engram serve`."""
-    load_routes()
     rows = [(f"`{one.method} {one.path}`", str(one.status), one.summary) for one in OPERATIONS]
     return table(("route", "status", "what it does"), sorted(rows, key=lambda row: row[0].split()[::-1]))
 

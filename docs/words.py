@@ -225,6 +225,7 @@ ERRORS = {
     "invalid_cloud_setting": "A variable of the server has a value it cannot use.",
     "database_too_new": "A newer version migrated the database. It is unchanged.",
     "nobody_to_serve": "The server listens to other machines and has no account yet.",
+    "too_many_listeners": "Too many tabs follow the page's changes. Status 503.",
     "no_terminal": "`engram tui` needs a terminal that it can draw on.",
     "textual_missing": "The extra `tui` is not installed: `pip install 'engram-py[tui]'`.",
     "server_packages_missing": "The extra `server` is not installed: `pip install 'engram-py[server]'`.",

@@ -95,7 +95,11 @@ class Moves:
         """Return the observations with a text that went where it ``is_wanted``, the newest first."""
         rows = sorted(rows, key=lambda row: (row.updated_at, row.id), reverse=True)
         states = self._states(rows)
-        return [row.id for row in rows if any(_went(one, is_wanted) for one in states.get(row.id, ()))][: self._limit]
+
+        def went(one: AnchorState) -> bool:
+            return one.now_path is not None and is_wanted(one.now_path) and not is_wanted(one.path)
+
+        return [row.id for row in rows if any(map(went, states.get(row.id, ())))][: self._limit]
 
     def _recorded(self) -> list[str]:
         """Return the paths of the newest anchors."""
@@ -147,11 +151,6 @@ class Moves:
         except (OSError, ValueError):
             return True  # no path at all, so it did not move either
         return not stat.S_ISDIR(mode)
-
-
-def _went(state: AnchorState, is_wanted: Callable[[str], bool]) -> bool:
-    """Return whether a text is at another path than it was, where it ``is_wanted``."""
-    return state.now_path is not None and is_wanted(state.now_path) and not is_wanted(state.path)
 
 
 def _tails(path: str) -> list[str]:

@@ -25,8 +25,6 @@ from engram_py.sync.wire import PROJECT_LIMIT_CHARS
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 MOST_TOKEN_DAYS = 3_650
-MOST_AUDIT_LINES = 1_000
-_MOST_REASON_CHARS = 200
 
 _ACCOUNTS = """
 select
@@ -94,15 +92,6 @@ on conflict (principal_id, project) do update set access = excluded.access, gran
 _UNGRANT = """
 delete from cloud_project_grants where principal_id = %(principal)s and project = %(project)s returning project
 """
-_AUDIT = """
-select id, occurred_at, actor, action, project, target, outcome, reason_code, entries
-from cloud_audit_log
-where (%(user)s = '' or actor = %(user)s)
-  and (%(project)s = '' or project = %(project)s)
-  and (%(before)s = 0 or id < %(before)s)
-order by id desc
-limit %(limit)s
-"""
 _PAUSED = """
 select name as project, paused_at, paused_by, paused_reason
 from cloud_projects
@@ -127,7 +116,7 @@ _LISTS = {
     "users/list": _ACCOUNTS,
     "tokens/list": _TOKENS,
     "grants/list": _GRANTS,
-    "audit/list": _AUDIT,
+    "audit/list": audit.NEWEST,
     "pause/list": _PAUSED,
 }
 
@@ -138,7 +127,7 @@ def _printable(text: str) -> str:
     return text
 
 
-Text = Annotated[str, Field(max_length=_MOST_REASON_CHARS), AfterValidator(_printable)]
+Text = Annotated[str, Field(max_length=200), AfterValidator(_printable)]
 Number = Annotated[int, Field(ge=0, lt=2**63)]
 
 
@@ -194,7 +183,7 @@ class Admin:
             raise InvalidRequestError(str(first["loc"][0]), expected=f"valid ({first['msg']})") from exc
         async with self._connection.transaction():
             if operation in _LISTS:
-                limit = max(1, min(arguments.limit, MOST_AUDIT_LINES))
+                limit = max(1, min(arguments.limit, audit.MOST_LINES))
                 filters = {"user": arguments.user, "project": arguments.project, "before": arguments.before}
                 return _json_ready(await rows(self._connection, _LISTS[operation], {**filters, "limit": limit}))
             return _json_ready(await OPERATIONS[operation](self, arguments))

@@ -8,11 +8,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from engram_py.cloud import audit, chunk_store
+from engram_py.cloud import audit, deletions
 from engram_py.cloud.access import readable, rights, scope, visible
 from engram_py.cloud.accounts import Caller
 from engram_py.cloud.database import Connection, one, rows
-from engram_py.cloud.deletions import destroyed
 from engram_py.cloud.errors import (
     ChunkConflictError,
     ChunkNotFoundError,
@@ -84,7 +83,7 @@ def parse_chunk(body: bytes) -> Chunk:
         raise InvalidRequestError("project", expected="the name of a project")
     if not isinstance(data, dict):
         raise InvalidRequestError("data", expected="a chunk: {sessions, observations, prompts, mutations}")
-    lists = {name: _list(data, name) for name in chunk_store.LISTS}
+    lists = {name: _list(data, name) for name in deletions.LISTS}
     created_at = value.get("client_created_at")
     return Chunk(
         chunk_id,
@@ -104,7 +103,7 @@ def _list(data: dict[str, Any], name: str) -> list[Any]:
 
 def _entries(project: str, lists: dict[str, list[Any]]) -> list[object]:
     entries: list[object] = []
-    for name, entity, key in chunk_store.KINDS:
+    for name, entity, key in deletions.KINDS:
         for payload in lists[name]:
             named = payload.get(key) if isinstance(payload, dict) else None
             entries.append(
@@ -134,12 +133,12 @@ async def push_chunk(connection: Connection, caller: Caller, chunk: Chunk) -> Pu
 
 
 async def _store(connection: Connection, caller: Caller, chunk: Chunk, refused: set[int]) -> None:
-    data = chunk_store.accepted_lists(chunk.data, chunk.project, refused)
-    named = {(chunk.project, entity, key) for entity, key in chunk_store.row_keys(data)}
-    gone = {(entity, key) for _, entity, key in await destroyed(connection, named)}
+    data = deletions.accepted_lists(chunk.data, chunk.project, refused)
+    named = {(chunk.project, entity, key) for entity, key in deletions.row_keys(data)}
+    gone = {(entity, key) for _, entity, key in await deletions.destroyed(connection, named)}
     sent = json.dumps(chunk.data, ensure_ascii=False, separators=(",", ":"))
     values = {
-        **chunk_store.columns_of(chunk_store.without_rows(data, gone)),
+        **deletions.columns_of(deletions.without_rows(data, gone)),
         "project": chunk.project,
         "chunk": chunk.chunk_id,
         "sha256": hashlib.sha256(sent.encode()).hexdigest(),  # the same chunk pushed again is the same

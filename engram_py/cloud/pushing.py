@@ -13,9 +13,8 @@ from collections import Counter
 from engram_py.cloud import audit
 from engram_py.cloud.access import Right, instance, rights, split_own_rows, visible
 from engram_py.cloud.accounts import Caller
-from engram_py.cloud.chunk_store import remove_rows
 from engram_py.cloud.database import Connection, one, rows
-from engram_py.cloud.deletions import RowKey, destroyed_by, erase_versions, key_columns, remaining_rows
+from engram_py.cloud.deletions import RowKey, destroyed_by, erase_versions, key_columns, remaining_rows, remove_rows
 from engram_py.cloud.errors import PolicyForbiddenError, SyncPausedError
 from engram_py.cloud.validation import Batch, Incoming, Rejected
 from engram_py.dataclass import dataclass

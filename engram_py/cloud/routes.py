@@ -92,9 +92,8 @@ async def projects(server: Server, caller: Caller, request: Request) -> Response
         found = await visible(connection, caller)
         everywhere = await every(connection, caller)
         source = await instance(connection)
-    names = ("name", "access", "paused", "paused_reason", "latest_seq")
-    listed = [{name: getattr(one, name) for name in names} for one in found]
-    return await as_json(request, encoded({"projects": listed, "every": everywhere, "instance": source}))
+    told = {"projects": [asdict(one) for one in found], "every": everywhere, "instance": source}
+    return await as_json(request, encoded(told))
 
 
 async def push_chunk(server: Server, caller: Caller, request: Request) -> Response:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from engram_py.context import table
 from engram_py.context.prompt_kinds import phrase_in, plain_words
 from engram_py.context.providers import ENTITY, MOST_ENTITIES, Providers
-from engram_py.context.request import Draw
+from engram_py.context.request import Build
 from engram_py.context.session import table_rows
 from engram_py.context.values import Section
 from engram_py.database.store import Store
@@ -23,23 +23,23 @@ ENTITIES, ENTITY_LINES, FACTS, NOTES, NOTE_DAYS = 5, 50, 10, 5, 7
 _LOG_LINE_BYTES = 100
 
 
-def cascade_sections(providers: Providers, draw: Draw) -> tuple[Section, ...]:
+def cascade_sections(providers: Providers, build: Build) -> tuple[Section, ...]:
     """Return what is known of the person, the entities and their facts, then found facts, then last week's notes.
 
     Each stage is asked only while there are fewer than three results.
     """
-    words = draw.ask.query
-    phrase = phrase_in(words, draw.ask.today)
-    person = providers.identity(draw, limit=FACTS) if phrase is not None and phrase.kind == "identity" else []
-    entities, facts = providers.entities(draw, words, limit=ENTITIES)
+    words = build.ask.query
+    phrase = phrase_in(words, build.ask.today)
+    person = providers.identity(build, limit=FACTS) if phrase is not None and phrase.kind == "identity" else []
+    entities, facts = providers.entities(build, words, limit=ENTITIES)
     facts = facts[:FACTS]
     notes: list[Observation] = []
     if len(person) + len(entities) + len(facts) < ENOUGH:
         known = {row.id for row in (*person, *entities, *facts)}
-        facts = [*facts, *_facts(providers, draw, words, known)][:FACTS]
+        facts = [*facts, *_facts(providers, build, words, known)][:FACTS]
     if len(person) + len(entities) + len(facts) < ENOUGH:
-        notes = _notes(providers, draw, words)
-    told = draw.findings.remarks.instead_of  # what was replaced is named by its handle alone
+        notes = _notes(providers, build, words)
+    told = build.findings.remarks.instead_of  # what was replaced is named by its handle alone
     told.update({row: old.partition(" ")[0] for row, old in told.items()})
     return (
         Section("identity", tuple(person)),
@@ -49,17 +49,17 @@ def cascade_sections(providers: Providers, draw: Draw) -> tuple[Section, ...]:
     )
 
 
-def full_sections(store: Store, providers: Providers, draw: Draw) -> tuple[Section, ...]:
+def full_sections(store: Store, providers: Providers, build: Build) -> tuple[Section, ...]:
     """Return the profile, then everything by day with the latest day first, then the summaries of entities."""
-    profile = providers.profiles(draw)
-    overrides = providers.overrides(draw)
-    most = draw.ask.max_bytes // _LOG_LINE_BYTES
-    rows = providers.vetted(draw, table_rows(store, draw, limit=most))
-    pinned = providers.vetted(draw, table_rows(store, draw, limit=most, pinned=True))
-    digests = table.of_family(store, ENTITY, projects=draw.ask.reads, limit=MOST_ENTITIES)
+    profile = providers.profiles(build)
+    overrides = providers.overrides(build)
+    most = build.ask.max_bytes // _LOG_LINE_BYTES
+    rows = providers.vetted(build, table_rows(store, build, limit=most))
+    pinned = providers.vetted(build, table_rows(store, build, limit=most, pinned=True))
+    digests = table.of_family(store, ENTITY, projects=build.ask.reads, limit=MOST_ENTITIES)
     apart = {row.id for row in (*profile, *overrides, *digests)}
     log = sorted({row.id: row for row in (*rows, *pinned) if row.id not in apart}.values(), key=_age, reverse=True)
-    by_path = sorted(providers.vetted(draw, digests), key=_path)
+    by_path = sorted(providers.vetted(build, digests), key=_path)
     return (
         Section("identity", (*overrides, *profile), lines=1_000),
         Section("observations", tuple(log)),
@@ -67,23 +67,23 @@ def full_sections(store: Store, providers: Providers, draw: Draw) -> tuple[Secti
     )
 
 
-def _facts(providers: Providers, draw: Draw, words: str, without: set[int]) -> list[Observation]:
-    found = [one for one in providers.lasting(draw, words) if one.row.id not in without]
-    draw.findings.remarks.excerpts.update({one.row.id: one.excerpt for one in found if one.excerpt})
+def _facts(providers: Providers, build: Build, words: str, without: set[int]) -> list[Observation]:
+    found = [one for one in providers.lasting(build, words) if one.row.id not in without]
+    build.findings.remarks.excerpts.update({one.row.id: one.excerpt for one in found if one.excerpt})
     return sorted((one.row for one in found), key=_age, reverse=True)[:FACTS]
 
 
-def _notes(providers: Providers, draw: Draw, words: str) -> list[Observation]:
+def _notes(providers: Providers, build: Build, words: str) -> list[Observation]:
     """Return the notes of the last seven days that match, with the lines of theirs that do, five in all."""
-    since = to_text(draw.ask.now - timedelta(days=NOTE_DAYS))
+    since = to_text(build.ask.now - timedelta(days=NOTE_DAYS))
     terms = [word.text for word in parse_query(plain_words(words)).content_words]
-    found = sorted(providers.search(draw, words, type="note"), key=lambda one: _age(one.row), reverse=True)
+    found = sorted(providers.search(build, words, type="note"), key=lambda one: _age(one.row), reverse=True)
     kept: list[Observation] = []
     left = NOTES
     for one in (one for one in found if one.row.updated_at >= since):
         lines = (_matching_lines(one.row.content, terms) or [one.excerpt])[:left]
         if lines:
-            draw.findings.remarks.excerpts[one.row.id] = " / ".join(lines)
+            build.findings.remarks.excerpts[one.row.id] = " / ".join(lines)
             kept.append(one.row)
             left -= len(lines)
     return kept

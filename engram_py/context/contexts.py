@@ -11,7 +11,7 @@ from engram_py.context.cache import Cache
 from engram_py.context.likely import LookedUp
 from engram_py.context.prompt import GATES, QueryOrder
 from engram_py.context.providers import Providers
-from engram_py.context.request import Ask, Draw
+from engram_py.context.request import Ask, Build
 from engram_py.context.values import MODES, Context, Item, Mode, OwnFile, Section
 from engram_py.context.visibility import VisibilityFilter
 from engram_py.database.journal import Journal
@@ -25,7 +25,6 @@ from engram_py.observations.usage import Usage
 from engram_py.observations.values import Observation
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Projects
-from engram_py.projects.values import Place
 from engram_py.sessions.values import SessionLine
 from engram_py.times import zone_named
 
@@ -108,11 +107,10 @@ class Contexts(MemoryStats):
     ) -> Context:
         """Return the sections of the memory in the order of ``mode``; rendering keeps them within the budget.
 
-        ``session`` (the default without a query) is a session's start, ``query`` (the default with one) what a
-        prompt deserves unasked, ``cascade`` what is known about the query, ``full`` everything that fits. The budget
-        is ``budget_tokens`` of four bytes, or ``max_bytes``, the smaller of both. ``unasked`` leaves out what only
-        somebody who asks should see; a prompt's own context is always unasked. The same question within ten seconds
-        is answered from memory, unless anything was written.
+        ``session`` (the default without a query) is a session's start, ``query`` what a prompt deserves unasked,
+        ``cascade`` what is known about the query, ``full`` everything that fits. The budget is ``budget_tokens`` of
+        four bytes or ``max_bytes``, whichever is smaller. ``unasked`` leaves out what only somebody who asks should
+        see. The same question within ten seconds is answered from memory, unless anything was written.
 
         Raises InvalidArgumentError for an unknown mode or scope, and for a mode that needs a query without one.
         """
@@ -120,14 +118,12 @@ class Contexts(MemoryStats):
             project, scope, max_bytes, compact, session_id, query, mode, budget_tokens, all_projects
         )
         ask = replace(ask, looked_up=looked_up)
-        place = ask.place
-        wanted = (ask.mode, place.project, place.reads, place.source, ask.query[:SAME_PROMPT_CHARS], ask.max_bytes)
-        key = (*wanted, ask.scope, compact, unasked, place.commit, place.branch, doors.here())
-        state = self._state()
+        key = self._key(ask, unasked=unasked)
+        state = visible.written(self._store)  # counting what was shown does not change it
         context = self._answers.get(key, state=state, now=ask.now)
         if context is None:
-            context = self._assembled(ask, (*warnings, *place.warnings), unasked=unasked)
-            if ask.mode == "session" and self._is_empty(place) and self._arrive is not None and self._arrive():
+            context = self._assembled(ask, (*warnings, *ask.place.warnings), unasked=unasked)
+            if self._arrived(ask):
                 return self.assemble(
                     project, scope=scope, max_bytes=max_bytes, compact=compact, session_id=session_id, query=query,
                     mode=mode, budget_tokens=budget_tokens, unasked=unasked, all_projects=all_projects,
@@ -136,8 +132,25 @@ class Contexts(MemoryStats):
             self._answers.keep(key, context, state=state, now=ask.now)
         return context
 
-    def _is_empty(self, place: Place) -> bool:
-        return bool(place.project) and not project_table.count_observations(self._store, place.project)
+    def _key(self, ask: Ask, *, unasked: bool) -> Hashable:
+        place = ask.place
+        seen = (place.project, place.reads, place.source, place.commit, place.branch)
+        return (
+            ask.mode,
+            seen,
+            ask.query[:SAME_PROMPT_CHARS],
+            ask.max_bytes,
+            ask.scope,
+            ask.compact,
+            unasked,
+            doors.here(),
+        )
+
+    def _arrived(self, ask: Ask) -> bool:
+        """Return whether others' commits brought the first memories of the project in which a session starts."""
+        if ask.mode != "session" or not ask.place.project or self._arrive is None:
+            return False
+        return not project_table.count_observations(self._store, ask.place.project) and self._arrive()
 
     def _ask(
         self,
@@ -188,30 +201,23 @@ class Contexts(MemoryStats):
         return min(size, held * 4), (*said, *also_said)
 
     def _assembled(self, ask: Ask, warnings: tuple[str, ...], *, unasked: bool) -> Context:
-        draw = Draw(ask, unasked=unasked or ask.mode == "query")
-        section = cue = None
-        memories, unmerged = 0, _NOTHING_SAID
+        build = Build(ask, unasked=unasked or ask.mode == "query")
+        memories, section, cue, unmerged = 0, None, None, _NOTHING_SAID
         match ask.mode:
             case "session":
                 from engram_py.context.session import session_sections
 
-                sections = session_sections(self._store, self._providers, draw)
+                sections = session_sections(self._store, self._providers, build)
                 memories = visible.count_visible(self._store, ask.reads)
             case "query":
-                sections, section, cue = self._query.sections(draw, mode=self._gate)
-                if draw.findings.unmerged and not unasked and not any(one.items for one in sections[1:]):
+                sections, section, cue = self._query.sections(build, mode=self._gate)
+                if build.findings.unmerged and not unasked and not any(one.items for one in sections[1:]):
                     unmerged = self._unmerged(ask)
-            case "cascade":
-                from engram_py.context.cascade import cascade_sections
-
-                sections = cascade_sections(self._providers, draw)
-            case "full":
-                from engram_py.context.cascade import full_sections
-
-                files = (OwnFile(path, text) for path, text in self._files(ask.place.project))
-                sections = (*full_sections(self._store, self._providers, draw), Section("files", tuple(files)))
+            case "cascade" | "full":
+                sections = self._read_on_purpose(build)
+        new = ask.mode == "session" and bool(ask.place.project) and not any(one.items for one in sections)
         near = _within_budget(sections, max_bytes=ask.max_bytes, compact=ask.compact)
-        self._vetting.look_at_files([item for item in near if isinstance(item, Observation)], draw.findings)
+        self._vetting.look_at_files([item for item in near if isinstance(item, Observation)], build.findings)
         return Context(
             project=ask.place.project,
             project_source=ask.place.source,
@@ -220,33 +226,32 @@ class Contexts(MemoryStats):
             mode=ask.mode,
             memories=memories,
             compact=ask.compact,
-            remarks=draw.findings.remarks,
+            remarks=build.findings.remarks,
             section=section,
             cue=cue,
-            withheld=len(draw.findings.withheld),
+            withheld=len(build.findings.withheld),
             unmerged=unmerged,
             today="" if ask.mode == "session" else ask.today.isoformat(),
             zone=ask.zone,
             warnings=warnings,
-            documents=self._overview(ask.place.project) if self._overview and _is_new(ask, sections) else None,
+            documents=self._overview(ask.place.project) if self._overview and new else None,
         )
+
+    def _read_on_purpose(self, build: Build) -> tuple[Section, ...]:
+        from engram_py.context.cascade import cascade_sections, full_sections
+
+        if build.ask.mode == "cascade":
+            return cascade_sections(self._providers, build)
+        files = (OwnFile(path, text) for path, text in self._files(build.ask.place.project))
+        return (*full_sections(self._store, self._providers, build), Section("files", tuple(files)))
 
     def _unmerged(self, ask: Ask) -> tuple[str, ...]:
         """Return the branches of what the prompt would get were they merged."""
-        draw = Draw(ask, unasked=True, unmerged=True)
-        sections, _, _ = self._query.sections(draw, mode=self._gate)
+        build = Build(ask, unasked=True, unmerged=True)
+        sections, _, _ = self._query.sections(build, mode=self._gate)
         rows = [item for section in sections[1:] for item in section.items if isinstance(item, Observation)]
-        branches = draw.findings.remarks.branches
+        branches = build.findings.remarks.branches
         return tuple(branches[row.id] for row in rows if branches.get(row.id))
-
-    def _state(self) -> Hashable:
-        """Return a value that changes with every write; counting what was shown does not change it."""
-        return visible.written(self._store)
-
-
-def _is_new(ask: Ask, sections: tuple[Section, ...]) -> bool:
-    """Return whether a session starts in a project of which nothing is kept."""
-    return ask.mode == "session" and bool(ask.place.project) and not any(one.items for one in sections)
 
 
 def _mode(mode: str | None, query: str) -> Mode:

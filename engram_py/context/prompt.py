@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from engram_py.context.prompt_kinds import Phrase, asks_of, asks_something, phrase_in
 from engram_py.context.providers import Found, Providers
-from engram_py.context.request import Draw
+from engram_py.context.request import Build
 from engram_py.context.values import Section
 from engram_py.observations.values import TYPES, Observation
 from engram_py.recall.preview import with_opening
@@ -27,75 +27,75 @@ class QueryOrder:
     def __init__(self, providers: Providers) -> None:
         self._providers = providers
 
-    def sections(self, draw: Draw, *, mode: str) -> tuple[tuple[Section, ...], str | None, str | None]:
+    def sections(self, build: Build, *, mode: str) -> tuple[tuple[Section, ...], str | None, str | None]:
         """Return the overrides and at most one section more, its name, and the words that led to it."""
-        overrides = Section("overrides", tuple(self._providers.overrides(draw)))
+        overrides = Section("overrides", tuple(self._providers.overrides(build)))
         if mode == "off":
-            section = self._ungated(draw)
+            section = self._ungated(build)
             return (overrides, section), section.name, None
-        phrase = phrase_in(draw.ask.query, draw.ask.today)
+        phrase = phrase_in(build.ask.query, build.ask.today)
         if phrase is not None:
-            section = self._asked(draw, phrase)
+            section = self._asked(build, phrase)
             if section.items:
                 return (overrides, section), section.name, phrase.said
         said = {row.id for row in overrides.items if isinstance(row, Observation)}
-        found = [one for one in self._providers.evident(draw) if one.row.id not in said][:_MOST_GIVEN]
+        found = [one for one in self._providers.evident(build) if one.row.id not in said][:_MOST_GIVEN]
         if found:
-            return (overrides, self._memories(draw, found)), "memories", ", ".join(found[0].words)
+            return (overrides, self._memories(build, found)), "memories", ", ".join(found[0].words)
         return (overrides,), None, phrase.said if phrase else None
 
-    def _ungated(self, draw: Draw) -> Section:
-        found = self._providers.lasting(draw, draw.ask.query)[: _most(draw, 60, 3, 15)]
+    def _ungated(self, build: Build) -> Section:
+        found = self._providers.lasting(build, build.ask.query)[: _most(build, 60, 3, 15)]
         if found:
-            return self._memories(draw, found)
-        return _episodes(self._providers.last_sessions(draw, limit=_LATEST))
+            return self._memories(build, found)
+        return _episodes(self._providers.last_sessions(build, limit=_LATEST))
 
-    def _asked(self, draw: Draw, phrase: Phrase) -> Section:
+    def _asked(self, build: Build, phrase: Phrase) -> Section:
         match phrase.kind:
             case "identity":
-                return Section("identity", tuple(self._providers.identity(draw, limit=_most(draw, 60, 3, 15))))
+                return Section("identity", tuple(self._providers.identity(build, limit=_most(build, 60, 3, 15))))
             case "literal":
-                limit = _most(draw, 200, 2, 6)
-                said = self._providers.transcript(draw, phrase.rest, days=phrase.days, limit=limit)
+                limit = _most(build, 200, 2, 6)
+                said = self._providers.transcript(build, phrase.rest, days=phrase.days, limit=limit)
                 return Section("transcript", tuple(said))
             case "owned":
-                return Section("memories", tuple(self._owned(draw, phrase.rest)))
-        limit = _most(draw, 120, 2, 8)
+                return Section("memories", tuple(self._owned(build, phrase.rest)))
+        limit = _most(build, 120, 2, 8)
         if phrase.days is not None:
-            return self._of_days(draw, phrase, limit)
-        about = self._providers.sessions_about(draw, phrase.rest, limit=limit) if asks_something(phrase.rest) else []
+            return self._of_days(build, phrase, limit)
+        about = self._providers.sessions_about(build, phrase.rest, limit=limit) if asks_something(phrase.rest) else []
         if about:
             return _episodes(about)
         if phrase.kind == "resume" or not asks_something(phrase.rest):
-            return _episodes(self._providers.last_sessions(draw, limit=_LATEST))
-        return self._memories(draw, self._providers.lasting(draw, phrase.rest)[:limit])
+            return _episodes(self._providers.last_sessions(build, limit=_LATEST))
+        return self._memories(build, self._providers.lasting(build, phrase.rest)[:limit])
 
-    def _of_days(self, draw: Draw, phrase: Phrase, limit: int) -> Section:
+    def _of_days(self, build: Build, phrase: Phrase, limit: int) -> Section:
         """Return the sessions of those days, else what they saved, else, to a question about days alone, the latest."""
         assert phrase.days is not None
-        sessions = self._providers.sessions_of(draw, phrase.days, limit=limit)
+        sessions = self._providers.sessions_of(build, phrase.days, limit=limit)
         if sessions:
-            summaries = draw.findings.remarks.summaries
+            summaries = build.findings.remarks.summaries
             shown = [summaries[line.id] for line in sessions if line.id in summaries]
-            return _episodes(sessions, note=self._providers.more_of(draw, phrase.days, shown))
-        rows = self._providers.of_days(draw, phrase.days, limit=limit)
+            return _episodes(sessions, note=self._providers.more_of(build, phrase.days, shown))
+        rows = self._providers.of_days(build, phrase.days, limit=limit)
         if rows or asks_of(phrase.rest) or not phrase.question:
-            more = self._providers.more_of(draw, phrase.days, [row.id for row in rows]) if rows else ""
+            more = self._providers.more_of(build, phrase.days, [row.id for row in rows]) if rows else ""
             return Section("episodes", tuple(rows), note=more)
-        latest = self._providers.last_sessions(draw, limit=_LATEST)
+        latest = self._providers.last_sessions(build, limit=_LATEST)
         return _episodes(latest, note=f"none of “{phrase.days.words}”; the latest")
 
-    def _owned(self, draw: Draw, thing: str) -> list[Observation]:
+    def _owned(self, build: Build, thing: str) -> list[Observation]:
         """Return what is known of the person by this name, or of the type it names."""
         kind = thing.removesuffix("s")
         if kind in TYPES:
-            return self._providers.of_kind(draw, kind, limit=_MOST_OWNED, anywhere=kind == "preference")
-        found = self._providers.lasting(draw, thing)
+            return self._providers.of_kind(build, kind, limit=_MOST_OWNED, anywhere=kind == "preference")
+        found = self._providers.lasting(build, thing)
         return [one.row for one in found if one.row.scope == "personal" or one.row.type == "preference"][:_MOST_OWNED]
 
-    def _memories(self, draw: Draw, found: Sequence[Found]) -> Section:
+    def _memories(self, build: Build, found: Sequence[Found]) -> Section:
         told = {one.row.id: with_opening(one.row.content, one.excerpt) for one in found if one.excerpt}
-        draw.findings.remarks.excerpts.update(told)
+        build.findings.remarks.excerpts.update(told)
         return Section("memories", tuple(one.row for one in found))
 
 
@@ -103,6 +103,6 @@ def _episodes(lines: Sequence[SessionLine], note: str = "") -> Section:
     return Section("episodes", tuple(lines), note=note)
 
 
-def _most(draw: Draw, tokens_each: int, low: int, high: int) -> int:
+def _most(build: Build, tokens_each: int, low: int, high: int) -> int:
     """Return how many things of a size a budget is for (spec/seed-capabilities.md O28)."""
-    return max(low, min(high, draw.ask.tokens // tokens_each))
+    return max(low, min(high, build.ask.tokens // tokens_each))

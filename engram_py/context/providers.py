@@ -12,7 +12,7 @@ from engram_py.context.diversity import NEAR, mmr
 from engram_py.context.entities import named_in
 from engram_py.context.likely import look_up
 from engram_py.context.prompt_kinds import asks_something, covers, plain_words
-from engram_py.context.request import Draw
+from engram_py.context.request import Build
 from engram_py.context.visibility import VisibilityFilter, handle
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
@@ -79,82 +79,82 @@ class Providers:
 
     # --- the user --------------------------------------------------------------------------------------
 
-    def overrides(self, draw: Draw) -> list[Observation]:
+    def overrides(self, build: Build) -> list[Observation]:
         """Return what the user wants to hold always: everywhere, then in the project."""
-        rows = identity_table.overrides(self._store, draw.ask.reads, limit=MOST_OVERRIDES)
-        return self.vetted(draw, rows, unasked=True)
+        rows = identity_table.overrides(self._store, build.ask.reads, limit=MOST_OVERRIDES)
+        return self.vetted(build, rows, unasked=True)
 
-    def identity(self, draw: Draw, *, limit: int) -> list[Observation]:
+    def identity(self, build: Build, *, limit: int) -> list[Observation]:
         """Return the profiles, and what else is known of the user, of whatever project."""
-        rows = [*self.profiles(draw), *identity_table.personal(self._store, limit=limit)]
-        rows += self.of_kind(draw, "preference", limit=limit, anywhere=True)
-        return self.vetted(draw, list({row.id: row for row in rows}.values()))[:limit]
+        rows = [*self.profiles(build), *identity_table.personal(self._store, limit=limit)]
+        rows += self.of_kind(build, "preference", limit=limit, anywhere=True)
+        return self.vetted(build, list({row.id: row for row in rows}.values()))[:limit]
 
-    def profiles(self, draw: Draw) -> list[Observation]:
+    def profiles(self, build: Build) -> list[Observation]:
         """Who the user is, then how to work with them in the project."""
-        place = draw.ask.place
+        place = build.ask.place
         found = [identity_table.profile(self._store, scope="personal", project=None)]
         if place.project:
             found.append(identity_table.profile(self._store, scope="project", project=place.project))
-        return self.vetted(draw, [row for row in found if row is not None])
+        return self.vetted(build, [row for row in found if row is not None])
 
     # --- sessions --------------------------------------------------------------------------------------
 
-    def last_sessions(self, draw: Draw, *, limit: int) -> list[SessionLine]:
+    def last_sessions(self, build: Build, *, limit: int) -> list[SessionLine]:
         """Return the last sessions that left anything, and the latest with a summary if none of them has."""
         read = session_table.recent(
-            self._store, projects=draw.ask.reads, limit=_SESSIONS_READ, made_up=False, told=True
+            self._store, projects=build.ask.reads, limit=_SESSIONS_READ, made_up=False, told=True
         )
-        told = self.told(draw, read)
+        told = self.told(build, read)
         told.sort(key=lambda line: (line.last_activity_at, bool(line.summary)), reverse=True)
-        self._remark_what_was_saved(draw, [line for line in told[: 2 * limit] if not line.summary])
-        if draw.ask.mode == "query":  # of so few, a session of which nothing may be said takes no place
-            told = [line for line in told if line.summary or line.id in draw.findings.remarks.saved]
+        self._remark_what_was_saved(build, [line for line in told[: 2 * limit] if not line.summary])
+        if build.ask.mode == "query":  # of so few, a session of which nothing may be said takes no place
+            told = [line for line in told if line.summary or line.id in build.findings.remarks.saved]
         latest = told[:limit]
         if not any(line.summary for line in latest):
             latest += [line for line in told[limit:] if line.summary][:1]
         return latest
 
-    def _remark_what_was_saved(self, draw: Draw, lines: Sequence[SessionLine]) -> None:
+    def _remark_what_was_saved(self, build: Build, lines: Sequence[SessionLine]) -> None:
         """For sessions that left no summary: the titles of their newest observations say what they were about."""
         found = {line.id: table.saved_last(self._store, line, limit=2 * _TITLES) for line in lines}
-        shown = self.vetted(draw, [row for rows in found.values() for row in rows], unasked=True)
-        kept = {row.id for row in shown if draw.ask.scope in (None, row.scope)}
+        shown = self.vetted(build, [row for rows in found.values() for row in rows], unasked=True)
+        kept = {row.id for row in shown if build.ask.scope in (None, row.scope)}
         for session, rows in found.items():
             titles = tuple(row for row in rows if row.id in kept)[:_TITLES]
             if titles:
-                draw.findings.remarks.saved[session] = titles
+                build.findings.remarks.saved[session] = titles
 
-    def sessions_of(self, draw: Draw, days: Days, *, limit: int) -> list[SessionLine]:
+    def sessions_of(self, build: Build, days: Days, *, limit: int) -> list[SessionLine]:
         """Return the sessions of ``days`` that left a summary, latest first."""
-        start, end = draw.ask.moments(days)
-        found = table.told_sessions(self._store, projects=draw.ask.reads, start=start, end=end, limit=limit)
-        return self.told(draw, found)
+        start, end = build.ask.moments(days)
+        found = table.told_sessions(self._store, projects=build.ask.reads, start=start, end=end, limit=limit)
+        return self.told(build, found)
 
-    def sessions_about(self, draw: Draw, words: str, *, limit: int) -> list[SessionLine]:
+    def sessions_about(self, build: Build, words: str, *, limit: int) -> list[SessionLine]:
         """Return the sessions whose summary is about ``words``, best first."""
-        found = self.search(draw, words, type=SUMMARY)
+        found = self.search(build, words, type=SUMMARY)
         ids = list(dict.fromkeys(one.row.session_id for one in found if one.answers(threshold("sure"))))[:limit]
         lines = table.sessions_by_id(self._store, ids)
-        return self.told(draw, [lines[session] for session in ids if session in lines])
+        return self.told(build, [lines[session] for session in ids if session in lines])
 
-    def told(self, draw: Draw, lines: Sequence[SessionLine]) -> list[SessionLine]:
+    def told(self, build: Build, lines: Sequence[SessionLine]) -> list[SessionLine]:
         """Return the lines that may be shown, with the handle of each summary and the steps it leaves open remarked."""
         kept = [line for line in lines if not (line.summary and reads_like_an_order(line.summary))]
-        remarks = draw.findings.remarks
+        remarks = build.findings.remarks
         remarks.summaries.update(table.summary_ids(self._store, [line.id for line in kept]))
         remarks.gists.update({line.id: gist(line.summary) for line in kept if line.summary})
         steps = {line.id: open_steps(line.summary or "") for line in kept}
         remarks.next_steps.update({session: found for session, found in steps.items() if found})
         return kept
 
-    def transcript(self, draw: Draw, words: str, *, days: Days | None, limit: int) -> list[Said]:
+    def transcript(self, build: Build, words: str, *, days: Days | None, limit: int) -> list[Said]:
         """Return what the person said in the last year: about ``words``, or last."""
         from engram_py.recall import said  # few prompts ask for words that were said
 
-        start, end = draw.ask.moments(days)
-        start = max(start, to_text(draw.ask.now - timedelta(days=TRANSCRIPT_DAYS)))
-        window = said.Window(draw.ask.reads, start, end, only_user=True)
+        start, end = build.ask.moments(days)
+        start = max(start, to_text(build.ask.now - timedelta(days=TRANSCRIPT_DAYS)))
+        window = said.Window(build.ask.reads, start, end, only_user=True)
         query = parse_query(plain_words(words)) if asks_something(words) else None
         found: list[tuple[int, Said]] = []
         for source in (said.PROMPTS, said.TURNS):
@@ -171,21 +171,21 @@ class Providers:
 
     # --- observations ----------------------------------------------------------------------------------
 
-    def lasting(self, draw: Draw, words: str) -> list[Found]:
+    def lasting(self, build: Build, words: str) -> list[Found]:
         """Return the observations about ``words`` that are neither notes nor digests, best first, without repeats."""
-        found = self.search(draw, words)
+        found = self.search(build, words)
         return different([one for one in found if one.row.type not in NOT_LASTING and one.answers(threshold("shown"))])
 
-    def evident(self, draw: Draw) -> list[Found]:
+    def evident(self, build: Build) -> list[Found]:
         """Return what a prompt that did not ask the memory most likely needs, best first, the same thing once."""
-        ask = draw.ask
+        ask = build.ask
         looked_up = ask.looked_up or look_up(self._store, ask.query, ask.reads, ask.today)
         found, likely = looked_up.found, {one.id: one for one in looked_up.likely()}
         if found is None or not likely:
             return []
-        rows = self.vetted(draw, [found.rows[one] for one in likely if ask.scope in (None, found.rows[one].scope)])
+        rows = self.vetted(build, [found.rows[one] for one in likely if ask.scope in (None, found.rows[one].scope)])
         replaced = {row.id: found.replaced[row.id] for row in rows if row.id in found.replaced}
-        draw.findings.remarks.instead_of.update({new: handle(old.id, old.title) for new, old in replaced.items()})
+        build.findings.remarks.instead_of.update({new: handle(old.id, old.title) for new, old in replaced.items()})
         finder = term_finder(found.terms)
         return different(
             [
@@ -196,18 +196,18 @@ class Providers:
             ]
         )
 
-    def of_days(self, draw: Draw, days: Days, *, limit: int) -> list[Observation]:
+    def of_days(self, build: Build, days: Days, *, limit: int) -> list[Observation]:
         """Return what was saved or revised on ``days``, latest first; decisions before the rest."""
-        start, end = draw.ask.moments(days)
-        rows = table.between(self._store, projects=draw.ask.reads, start=start, end=end, limit=limit * 4)
-        rows = self.vetted(draw, [row for row in rows if row.type not in NOT_LASTING])
+        start, end = build.ask.moments(days)
+        rows = table.between(self._store, projects=build.ask.reads, start=start, end=end, limit=limit * 4)
+        rows = self.vetted(build, [row for row in rows if row.type not in NOT_LASTING])
         rows.sort(key=lambda row: row.type != "decision")
         return in_order(rows, limit=limit)
 
-    def more_of(self, draw: Draw, days: Days, shown: Sequence[int]) -> str:
+    def more_of(self, build: Build, days: Days, shown: Sequence[int]) -> str:
         """Return how many more were saved on ``days`` than are shown, and the search that lists them; "" for none."""
-        start, end = draw.ask.moments(days)
-        rows = table.between(self._store, projects=draw.ask.reads, start=start, end=end, limit=LOOKED_THROUGH)
+        start, end = build.ask.moments(days)
+        rows = table.between(self._store, projects=build.ask.reads, start=start, end=end, limit=LOOKED_THROUGH)
         more = sum(row.id not in shown for row in rows)
         if not more:
             return ""
@@ -216,25 +216,25 @@ class Providers:
         count = f"{more} or more" if len(rows) == LOOKED_THROUGH else f"{more}"
         return f"{count} more saved then: {call('search for', query=span)}"
 
-    def of_kind(self, draw: Draw, kind: str, *, limit: int, anywhere: bool = False) -> list[Observation]:
+    def of_kind(self, build: Build, kind: str, *, limit: int, anywhere: bool = False) -> list[Observation]:
         """Return the latest of one type among those that changed last, in the project or ``anywhere``."""
-        reads, scope = None if anywhere else draw.ask.reads, draw.ask.scope
+        reads, scope = None if anywhere else build.ask.reads, build.ask.scope
         pool = LOOKED_THROUGH * (5 if anywhere else 1)
         rows = table.of_types(self._store, [kind], projects=reads, scope=scope, pool=pool, limit=limit)
-        return self.vetted(draw, rows)
+        return self.vetted(build, rows)
 
-    def entities(self, draw: Draw, words: str, *, limit: int) -> tuple[list[Observation], list[Observation]]:
+    def entities(self, build: Build, words: str, *, limit: int) -> tuple[list[Observation], list[Observation]]:
         """Return the summaries of the entities that ``words`` name, and the facts about them, latest change first."""
-        reads, scope = draw.ask.reads, draw.ask.scope
+        reads, scope = build.ask.reads, build.ask.scope
         rows = table.of_family(self._store, ENTITY, projects=reads, limit=MOST_ENTITIES)
         found = named_in(words, [row for row in rows if scope in (None, row.scope)])
         slugs = sorted(found.slugs)
         facts = table.facts_of(self._store, slugs, projects=reads, scope=scope, limit=2 * limit)
-        return self.vetted(draw, [*found.named, *found.near])[:limit], self.vetted(draw, facts)
+        return self.vetted(build, [*found.named, *found.near])[:limit], self.vetted(build, facts)
 
-    def search(self, draw: Draw, words: str, *, type: str | None = None) -> list[Found]:
+    def search(self, build: Build, words: str, *, type: str | None = None) -> list[Found]:
         """Return what a search for ``words`` finds and may be shown. ``words`` are never read as a query language."""
-        ask = draw.ask
+        ask = build.ask
         try:
             results = self._searches().search(
                 plain_words(words),
@@ -255,9 +255,9 @@ class Providers:
         rows = observation_table.by_ids(self._store, [*hits])
         kept = self._vetting.vetted(
             [rows[row_id] for row_id in hits if row_id in rows],
-            draw.findings,
-            unasked=draw.unasked,
-            unmerged=draw.unmerged,
+            build.findings,
+            unasked=build.unasked,
+            unmerged=build.unmerged,
             hits=hits,
         )
         found = []
@@ -267,9 +267,9 @@ class Providers:
             found.append(Found(row, hits[row.id].score, hits[row.id].snippet, words_of, evidence))
         return found
 
-    def vetted(self, draw: Draw, rows: Sequence[Observation], *, unasked: bool | None = None) -> list[Observation]:
-        unasked = draw.unasked if unasked is None else unasked
-        return self._vetting.vetted(rows, draw.findings, unasked=unasked, unmerged=draw.unmerged)
+    def vetted(self, build: Build, rows: Sequence[Observation], *, unasked: bool | None = None) -> list[Observation]:
+        unasked = build.unasked if unasked is None else unasked
+        return self._vetting.vetted(rows, build.findings, unasked=unasked, unmerged=build.unmerged)
 
 
 def different(found: Sequence[Found]) -> list[Found]:

@@ -60,10 +60,10 @@ class Ask:
 
 
 @dataclass(slots=True)
-class Draw:
-    """One context in the making: what was asked, what vetting finds on the way, and what was looked for already.
+class Build:
+    """One context being built: what was asked, and what vetting finds on the way.
 
-    ``unmerged`` draws what is of a branch that is not merged as well, to tell of it.
+    ``unmerged`` includes what is on a branch that is not merged, to tell of it.
     """
 
     ask: Ask

@@ -17,7 +17,6 @@ from engram_py.observations.visible import count_visible
 from engram_py.projects.projects import Projects
 from engram_py.sessions.prompts import summary_topic
 from engram_py.sessions.sessions import Sessions
-from engram_py.sessions.values import Prompt
 
 # spec/engram-behaviour.md 1.11, the compaction variant.
 SAVED, PROMPTS = 20, 10
@@ -30,10 +29,6 @@ SUMMARY_SECTION = "this session's summary so far"
 SAVED_SECTION = "saved in this session"
 ASKED_SECTION = "asked in this session"
 FILE_SECTION = "about this file"
-
-
-def _orders(prompt: Prompt) -> bool:
-    return reads_like_an_order(prompt.content)
 
 
 class SessionMemory:
@@ -61,7 +56,9 @@ class SessionMemory:
         findings = Findings()
         kept = self._vetting.vetted(rows, findings, unasked=True)
         told = self._vetting.vetted([summary] if summary else [], findings, unasked=True)
-        asked = [one for one in table.prompts(self._store, session.id, limit=PROMPTS) if not _orders(one)]
+        # An imported prompt may have been written for whoever reads it.
+        prompts = table.prompts(self._store, session.id, limit=PROMPTS)
+        asked = [one for one in prompts if not reads_like_an_order(one.content)]
         self._vetting.look_at_files(kept, findings)
         return Context(
             project=session.project,

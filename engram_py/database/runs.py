@@ -81,11 +81,6 @@ def spent_since(store: Store, moment: str) -> tuple[int, int, float]:
     return int(found[0]), int(found[1]), float(found[2])
 
 
-def tokens_since(store: Store, moment: str) -> int:
-    """Return how many tokens models said they took since then."""
-    return int(store.value("select coalesce(sum(tokens), 0) from runs where at >= :moment", moment=moment))
-
-
 def fared(store: Store) -> tuple[PassStats, ...]:
     """Return each pass of the last 30 days, by name."""
     sql = "select pass, count(*), avg(status <> 'failed'), avg(ms) from runs group by pass order by pass"

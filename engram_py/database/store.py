@@ -43,6 +43,7 @@ class Store:
         self._depth = 0
         self.lock_timeout = LOCK_TIMEOUT_SECONDS
         self.writes = 0  # transactions committed by this process
+        self.lent = 0  # how often the connection was lent for a write in passing
         self.asked = 0  # statements and transactions of this process, to tell whether it is busy
         self.common_words: dict[str, tuple[int, int]] = {}  # how many rows hold it, of how many then
         self.visible: tuple[object, dict[Any, Any]] = (None, {})  # what projects see, and since which write
@@ -107,14 +108,14 @@ class Store:
         row = self.row(sql, **values)
         return None if row is None else row[0]
 
-    def version(self) -> tuple[int, int, int, bool]:
+    def version(self) -> tuple[int, int, int, int, bool]:
         """Return what changes with every write to the file, by this process or another one, and when it is replaced.
 
         It does not count as work of this process (``asked``): whoever waits for a change asks often.
         """
         with self._lock, translated(self.path):
             [others] = self._connection.execute("pragma data_version").fetchone()
-            return self.opened, self._connection.total_changes, int(others), self._generation.moved
+            return self.opened, self.writes, self.lent, int(others), self._generation.moved
 
     # --- writing ---------------------------------------------------------------------------------------
 
@@ -177,6 +178,7 @@ class Store:
             try:
                 yield connection
             finally:
+                self.lent += 1
                 if connection.in_transaction:
                     connection.execute("rollback")
                 connection.execute(f"pragma busy_timeout = {int(lock_timeout)}")

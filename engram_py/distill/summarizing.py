@@ -115,7 +115,7 @@ class Summarizing:
         if self._model is None:
             return Written(self._heuristic.distill(facts), "heuristic")
         if self._daily_tokens:
-            spent = runs.tokens_since(self._store, self._journal.now()[:_DAY])
+            spent = runs.spent_since(self._store, self._journal.now()[:_DAY])[1]
             if spent >= self._daily_tokens:
                 raise DistillerFailed("daily_tokens_spent", counts=False)
         if session.attempts < MOST_ATTEMPTS:

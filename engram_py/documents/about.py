@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from engram_py.documents.passages import Structure
-from engram_py.text.markdown import front_matter
+from engram_py.text.front_matter import front_matter
 
 _TITLE_CHARS, _STATUS_CHARS = 200, 120
 _READ_LINES = 60

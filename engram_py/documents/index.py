@@ -11,10 +11,9 @@ from typing import Any
 
 from engram_py.database.store import Row, Store
 from engram_py.observations.values import Observation
-from engram_py.recall.scope_filter import ScopeFilter
+from engram_py.recall.scope_filter import ScopeFilter, VisibleRows
 from engram_py.recall.score.bm25 import Neighbours
 from engram_py.recall.terms import ANYWHERE, ProjectRows
-from engram_py.recall.visible_rows import VisibleRows
 
 # A smaller share of the passages is known by heart while nothing is written.
 SMALL = 20_000

@@ -51,26 +51,23 @@ def import_tombstones(ledger: Ledger) -> None:
 
     What is here stays: a file from somewhere else never destroys anything.
     """
-    for stone in ledger.document.prompt_tombstones:
-        _bury(ledger, "prompt", stone.sync_id, stone)
-    for other in ledger.own.tombstones:
-        _bury(ledger, other.entity, other.entity_key, other)
-
-
-def _bury(ledger: Ledger, entity: str, key: str, stone: PromptTombstoneIn | OwnTombstone) -> None:
     counts = ledger.counts["tombstones"]
-    if ledger.buried(entity, key):
-        counts.skip("known already")
-        return
-    if ledger.store.row(_LIVE[entity], key=key):
-        counts.skip("what they name is here, and an import destroys nothing")
-        return
-    counts.new += 1
-    ledger.add_tombstone(entity, key)
-    names = {"entity": entity, "entity_key": key, "project": stone.project or "", "clock": ledger.clock}
-    deleted_at = moment_of(stone.deleted_at) or ledger.now
-    journal.add_tombstone(ledger.store, {**names, "session_id": stone.session_id, "deleted_at": deleted_at})
-    journal.enqueue(ledger.store, **names, op="delete", occurred_at=ledger.now)
+    stones: list[tuple[str, str, PromptTombstoneIn | OwnTombstone]] = []
+    stones += [("prompt", stone.sync_id, stone) for stone in ledger.document.prompt_tombstones]
+    stones += [(stone.entity, stone.entity_key, stone) for stone in ledger.own.tombstones]
+    for entity, key, stone in stones:
+        if ledger.buried(entity, key):
+            counts.skip("known already")
+        elif ledger.store.row(_LIVE[entity], key=key):
+            counts.skip("what they name is here, and an import destroys nothing")
+        else:
+            counts.new += 1
+            ledger.add_tombstone(entity, key)
+            names = {"entity": entity, "entity_key": key, "project": stone.project or "", "clock": ledger.clock}
+            deleted_at = moment_of(stone.deleted_at) or ledger.now
+            more = {"session_id": stone.session_id, "deleted_at": deleted_at}
+            journal.add_tombstone(ledger.store, {**names, **more})
+            journal.enqueue(ledger.store, **names, op="delete", occurred_at=ledger.now)
 
 
 def import_session(ledger: Ledger, row: SessionIn) -> None:

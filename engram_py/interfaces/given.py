@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass, replace
@@ -19,20 +20,23 @@ from engram_py.vectors.vectors import Vectors
 
 _PROMPTS, EXPLAINED = 200, 20
 _SURFACES = {
-    "session": "At its start",
-    "compact": "After its context was compacted",
-    "file": "Before it wrote a file",
-    "subagent": "To its subagents",
+    "session": "Given at the start",
+    "compact": "Given after its context was compacted",
+    "file": "Given before it edited a file",
+    "subagent": "Given to its subagents",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class AskedPrompt:
-    """A prompt with what it was given; ``why`` says why it would be given nothing now."""
+    """A prompt with what it was given. Of one that was given nothing: why it would be given nothing now, the words
+    that were looked up, and the memories that came nearest."""
 
     prompt: Prompt
     given: tuple[Given, ...]
-    why: str
+    why: str = ""
+    words: str = ""
+    nearest: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ def session_given(app: Engram, session_id: str, *, explained: int = EXPLAINED) -
 def _asked(
     app: Engram, session_id: str, prompts: Sequence[Prompt], given: Sequence[Given], explained: int
 ) -> list[AskedPrompt]:
-    """Return each prompt with what it was given: a hook keeps both in one transaction, the prompt first."""
+    """Return each prompt with what it was given: a hook stores both in one transaction, the prompt first."""
     moments = [one.created_at for one in prompts]
     of: dict[int, list[Given]] = {}
     for one in given:
@@ -82,13 +86,15 @@ def _asked(
     asked = silent[len(silent) - explained :] if explained < len(silent) else silent
     reader = as_a_hook(app)
     return [
-        AskedPrompt(one, tuple(of.get(one.id, ())), _why(reader, one, session_id) if one.id in asked else "")
+        _asked_again(reader, one, session_id) if one.id in asked else AskedPrompt(one, tuple(of.get(one.id, ())))
         for one in prompts
     ]
 
 
-def _why(app: Engram, prompt: Prompt, session_id: str) -> str:
-    return why_nothing(injected(app, prompt.content, session_id)) or "now it would be given something"
+def _asked_again(app: Engram, prompt: Prompt, session_id: str) -> AskedPrompt:
+    now = injected(app, prompt.content, session_id)
+    why = why_nothing(now) or "it would be given something now"
+    return AskedPrompt(prompt, (), why, now["heard"] or "", tuple(now["nearest"]))
 
 
 def as_a_hook(app: Engram, *, project: str | None = None) -> Engram:

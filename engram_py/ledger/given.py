@@ -45,16 +45,17 @@ select
 """
 
 
+# A cross join reads the few rows of the ledger first, and not every observation.
 _MOST_CITED = """
 select observations.id, title, type, project, updated_at, sum(times) as cited
-from citations join observations on observations.id = citations.observation_id
+from citations cross join observations on observations.id = citations.observation_id
 where deleted_at is null and (:project is null or project = :project)
 group by observations.id order by cited desc, observations.id desc limit :most
 """
 
 _IN_VAIN = """
 select observations.id, title, type, project, updated_at, count(distinct injections.session_id) as given
-from injections join observations on observations.id = injections.observation_id
+from injections cross join observations on observations.id = injections.observation_id
 where deleted_at is null and (:project is null or project = :project)
   and not exists (select 1 from citations where observation_id = observations.id)
 group by observations.id order by given desc, observations.id desc limit :most

@@ -30,7 +30,7 @@ _SHRINK = "delete from {table} where id <= (select max(id) from {table}) - :most
 SHRINK = tuple(_SHRINK.format(table=table) for table in ("ledger", "recalls"))
 
 # A merged project's sessions have moved; one without a row is where the ledger says.
-_SCOPE = """
+SCOPE = """
 with scope as (
     select id from sessions where project = :project
     union
@@ -38,20 +38,20 @@ with scope as (
     where project = :project and not exists (select 1 from sessions where id = ledger.session_id)
 )
 """
-_IN_SCOPE = """(:session_id is null or session_id = :session_id)
+IN_SCOPE = """(:session_id is null or session_id = :session_id)
   and (:project is null or session_id in (select id from scope))
 """
 
 DOORS = f"""
-{_SCOPE}
+{SCOPE}
 select door, name, sum(calls) as calls, sum(bytes) as bytes from ledger
-where {_IN_SCOPE} and day >= :since
+where {IN_SCOPE} and day >= :since
 group by door, name
 order by door, bytes desc, name
 """
 
 SESSIONS = f"""
-{_SCOPE}
+{SCOPE}
 select
     session_id as id,
     coalesce((select project from sessions where id = session_id), max(project)) as project,
@@ -59,24 +59,24 @@ select
     sum(calls) as calls,
     sum(bytes) as bytes,
     count(*) over () as total
-from ledger where {_IN_SCOPE} and day >= :since
+from ledger where {IN_SCOPE} and day >= :since
 group by session_id
 order by bytes desc, session_id limit :limit
 """
 
 SHARES = f"""
-{_SCOPE},
+{SCOPE},
 injected as (
     select observation_id, sum(bytes) as bytes from injections
-    where {_IN_SCOPE} and injected_at >= :since
+    where {IN_SCOPE} and injected_at >= :since
     group by observation_id
 ),
 recalled as (
     select observation_id, sum(bytes) as bytes from recalls
-    where {_IN_SCOPE} and recalled_at >= :since
+    where {IN_SCOPE} and recalled_at >= :since
     group by observation_id
 ),
-cited as (select distinct observation_id from citations where {_IN_SCOPE} and last_at >= :since),
+cited as (select distinct observation_id from citations where {IN_SCOPE} and last_at >= :since),
 shown as (
     select observation_id, sum(bytes) as bytes
     from (select * from injected union all select * from recalled)
@@ -92,11 +92,11 @@ select 'never_used', count(*), coalesce(sum(bytes), 0) from shown where observat
 """
 
 READ = f"""
-{_SCOPE}
+{SCOPE}
 select
-    exists (select 1 from transcripts where {_IN_SCOPE})
-    or exists (select 1 from turns where {_IN_SCOPE})
-    or exists (select 1 from citations where {_IN_SCOPE})
+    exists (select 1 from transcripts where {IN_SCOPE})
+    or exists (select 1 from turns where {IN_SCOPE})
+    or exists (select 1 from citations where {IN_SCOPE})
 """
 
 KNOWN = """

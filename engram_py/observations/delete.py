@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from engram_py.database.erasing import erase
 from engram_py.observations import relations_table as relations
-from engram_py.observations import table
 from engram_py.observations import versions_table as history_table
 from engram_py.observations.edit import Editing
-from engram_py.observations.errors import NoEarlierVersionError, ObservationNotFoundError
-from engram_py.observations.lookup import check_id, live_observation
+from engram_py.observations.errors import NoEarlierVersionError
+from engram_py.observations.lookup import kept_observation, live_observation
 from engram_py.observations.relation_values import Relation, pair_id
 from engram_py.observations.values import Change, Deleted, Observation, Undeleted, Updated
 
@@ -32,10 +31,7 @@ class Deleting(Editing):
 
     def deletable(self, observation_id: int, *, hard: bool) -> Observation:
         """Return the observation that may be deleted. Raises ObservationNotFoundError, InvalidArgumentError."""
-        found = table.by_id(self._store, check_id(observation_id))
-        if found is None or (found.deleted_at and not hard):
-            raise ObservationNotFoundError(observation_id, deleted_at=found.deleted_at if found else None)
-        return found
+        return (kept_observation if hard else live_observation)(self._store, observation_id)
 
     def undelete(self, observation_id: int) -> Undeleted:
         """Bring back an observation that was deleted, but not destroyed; a live one stays as it is.
@@ -43,9 +39,7 @@ class Deleting(Editing):
         Raises ObservationNotFoundError, and TopicTakenError when another observation has its topic now.
         """
         with self._store.transaction():
-            found = table.by_id(self._store, check_id(observation_id))
-            if found is None:
-                raise ObservationNotFoundError(observation_id)
+            found = kept_observation(self._store, observation_id)
             if found.deleted_at:
                 self._check_topic(found, {"topic_key": found.topic_key})
                 clock = self._journal.stamp()
@@ -73,9 +67,7 @@ class Deleting(Editing):
         Raises ObservationNotFoundError, NoEarlierVersionError, TopicTakenError.
         """
         with self._store.transaction():
-            found = table.by_id(self._store, check_id(observation_id))
-            if found is None:
-                raise ObservationNotFoundError(observation_id)
+            found = kept_observation(self._store, observation_id)
             return self.undelete(found.id) if found.deleted_at else self.revert(found.id)
 
     def _hide(self, found: Observation) -> Deleted:

@@ -41,9 +41,17 @@ def handles(text: str) -> tuple[int, ...]:
 
 def live_observation(store: Store, observation_id: int) -> Observation:
     """Return the observation, unless it was deleted. Raises ObservationNotFoundError, InvalidArgumentError."""
+    found = kept_observation(store, observation_id)
+    if found.deleted_at:
+        raise ObservationNotFoundError(observation_id, deleted_at=found.deleted_at)
+    return found
+
+
+def kept_observation(store: Store, observation_id: int) -> Observation:
+    """Return the observation, deleted or not. Raises ObservationNotFoundError, InvalidArgumentError."""
     found = table.by_id(store, check_id(observation_id))
-    if found is None or found.deleted_at:
-        raise ObservationNotFoundError(observation_id, deleted_at=found.deleted_at if found else None)
+    if found is None:
+        raise ObservationNotFoundError(observation_id)
     return found
 
 

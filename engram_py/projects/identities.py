@@ -9,8 +9,9 @@ from engram_py.database.journal import Operations
 from engram_py.files import readable_path
 from engram_py.projects import table
 from engram_py.projects.binding import rebind, write_binding
+from engram_py.projects.errors import UnknownProjectError
 from engram_py.projects.locate import Location
-from engram_py.projects.names import former_spelling, slug_project
+from engram_py.projects.names import former_spelling, similar_projects, slug_project
 
 
 class Identities(Operations):
@@ -30,6 +31,14 @@ class Identities(Operations):
             return project
         earlier = self.canonical(former)
         return earlier if table.exists(self._store, earlier) else project
+
+    def existing(self, name: str) -> str:
+        """Return the project that ``name`` means. Raises UnknownProjectError when nothing was ever kept for it."""
+        project = self.meant(name)
+        if not table.exists(self._store, project):
+            known = table.names(self._store)
+            raise UnknownProjectError(name, similar_projects(name, known), known)
+        return project
 
     def owner(self, location: Location) -> str:
         """Return the project of a located directory; two repositories never share one by the accident of a name."""

@@ -11,7 +11,6 @@ from engram_py.observations import relations_table as relations
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
 from engram_py.projects import table
-from engram_py.projects.errors import UnknownProjectError
 from engram_py.projects.identities import Identities
 from engram_py.projects.names import normalize_project, similar_projects
 from engram_py.projects.values import Alike, Merged, Pruned, Renamed
@@ -40,7 +39,7 @@ class Merging:
             raise InvalidArgumentError("from", ",".join(names), expected="one or more project names, comma-separated")
         with self._store.transaction():
             target = self._identities.canonical(target)
-            sources = [self._known(name) for name in sources]
+            sources = [self._identities.existing(name) for name in sources]
             if target in sources:
                 raise InvalidArgumentError("to", into, expected="a project that is not merged away in the same call")
             created = not table.exists(self._store, target)
@@ -56,7 +55,7 @@ class Merging:
         InvalidArgumentError."""
         target = normalize_project(name)
         with self._store.transaction():
-            source = self._known(normalize_project(project))
+            source = self._identities.existing(normalize_project(project))
             if table.exists(self._store, target) or self._identities.canonical(target) not in (target, source):
                 raise InvalidArgumentError(
                     "name", name, expected="a name that no project has (`engram projects merge` joins two)"
@@ -72,7 +71,7 @@ class Merging:
         Projects of different remotes are different repositories, however alike their names are.
         """
         lines = sorted(table.lines(self._store), key=lambda line: (-line.observations, line.name))
-        wanted = self._known(normalize_project(name)) if name else None
+        wanted = self._identities.existing(normalize_project(name)) if name else None
         groups: list[Alike] = []
         taken: set[str] = set()
         for line in lines:
@@ -107,20 +106,13 @@ class Merging:
         """Make ``alias`` another name of ``project``. Raises when the alias is a project with memories of its own."""
         alias, project = normalize_project(alias), normalize_project(project)
         with self._store.transaction():
-            project = self._known(project)
+            project = self._identities.existing(project)
             if alias == project or table.exists(self._store, alias):
                 raise InvalidArgumentError(
                     "alias", alias, expected="a name that is not a project itself (`engram projects merge` joins two)"
                 )
             self._set_alias(alias, project)
         return alias, project
-
-    def _known(self, name: str) -> str:
-        project = self._identities.meant(name)
-        if not table.exists(self._store, project):
-            known = table.names(self._store)
-            raise UnknownProjectError(name, similar_projects(name, known), known)
-        return project
 
     def _merge_one(self, source: str, target: str) -> tuple[int, int, int, int]:
         folded = self._fold_topics(source, target)

@@ -96,25 +96,12 @@ def _likeness(mine: str, theirs: str) -> tuple[int, int] | None:
     first, second = _SEPARATORS.sub("", mine), _SEPARATORS.sub("", theirs)
     if first == second:
         return (0, 0)
+    from engram_py.text.spelling import distance  # only another name than a known one needs it
+
     short, long = sorted((mine, theirs), key=len)
     allowed = min(_MAX_EDITS, len(short) // 3)
-    edits = _distance(short, long, at_most=allowed)
-    if edits is not None:
+    if (edits := distance(short, long, allowed)) <= allowed:
         return (1, edits)
     if len(short) >= 3 and short in long:
         return (2, len(long) - len(short))
     return None
-
-
-def _distance(short: str, long: str, *, at_most: int) -> int | None:
-    """Levenshtein's distance, or None when it is more than ``at_most``."""
-    if len(long) - len(short) > at_most:
-        return None
-    row = list(range(len(short) + 1))
-    for i, char in enumerate(long, start=1):
-        previous, row = row, [i]
-        for j, other in enumerate(short, start=1):
-            row.append(min(previous[j] + 1, row[-1] + 1, previous[j - 1] + (char != other)))
-        if min(row) > at_most:
-            return None
-    return row[-1] if row[-1] <= at_most else None

@@ -9,7 +9,7 @@ from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.doors import call
 from engram_py.projects import table
-from engram_py.projects.errors import AmbiguousProjectError, InvalidProjectError, UnknownProjectError
+from engram_py.projects.errors import AmbiguousProjectError, InvalidProjectError
 from engram_py.projects.identities import Identities
 from engram_py.projects.locate import Location, Locator
 from engram_py.projects.names import normalize_project, similar_projects
@@ -101,11 +101,7 @@ class Projects:
 
     def existing(self, project: str) -> str:
         """Return the present name of ``project``. Raises InvalidProjectError, UnknownProjectError."""
-        name = self._identities.meant(_checked_name(project))
-        if not table.exists(self._store, name):
-            known = table.names(self._store)
-            raise UnknownProjectError(name, similar_projects(name, known), known)
-        return name
+        return self._identities.existing(_checked_name(project))
 
     def current(self) -> CurrentProject:
         """Return the project of this process. Never raises."""

@@ -2,5 +2,5 @@
 
 ``search.Search`` is the one function every door asks. It parses (``query/``), collects ``candidates`` from
 the full-text index (``index/``), scores them (``score/``), makes ``hits`` and explains silence
-(``no_results``).
+(``answer_notes``).
 """

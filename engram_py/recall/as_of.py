@@ -1,4 +1,4 @@
-"""The memory as it was known on a day, put together in memory and asked as the present one is."""
+"""A search of the memory as it was known on a day, over a copy in memory."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ _MOST = 20_000
 
 
 class _Nowhere(Generation):
-    """No file that somebody could replace."""
+    """A file that nobody can replace."""
 
     moved = False
 
     def closed(self, *, again: bool = False) -> None:
-        """There is none."""
+        """Do nothing: there is no file."""
 
 
 class _Memory(Store):
-    """A store that nobody keeps."""
+    """A store in memory."""
 
     def _connect(self) -> Connection:
         self._generation = _Nowhere(self.path)
@@ -64,10 +64,9 @@ def search_as_of(
     half_life_days: int,
     **wanted: Any,
 ) -> Results:
-    """What a search would have found at the end of that day: rows that were there, in the text they had, and with the
-    verdicts that were given. What was deleted since stays hidden.
+    """Search the rows that were there at the end of that day, in the text and with the verdicts they had then.
 
-    Raises InvalidArgumentError for what is no date, and what a search raises.
+    Rows that were deleted since stay hidden. Raises InvalidArgumentError for what is no date, and what a search raises.
     """
     today = journal.moment()
     moment = datetime.fromisoformat(end_of("as_of", as_of, today, never=False) or "")

@@ -9,8 +9,7 @@ it is:
 - Cosines with unrelated texts are near to normal, so a cosine z standard deviations above the mean of the memory
   counts z² / 2, the logarithm of the normal tail, times the weight of the kind of model (``vectors.protocol``).
 
-Against the better of words and vectors the sentence lane gains .01 to .08 of R@5 on six of nine development sets and is
-even on two; on turns of conversations, where words find neighbours too, it loses .02 (``python -m bench.vectors``).
+The sentence lane gains .01 to .08 of R@5 on six of nine sets and loses .02 on one (``python -m bench.vectors``).
 """
 
 from __future__ import annotations
@@ -23,10 +22,9 @@ from engram_py.dataclass import replace
 from engram_py.observations import table
 from engram_py.recall.query.parse import Query
 from engram_py.recall.retrieval import READ, Retrieved, with_replacements
-from engram_py.recall.scope_filter import ScopeFilter
+from engram_py.recall.scope_filter import ScopeFilter, VisibleRows
 from engram_py.recall.score.bm25 import Scored
 from engram_py.recall.values import LadderStep
-from engram_py.recall.visible_rows import VisibleRows
 from engram_py.vectors.values import Nearest
 from engram_py.vectors.vectors import Vectors
 

@@ -128,7 +128,8 @@ class Hits:
         states = self._anchors.states([one.row for one in ranked])
         now = self._journal.moment()
         if stale_only:
-            ranked = [one for one in ranked if one.row.state(now) != "active" or _stale(states.get(one.row.id, ()))]
+            stale = {row for row, anchors in states.items() if any(anchor.stale for anchor in anchors)}
+            ranked = [one for one in ranked if one.row.state(now) != "active" or one.row.id in stale]
         scores = _shown_scores(ranked[:limit])
         chars = _passage_chars(ranked, scores, states) if snippet_chars is None else [snippet_chars] * len(scores)
         finder = term_finder(found.terms)
@@ -202,10 +203,6 @@ def _line_chars(one: Ranked, anchors: Sequence[AnchorState]) -> int:
     ]
     texts += [f"says the same as [#{one.like}]"] if one.like is not None else []
     return len(one.row.type) + len(one.branch) + sum(LINE_CHARS + len(text) for text in texts)
-
-
-def _stale(anchors: Sequence[AnchorState]) -> bool:
-    return any(anchor.stale for anchor in anchors)
 
 
 def _different_first(ranked: list[Ranked], limit: int) -> list[Ranked]:

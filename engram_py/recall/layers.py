@@ -1,4 +1,4 @@
-"""Search one layer of the memory, or all of them: ``in`` is memories, episodes, turns, prompts, documents, entities."""
+"""Search one layer of the memory, or all: memories, episodes, turns, prompts, documents, entities."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DATES = ("since:", "until:")
 
 @dataclass(frozen=True, slots=True)
 class Layered:
-    """What each layer found, under its name."""
+    """The results of each layer, by its name."""
 
     query: str
     layers: dict[str, Results | SaidResults | DocumentResults]
@@ -37,7 +37,7 @@ LayerResults = Results | SaidResults | DocumentResults
 
 
 class Layers:
-    """Searches the layers. ``memories`` is what ``app.search`` answers, ``documents`` gives what searches those."""
+    """Searches the layers: memories by ``app.search``, documents by the function that ``documents`` gives."""
 
     def __init__(
         self,
@@ -52,36 +52,24 @@ class Layers:
         self._memories = memories
 
     def search(self, query: str, layer: str | None = None, **wanted: Any) -> LayerResults | Layered:
-        """What a layer has about ``query``, best first. ``wanted`` are the arguments of ``app.search``; what says
-        nothing of a layer is left out, with a note.
+        """Return what a layer has about ``query``, best first. ``wanted`` are the arguments of ``app.search``.
 
-        Raises InvalidArgumentError: there is no such layer; and what ``app.search`` raises.
+        Arguments that do not apply to a layer are left out, with a note. Raises InvalidArgumentError: there is no such
+        layer; and what ``app.search`` raises.
         """
         name = layer_named(layer)
         if name != ALL:
-            return LAYERS[name](self, query, wanted)
-        found = {one: search(self, query, wanted) for one, search in LAYERS.items()}
-        return Layered(query[:200], found)
+            return self._layer(name, query, wanted)
+        return Layered(query[:200], {one: self._layer(one, query, wanted) for one in LAYERS})
 
-    def memories(self, query: str, wanted: dict[str, Any]) -> Results:
-        return self._memories(query, **wanted)
-
-    def episodes(self, query: str, wanted: dict[str, Any]) -> Results:
-        return self._memories(query, **wanted | {"type": EPISODE})
-
-    def entities(self, query: str, wanted: dict[str, Any]) -> Results:
-        return self._memories(query, **wanted | {"type": ENTITY})
-
-    def documents(self, query: str, wanted: dict[str, Any]) -> DocumentResults:
-        asked = {name: wanted.get(name) for name in ("project", "session_id")}
-        limit, everywhere = wanted.get("limit") or _LIMIT, bool(wanted.get("all_projects"))
-        return self._documents()(query, limit=limit, all_projects=everywhere, **asked)
-
-    def turns(self, query: str, wanted: dict[str, Any]) -> SaidResults:
-        return self._said(said.TURNS, query, wanted)
-
-    def prompts(self, query: str, wanted: dict[str, Any]) -> SaidResults:
-        return self._said(said.PROMPTS, query, wanted)
+    def _layer(self, name: str, query: str, wanted: dict[str, Any]) -> LayerResults:
+        if name == "documents":
+            asked = {name: wanted.get(name) for name in ("project", "session_id")}
+            limit, everywhere = wanted.get("limit") or _LIMIT, bool(wanted.get("all_projects"))
+            return self._documents()(query, limit=limit, all_projects=everywhere, **asked)
+        if name in _SOURCES:
+            return self._said(_SOURCES[name], query, wanted)
+        return self._memories(query, **wanted | _TYPES.get(name, {}))
 
     def _said(self, source: Source, query: str, wanted: dict[str, Any]) -> SaidResults:
         parsed = parse_query(query, filters=True)
@@ -103,21 +91,15 @@ class Layers:
         return SaidResults(parsed.text[:200], source.name, tuple(found), scope.projects, kept, warnings)
 
 
-# What a further layer needs is a row here: a function from the query and the arguments of a search to what it found.
-LAYERS: dict[str, Callable[[Layers, str, dict[str, Any]], LayerResults]] = {
-    "memories": Layers.memories,
-    "episodes": Layers.episodes,
-    "turns": Layers.turns,
-    "prompts": Layers.prompts,
-    "documents": Layers.documents,
-    "entities": Layers.entities,
-}
+LAYERS = ("memories", "episodes", "turns", "prompts", "documents", "entities")
+_TYPES = {"episodes": {"type": EPISODE}, "entities": {"type": ENTITY}}
+_SOURCES = {"turns": said.TURNS, "prompts": said.PROMPTS}
 # The names Osaurus has for them.
 ALIASES = {"pinned": "memories", "transcript": "turns"}
 
 
 def layer_named(layer: str | None) -> str:
-    """The layer a name means; memories where none is given. Raises InvalidArgumentError."""
+    """Return the layer a name means; memories where none is given. Raises InvalidArgumentError."""
     given = (layer or "").strip().lower()
     name = ALIASES.get(given, given) or "memories"
     if name != ALL and name not in LAYERS:

@@ -1,4 +1,4 @@
-"""The passage of a text that answers, and how much of an answer each hit's passage may take."""
+"""The passage of a text that answers, and how much of an answer each passage may take."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ class Preview:
 
 
 def shares(scores: Sequence[float], lengths: Sequence[int], room: int) -> list[int]:
-    """How many of ``room`` characters the passage of each hit gets, by its score; the scores fall. The last get none
-    where it would be too few, and what a short text leaves over goes to the others."""
+    """Return how many of ``room`` characters each passage gets, by its falling score.
+
+    The last get none where it would be too few; the room that a short text leaves goes to the others.
+    """
     for shown in range(len(scores), 0, -1):
         given = _shared([max(score, _NOTHING) ** _POWER for score in scores[:shown]], lengths, room)
         if all(part >= min(_LEAST_CHARS, length) for part, length in zip(given, lengths, strict=False)):
@@ -59,10 +61,9 @@ def _shared(weights: Sequence[float], lengths: Sequence[int], room: int) -> list
 def preview(
     content: str, terms: Sequence[Term] = (), finder: TermFinder | None = None, *, limit: int = PREVIEW_CHARS
 ) -> Preview:
-    """The ``limit`` characters that have most of the ``terms`` and of what follows them, by what each of them tells.
+    """Return the ``limit`` characters that have most of the ``terms`` and of the text that follows them.
 
-    It begins with a sentence, or a piece of a long one. ``finder`` is that of the terms. A text that is not longer than
-    ``limit`` is shown whole.
+    It begins with a sentence, or a piece of a long one. A text that is not longer than ``limit`` is shown whole.
     """
     if not limit:
         return Preview("", cut=bool(content))
@@ -75,8 +76,7 @@ def preview(
 
 
 def with_opening(content: str, passage: str, *, limit: int = PREVIEW_CHARS) -> str:
-    """At most ``limit`` characters on one line: the first sentence of ``content``, which says what was done, before a
-    ``passage`` of it that stands further down than there is room for."""
+    """Return at most ``limit`` characters: the first sentence of ``content`` before a ``passage`` from further down."""
     if not passage.startswith("…"):
         return passage
     whole, found = _on_one_line(content, limit), passage.strip("… ")
@@ -95,13 +95,13 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _on_one_line(text: str, limit: int) -> str:
-    """All of a text that has at most ``limit`` characters; of a longer one more than that of its beginning."""
+    """Return a text of at most ``limit`` characters whole, of a longer one more than that of its beginning."""
     first = " ".join(text[: limit * 5 // 4].split())
     return first if len(first) > limit else " ".join(text.split())
 
 
 def _start(content: str, terms: Sequence[Term], finder: TermFinder, limit: int) -> int:
-    """Where the passage of ``limit`` characters begins that is nearest to the terms."""
+    """Return where the passage of ``limit`` characters begins that is nearest to the terms."""
     pieces = _read(content, 0, limit, finder)
     if not pieces.held and len(content) > _READ_CHARS:
         seen = folded(content)
@@ -129,8 +129,8 @@ def _start(content: str, terms: Sequence[Term], finder: TermFinder, limit: int) 
 
 
 class _Pieces(NamedTuple):
-    """Where the sentences and lines of a text begin, and pieces of long ones; the numbers of those that are whole
-    sentences, and for each term of those that have it."""
+    """Where the sentences of a text and pieces of long ones begin, the numbers of sentences, and the pieces of each
+    term."""
 
     first: list[int]
     sentences: set[int]
@@ -138,7 +138,7 @@ class _Pieces(NamedTuple):
 
 
 def _read(content: str, since: int, limit: int, finder: TermFinder) -> _Pieces:
-    """The pieces of 16,000 characters of a text from a place on."""
+    """Return the pieces of 16,000 characters of a text from a place on."""
     text = content[since : since + _READ_CHARS]
     longest = max(_LEAST_CHARS, limit) // 3
     first, sentences = [0], {0}
@@ -163,7 +163,7 @@ def _found(text: str, finder: TermFinder) -> list[tuple[int, int]]:
 
 
 def _nearness(first: Sequence[int], ends: Sequence[int], places: Sequence[int], reach: int) -> dict[int, float]:
-    """How near each piece is to a term that these pieces have: 1 with it, and less the further from it."""
+    """Return how near each piece is to a term that these pieces have: 1 with it, and less the further from it."""
     near: dict[int, float] = {}
     for place, following in pairwise([*places, len(first)]):
         near[place] = 1.0

@@ -1,11 +1,13 @@
-"""After a save: which older observations may say the same, or the opposite."""
+"""Older observations that may say the same as a new one, or the opposite."""
 
 from __future__ import annotations
 
+import math
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, takewhile
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
@@ -17,18 +19,8 @@ from engram_py.observations.values import Candidate, Observation
 from engram_py.recall.index import mentions, vocabulary
 from engram_py.recall.index import table as search
 from engram_py.recall.query.parse import quote
-from engram_py.recall.score.similar_titles import (
-    SHARED_WORDS_NEEDED,
-    frame,
-    is_next,
-    may_contradict,
-    overlap,
-    rarity,
-    replaced_by,
-    stem,
-    title_words,
-    written_words,
-)
+from engram_py.text.stopwords import STOP_WORDS
+from engram_py.text.word_lists import read_words
 
 logger = logger_of(__name__)
 
@@ -42,6 +34,22 @@ _ROW_BUDGET, _COUNTED_TO = 400, 200
 _NAMED_BY = 5
 _SERIES = 2
 _SILENT_TYPES = frozenset({"session_summary", "passive", "entity"})
+_COMMON = read_words("title_verbs")
+# `+` and `#` belong to names such as C++ and C#.
+_WORD = re.compile(r"[^\W_]+[+#]*")
+# `locks` and `locked` are `lock` to the index as well, where candidates are looked for.
+_ENDING = re.compile(r"(?<=[^\W\d_]{3})(?:ing|ed|es|s|e)\Z")
+SHARED_WORDS_NEEDED, ENOUGH = 2, 0.4
+_BACKGROUND = 50  # titles that a small memory would have besides: three of four say little yet
+_ALL_RARE: Mapping[str, float] = {}
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)*")
+# A title that says so names in one word what it takes the place of: "Replaced Unleash with a config table".
+_REPLACES = re.compile(
+    r"\b(?:replac(?:e[sd]?|ing)|switch(?:ed|es|ing)?|migrat(?:e[sd]?|ing)|swap(?:ped|s|ping)?|drop(?:ped|s|ping)?"
+    r"|retir(?:e[sd]?|ing)|abandon(?:ed|s|ing)?|deprecat(?:e[sd]?|ing)|instead of|no longer|ersetz\w*|umgestellt"
+    r"|remplac\w*|reemplaz\w*|sustitu\w*|substitu\w*|замен\w*)\b",
+    re.IGNORECASE,
+)
 
 
 class Candidates:
@@ -52,7 +60,7 @@ class Candidates:
         self._journal = journal
 
     def find(self, observation: Observation, *, clock: str) -> tuple[Candidate, ...]:
-        """At most three, most similar first, asked about at the ``clock`` of the save. Never fails that save."""
+        """Return at most three, most similar first, and keep them as pending verdicts. Never fails the save."""
         if observation.type in _SILENT_TYPES:
             return ()
         try:
@@ -78,8 +86,10 @@ class Candidates:
         return tuple(found)
 
     def _similar(self, observation: Observation) -> list[tuple[float, Row]]:
-        """Older observations of the same project and scope whose title shares enough, most alike first; before
-        them those that the title names, where it says that it takes their place."""
+        """Return older observations of the same project and scope with similar titles, most alike first.
+
+        Before them stand those that the title names as replaced.
+        """
         wanted = title_words(observation.title)
         enough = SHARED_WORDS_NEEDED if len(wanted) > SHARED_WORDS_NEEDED else 1
         words, size = written_words(observation.title), mentions.totals(self._store).rows
@@ -101,7 +111,7 @@ class Candidates:
         return sorted(scored, key=lambda pair: (pair[1]["id"] not in named, -pair[0], -pair[1]["id"]))
 
     def _sharing(self, observation: Observation, chosen: Mapping[str, Sequence[int]], enough: int) -> list[Row]:
-        """The newest whose titles have any ``enough`` of the chosen words."""
+        """Return the newest whose titles have any ``enough`` of the chosen words."""
         store, project, scope, me = self._store, observation.project, observation.scope, observation.id
         if any(len(rows) >= _COUNTED_TO for rows in chosen.values()):  # there are more of them
             match = _any_two(list(chosen)) if enough > 1 else " OR ".join(chosen)
@@ -111,13 +121,13 @@ class Candidates:
         return search.titled(store, together, project=project, scope=scope, without=me, limit=_LOOKED_AT)
 
     def _counted(self, words: Sequence[str], size: int) -> tuple[dict[str, int], dict[str, list[int]]]:
-        """How many titles have each of the words, by the expression that finds them; and the rows that were read."""
+        """Return how many titles have each of the words, by its expression, and the rows that were read."""
         titled = [_titled(word) for word in words[:_MOST_COUNTED]]
         return vocabulary.matching(self._store, titled, cap=_COUNTED_TO, size=size)
 
     def _rarest(self, counts: Mapping[str, int], found: Mapping[str, list[int]], enough: int) -> dict[str, list[int]]:
-        """The rarest of the words that more titles than the new one have, each with its newest rows; more than are
-        ``enough`` while few rows have them."""
+        """Return the rarest words that other titles have, each with its newest rows; few rows allow more than
+        ``enough``."""
         known = sorted((rows, one) for one, rows in counts.items() if rows > 1)
         within = sum(rows <= _ROW_BUDGET for rows in accumulate(rows for rows, _ in known))
         chosen = [one for _, one in known[: min(_MOST_WORDS, max(enough, within))]]
@@ -153,8 +163,10 @@ def _titled(word: str) -> str:
 
 
 def _out_of_series(title: str, rows: Sequence[Row]) -> list[Row]:
-    """Those that are not told from ``title`` by their number alone, as the next one of a series is, nor by nothing, as
-    what is repeated ("Weekly notes"): where two others are called so, it is the name of a kind."""
+    """Return the rows that are not the next or previous one of a series, nor told from ``title`` by nothing.
+
+    A title that two others have as well ("Weekly notes") is the name of a kind.
+    """
     name, numbers = frame(title)
     framed = [(row, frame(row["title"])) for row in rows]
     same = {one[1] if one[1] else row["id"] for row, one in framed if one[0] == name}
@@ -166,6 +178,77 @@ def _out_of_series(title: str, rows: Sequence[Row]) -> list[Row]:
 
 
 def _any_two(words: Sequence[str]) -> str:
-    """An expression for titles that have any two of the words."""
+    """Return an expression for titles that have any two of the words, each named as rarely as possible."""
     # Each time that a word is named the index looks it up: with each pair by itself, four are named twelve times.
     return " OR ".join(f"({one} AND ({' OR '.join(words[at:])}))" for at, one in enumerate(words[:-1], start=1))
+
+
+def written_words(title: str) -> list[str]:
+    """Return the words of a title that tell it from others, lower case, each once."""
+    words = dict.fromkeys(word.lower() for word in _WORD.findall(title))
+    return [word for word in words if word not in STOP_WORDS and word not in _COMMON]
+
+
+def title_words(title: str) -> frozenset[str]:
+    """Return the same without the commonest English endings, to compare two titles by."""
+    return frozenset(stem(word) for word in written_words(title))
+
+
+def stem(word: str) -> str:
+    """Return a word without the commonest English endings."""
+    return _ENDING.sub("", word)
+
+
+def replaced_by(title: str) -> list[str]:
+    """Return the words that name what a title says is replaced: those right behind the verb, else all before it."""
+    verb = _REPLACES.search(title)
+    if verb is None:
+        return []
+    words = [word.lower() for word in _WORD.findall(title[verb.end() :])]
+    telling = [word not in STOP_WORDS and word not in _COMMON for word in words]
+    behind = words[telling.index(True) :] if True in telling else []
+    named = list(takewhile(lambda word: word not in STOP_WORDS, behind))
+    return named or written_words(title[: verb.start()])
+
+
+def may_contradict(new: frozenset[str], old: frozenset[str], rarity: Mapping[str, float] = _ALL_RARE) -> bool:
+    """Whether the words of two titles share enough: two, and two fifths of them all; or one that only these two have,
+    where neither has more than two.
+
+    Engram asks for two shared words, or for the only one (spec/engram-behaviour.md 7.1). That misses the plainest
+    contradiction, "Use RS256 for tokens" and "Use HS256 for tokens", and asks about whatever has the same subject.
+    Measured: bench/README.md.
+    """
+    shared = new & old
+    short = max(len(new), len(old)) <= SHARED_WORDS_NEEDED
+    if short and any(rarity.get(word, 1.0) >= 1 for word in shared):
+        return True
+    return len(shared) >= SHARED_WORDS_NEEDED and overlap(new, old, rarity) >= ENOUGH
+
+
+def overlap(new: frozenset[str], old: frozenset[str], rarity: Mapping[str, float] = _ALL_RARE) -> float:
+    """Return the Jaccard similarity of the words of two titles; a shared one counts by its ``rarity``."""
+    shared = sum(rarity.get(word, 1.0) for word in new & old)
+    apart = len(new ^ old)
+    return shared / (shared + apart) if shared else 0.0
+
+
+def rarity(rows: int, total: int) -> float:
+    """Return the weight of a shared word that so many of all titles have: 1 where only two have it."""
+    return min(1.0, math.log1p((total + _BACKGROUND) / max(rows, 1)) / math.log1p((total + _BACKGROUND) / 2))
+
+
+def frame(title: str) -> tuple[str, tuple[str, ...]]:
+    """Return a title without its numbers, and these: "Release 1.2" and "Release 1.3" are of one series."""
+    return _NUMBER.sub("#", title.lower()).strip(), tuple(_NUMBER.findall(title.lower()))
+
+
+def is_next(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether the numbers of two titles differ in one of them, and there by one step: 7 and 8, 1.9 and 1.10 or 2.0."""
+    differing = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
+    if len(one) != len(other) or len(differing) != 1:
+        return False
+    first, last = sorted([int(part) for part in number.split(".")] for number in differing[0])
+    at = next((place for place, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), 0)
+    rest = last[at + 1 :]
+    return first[:at] == last[:at] and last[at] - first[at] == 1 and not any(rest)

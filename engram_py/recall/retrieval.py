@@ -14,7 +14,7 @@ from engram_py.recall.file_terms import with_files
 from engram_py.recall.index.mentions import Totals, lengths, totals
 from engram_py.recall.query.days import Days
 from engram_py.recall.query.parse import Query
-from engram_py.recall.scope_filter import ScopeFilter
+from engram_py.recall.scope_filter import ScopeFilter, VisibleRows
 from engram_py.recall.score.bm25 import (
     ALL_WORDS,
     Scored,
@@ -28,8 +28,7 @@ from engram_py.recall.score.probability import NONE, Evidence, threshold, weigh_
 from engram_py.recall.score.proximity import read_texts
 from engram_py.recall.substitutes import may_be_substituted, with_joined_words, with_substitutes
 from engram_py.recall.terms import look_up, word_terms
-from engram_py.recall.values import LadderStep, Near, WordNote
-from engram_py.recall.visible_rows import VisibleRows
+from engram_py.recall.values import LadderStep, Near
 from engram_py.sessions.summary_steps import goal_of
 
 # The best by their own words, whose neighbours are looked at; of all of these, whose text is read; and how many rows
@@ -77,10 +76,6 @@ class Retrieved:
         return self.evidence.probability()
 
     @property
-    def days_looked_up(self) -> bool:
-        return any(is_day_term(term, self.days) for term in self.terms)
-
-    @property
     def unknown(self) -> tuple[str, ...]:
         """The words that this memory has never seen, nor a visible substitute; no words of days."""
         return tuple(term.text for term in self.terms if term.unknown and not names_days(term.text, self.days))
@@ -107,9 +102,6 @@ class Retrieved:
             Near(one.id, ". ".join(filter(None, (row.title, goal_of(row)))), round(probability, 3), one.words)
             for probability, one, row in best
         )
-
-    def word_notes(self) -> tuple[WordNote, ...]:
-        return tuple(WordNote(term.text, term.rows, round(term.idf, 3), term.use) for term in self.terms)
 
 
 def retrieve(

@@ -1,4 +1,4 @@
-"""Find what was said, word for word: in the turns of conversations, and in prompts."""
+"""Find the words of turns and prompts, word for word."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PASSAGE_TOKENS = 48
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where something said is kept, and how to read it."""
+    """A table of texts, and how to read it."""
 
     name: str
     table: str
@@ -58,7 +58,7 @@ where {seen} order by id desc limit :limit
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Which texts are looked at: of these projects (None: all), from ``since`` until before ``until``."""
+    """The texts of these projects (None: all), from ``since`` until before ``until``."""
 
     projects: Sequence[str] | None
     since: str | None = None
@@ -72,8 +72,8 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class SaidResults:
-    """What was said that has the words, best first. ``layer`` is ``turns`` or ``prompts``; ``kept``, counted where
-    nothing was found, how many of them can be seen from there."""
+    """The texts that have the words, best first. ``layer`` is ``turns`` or ``prompts``; ``kept`` is how many there are,
+    counted where nothing was found."""
 
     query: str
     layer: str
@@ -84,10 +84,7 @@ class SaidResults:
 
 
 def find(store: Store, source: Source, query: Query, window: Window, *, limit: int, whole: bool = False) -> list[Said]:
-    """The texts with every word, else those that tell most by the words they have; each with its passage, or ``whole``.
-
-    Empty where the query has no words.
-    """
+    """Return the texts with every word, else the best of those with some; each with its passage, or ``whole``."""
     words = query.content_words
     wanted = [match_all(words), match_any(words)] if words else [""] if query.phrases else []
     for expression in dict.fromkeys(wanted):
@@ -102,13 +99,13 @@ def find(store: Store, source: Source, query: Query, window: Window, *, limit: i
 
 
 def latest(store: Store, source: Source, window: Window, *, limit: int) -> list[Said]:
-    """The latest texts, newest first."""
+    """Return the latest texts, newest first."""
     rows = store.tuples(_sql(_LATEST, source), limit=limit, **window.values())
     return [_said((*row, ""), whole=True) for row in rows]
 
 
 def count(store: Store, source: Source, window: Window) -> int:
-    """How many texts there are to look at."""
+    """Return how many texts there are."""
     return int(store.value(_sql("select count(*) from {table} where {seen}", source), **window.values()))
 
 

@@ -16,19 +16,18 @@ from engram_py.observations.arguments import clamp
 from engram_py.observations.lookup import handles
 from engram_py.observations.usage import Usage
 from engram_py.projects.projects import Projects
+from engram_py.recall.answer_notes import answer_notes, evidence_step, explain_no_results, filters_ignored, gone
 from engram_py.recall.file_terms import rows_of_file
 from engram_py.recall.hits import Hits, Ranked, clean_sort, sorted_by
 from engram_py.recall.index import table as index
-from engram_py.recall.no_results import explain_no_results, gone
 from engram_py.recall.query.parse import Query, parse_query
 from engram_py.recall.retrieval import Retrieved, retrieve
 from engram_py.recall.scope_filter import ScopeFilter, resolve_scope, types_of
 from engram_py.recall.score.probability import threshold
 from engram_py.recall.search_log import SearchLog
-from engram_py.recall.search_notes import answer_notes, evidence_step, filters_ignored
 from engram_py.recall.settings import HALF_LIFE_DAYS
 from engram_py.recall.terms import MOST_WORDS_ASKED
-from engram_py.recall.values import DocumentHit, Explain, Hit, LadderStep, NoResults, Results
+from engram_py.recall.values import DocumentHit, Explain, Hit, LadderStep, NoResults, Results, WordNote
 from engram_py.text.normalize import normalize_topic_key
 from engram_py.vectors.vectors import Vectors
 
@@ -111,8 +110,7 @@ class Search:
         ``recency`` or ``salience``. The query may hold ``"phrases"``, ``-word`` and filters (``query/filters.py``). A
         personal search that names no project reads every project.
 
-        Raises EmptyQueryError when the query is blank and neither type nor scope is given, InvalidArgumentError for an
-        unknown argument.
+        Raises EmptyQueryError when query, type and scope are blank, InvalidArgumentError for an unknown argument.
         """
         started = time.perf_counter()
         if limit is None:
@@ -263,7 +261,7 @@ def _explain(
     by_id = {one.row.id: one for one in ranked}
     return Explain(
         rungs=found.rungs,
-        words=found.word_notes(),
+        words=tuple(WordNote(term.text, term.rows, round(term.idf, 3), term.use) for term in found.terms),
         hits=tuple(by_id[hit.id].numbers() for hit in hits),
         evidence=found.evidence,
         probability=round(found.probability, 3),

@@ -189,11 +189,8 @@ def fold(question: str) -> str:
 
 
 def _asked_from(search: _Searched, observation: Observation) -> str:
-    if search.projects is None:
-        return ""
-    if len(search.projects) > 1 and observation.project in search.projects:
-        return observation.project
-    return search.projects[0]
+    projects = search.projects or ("",)
+    return observation.project if len(projects) > 1 and observation.project in projects else projects[0]
 
 
 def _is_text(text: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
@@ -157,21 +157,20 @@ class Sessions(ProjectOperations):
 
     def summarize(self, session_id: str, summary: str) -> None:
         """Keep a session's summary beside it. Call inside a transaction."""
-        session = table.by_id(self._store, session_id)
-        if session is not None:
-            self._write(replace(session, summary=summary))
+        self._summarize(session_id, lambda _: summary)
 
     def resummarize(self, session_id: str, *, old: str, new: str | None) -> None:
         """Follow a correction or deletion of the summary observation. Call inside a transaction."""
-        session = table.by_id(self._store, session_id)
-        if session is not None and session.summary is not None and old in session.summary:
-            self._write(replace(session, summary=session.summary.replace(old, new or "").strip() or None))
+        self._summarize(session_id, lambda kept: (kept or "").replace(old, new or "").strip() or None)
 
     def resume_summary(self, session_id: str, text: str) -> None:
         """Add the text of a restored summary observation. Call inside a transaction."""
+        self._summarize(session_id, lambda kept: _both(kept, text))
+
+    def _summarize(self, session_id: str, change: Callable[[str | None], str | None]) -> None:
         session = table.by_id(self._store, session_id)
-        if session is not None and text not in (session.summary or ""):
-            self._write(replace(session, summary=_both(session.summary, text)))
+        if session is not None and (summary := change(session.summary)) != session.summary:
+            self._write(replace(session, summary=summary))
 
     def get(self, session_id: str) -> Session:
         """Return the session of this id. Raises SessionNotFoundError."""

@@ -82,20 +82,19 @@ class Transcripts:
     ) -> TranscriptRead:
         """Read what was added to a transcript since the last look, and count what its agent cites as ``[#id]``.
 
-        A file that was replaced or cut is read again from its beginning, which adds nothing that is known; a last
-        line without its end waits. The session must exist. ``until`` (``time.monotonic``) is when to stop: the rest
-        waits for the next look, but some of what was found is stored in any case. ``learn`` is called with each thing
-        the agent said, whole and not redacted, the last 200 of them, before it counts as read: a process that is ended
-        meanwhile leaves it to the next.
+        A file that was replaced or cut is read again from its beginning; a last line without its end waits. The
+        session must exist. ``until`` (``time.monotonic``) is when to stop; some of what was found is stored in any
+        case. ``learn`` is called with each of the last 200 things the agent said, before it counts as read.
 
-        Raises TranscriptRefusedError: it is no regular file or lies where agents keep none; TranscriptMissingError.
+        Raises TranscriptRefusedError, TranscriptMissingError.
         """
         place = self._admitted(path)
         with _opened(place) as file:
             status = os.fstat(file.fileno())
-            identity = f"{status.st_dev}:{status.st_ino}"
-            known = table.cursor(self._store, str(place))
-            start = known.position if known and _is_same(file, known, identity, status.st_size) else None
+            identity, known = f"{status.st_dev}:{status.st_ino}", table.cursor(self._store, str(place))
+            # Whether it is the file that was read before, and has only grown.
+            is_same = known and known.identity == identity and known.position <= status.st_size
+            start = known.position if known and is_same and known.head == _head(file, known.head_bytes) else None
             begin = _first_line(file, status.st_size) if start is None else start
             parse = _document if place.suffix.lower() == ".json" else _lines
             halfway = until and (until + time.monotonic()) / 2  # what was found wants its time, too
@@ -232,11 +231,6 @@ def _slice_ends(turns: Sequence[Turn]) -> Iterator[int]:
 def _head(file: BinaryIO, size: int) -> str:
     file.seek(0)
     return hashlib.sha256(file.read(size)).hexdigest()
-
-
-def _is_same(file: BinaryIO, known: Cursor, identity: str, size: int) -> bool:
-    """Return whether it is the file that was read before, and has only grown."""
-    return known.identity == identity and known.position <= size and known.head == _head(file, known.head_bytes)
 
 
 def _first_line(file: BinaryIO, size: int) -> int:

@@ -1,8 +1,7 @@
 """Derived index terms: the parts of identifiers, and pairs of characters where a script writes no spaces.
 
-The tokenizer (`unicode61`) already splits at ``_ - . / :`` and folds accents. What it cannot see: ``getUserById``
-holds *user*; somebody may write ``user_id`` as ``userId``; a run of Chinese or Thai is one token to it. Indexing
-overlapping pairs of such runs is the usual answer where no dictionary is at hand (spec/field.md 0.4).
+The tokenizer (`unicode61`) splits at ``_ - . / :`` and folds accents. It does not see *user* in ``getUserById``, nor
+``userId`` in ``user_id``, and a run of Chinese or Thai is one token to it.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ MAX_COMPOUND_PARTS = 4
 
 
 def derived_terms(*texts: str) -> str:
-    """The terms to index beside ``texts``, blank-separated, in the order they occur."""
+    """Return the terms to index beside ``texts``, blank-separated, in the order they occur."""
     return " ".join(term for text in texts for term in _terms(text))
 
 
@@ -43,14 +42,14 @@ def _terms(text: str) -> Iterator[str]:
 
 
 def _marked_beside_unspaced(text: str) -> Iterator[str]:
-    """Words with marks of their own, which end a compound, but no token where a script without blanks follows."""
+    """Yield words with marks of their own, which are no token where a script without blanks follows."""
     if holds_unspaced(text):
         words = (word for word in segments(text) if not (word.isascii() or is_unspaced(word)))
         yield from (lowered(word) for word in words if any(unicodedata.category(one)[0] == "M" for one in word))
 
 
 def segment_terms(segment: str) -> list[str]:
-    """The derived terms of one run of letters and digits: pairs, camelCase parts, or nothing for a plain word."""
+    """Return the derived terms of one run of letters and digits; nothing for a plain word."""
     if is_unspaced(segment):
         return pairs(segment)
     parts = camel_parts(segment)
@@ -58,10 +57,7 @@ def segment_terms(segment: str) -> list[str]:
 
 
 def pairs(run: str) -> list[str]:
-    """Overlapping pairs of a run's letters; a single one stands for itself.
-
-    Vowel signs and middle dots are left out, because to the tokenizer they are the end of a token.
-    """
+    """Return overlapping pairs of letters, without vowel signs and middle dots; a single letter stands for itself."""
     letters = "".join(filter(str.isalnum, run))
     return [letters[i : i + 2] for i in range(len(letters) - 1)] or [letters] * bool(letters)
 

@@ -1,4 +1,4 @@
-"""What ``since:`` and ``until:`` may hold: a day, a month, a year, a time, or how long ago."""
+"""Values of ``since:`` and ``until:``: a day, a month, a year, a time, or how long ago."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DAYS = {"today": 0, "yesterday": 1}
 
 
 def span_of(text: str, now: datetime, zone: tzinfo | None = None) -> tuple[datetime, datetime] | None:
-    """The first moment that ``text`` means and the first after it, or None when it is no time.
+    """Return the first moment that ``text`` means and the first after it, or None when it is no time.
 
     ``2026``, ``2026-03``, ``2026-03-14``, RFC 3339, ``today``, ``yesterday``, and ``12h``, ``7d``, ``2w``, ``3m``
     (months), ``1y`` before now. Days begin in ``zone``, by default UTC.

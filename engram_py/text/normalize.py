@@ -1,4 +1,4 @@
-"""One form for what arrives as text: what may be stored, how much of it, its hash, its topic key."""
+"""One form for text that arrives: which may be stored, how much of it, its hash, its topic key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST_CLUSTER = 16  # code points to step back at most; a family emoji has se
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """A text that fits, and how much of it there was; sizes are bytes of UTF-8."""
+    """A text that fits, and how much of it there was, in bytes of UTF-8."""
 
     text: str
     original_bytes: int
@@ -32,7 +32,7 @@ class Truncation:
 
 
 def truncate_utf8(text: str, limit_bytes: int, marker: str = TRUNCATION_MARKER) -> Truncation:
-    """``text`` cut so that it and ``marker`` fit into ``limit_bytes``; as it is when it fits.
+    """Return ``text`` cut so that it and ``marker`` fit into ``limit_bytes``; unchanged when it fits.
 
     A letter stays with its accents and an emoji with its parts. A limit too small for the marker goes without it.
     """
@@ -50,7 +50,7 @@ def truncate_utf8(text: str, limit_bytes: int, marker: str = TRUNCATION_MARKER) 
 
 
 def _cluster_start(text: str, cut: int) -> int:
-    """The nearest place at or before ``cut`` that does not split what a reader sees as one character."""
+    """Return the nearest place at or before ``cut`` that splits nothing that a reader sees as one character."""
     if cut >= len(text):
         return cut
     for place in range(cut, max(0, cut - _LONGEST_CLUSTER) - 1, -1):
@@ -76,11 +76,7 @@ def _is_flag_half(char: str) -> bool:
 
 
 def check_text(field: str, text: str) -> None:
-    """Refuse what no database or JSON parser agrees on.
-
-    Raises:
-        InvalidTextError: ``text`` holds a NUL byte or half of a surrogate pair.
-    """
+    """Refuse NUL bytes and halves of surrogate pairs. Raises InvalidTextError."""
     if "\x00" in text:
         raise InvalidTextError(field, "a NUL byte")
     if text.isascii():
@@ -92,16 +88,15 @@ def check_text(field: str, text: str) -> None:
 
 
 def content_hash(text: str) -> str:
-    """The same for texts that differ only in case, in white space or in how accents are composed."""
+    """Return a hash that is the same for texts that differ only in case, white space or composition of accents."""
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
     return hashlib.sha256(" ".join(folded.split()).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def normalize_topic_key(raw: str) -> str:
-    """``raw`` as the one spelling of a topic: lower case, ``-`` for white space, single ``/``, at most 120 characters.
+    """Return a topic in lower case, with ``-`` for white space and single ``/``, at most 120 characters.
 
-    Raises:
-        InvalidTopicKeyError: no letter or digit remains.
+    Raises InvalidTopicKeyError when no letter or digit remains.
     """
     key = unicodedata.normalize("NFC", unicodedata.normalize("NFC", raw).lower())
     key = re.sub(r"/+", "/", re.sub(r"\s+", "-", key.strip())).strip("/-")
@@ -112,12 +107,12 @@ def normalize_topic_key(raw: str) -> str:
 
 
 def dashed(text: str) -> str:
-    """A name in lower case with dashes for what is neither letter nor digit; "" where nothing else is in it."""
+    """Return a name in lower case with dashes for what is neither letter nor digit."""
     return "-".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFC", text).lower()))
 
 
 def folded(text: str) -> str:
-    """A text as the index has it: small letters, the Latin ones without their marks."""
+    """Return a text as the index has it: small letters, the Latin ones without their marks."""
     text = text.lower()
     if text.isascii():
         return text

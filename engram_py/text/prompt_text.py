@@ -1,4 +1,4 @@
-"""A prompt as its words, so that a phrase is found whole, whatever stands between its words, and can be cut out."""
+"""Tokenise a prompt, find phrases in it, and cut them out."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PromptText:
         self._cut_raw: list[str] = []
 
     def find(self, phrase: str) -> int | None:
-        """The number of the first word of ``phrase``, or None."""
+        """Return the number of the first word of ``phrase``, or None."""
         if phrase[0] >= UNSPACED_FROM:
             return 0 if phrase in self._lowered else None
         if phrase.removeprefix("^ ").partition(" ")[0] not in self._known:
@@ -49,7 +49,7 @@ class PromptText:
         return bisect_left(self._starts, place + 1)
 
     def first(self, phrases: Iterable[str]) -> str | None:
-        """The first of ``phrases`` that occurs."""
+        """Return the first of ``phrases`` that occurs."""
         return next((phrase for phrase in phrases if self.find(phrase) is not None), None)
 
     def cut(self, phrase: str) -> None:
@@ -83,18 +83,18 @@ class PromptText:
         return " ".join(rest.split())
 
     def word_at(self, offset: int) -> int:
-        """The number of the word at or before a place of the text."""
+        """Return the number of the word at or before a place of the text."""
         return max(0, bisect_right(self._spans, (offset, len(self.text))) - 1)
 
 
 @cache
 def listed(text: str) -> dict[str, None]:
-    """The phrases of a list with one of ``|`` or a line end between each two, in its order."""
+    """Return the phrases of a list, separated by ``|`` or line ends, in its order."""
     return dict.fromkeys(phrase for line in text.strip().split("\n") for phrase in _spelt(line).split("|") if phrase)
 
 
 def plain(word: str) -> str:
-    """Lower case, and without accents where a script has letters with and without."""
+    """Return a word in lower case, without accents where a script has letters with and without."""
     word = word.lower()
     if word.isascii() or word >= UNSPACED_FROM:
         return word

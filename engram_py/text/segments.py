@@ -1,7 +1,7 @@
 """Runs of letters and digits, told apart by whether their script writes spaces between words.
 
-Vowel signs and other marks belong to the letter before them, as in Devanagari, Tamil, Arabic and Hebrew. To the index
-they end a token, so a word with one is a phrase there, and compounds, which are indexed, end at them too.
+Vowel signs and other marks belong to the letter before them. To the index they end a token, so a word with one is a
+phrase there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COMPOUND = re.compile(r"\w+(?:-\w+)*")
 
 
 def segments(text: str) -> list[str]:
-    """The runs of letters and digits in ``text``; a run of an unspaced script ends where another script begins."""
+    """Return the runs of letters and digits in ``text``; a run of an unspaced script ends where another begins."""
     return _pattern(text).findall(text)
 
 
@@ -38,14 +38,14 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def lowered(word: str) -> str:
-    """A word as the index folds it to lower case."""
+    """Return a word as the index folds it to lower case."""
     if word.isascii() or not _young_capitals().search(word):
         return word.lower()
     return "".join(letter if _young_capitals().match(letter) else letter.lower() for letter in word)
 
 
 def compounds(text: str) -> list[str]:
-    """The runs that ``_`` and ``-`` hold together as well: ``rate-limit``, ``user_id``."""
+    """Return the runs that ``_`` and ``-`` hold together as well: ``rate-limit``, ``user_id``."""
     return (_unspaced_patterns()[1] if holds_unspaced(text) else _COMPOUND).findall(text)
 
 
@@ -86,7 +86,7 @@ def _marked_pattern() -> re.Pattern[str]:
 
 
 def _marked(letter: str) -> str:
-    """A pattern of a word: letters, each with what marks it."""
+    """Return a pattern of a word: letters, each with its marks."""
     marks = "".join(
         chr(code) for code in range(_MARKS_FROM, _MARKS_TO) if unicodedata.category(chr(code)) in ("Mn", "Mc")
     )

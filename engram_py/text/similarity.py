@@ -9,10 +9,10 @@ _WORD_CHARS = 8
 
 
 def shingles(text: str) -> frozenset[str]:
-    """What two texts are compared by: the lower-case words of the beginning, long ones by their first 8 characters.
+    """Return the lower-case words of the beginning of a text, long ones by their first 8 characters.
 
-    Cutting folds the endings of most words (Osaurus; spec/seed-capabilities.md G11). A script that writes no spaces
-    is taken in pairs of characters, as in the index.
+    Cutting folds the endings of most words (Osaurus; spec/seed-capabilities.md G11). A script that writes no spaces is
+    taken in pairs of characters.
     """
     text = text[:_READ_CHARS]
     if text.isascii():
@@ -27,7 +27,7 @@ def shingles(text: str) -> frozenset[str]:
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """The share of all their words that both hold, 0..1; two empty texts are the same text."""
+    """Return the share of all their words that both hold, 0..1; two empty texts are the same text."""
     shared = len(one & other)
     union = len(one) + len(other) - shared
     return shared / union if union else 1.0

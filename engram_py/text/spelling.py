@@ -1,4 +1,4 @@
-"""Words that a misspelt or shortened one may mean, among those the memory knows."""
+"""Known words that a misspelt or shortened word may mean."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHORT = 5
 
 
 def slips_allowed(word: str) -> int:
-    """None in a word with a digit: another number is another thing, and pasted logs are full of addresses."""
+    """Return how many slips a word may have; none with a digit: pasted logs are full of addresses."""
     if len(word) < SHORTEST or any(letter.isdigit() for letter in word):
         return 0
     return 1 if len(word) < TWO_SLIPS_FROM else 2
@@ -27,8 +27,7 @@ def may_resemble(word: str) -> bool:
 
 
 def meant(word: str, known: Iterable[tuple[str, int]], *, most: int = MOST) -> tuple[str, ...]:
-    """At most three of the known terms (each with its number of rows): first those that begin with ``word``, then
-    those a slip or two away, the frequent ones first."""
+    """Return the known terms (given with their rows) that begin with ``word``, then those a slip or two away."""
     if not may_resemble(word):
         return ()
     allowed = slips_allowed(word)
@@ -51,9 +50,8 @@ def _goes_on(word: str, longer: str) -> bool:
 def may_be(typed: str, stem: str, term: str) -> bool:
     """Whether a word as it was typed may be a known term of the index, and not only their stems.
 
-    Porter makes `appl` of `apple`, `redi` of `redis` and `prox` of `proxy`, which `application`, `redirect` and `pro`
-    begin with or are a slip from. And in a word of up to five letters another letter is another word (`helm`, `held`),
-    while a slip of the hand leaves one out, doubles it or swaps two.
+    Porter makes `appl` of `apple` and `redi` of `redis`, which `application` and `redirect` begin with. In a word of up
+    to five letters another letter is another word (`helm`, `held`); a slip leaves one out, adds one or swaps two.
     """
     core = typed[:-1] if typed.endswith("s") and len(typed) > _SHORT else typed
     long = len(stem) > _SHORT and typed.startswith(stem)  # `Mitglied` of `Mitglieder` begins `Mitgliedskarten`
@@ -67,12 +65,12 @@ def may_be(typed: str, stem: str, term: str) -> bool:
 
 
 def nearest_spelling(typed: str, term: str) -> str:
-    """How a term of the index is written, as near to what was typed as it may be."""
+    """Return how a term of the index is written, as near to what was typed as possible."""
     return min(_spellings(term), key=lambda one: distance(typed, one, len(typed)))
 
 
 def _spellings(term: str) -> tuple[str, ...]:
-    """Porter cuts the last `e` of a longer word, and writes a last `y` as `i`."""
+    """Return the ways to write a term: Porter cuts the last `e` of a longer word, and writes a last `y` as `i`."""
     if term.endswith("i"):
         return (f"{term[:-1]}y", term)
     return (term, f"{term}e") if len(term) >= SHORTEST else (term,)
@@ -85,10 +83,7 @@ def _slipped(one: str, other: str, typed: str) -> bool:
 
 
 def distance(one: str, other: str, most: int) -> int:
-    """The slips between two words: letters missing, added, changed, or two exchanged (optimal string alignment).
-
-    More than ``most`` is answered as ``most + 1``.
-    """
+    """Return the slips between two words (optimal string alignment), at most ``most + 1``."""
     # Each slip takes at most one letter away and brings one: cheap to see, and true of nearly all pairs.
     if abs(len(one) - len(other)) > most or len(set(one) ^ set(other)) > 2 * most:
         return most + 1

@@ -1,4 +1,4 @@
-"""Vectors as they are kept: unit length in memory, signed bytes in the file."""
+"""Vectors: unit length in memory, signed bytes in the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def unit(rows: Any) -> Vectors:
-    """The rows as float32 of length one; a row that is zero, or not finite, becomes zero."""
+    """Return the rows as float32 of length one; a row that is zero, or not finite, becomes zero."""
     import numpy as np
 
     array = np.atleast_2d(np.asarray(rows, dtype=np.float32))
@@ -24,7 +24,7 @@ def unit(rows: Any) -> Vectors:
 
 
 def pack(rows: Vectors) -> bytes:
-    """One row of signed bytes after the other. The direction is what counts, so the scale is not kept.
+    """Return one row of signed bytes after the other, without their scale.
 
     Rounding turns a vector of 384 numbers by about half a degree; on the development sets no figure changes.
     """
@@ -36,7 +36,7 @@ def pack(rows: Vectors) -> bytes:
 
 
 def unpack(blobs: Sequence[bytes], dimension: int) -> tuple[Vectors, NDArray[np.int64]]:
-    """The unit rows of all blobs, and how many rows each blob has."""
+    """Return the unit rows of all blobs, and how many rows each blob has."""
     import numpy as np
 
     counts = np.array([len(blob) // dimension for blob in blobs], dtype=np.int64)

@@ -1,8 +1,7 @@
-"""All vectors of one model in memory, one bit a number: enough to find the nearest thousand, which are then read whole.
+"""All vectors of one model in memory, one bit a number, to find the nearest thousand, which are then read whole.
 
-Forty-eight bytes a passage at 384 dimensions. The bit says on which side of the memory's centre a number lies; the
-share of bits that differ estimates the angle (M. Charikar, "Similarity estimation techniques from rounding
-algorithms", 2002). Among 19,000 passages the nearest ten are among the first thousand by bits for 99.9 % of questions.
+The bit tells on which side of the memory's centre a number lies; the share of bits that differ estimates the angle (M.
+Charikar, 2002). Among 19,000 passages the nearest ten are among the first thousand for 99.9 % of questions.
 """
 
 from __future__ import annotations
@@ -37,12 +36,8 @@ class Codes:
         self._first = np.zeros(_FIRST_ROOM, np.bool_)  # the first passage stands for its observation
         self._size = 0
 
-    @property
-    def size_in_bytes(self) -> int:
-        return sum(array.nbytes for array in (self._bits, self._ids, self._rows, self._alive, self._first))
-
     def count(self, among: Integers | None = None) -> int:
-        """How many observations there are."""
+        """Return how many observations there are."""
         return len(self._places(among, first=True))
 
     def put(self, ids: Sequence[int], blobs: Sequence[bytes], *, rows: Sequence[int]) -> None:
@@ -66,10 +61,7 @@ class Codes:
             self._alive[: self._size] &= ~np.isin(self._ids[: self._size], ids)
 
     def nearest(self, question: Vectors, *, most: int, among: Integers | None = None) -> dict[int, int]:
-        """The observations of the ``most`` nearest passages by bits, nearest first, and the row of each.
-
-        ``among`` restricts them.
-        """
+        """Return the observations of the ``most`` nearest passages by bits, nearest first, and the row of each."""
         places = self._places(among)
         if not len(places):
             return {}
@@ -83,7 +75,7 @@ class Codes:
         return self._found(places[chosen[np.argsort(far[chosen], kind="stable")]])
 
     def spread(self, *, most: int, among: Integers | None = None) -> dict[int, int]:
-        """At most ``most`` observations, evenly taken from all, or from those ``among``, and the row of each."""
+        """Return at most ``most`` observations, evenly taken, and the row of each."""
         places = self._places(among, first=True)
         return self._found(places[:: max(1, -(-len(places) // most))])
 
@@ -100,7 +92,7 @@ class Codes:
         return places
 
     def _coded(self, rows: Vectors) -> NDArray[np.uint64]:
-        """The bits of rows, a column each."""
+        """Return the bits of rows, a column each."""
         packed = np.packbits(np.atleast_2d(rows) > self._centre, axis=1)
         padded = np.zeros((len(packed), self._words * 8), np.uint8)
         padded[:, : packed.shape[1]] = packed

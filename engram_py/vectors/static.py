@@ -20,12 +20,7 @@ _LONGEST_WORD, _WORDS_KEPT = 64, 50_000
 
 
 class StaticEmbedder(Embedder):
-    """The mean of a text's word pieces, from ``folder``, which ``lanes`` filled.
-
-    Raises (when made):
-        EmbedderMissingError: numpy is not installed.
-        EmbedderFailedError: the table is not there or cannot be read.
-    """
+    """The mean of a table's vectors of word pieces. Raises EmbedderMissingError or EmbedderFailedError when made."""
 
     def __init__(self, name: str, folder: Path) -> None:
         numpy = library(name, "numpy")
@@ -44,7 +39,7 @@ class StaticEmbedder(Embedder):
         return unit(np.stack(rows))
 
     def numbers(self, text: str) -> list[int]:
-        """The numbers of a text's pieces, without what is between its words: of code that would be most of them."""
+        """Return the numbers of a text's pieces, without what is between its words: of code that would be most."""
         found: list[int] = []
         for word in text.split():
             known = self._known.get(word)

@@ -55,18 +55,6 @@ where id in (select value from json_each(:ids))
   and {VISIBLE}
 """
 
-# Each is read from an index alone.
-OWN_IDS = """
-select id from observations indexed by observations_recent
-where project in (select value from json_each(:projects)) and deleted_at is null
-limit :limit
-"""
-SHARED_IDS = """
-select id from observations indexed by observations_shared
-where scope <> 'project' and deleted_at is null
-limit :limit
-"""
-
 FORGET = """
 delete from observation_vectors
 where seq in (select seq from observation_vectors where embedder_id = :embedder order by seq limit :limit)
@@ -76,7 +64,7 @@ UNUSED = "select id from embedders where id <> :keep and used_at < :before order
 
 
 def embedder(store: Store, name: str) -> Row | None:
-    """The model of that name, with its ``id``, ``dimension``, ``probe`` and ``done_to``."""
+    """Return the model of that name, with its ``id``, ``dimension``, ``probe`` and ``done_to``."""
     return store.row("select * from embedders where name = :name", name=name)
 
 
@@ -96,16 +84,12 @@ def set_aside(store: Store, embedder_id: int) -> None:
     )
 
 
-def used(store: Store, embedder_id: int, now: str) -> None:
-    store.update("embedders", {"id": embedder_id}, {"used_at": now})
-
-
 def unused(store: Store, *, keep: int, before: str) -> list[int]:
     return [row[0] for row in store.rows(UNUSED, keep=keep, before=before)]
 
 
 def forget(store: Store, embedder_id: int, *, limit: int) -> bool:
-    """Delete some of a model's vectors, and the model itself after the last; whether there may be more."""
+    """Delete some of a model's vectors, and the model itself after the last. Return whether there may be more."""
     if store.execute(FORGET, embedder=embedder_id, limit=limit).rowcount:
         return True
     store.execute("delete from embedders where id = :id", id=embedder_id)
@@ -116,7 +100,7 @@ def forget(store: Store, embedder_id: int, *, limit: int) -> bool:
 
 
 def pending(store: Store, embedder_id: int, *, done_to: int, limit: int) -> tuple[list[Row], list[Row]]:
-    """Texts whose vector is out of date, and new ones in the order of their ids; ``limit`` of both together."""
+    """Return texts whose vector is out of date, and new ones by their ids; ``limit`` of both together."""
     stale = store.rows(STALE, embedder=embedder_id, limit=limit)
     return stale, store.rows(NEW, done_to=done_to, limit=limit - len(stale)) if len(stale) < limit else []
 
@@ -142,11 +126,6 @@ def known_hashes(store: Store, embedder_id: int, ids: Iterable[int]) -> dict[int
     return {row[0]: row[1] for row in store.rows(sql, embedder=embedder_id, ids=json.dumps(list(ids)))}
 
 
-def still_true(store: Store, embedder_id: int, observation_id: int) -> None:
-    """The text changed and changed back."""
-    store.update("observation_vectors", {"embedder_id": embedder_id, "observation_id": observation_id}, {"stale": 0})
-
-
 def done_to(store: Store, embedder_id: int, last: int) -> None:
     store.execute("update embedders set done_to = max(done_to, :last) where id = :id", id=embedder_id, last=last)
 
@@ -166,21 +145,13 @@ def count_pending(store: Store, embedder_id: int, done_to: int) -> int:
     return int(store.value(new, done_to=done_to)) + int(store.value(stale, id=embedder_id))
 
 
-def count_live(store: Store) -> int:
-    return int(store.value("select count(*) from observations where deleted_at is null"))
-
-
-def vector_bytes(store: Store) -> int:
-    return int(store.value("select coalesce(sum(length(vectors)), 0) from observation_vectors"))
-
-
 def count_observations(store: Store) -> int:
-    """How many observations have vectors of whatever model."""
+    """Return how many observations have vectors of any model."""
     return int(store.value("select count(distinct observation_id) from observation_vectors"))
 
 
 def clear(store: Store) -> int:
-    """Delete every vector of every model; how many observations had one."""
+    """Delete every vector of every model. Return how many observations had one."""
     had = count_observations(store)
     store.execute("delete from observation_vectors")
     store.execute("delete from embedders")
@@ -191,7 +162,7 @@ def clear(store: Store) -> int:
 
 
 def changed(store: Store, embedder_id: int, *, seen: int, limit: int) -> list[Row]:
-    """Rows written after the one ``seen``, in the order they were written."""
+    """Return the rows written after the one ``seen``, in the order they were written."""
     return store.rows(CHANGED, embedder=embedder_id, seen=seen, limit=limit)
 
 
@@ -201,7 +172,7 @@ def last_seq(store: Store, embedder_id: int) -> int:
 
 
 def spread(store: Store, embedder_id: int, *, limit: int) -> list[bytes]:
-    """Vectors of about ``limit`` observations, from all over the memory."""
+    """Return vectors of about ``limit`` observations, from all over the memory."""
     step = max(1, last_seq(store, embedder_id) // limit)
     return [row[0] for row in store.rows(SPREAD, embedder=embedder_id, step=step, limit=limit)]
 
@@ -209,8 +180,8 @@ def spread(store: Store, embedder_id: int, *, limit: int) -> list[bytes]:
 def read(
     store: Store, embedder_id: int, keys: Iterable[int], *, by: Literal["seq", "observation_id"]
 ) -> dict[int, bytes]:
-    """The vectors of each observation that has some, by its id, or by the row (``seq``) they were seen in: what was
-    written anew since is left out."""
+    """Return the vectors of each observation that has some, by its id, or by the row (``seq``) they were seen in: those
+    written anew since are left out."""
     sql = f"""
     select observation_id, vectors from observation_vectors
     where embedder_id = :embedder and {by} in (select value from json_each(:keys))
@@ -219,13 +190,5 @@ def read(
 
 
 def seen(store: Store, ids: Iterable[int], *, projects: Sequence[str] | None) -> set[int]:
-    """Those of the observations that a search of these projects may show."""
+    """Return those of the observations that a search of these projects may show."""
     return {row[0] for row in store.rows(SEEN, ids=json.dumps(list(ids)), projects=projects)}
-
-
-def ids_within(store: Store, projects: Sequence[str], *, limit: int) -> list[int] | None:
-    """Every observation the projects see, None when there are more than ``limit``."""
-    own = store.rows(OWN_IDS, projects=projects, limit=limit + 1)
-    shared = store.rows(SHARED_IDS, limit=limit + 1)
-    found = {row[0] for row in own} | {row[0] for row in shared}
-    return sorted(found) if len(found) <= limit else None

@@ -92,7 +92,7 @@ class VectorUpkeep:
                 values = {"name": name, "dimension": probe.shape[-1], "probe": probe.tobytes(), "now": to_text(now)}
                 table.add_embedder(self._store, **values)
             elif row["used_at"] < to_text(now - _A_DAY):
-                table.used(self._store, row["id"], to_text(now))
+                self._store.update("embedders", {"id": row["id"]}, {"used_at": to_text(now)})
             found = table.embedder(self._store, name)
         assert found is not None
         return found
@@ -158,10 +158,11 @@ class VectorUpkeep:
             work.append(found)
             if sum(len(one.texts) for one in work) >= _PASSAGES:
                 break
-        if unchanged:
+        if unchanged:  # changed, and changed back
             with self._store.transaction():
                 for observation_id in unchanged:
-                    table.still_true(self._store, embedder_id, observation_id)
+                    key = {"embedder_id": embedder_id, "observation_id": observation_id}
+                    self._store.update("observation_vectors", key, {"stale": 0})
         return work
 
     def _computed(self, work: Sequence[_Work]) -> dict[int, bytes] | None:

@@ -1,4 +1,4 @@
-"""What vectors say about a question, and how far they have been computed."""
+"""The nearest vectors of a question, and how far vectors are computed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ SENTENCE_WEIGHT, STATIC_WEIGHT = 1.2, 0.4
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """How close observations are to a question.
+    """The nearest observations to a question.
 
-    ``hits`` are (id, cosine), nearest first, and the ids that were asked about besides. ``mean`` and ``deviation``
-    are of the cosines of the ``population`` that the question may see, ``weight`` is how much the model's cosines count
-    beside words. With a ``note`` there are no hits and it says why.
+    ``hits`` are (id, cosine), nearest first, and the ids that were asked about besides. ``mean`` and ``deviation`` are
+    of the cosines of the ``population`` that the question may see; ``weight`` is that of the model's cosines beside
+    words. Without hits the ``note`` says why.
     """
 
     hits: tuple[tuple[int, float], ...] = ()
@@ -28,10 +28,8 @@ class Nearest:
 
 @dataclass(frozen=True, slots=True)
 class VectorState:
-    """What there is of vectors: ``done`` of ``observations`` have theirs from the ``embedder`` that is set.
-
-    ``model_bytes`` are on disk beside the database's ``bytes``; ``question_ms`` is what the model takes for a question.
-    """
+    """State of vectors: ``done`` of ``observations`` have theirs; ``question_ms`` is the model's time for a
+    question."""
 
     embedder: str
     host: str

@@ -1,4 +1,4 @@
-"""Vectors: how near observations are to a question, computed after the writes and never in their way."""
+"""Vectors: the nearest observations to a question in meaning, computed after the writes."""
 
 from __future__ import annotations
 
@@ -82,10 +82,7 @@ class Vectors:
 
     @property
     def private(self) -> bool:
-        """Whether nobody on the way can read what is embedded: it stays on this machine, or goes out encrypted.
-
-        Raises InvalidEmbedderError.
-        """
+        """Whether texts stay on this machine or go out encrypted. Raises InvalidEmbedderError."""
         return self._model.spec.private
 
     # --- searching ------------------------------------------------------------------------------------------
@@ -99,10 +96,10 @@ class Vectors:
         limit: int = 50,
         also: Iterable[int] = (),
     ) -> Nearest:
-        """The ``limit`` observations nearest to a question among those it may see, and how near those of ``also`` are.
+        """Return the ``limit`` observations nearest to a question, and how near those of ``also`` are.
 
-        ``projects`` are as in a search; ``sees``, given ids, answers which of them may be shown. Never raises for the
-        embedder's sake: when there are no vectors to answer with, the note says why.
+        ``projects`` are as in a search; ``sees``, given ids, answers which of them may be shown. When the embedder
+        fails, the note says why.
         """
         from engram_py.vectors.values import Nearest
 
@@ -121,10 +118,7 @@ class Vectors:
         return replace(near, weight=self._model.spec.weight)
 
     def _open_index(self) -> VectorIndex:
-        """The vectors of the model that is set.
-
-        Raises EmbedderError: nothing was computed with it, or another model by that name made what there is.
-        """
+        """Return the vectors of the set model. Raises EmbedderError: none, or another model by that name made them."""
         from engram_py.vectors import table
 
         row = table.embedder(self._store, self._model.spec.name)
@@ -133,9 +127,8 @@ class Vectors:
             raise EmbedderFailedError(self._setting, "nothing was computed yet", hint=hint)
         index = self._index
         if index is None or index.embedder_id != row["id"]:
-            probe = self._model.probe(
-                seconds=self._question_seconds
-            )  # it says so when numpy is missing, which these import
+            # It says so when numpy is missing, which these import.
+            probe = self._model.probe(seconds=self._question_seconds)
             from engram_py.vectors.index import VectorIndex
             from engram_py.vectors.upkeep import same_model
 
@@ -171,7 +164,7 @@ class Vectors:
             worker.stop(seconds=_STOPPING_SECONDS)
 
     def _background(self, store: Store, stopped: Callable[[], bool]) -> Callable[[], None]:
-        """What the thread does whenever the file changed, over its own connection."""
+        """Return the work of the thread after each change of the file, over its own connection."""
         from engram_py.vectors.upkeep import VectorUpkeep
 
         upkeep = VectorUpkeep(store, self._clock, self._model, stopped=stopped)
@@ -191,7 +184,7 @@ class Vectors:
         self._model.probe()
 
     def compute(self, *, progress: Callable[[int, int], None] | None = None, seconds: float | None = None) -> Embedded:
-        """Compute what is pending, now and here, for about as many ``seconds``; None computes all of it.
+        """Compute what is pending, for about as many ``seconds``; None computes all of it.
 
         Raises EmbedderError: the model cannot be loaded, or fails.
         """
@@ -214,7 +207,7 @@ class Vectors:
         return Embedded(self._setting, observations, passages, took, self.state(ask=True), said)
 
     def turned_off(self, *, delete: bool) -> TurnedOff:
-        """What is left once the setting is gone; with ``delete`` the vectors and the fetched models go as well."""
+        """Return what is left without the setting; ``delete`` removes the vectors and the fetched models."""
         from shutil import rmtree
 
         from engram_py.vectors import table
@@ -227,7 +220,9 @@ class Vectors:
         return TurnedOff(0 if delete else had, had if delete else 0)
 
     def state(self, *, ask: bool = False) -> VectorState:
-        """How far vectors are computed. ``ask`` has the model answer once, and names the problem when it does not."""
+        """Return how far vectors are computed. ``ask`` has the model answer once, and names the problem when it
+        fails."""
+        from engram_py.observations.visible import count_live
         from engram_py.vectors import table
         from engram_py.vectors.values import VectorState
 
@@ -245,7 +240,7 @@ class Vectors:
                     question_ms = round((time.perf_counter() - started) * 1000, 1)
             except EmbedderError as exc:
                 problem, hint = exc.message, exc.hint
-        live = table.count_live(self._store)
+        live = count_live(self._store, None)
         row = table.embedder(self._store, name) if name else None
         pending = live if row is None else table.count_pending(self._store, row["id"], row["done_to"])
         return VectorState(
@@ -254,7 +249,7 @@ class Vectors:
             observations=live,
             done=live - pending,
             dimension=0 if row is None else row["dimension"],
-            bytes=table.vector_bytes(self._store),
+            bytes=int(self._store.value("select coalesce(sum(length(vectors)), 0) from observation_vectors")),
             others=tuple(one["name"] for one in table.embedders(self._store) if one["name"] != name),
             problem=problem,
             hint=hint,

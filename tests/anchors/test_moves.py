@@ -96,12 +96,6 @@ def test_a_function_that_went_to_another_file_is_asked_for_there(here: Engram, r
     assert found(here, AUTH) == [stays.id, saved.id]
 
 
-def test_every_memory_of_a_file_that_moved_is_found(here: Engram, repo: Repo) -> None:
-    saved = [about(here, f"{AUTH}:{number}-{number + 3}", title=f"Lines {number}").id for number in range(1, 31)]
-    repo.rename(AUTH, "src/identity.py")
-    assert sorted(here.anchors.of_file("src/identity.py")) == saved
-
-
 def test_memories_of_a_file_that_moved_are_found_by_the_hundred(here: Engram, repo: Repo) -> None:
     repo.commit("a long file", {AUTH: lines("auth", 900)})
     first = about(here, f"{AUTH}:1-4")
@@ -255,16 +249,8 @@ def test_memories_of_a_file_are_found_by_its_path_its_name_and_its_folder(here: 
     assert found("lib") == found("") == found("/etc/passwd") == found("%") == found("_uth.py") == []
     assert here.anchors.of_file("auth.py", limit=1) == [second.id]
     assert here.anchors.of_file("auth.py", projects=("gadgets",)) == []
-
-
-def test_the_exact_path_comes_before_those_that_end_in_it(here: Engram, root: Path) -> None:
     write(root, "auth.py", lines("top"))
     exact = about(here, "auth.py", title="Top")
-    about(here, AUTH, title="Inner")
-    assert here.anchors.of_file("auth.py")[0] == exact.id
-
-
-def test_a_deleted_memory_is_not_found_by_its_file(here: Engram) -> None:
-    saved = about(here, AUTH)
-    here.observations.delete(saved.id)
-    assert here.anchors.of_file(AUTH) == []
+    assert found("auth.py")[0] == exact.id
+    here.observations.delete(first.id)
+    assert found(AUTH) == []

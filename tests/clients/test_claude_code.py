@@ -24,7 +24,8 @@ SETTINGS = '{\n      "permissions": {"deny": ["WebFetch"]},\n  "env": {"A": "1"}
 # Where Claude Code keeps what its own sessions write: setup and unsetup neither make nor mend these.
 SESSIONS = (".claude.json", ".claude/projects", ".claude/backups", ".claude/sessions", ".claude/shell-snapshots",
             ".claude/session-env", ".claude/todos", ".claude/history.jsonl", ".claude/policy-limits.json",
-            ".claude/mcp-needs-auth-cache.json", ".claude/statsig", ".cache", ".local")  # fmt: skip
+            ".claude/mcp-needs-auth-cache.json", ".claude/.last-cleanup", ".claude/statsig", ".cache",
+            ".local")  # fmt: skip
 
 
 @pytest.fixture

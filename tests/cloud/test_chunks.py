@@ -63,15 +63,6 @@ def test_a_chunk_again_is_fine_and_its_id_with_other_content_is_a_conflict(accou
     assert account.ask("GET", "/sync/pull/a1b2c3d4").json() == chunk(project)["data"]
 
 
-def test_a_bad_row_of_a_chunk_is_named_and_the_others_land(account: Client, project: str) -> None:
-    sent = chunk(project, prompts=[{"sync_id": "p1"}, 7, {"sync_id": "p2", "session_id": "s1", "content": "do it"}])
-
-    told = account.ask("POST", "/sync/push", json=sent).json()
-
-    assert told["accepted"] == [0, 1, 4, 5]
-    assert [one["index"] for one in told["rejected"]] == [2, 3]
-
-
 @pytest.mark.parametrize(
     "spoil",
     [

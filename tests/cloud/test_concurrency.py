@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import psycopg
 import pytest
@@ -14,44 +14,32 @@ from tests.cloud.asking import Client, Running, entry, wait_until_blocked
 pytestmark = pytest.mark.postgres
 
 
-def test_of_two_pushes_of_the_same_row_at_once_the_later_clock_stays(server: Running, project: str) -> None:
-    accounts = [server.account(write=[project]) for _ in range(4)]
-    barrier = threading.Barrier(4)
-
-    def write(place: int) -> None:
-        for turn in range(10):
-            barrier.wait(30)
-            # The same clock from the last two: their content decides.
-            accounts[place].push([entry(project, f"obs-{turn}", min(place, 2), content=f"of {place}")])
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(write, range(4)))
-
-    found = accounts[0].pull_all()
-    rivals = [entry(project, "obs-0", 2, content=f"of {place}")["payload"]["content"] for place in (2, 3)]
-    for turn, one in enumerate(sorted(found, key=lambda it: it["entity_key"])):
-        expected = max((entry(project, f"obs-{turn}", 2, content=text)["payload"] for text in rivals), key=fingerprint)
-        assert one["payload"] == expected
-    assert len(found) == 10
-
-
 def test_eight_clients_with_a_thousand_rows_each_lose_and_double_nothing(server: Running, project: str) -> None:
+    """Each also writes ten rows that all of them write: of those the latest clock stays, or the larger content."""
     accounts = [server.account(write=[project]) for _ in range(8)]
+
+    def shared(place: int, turn: int) -> dict[str, Any]:
+        return entry(project, f"shared-{turn}", min(place, 6), content=f"of {place}")
 
     def write(pair: tuple[int, Client]) -> int:
         place, account = pair
-        batches = (range(start, start + 100) for start in range(0, 1000, 100))
-        return sum(
-            len(account.push([entry(project, f"obs-{place}-{number}") for number in batch])["accepted"])
-            for batch in batches
-        )
+        accepted = 0
+        for turn in range(10):
+            rows = [entry(project, f"obs-{place}-{number}") for number in range(turn * 100, turn * 100 + 100)]
+            told = account.push([*rows, shared(place, turn)])
+            accepted += len([index for index in told["accepted"] if index < 100])
+        return accepted
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(write, enumerate(accounts))) == 8_000
 
     *rows, end = accounts[0].stream()
-    assert len({one["entity_key"] for one in rows}) == len(rows) == 8_000
+    assert len({one["entity_key"] for one in rows}) == len(rows) == 8_010
     assert end["end"] is True
+    kept = {one["entity_key"]: one["payload"] for one in rows}
+    for turn in range(10):
+        rivals = [shared(place, turn)["payload"] for place in (6, 7)]
+        assert kept[f"shared-{turn}"] == max(rivals, key=fingerprint)
 
 
 def test_pushes_that_wait_for_each_other_keep_nobody_from_reading(server: Running, project: str) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -48,27 +46,6 @@ def test_a_connection_that_dies_in_a_push_leaves_nothing(server: Running, accoun
     assert len(account.push(batch)["accepted"]) == 50
     assert len(account.push(batch)["unchanged"]) == 50
     assert len(account.pull_all()) == 50
-
-
-def test_after_a_lost_acknowledgement_pushing_again_doubles_nothing(
-    server: Running, account: Client, project: str
-) -> None:
-    """The rows are there, the answer did not arrive: the client cannot know, and sends the same again."""
-    batch = [entry(project, f"obs-{number}") for number in range(20)]
-    body = json.dumps({"entries": batch}).encode()
-    head = (
-        f"POST /sync/mutations/push HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {account.token}\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n"
-    )
-    with socket.create_connection(("127.0.0.1", int(server.address.rpartition(":")[2]))) as wire:
-        wire.sendall(head.encode() + body)
-        while not server.sql("select 1 from cloud_mutations where project = %s limit 1", project):
-            pass
-
-    told = account.push(batch)
-
-    assert (told["accepted"], len(told["unchanged"])) == ([], 20)
-    assert len(account.pull_all()) == 20
 
 
 def test_all_connections_of_the_pool_may_die(server: Running, account: Client, project: str) -> None:

@@ -18,11 +18,14 @@ pytestmark = pytest.mark.postgres
 
 
 def test_what_was_pushed_comes_back_as_it_was(account: Client, project: str) -> None:
-    sent = entry(project, "obs-1", content='Zeile\n\t"ü" 漢字 🦀 \\u0000 </script>', confidence=0.1, big=1e5, n=None)
+    text = 'Zeile\n\t"\u00fc" \u6f22\u5b57 \U0001f980 \\u0000 </script>'
+    sent = entry(project, "obs-1", content=text, confidence=0.1, big=1e5, n=None)
 
     told = account.push([sent])
     [got] = account.pull_all()
 
+    back = mutation_of(got, seq=got["seq"])
+    assert entry_of(back) == entry_of(mutation_of(sent))
     seq = got.pop("seq")
     assert got == sent
     assert fingerprint(got["payload"]) == fingerprint(sent["payload"])
@@ -37,16 +40,15 @@ def test_what_was_pushed_comes_back_as_it_was(account: Client, project: str) -> 
         "previous": {project: 0},
     }
     assert account.push([entry(project, "obs-1", 2)])["previous"] == {project: seq}
-
-
-def test_a_row_of_a_kind_that_nobody_knows_yet_is_carried_through(account: Client, project: str) -> None:
-    sent = entry(project, "hol-1") | {"entity": "hologram", "payload": {"engram_py": {"clock": "0" * 12 + "-0001-ab"}}}
-    sent["payload"]["deep"] = {"er": [1, {"x": [True, None]}]}
-
-    account.push([sent, entry(project, "hol-1") | {"op": "delete", "entity": "gone", "payload": None}])
-
-    assert [(one["entity"], one["op"]) for one in account.pull_all()] == [("hologram", "upsert"), ("gone", "delete")]
-    assert account.pull_all()[0]["payload"] == sent["payload"]
+    # A kind that nobody knows yet is carried through.
+    hologram = entry(project, "hol-1") | {"entity": "hologram", "payload": {"engram_py": {"clock": clock(1)}}}
+    hologram["payload"]["deep"] = {"er": [1, {"x": [True, None]}]}
+    account.push([hologram, entry(project, "hol-1") | {"op": "delete", "entity": "gone", "payload": None}])
+    assert [(one["entity"], one["op"]) for one in account.pull_all()[1:]] == [
+        ("hologram", "upsert"),
+        ("gone", "delete"),
+    ]
+    assert account.pull_all()[1]["payload"] == hologram["payload"]
 
 
 def test_the_later_state_of_a_row_stays_whichever_came_first(server: Running, account: Client, project: str) -> None:
@@ -58,6 +60,9 @@ def test_the_later_state_of_a_row_stays_whichever_came_first(server: Running, ac
     found = account.pull_all()
     assert [(one["entity_key"], one["payload"]["content"]) for one in found] == [("obs-1", "new"), ("obs-2", "new")]
     assert server.sql("select count(*) as n from cloud_mutations where project = %s", project) == [{"n": 2}]
+    told = account.push([entry(project, "obs-1", at, title=f"at {at}") for at in (6, 9, 3)])
+    assert (told["accepted"], told["unchanged"]) == ([1], [0, 2])
+    assert "at 9" in [one["payload"]["title"] for one in account.pull_all()]
 
 
 def test_one_clock_with_two_contents_ends_the_same_everywhere(server: Running, account: Client, project: str) -> None:
@@ -69,15 +74,6 @@ def test_one_clock_with_two_contents_ends_the_same_everywhere(server: Running, a
         for sent in order:
             account.push([sent])
         assert account.pull_all()[0]["payload"]["content"] == expected
-
-
-def test_a_row_that_is_in_a_batch_twice_is_kept_once(account: Client, project: str) -> None:
-    told = account.push(
-        [entry(project, "obs-1", 3), entry(project, "obs-1", 9, title="last"), entry(project, "obs-1", 1)]
-    )
-
-    assert (told["accepted"], told["unchanged"]) == ([1], [0, 2])
-    assert [one["payload"]["title"] for one in account.pull_all()] == ["last"]
 
 
 def test_a_push_that_is_repeated_doubles_nothing_and_says_so(account: Client, project: str) -> None:
@@ -199,16 +195,6 @@ def test_a_gzip_bomb_is_stopped_and_half_a_gzip_is_refused(account: Client, proj
     assert len(account.pull_all()) == 1
 
 
-def test_a_row_of_a_replica_survives_the_way_there_and_back(account: Client, project: str) -> None:
-    mutation = mutation_of(entry(project, "obs-1", 77))
-
-    account.push([entry_of(mutation)])
-    [got] = account.pull_all()
-
-    back = mutation_of(got, seq=got["seq"])
-    assert (back.entity_key, back.clock, back.payload) == (mutation.entity_key, mutation.clock, mutation.payload)
-
-
 def destruction(project: str, key: str, at: int) -> dict[str, Any]:
     return entry(project, key, at) | {
         "op": "delete",
@@ -221,21 +207,30 @@ def version(project: str, owner: str, content: str) -> dict[str, Any]:
     return entry(project, key, 1, created_at="2026-01-01", content=content) | {"entity": "version"}
 
 
-def test_what_was_destroyed_stays_so_and_takes_its_older_texts_along(
-    server: Running, account: Client, project: str
+@pytest.mark.parametrize("own", [{}, {"withdrawn": True}], ids=["destroyed", "personal"])
+def test_what_was_destroyed_or_became_personal_takes_its_older_texts_along(
+    server: Running, account: Client, project: str, own: dict[str, Any]
 ) -> None:
     account.push(
         [entry(project, "obs-1", 1), version(project, "obs-1", "an older text"), version(project, "obs-10", "x")]
     )
+    gone = destruction(project, "obs-1", 3)
+    if own:
+        gone["payload"] = {"sync_id": "obs-1", "engram_py": {"clock": clock(3), **own}}
 
-    account.push([destruction(project, "obs-1", 3)])
-    told = account.push([entry(project, "obs-1", 9, content="later"), version(project, "obs-1", "another old text")])
+    account.push([gone])
+    late = account.push([version(project, "obs-1", "an older text"), version(project, "obs-1", "another old text")])
 
-    assert told["unchanged"] == [0, 1]
+    assert late["accepted"] == []
     found = {one["entity_key"].split("/")[0]: one["op"] for one in account.pull_all()}
     assert found == {"obs-1": "delete", "obs-10": "upsert"}
     kept = server.sql("select payload from cloud_mutations where project = %s", project)
     assert not any("older text" in row["payload"] or "another old" in row["payload"] for row in kept)
+    # What was destroyed stays so; what became personal may be shared again, with its older texts.
+    again = account.push([entry(project, "obs-1", 4), version(project, "obs-1", "an older text")])
+    assert again["accepted"] == ([0, 1] if own else [])
+    twice = account.push([entry(project, "obs-1", 5), version(project, "obs-1", "x"), gone])
+    assert twice["accepted"] == ([0, 1] if own else [])
 
 
 def test_a_payload_cannot_name_a_project_its_sender_may_not_write_to(server: Running, project: str) -> None:
@@ -314,23 +309,6 @@ def test_a_row_of_a_foreign_project_cannot_be_taken_to_another(server: Running, 
     assert mine.push([entry(project, "obs-1", 9), version(project, "obs-1", "of now")])["accepted"] == [0, 1]
 
 
-def test_what_became_personal_takes_its_older_texts_along(server: Running, account: Client, project: str) -> None:
-    withdrawal = entry(project, "obs-1", 3) | {"op": "delete"}
-    withdrawal["payload"] = {"sync_id": "obs-1", "engram_py": {"withdrawn": True, "clock": clock(3)}}
-    account.push([entry(project, "obs-1", 1), version(project, "obs-1", "older text")])
-
-    account.push([withdrawal])
-    late = account.push([version(project, "obs-1", "older text")])
-
-    assert late["accepted"] == []
-    kept = server.sql("select payload from cloud_mutations where project = %s", project)
-    assert not any("older text" in row["payload"] for row in kept)
-    again = account.push([entry(project, "obs-1", 4), version(project, "obs-1", "older text")])
-    assert again["accepted"] == [0, 1]
-    twice = account.push([entry(project, "obs-1", 5), version(project, "obs-1", "x"), withdrawal | {"op": "delete"}])
-    assert twice["accepted"] == [0, 1]
-
-
 def test_a_soft_deletion_of_engram_hides_the_text_and_keeps_it(account: Client, project: str) -> None:
     at = "2026-01-02 10:00:00"
     account.push([entry(project, "obs-1", 1, content="the text"), version(project, "obs-1", "older")])
@@ -349,11 +327,6 @@ def test_a_soft_deletion_of_engram_hides_the_text_and_keeps_it(account: Client, 
     assert mutation_of(account.pull_all()[-1]).clock == hidden.clock
     account.push([engram_deletion(project, "obs-1", "2026-01-03 10:00:00", hard_delete=True)])
     assert [one["op"] for one in account.pull_all()] == ["delete"]
-
-
-def test_a_soft_deletion_without_a_time_that_can_be_read_has_that_of_its_clock(account: Client, project: str) -> None:
-    gone = engram_deletion(project, "obs-1", "yesterday", updated_at="2026-01-02 10:00:00")
-
-    account.push([entry(project, "obs-1", 1), gone])
-
-    assert account.pull_all()[0]["payload"]["deleted_at"] == "2026-01-02T10:00:00.000Z"
+    # Without a time that can be read it has that of its clock.
+    account.push([entry(project, "obs-2", 1), engram_deletion(project, "obs-2", "yesterday", updated_at=at)])
+    assert account.pull_all()[-1]["payload"]["deleted_at"] == "2026-01-02T10:00:00.000Z"

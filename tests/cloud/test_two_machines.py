@@ -1,4 +1,4 @@
-"""Two machines and the real server: what either saves, revises or destroys, both hold in the end."""
+"""Two machines and the real server: both hold in the end what either saves, and PostgreSQL nothing that is secret."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from engram_py import Draft, Engram
 from engram_py.config import Settings
+from engram_py.observations.values import Change
+from engram_py.privacy.values import PrivacySettings
 from engram_py.sync.autosync import login
 from engram_py.sync.autosync.values import CloudSynced
-from engram_py.sync.errors import CloudFailedError
 from tests.cloud.asking import Client, Running
+from tests.cloud.cluster import Cluster
 
 pytestmark = pytest.mark.postgres
+
+SECRET = "AKIAQ3EGRBYTEXAMPLE7"
+PERSONAL = "salamander-under-the-doormat"
+SHARED = "kingfisher-for-everybody"
 
 
 @pytest.fixture
@@ -67,30 +74,24 @@ def test_two_machines_converge_through_the_server(
     assert "Nobody's business." not in str(account.pull_all())
 
 
-def test_what_was_sent_does_not_come_back(server: Running, project: str, machines: tuple[Engram, Engram]) -> None:
-    here, _ = machines
-    join(here, server, server.account(write=[project]), project)
-    for number in range(20):
-        here.save(Draft(f"Note {number}", f"What note {number} says."))
-
-    assert sync(here).sent > 20
-    again = sync(here)
-
-    assert (again.sent, again.received) == (0, 0)
-
-
-def test_a_revoked_token_stops_the_machine_until_the_next_one(
-    server: Running, project: str, machines: tuple[Engram, Engram]
+def test_nothing_secret_is_in_the_database_files(
+    postgres: Cluster, server: Running, project: str, machines: tuple[Engram, Engram]
 ) -> None:
     here, _ = machines
+    here.privacy = PrivacySettings(sync_prompts=True)
     account = server.account(write=[project])
     join(here, server, account, project)
-    here.save(Draft("Note", "Kept."))
-    server.administer("users/disable", user=account.ask("GET", "/whoami").json()["principal"])
+    saved = here.save(Draft("Deploy", f"the key is {SECRET}, and {SHARED} <private>{PERSONAL}</private>"))
+    here.save(Draft("Home", PERSONAL, scope="personal"))
+    here.observations.update(saved.id, Change(content=f"{SHARED} again, with {SECRET}"))
+    here.prompts.save(f"why does {SECRET} not work?")
+    sync(here)
 
-    assert here.autosync.sync_now().reason_code == "auth_required"
-    with pytest.raises(CloudFailedError):
-        here.autosync.sync_now()
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("checkpoint")
+    files = b"".join(path.read_bytes() for path in (postgres.directory / "data").rglob("*") if path.is_file())
 
-    here.autosync.account.login(server.address, server.account(write=[project]).token)
-    assert sync(here).sent > 0
+    assert SHARED.encode() in files  # the search would find it
+    assert SECRET.encode() not in files
+    assert PERSONAL.encode() not in files
+    assert account.token[14:].encode() not in files

@@ -11,7 +11,7 @@ from tests.memory import START, FakeClock, Opener, draft
 from tests.observations.test_usage import counted
 
 
-def test_the_same_question_is_answered_once_and_counted_once(app: Engram, clock: FakeClock) -> None:
+def test_row_69_the_same_question_is_answered_once_and_counted_once(app: Engram, clock: FakeClock) -> None:
     saved = app.save(draft("Fifteen minutes."))
     first = app.contexts.assemble()
     clock.advance(seconds=9)

@@ -98,19 +98,6 @@ def test_row_33_what_is_shown_is_counted(app: Engram, clock: FakeClock) -> None:
     assert (row.last_accessed_at or "")[:16] == clock().isoformat()[:16]
 
 
-def test_row_69_the_same_question_within_ten_seconds_is_counted_once(app: Engram, clock: FakeClock) -> None:
-    fact = app.facts.add("acme", "Acme makes anvils of cast iron").id
-    first = cascade(app, "acme")
-    clock.advance(seconds=9)
-    assert cascade(app, "acme") is first
-    app.usage.flush()
-    with app.usage.paused():
-        assert app.get(fact).observation.access_count == 1
-
-    app.facts.add("acme", "Acme ships its anvils to Arizona")
-    assert len(cascade(app, "acme").items("facts")) == 2
-
-
 # --- an entity that is named ---------------------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engram_py import Draft, Engram
+from engram_py import Engram
 from engram_py.errors import InvalidArgumentError
 from engram_py.observations.listing import Suggestion
 from engram_py.observations.values import Change
@@ -124,20 +124,6 @@ def test_the_counts_are_those_of_what_is_there(app: Engram) -> None:
     assert set(stats.projects) == {"widgets", "gadgets"}
     assert stats.database_bytes > 0
     assert (here.total_sessions, here.total_observations, here.types) == (1, 1, {"decision": 1})
-
-
-def test_what_was_superseded_leaves_the_context_pinned_or_not(app: Engram) -> None:
-    old = app.save(Draft("Use HS256 for tokens", "Simple.", "decision"))
-    pinned = app.save(Draft("Nightly job runs alone", "Advisory lock.", "decision"))
-    app.observations.pin(pinned.id)
-    new = app.save(Draft("Use RS256 for tokens", "The gateway verifies.", "decision"))
-    app.relations.compare(new.id, old.id, "supersedes", confidence=0.9, reasoning="chosen later")
-    app.relations.compare(new.id, pinned.id, "supersedes", confidence=0.9, reasoning="chosen later")
-
-    context = app.contexts.assemble()
-
-    assert [row.id for row in context.recent] == [new.id]
-    assert context.pinned == ()
 
 
 def test_sessions_that_saved_nothing_do_not_hide_the_last_one_that_did(app: Engram, clock: FakeClock) -> None:

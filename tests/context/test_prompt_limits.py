@@ -69,6 +69,8 @@ def test_what_was_replaced_is_left_out_even_when_it_is_pinned(app: Engram) -> No
     app.relations.compare(new.id, old.id, "supersedes", confidence=0.9, reasoning="later")
 
     assert shown(asked(app, WHY)) == [new.id]
+    context = app.contexts.assemble()
+    assert (context.pinned, [row.id for row in context.recent]) == ((), [new.id])
 
 
 @pytest.mark.parametrize(

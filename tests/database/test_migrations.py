@@ -182,26 +182,37 @@ def test_a_built_wheel_brings_the_migrations_and_runs_without_the_checkout(tmp_p
     assert Path(printed) == tmp_path / "site" / "engram_py" / "migrations"
 
 
-def test_what_hooks_and_sync_kept_before_the_switches_is_there_after_them(data_dir: Path) -> None:
-    path = data_dir / "engram.db"
-    make_of_schema(path, NAMES.index("0014_session_order") + 1)
-    with closing(sqlite3.connect(path)) as connection:
-        for sql in (
-            "insert into sessions (id, project, started_at, updated_at, clock) values ('s1', 'widgets', '', '', '')",
-            "insert into turns (session_id, project, key, position, role, content, read_at)"
-            " values ('s1', 'widgets', 'k', 0, 'user', 'why?', '2026-01-01')",
-            "insert into sync_chunks (target, chunk, state, size, signature_size, sha256, seen_at)"
-            " values ('git:1', 'abc', 'imported', 1, 1, 'x', '2026-01-01')",
-            "insert into sync_devices (target, key, device, seen_at) values ('git:1', 'k', 'd', '2026-01-01')",
-            "insert into cloud_projects (server, project, enrolled_at) values ('https://x', 'widgets', '2026-01-01')",
-        ):
+SESSION = "insert into sessions (id, project, started_at, updated_at, clock) values ('s', 'widgets', '', '', '')"
+TURN = """
+insert into turns (session_id, project, key, position, role, content, read_at)
+values ('s', 'widgets', 'k', 0, 'user', 'where is the narwhal?', '2026-01-01T00:00:00.000Z')
+"""
+
+
+def of_schema_before(data_dir: Path, migration: str, *statements: str) -> None:
+    """Make a file as it was before a migration, with what the statements put there."""
+    make_of_schema(data_dir / "engram.db", NAMES.index(migration))
+    with closing(sqlite3.connect(data_dir / "engram.db")) as connection, connection:
+        for sql in statements:
             connection.execute(sql)
-        connection.commit()
+
+
+def test_what_hooks_and_sync_kept_before_the_switches_is_there_after_them(data_dir: Path) -> None:
+    of_schema_before(
+        data_dir,
+        NAMES[NAMES.index("0014_session_order") + 1],
+        SESSION,
+        TURN,
+        "insert into sync_chunks (target, chunk, state, size, signature_size, sha256, seen_at)"
+        " values ('git:1', 'abc', 'imported', 1, 1, 'x', '2026-01-01')",
+        "insert into sync_devices (target, key, device, seen_at) values ('git:1', 'k', 'd', '2026-01-01')",
+        "insert into cloud_projects (server, project, enrolled_at) values ('https://x', 'widgets', '2026-01-01')",
+    )
 
     with closing(Store.open(data_dir)) as store:
         for table in ("turns", "sync_chunks", "sync_devices", "cloud_projects"):
             assert store.value(f"select count(*) from {table}") == 1
-        assert store.value("select content from turns") == "why?"
+        assert store.value("select content from turns") == "where is the narwhal?"
         assert store.value("select count(*) from switches") == 0
 
 
@@ -233,40 +244,20 @@ def test_what_a_verdict_replaced_is_historical_after_the_upgrade(data_dir: Path)
 
 
 def test_the_turns_of_a_file_of_the_schema_before_wait_to_be_distilled_after_the_upgrade(data_dir: Path) -> None:
-    make_of_schema(data_dir / "engram.db", NAMES.index("0022_distilling"))
-    with closing(sqlite3.connect(data_dir / "engram.db")) as connection:
-        for session in ("talked", "silent"):
-            connection.execute(
-                "insert into sessions (id, project, started_at, updated_at, clock) values (?, 'widgets', '', '', '')",
-                (session,),
-            )
-        connection.execute(
-            "insert into turns (session_id, project, key, position, role, content, read_at)"
-            " values ('talked', 'widgets', 'k', 0, 'user', 'why?', '2026-01-01T00:00:00.000Z')"
-        )
-        connection.commit()
+    of_schema_before(data_dir, "0022_distilling", SESSION, SESSION.replace("'s'", "'silent'"), TURN)
 
     with closing(Store.open(data_dir)) as upgraded:
         rows = upgraded.tuples("select id, distill_state, distill_attempts, last_turn_at from sessions order by id")
         assert [tuple(row) for row in rows] == [
+            ("s", "pending", 0, "2026-01-01T00:00:00.000Z"),
             ("silent", None, 0, None),
-            ("talked", "pending", 0, "2026-01-01T00:00:00.000Z"),
         ]
         assert upgraded.value("select count(*) from turns where distilled_at is null") == 1
         assert upgraded.value("select count(*) from runs") == 0
 
 
 def test_the_turns_of_a_file_of_the_schema_before_are_found_after_the_upgrade(data_dir: Path) -> None:
-    make_of_schema(data_dir / "engram.db", NAMES.index("0024_turns_search"))
-    with closing(sqlite3.connect(data_dir / "engram.db")) as connection:
-        connection.execute(
-            "insert into sessions (id, project, started_at, updated_at, clock) values ('s', 'widgets', '', '', '')"
-        )
-        connection.execute(
-            "insert into turns (session_id, project, key, position, role, content, read_at)"
-            " values ('s', 'widgets', 'k', 0, 'user', 'where is the narwhal?', '2026-01-01T00:00:00.000Z')"
-        )
-        connection.commit()
+    of_schema_before(data_dir, "0024_turns_search", SESSION, TURN)
 
     with closing(Store.open(data_dir)) as upgraded:
         assert upgraded.value("select rowid from turns_fts where turns_fts match 'narwhal'") == 1
@@ -277,17 +268,12 @@ def test_the_turns_of_a_file_of_the_schema_before_are_found_after_the_upgrade(da
 
 
 def test_a_file_of_the_schema_before_has_entities_after_the_upgrade(data_dir: Path) -> None:
-    make_of_schema(data_dir / "engram.db", NAMES.index("0027_entities"))
-    with closing(sqlite3.connect(data_dir / "engram.db")) as connection:
-        connection.execute(
-            "insert into sessions (id, project, started_at, updated_at, clock) values ('s', 'widgets', '', '', '')"
-        )
-        connection.execute(
-            "insert into observations (sync_id, session_id, project, type, title, content, topic_key, content_hash,"
-            " created_at, updated_at, clock)"
-            " values ('obs-1', 's', 'widgets', 'note', 'Gateway', 'Routes all', 'entity/gateway', '', '', '', '')"
-        )
-        connection.commit()
+    entity = """
+    insert into observations (sync_id, session_id, project, type, title, content, topic_key, content_hash, created_at,
+        updated_at, clock)
+    values ('obs-1', 's', 'widgets', 'note', 'Gateway', 'Routes all', 'entity/gateway', '', '', '', '')
+    """
+    of_schema_before(data_dir, "0027_entities", SESSION, entity)
 
     with Engram(data_dir, project="widgets") as upgraded:
         assert [one.slug for one in upgraded.entities.listed().entities if one.id] == ["gateway"]

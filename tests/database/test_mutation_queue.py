@@ -101,22 +101,16 @@ def test_an_ambiguous_project_leaves_nothing_behind(
         assert rows_of(app, table) == 0
 
 
-def test_a_conflicting_operation_leaves_nothing_behind(app: Engram) -> None:
-    app.save(draft("One.", operation_id="op-1"))
+def test_a_refused_save_or_update_leaves_nothing_behind(app: Engram) -> None:
+    app.save(draft("One.", topic_key="auth/tokens", operation_id="op-1"))
+    other = app.save(draft("Two.", title="Other", topic_key="auth/cookies"))
     before = queue(app)
     with pytest.raises(OperationConflictError):
         app.save(draft("Two.", operation_id="op-1"), project="gadgets", session_id="s-9")
-    assert queue(app) == before
-    assert rows_of(app, "projects") == rows_of(app, "sessions") == 1
-
-
-def test_a_refused_update_leaves_nothing_behind(app: Engram) -> None:
-    app.save(draft("One.", topic_key="auth/tokens"))
-    other = app.save(draft("Two.", title="Other", topic_key="auth/cookies"))
-    before = queue(app)
     with pytest.raises(TopicTakenError):
         app.observations.update(other.id, Change(content="Three.", topic_key="auth/tokens"))
     assert queue(app) == before
+    assert rows_of(app, "projects") == rows_of(app, "sessions") == 1
     assert app.get(other.id, history=True).versions == ()
 
 

@@ -16,7 +16,7 @@ from engram_py import Draft
 from engram_py.config import Settings
 from engram_py.documents.following import Following
 from engram_py.interfaces.cli.main import cli
-from engram_py.interfaces.hooks.background_documents import update_elsewhere
+from engram_py.interfaces.hooks.background import update_documents
 from engram_py.interfaces.wording.context import context_text
 from tests.anchors.repositories import Repo
 from tests.documents.conftest import sources, write
@@ -179,6 +179,6 @@ def test_a_session_start_without_news_loads_nothing_that_reads_documents(
 def test_a_process_of_its_own_indexes_for_the_project_it_is_told(decided: Repo, open_memory: Opener) -> None:
     app = open_memory(decided.root)
 
-    update_elsewhere(app.settings.data_dir, decided.root, "gadgets")
+    update_documents(app.settings.data_dir, decided.root, "gadgets")
 
     assert len(sources(app, WHY, project="gadgets")) == 1

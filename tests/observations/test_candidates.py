@@ -10,7 +10,6 @@ from engram_py import Engram
 from engram_py.observations.values import Change
 from engram_py.recall import related as candidates
 from engram_py.recall.index import table as search
-from engram_py.recall.score import similar_titles as similar
 from tests.memory import draft, rows_of
 from tests.observations.pairs import NEW, OLD, pair
 
@@ -83,7 +82,7 @@ def test_what_many_titles_have_is_asked_about_where_rarer_words_do_not_do(
 def test_an_older_title_with_two_common_words_is_found_behind_many_with_one(
     app: Engram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(similar, "ENOUGH", 0.2)  # in a memory half of which has them, two words say little
+    monkeypatch.setattr(candidates, "ENOUGH", 0.2)  # in a memory half of which has them, two words say little
     old = app.save(draft("Half to even.", title="Ledger rounding policy"))
     with app.store.transaction():
         for number in range(410):

@@ -46,6 +46,8 @@ def test_a_hard_delete_leaves_a_tombstone_without_text(app: Engram, hidden_first
     assert (tombstone["project"], tombstone["session_id"]) == ("widgets", saved.session_id)
     assert (rows_of(app, "observations"), rows_of(app, "observation_versions")) == (0, 0)
     assert app.store.rows("select 1 from observations_fts where observations_fts match 'two'") == []
+    with pytest.raises(ObservationNotFoundError):
+        app.observations.undelete(saved.id)
 
 
 def test_a_hard_delete_orphans_the_relations_of_the_observation(app: Engram) -> None:
@@ -85,13 +87,6 @@ def test_what_was_deleted_is_found_again(app: Engram) -> None:
     assert [hit.id for hit in app.search("readers").results] == [saved.id]
     app.observations.undelete(saved.id)
     assert app.store.value("select count(*) from observations where deleted_at is null") == 1
-
-
-def test_what_was_destroyed_does_not_come_back(app: Engram) -> None:
-    saved = app.save(Draft("Use WAL", "because of readers"))
-    app.observations.delete(saved.id, hard=True)
-    with pytest.raises(ObservationNotFoundError):
-        app.observations.undelete(saved.id)
 
 
 def test_a_topic_that_is_another_observation_now_is_not_taken_from_it(app: Engram) -> None:

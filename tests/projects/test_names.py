@@ -70,7 +70,7 @@ def test_an_odd_folder_name_keeps_what_is_usable(folder: str, slug: str | None) 
 
 def test_similar_projects_come_best_first() -> None:
     known = ["gadgets", "widgets-server", "wigdets", "wid_gets", "widgets", "WIDGETS"]
-    assert similar_projects("Widgets", known) == ["wid_gets", "gadgets", "wigdets"]
+    assert similar_projects("Widgets", known) == ["wid_gets", "wigdets", "gadgets"]
     assert similar_projects("Widgets", known, limit=9)[-1] == "widgets-server"
 
 

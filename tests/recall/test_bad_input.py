@@ -171,12 +171,6 @@ def test_what_was_not_understood_is_said_and_takes_nothing_away(memory: Engram, 
     assert [hit.title for hit in found.results][:1] == ["Note"]
 
 
-def test_a_project_without_memory_is_said_where_a_filter_names_it(memory: Engram) -> None:
-    found = memory.searches.search("queue project:nobody")
-    sound(found)
-    assert any(warning.startswith('project "nobody" has no memory yet') for warning in found.warnings)
-
-
 @pytest.mark.parametrize("file", ["file:/etc/passwd", "file:../../secret"])
 def test_a_file_outside_of_the_project_is_a_filter_that_nothing_passes(memory: Engram, file: str) -> None:
     found = memory.searches.search(f"queue {file}")

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from engram_py.recall.preview import preview
 from engram_py.recall.query.parse import MAX_WORDS, match_all, match_any, parse_query
+from engram_py.recall.related import may_contradict, overlap, title_words
 from engram_py.recall.score.bm25 import Term
 from engram_py.recall.score.proximity import term_finder
-from engram_py.recall.score.similar_titles import may_contradict, overlap, title_words
 from engram_py.text.derived_terms import derived_terms
 
 SYNTAX = ["AND", "OR", "NOT", "NEAR(", '"', '""', "*", "^", ":", "-", "(", ")", "{", "}", "+", "title:", "\0", "'", ";"]

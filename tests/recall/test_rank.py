@@ -9,7 +9,7 @@ import pytest
 
 from engram_py.ledger.citations import citation_factor
 from engram_py.observations.values import Observation
-from engram_py.recall.score.rank import Signals, factors, recency
+from engram_py.recall.score.rank import Signals, factors
 from engram_py.times import to_text
 
 NOW = datetime(2026, 3, 31, tzinfo=UTC)
@@ -24,21 +24,6 @@ def observation(**fields: Any) -> Observation:
 
 def test_a_row_of_which_nothing_is_known_keeps_its_relevance() -> None:
     assert factors(observation(), NOW, Signals()) == {}
-
-
-@pytest.mark.parametrize(
-    ("fields", "left"),
-    [
-        pytest.param({"updated_at": to_text(NOW)}, 1.0, id="now"),
-        pytest.param({"updated_at": to_text(NOW - timedelta(days=30))}, 0.5, id="thirty-days"),
-        pytest.param({"updated_at": to_text(NOW - timedelta(days=60))}, 0.25, id="sixty-days"),
-        pytest.param({"updated_at": to_text(NOW + timedelta(days=9))}, 1.0, id="a-clock-that-went-back"),
-        pytest.param({"pinned": True}, 1.0, id="pinned-is-always-new"),
-        pytest.param({"updated_at": "garbage"}, 1.0, id="no-time"),
-    ],
-)
-def test_what_is_new_wears_off_by_half_in_thirty_days(fields: dict[str, Any], left: float) -> None:
-    assert recency(observation(**fields), NOW) == pytest.approx(left)
 
 
 @pytest.mark.parametrize(

@@ -55,13 +55,17 @@ def test_row_23_the_half_life_is_a_setting(with_half_life: Callable[[int], Engra
     assert explain.hits[0].recency == pytest.approx(0.5, abs=0.005)
 
 
-@pytest.mark.parametrize("moved", ["back", "unreadable"])
-def test_row_24_a_date_to_come_or_of_no_calendar_is_new(app: Engram, clock: FakeClock, moved: str) -> None:
+@pytest.mark.parametrize("moved", ["back", "unreadable", "pinned"])
+def test_row_24_a_date_to_come_or_of_no_calendar_and_a_pinned_row_are_new(
+    app: Engram, clock: FakeClock, moved: str
+) -> None:
     saved = app.facts.add("alice", "Alice joined Acme as CTO")
     clock.advance(days=-5 if moved == "back" else 50)
     if moved == "unreadable":
         with app.store.transaction():
             app.store.execute("update observations set updated_at = 'yesterday-ish' where id = :id", id=saved.id)
+    if moved == "pinned":
+        app.observations.pin(saved.id)
     assert recency(app) == 1.0
 
 

@@ -50,9 +50,10 @@ def test_opening_hits_is_learned(app: Engram) -> None:
     assert [answer.id for answer in question.answers] == [first, third]
 
 
-def test_searching_alone_is_not_learned(app: Engram) -> None:
+def test_searching_alone_is_not_learned_and_a_server_leaves_nothing_in_the_file(app: Engram) -> None:
     searched(app, saved(app))
     assert learned(app) == {}
+    assert app.store.value("select count(*) from search_trail") == 0
 
 
 def test_a_hit_counts_once_however_often_it_is_read_again(app: Engram) -> None:
@@ -270,11 +271,6 @@ def test_a_search_of_one_process_and_a_get_of_another_are_learned(command: Calla
     with command() as app:
         assert learned(app) == {QUESTION: [first, second]}
         assert [question.times for question in app.evaluations.questions()] == [2]
-
-
-def test_a_search_of_a_server_leaves_nothing_in_the_file(app: Engram) -> None:
-    searched(app, saved(app))
-    assert app.store.value("select count(*) from search_trail") == 0
 
 
 def test_the_trail_in_the_file_is_short(command: Callable[[], Engram]) -> None:

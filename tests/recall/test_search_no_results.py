@@ -228,7 +228,7 @@ def test_only_a_question_in_another_language_without_an_answer_has_memories_read
     app: Engram, asked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept(app, "Las copias de seguridad: dónde están? En el servidor.")
-    monkeypatch.setattr("engram_py.recall.no_results._has_foreign_rows", lambda *_: pytest.fail("it was asked"))
+    monkeypatch.setattr("engram_py.recall.answer_notes._has_foreign_rows", lambda *_: pytest.fail("it was asked"))
     app.searches.search(asked)
 
 

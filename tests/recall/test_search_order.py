@@ -9,7 +9,7 @@ import pytest
 from engram_py import Engram
 from engram_py.recall import retrieval
 from engram_py.recall.values import Explain
-from tests.memory import FakeClock, draft
+from tests.memory import FakeClock
 from tests.recall.searching import ids, kept
 
 pytestmark = pytest.mark.usefixtures("others")
@@ -113,7 +113,7 @@ def test_of_two_equal_rows_the_one_that_counts_more_rises_above_the_newer(app: E
     assert ids(app, "retry queue lives") == [older, newer]
 
 
-def test_what_says_the_same_gives_way_to_what_says_something_else(app: Engram) -> None:
+def test_what_says_the_same_gives_way_to_what_says_something_else_and_is_not_shown_again(app: Engram) -> None:
     text = "The retry queue drains on restart because consumers acknowledge a message before they wrote it down"
     first = kept(app, f"{text} again")
     second = kept(app, f"{text} today")
@@ -121,6 +121,7 @@ def test_what_says_the_same_gives_way_to_what_says_something_else(app: Engram) -
     other = kept(app, "A queue hangs on restart.", title="Other")
     found = app.searches.search("retry queue drains on restart").results
     assert [(hit.id, hit.like) for hit in found] == [(third, None), (other, None), (second, third), (first, third)]
+    assert [bool(hit.snippet) for hit in found] == [True, True, False, False]
     assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
 
 
@@ -190,11 +191,6 @@ def test_filters_in_force_and_the_floor_are_part_of_the_explanation(app: Engram)
     assert [(rung.name, rung.found) for rung in alone.rungs] == [("filters", 1)]
 
 
-def test_nothing_is_explained_unless_asked(app: Engram) -> None:
-    app.save(draft(QUEUE))
-    assert app.searches.search("queue").explain is None
-
-
 # --- use --------------------------------------------------------------------------------------------------------
 
 
@@ -206,16 +202,11 @@ def uses(app: Engram, row: int) -> int:
 def test_a_search_counts_what_it_shows_and_only_that(app: Engram) -> None:
     shown = kept(app, QUEUE)
     other = kept(app, "A worker.", title="Other")
-    ids(app, "retry queue")
-    assert (uses(app, shown), uses(app, other)) == (1, 0)
-
-
-def test_a_silent_search_and_a_list_count_nothing(app: Engram) -> None:
-    row = kept(app, QUEUE)
+    assert app.searches.search("retry queue").explain is None  # nor is anything explained unasked
     ids(app, "kubernetes ingress")
-    app.observations.timeline(row)
+    app.observations.timeline(shown)
     app.projects.list()
-    assert uses(app, row) == 0
+    assert (uses(app, shown), uses(app, other)) == (1, 0)
 
 
 def test_words_of_one_stem_count_once(app: Engram) -> None:

@@ -11,7 +11,7 @@ import pytest
 from engram_py import Engram
 from engram_py.database.store import Store
 from engram_py.observations import visible
-from engram_py.recall import retrieval, terms, visible_rows
+from engram_py.recall import retrieval, scope_filter, terms
 from engram_py.recall.index import table as index
 from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score import bm25 as score
@@ -31,7 +31,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return passing(store, rows, filters)
 
     monkeypatch.setattr(index, "passing", counting)
-    monkeypatch.setattr(visible_rows, "_MANY", 10)
+    monkeypatch.setattr(scope_filter, "_MANY", 10)
     monkeypatch.setattr(retrieval, "_POOL", 8)
     return counts
 
@@ -67,7 +67,7 @@ def test_only_its_own_rows_are_looked_up_and_what_is_for_everybody(
 
 def test_a_larger_project_is_asked_row_by_row(app: Engram, asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     mine = _beside_a_large_one(app)
-    monkeypatch.setattr(visible_rows, "SMALL", 2)
+    monkeypatch.setattr(scope_filter, "SMALL", 2)
     assert set(ids(app, "pump", project="small")) == set(mine)
     assert max(asked) == 42
 
@@ -111,7 +111,7 @@ def test_where_even_walking_is_too_long_the_newest_of_the_small_project_are_cand
 def test_a_project_with_half_of_the_memory_is_asked_like_all_of_it(app: Engram) -> None:
     _words_of_everybody(app)
     scopes = ScopeFilter.of_projects(("small",)), ScopeFilter.of_projects(("large",))
-    small, large = (visible_rows.VisibleRows(app.store, one).project_rows(41) for one in scopes)
+    small, large = (scope_filter.VisibleRows(app.store, one).project_rows(41) for one in scopes)
     assert (len(small.rows or ()), large.rows) == (1, None)
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.vectors import wordpiece
-from engram_py.vectors.wordpiece import WordPiece
+from engram_py.vectors import sentence
+from engram_py.vectors.sentence import WordPiece
 
-VOCABULARY = gzip.decompress(Path(wordpiece.__file__).with_name("wordpiece.txt.gz").read_bytes()).decode().splitlines()
+VOCABULARY = gzip.decompress(Path(sentence.__file__).with_name("wordpiece.txt.gz").read_bytes()).decode().splitlines()
 
 
 def pieces(text: str, *, most: int = 10_000) -> list[str]:

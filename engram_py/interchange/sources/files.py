@@ -12,9 +12,10 @@ from engram_py.capture.trivial_prompts import is_trivial
 from engram_py.files import open_regular, reason
 from engram_py.interchange.errors import InvalidSourceError
 from engram_py.interchange.sources.draft import Source, changed_at, joined, moment
+from engram_py.interchange.sources.sections import sections
 from engram_py.sessions.transcript_formats import turn_of
 from engram_py.sessions.values import Turn
-from engram_py.text.markdown import front_matter, sections
+from engram_py.text.front_matter import front_matter
 
 _LEAST_CHARS = 20
 _SHORT_SHOWN, _SHORT_SHOWN_CHARS = 3, 80

@@ -62,7 +62,7 @@ def _ensure_server(instance: str, port: int) -> None:
     if found is None:
         _start(port)
         until = time.monotonic() + _SECONDS
-        while found is None and time.monotonic() < until:
+        while not found and time.monotonic() < until:  # one that is still starting may accept and not answer yet
             time.sleep(_PAUSE)
             found = _instance_at(port)
     if found is None:
@@ -88,7 +88,7 @@ def _instance_at(port: int) -> str | None:
 
 def _has_page(port: int) -> bool:
     try:
-        return _asked(port, "/ui/style.css")[0] == 200
+        return _asked(port, "/ui/static/style.css")[0] == 200
     except OSError:
         return False
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from engram_py.interfaces.cli.terminal import printable
 from engram_py.interfaces.wording.phrases import age, clock, end, relation
-from engram_py.interfaces.wording.search import counted_in_order, marks, named, places
+from engram_py.interfaces.wording.search import marks, match_count, named, places
 from engram_py.observations.listing import Listing, ObservationLine, ReviewLine, Stats
 from engram_py.observations.relation_values import Relation
 from engram_py.projects.values import ProjectLine
@@ -92,7 +92,7 @@ def _new(title: str, *columns: str, spaced: bool = False) -> Table:
 def _results(value: Results, now: datetime) -> Table:
     several = value.projects is None or any(hit.project not in value.projects[:1] for hit in value.results)
     columns = ("id", "type", "age", *(("project",) if several else ()), "memory")
-    table = _new(counted_in_order(value), *columns, spaced=True)
+    table = _new(match_count(value), *columns, spaced=True)
     for hit in value.results:
         lines = [f"[bold]{_cell(named(hit))}[/bold]{_marks(hit)}", *([_cell(hit.snippet)] if hit.snippet else [])]
         more = [places(hit, full=True), *(relation(note) for note in hit.relations)]

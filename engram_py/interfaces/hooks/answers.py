@@ -80,19 +80,19 @@ def agent_named(name: str) -> str:
 
 
 def agent_in(event: str) -> tuple[str, str]:
-    """The agent that an event's name begins with, as in ``codex-session-end``, and the rest of it."""
+    """Return the agent that an event's name begins with, as in ``codex-session-end``, and the rest of it."""
     head, _, rest = event.partition("-")
     agent = agent_named(head)
     return (agent, rest) if agent in AGENTS and event_named(rest) else ("", event)
 
 
 def listens(agent: str, event: Event) -> bool:
-    """Whether an agent passes on what a hook prints at this event: else nothing has to be looked up."""
+    """Return whether an agent passes on what a hook prints at this event: else nothing has to be looked up."""
     return event in AGENTS.get(agent, _OTHER).listens
 
 
 def answer(agent: str, event: Event, text: str) -> bytes:
-    """The bytes to print for a context; none for an empty one, and where the agent does not listen."""
+    """Return the bytes to print for a context; none for an empty one, and where the agent does not listen."""
     if not text or not listens(agent, event):
         return b""
     name = _GEMINI_NAMES.get(event) if agent == "gemini" else None
@@ -106,7 +106,7 @@ def answer(agent: str, event: Event, text: str) -> bytes:
 
 
 def bound_call(agent: str, arguments: Mapping[str, Any]) -> bytes:
-    """The bytes that have a tool called with these arguments. Codex takes them from who allows the call alone."""
+    """Return the bytes that have a tool called with these arguments. Codex takes them only with a permission."""
     import json
 
     said: dict[str, Any] = {"hookEventName": "PreToolUse", "updatedInput": arguments}
@@ -116,7 +116,7 @@ def bound_call(agent: str, arguments: Mapping[str, Any]) -> bytes:
 
 
 def session_said(session_id: str, *, as_json: bool) -> bytes:
-    """The bytes that name a session to a script."""
+    """Return the bytes that name a session to a script."""
     if not as_json:
         return session_id.encode("utf-8", "replace") + b"\n"
     import json

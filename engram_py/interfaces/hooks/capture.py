@@ -73,7 +73,7 @@ def _learn(call: Call, text: str) -> None:
 
 
 def nudge(app: Engram, session_id: str) -> str:
-    """The reminder to save something, "" where it was given, something was saved, or git tells of no change.
+    """Return the reminder to save something, "" where it was given, something was saved, or git tells of no change.
 
     Raises StoreError.
     """

@@ -66,7 +66,7 @@ class Run:
         return min(MOST_LIMIT_MS, max(LEAST_LIMIT_MS, self.arguments.limit_ms or default)) / 1000
 
     def respond(self) -> bytes:
-        """What to print. Raises whatever goes wrong."""
+        """Return the bytes to print. Raises any error."""
         from engram_py.config import load_settings
 
         folder = Path(self.arguments.data_dir)
@@ -95,7 +95,7 @@ class Run:
         return printed or nothing
 
     def _is_nothing(self, event: Event, request: Request, settings: Settings) -> bool:
-        """Whether the memory need not even be opened."""
+        """Return whether the memory need not even be opened."""
         if event == "user-prompt":
             from engram_py.capture.trivial_prompts import is_trivial
 
@@ -122,7 +122,7 @@ class Run:
             return handle(self.call)
 
     def afterwards(self) -> None:
-        """What need not be waited for to answer: store what earlier hooks could not, count what was shown."""
+        """Do the work that no answer waits for: store what earlier hooks could not, count what was shown."""
         self.stage = "afterwards"
         if self.call is None or not self.call.allowed.enabled:
             return
@@ -158,9 +158,9 @@ class Run:
             now, last = app.journal.moment(), self.event == "session-end"
             due = is_due(app.store, app.cloud, now, last=last)
             if due or (last and self._is_to_distill(app)):
-                from engram_py.interfaces.hooks.background_sync import set_out
+                from engram_py.interfaces.hooks.background import sync_later
 
-                set_out(app.settings.data_dir)
+                sync_later(app.settings.data_dir)
             if due:
                 app.store.hurry(_COUNTING_SECONDS)
                 with suppress(StoreError):  # two may go: of what both send, the server takes one
@@ -175,7 +175,7 @@ class Run:
         return app.settings.distill.mode == "auto" and is_waiting(app.store, self.call.request.session_id)
 
     def ready(self) -> bytes:
-        """What can be printed already, while the rest is not done."""
+        """Return the bytes that can be printed already, while the rest is not done."""
         if self.event is None or self.call is None:
             return b""
         return answer(self.arguments.agent, self.event, self.call.ready)
@@ -187,7 +187,7 @@ class Run:
         self.keep_what_is_owed()
 
     def keep_what_is_owed(self) -> None:
-        """What this event had to store and did not: a prompt, what was learned, the end of a session."""
+        """Spool what this event had to store and did not: a prompt, learnings, the end of a session."""
         if self.request is None:
             return
         if self.call is not None and self.call.settled:
@@ -274,7 +274,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _place(exc: BaseException) -> str:
-    """``handlers.py:120``: where it was raised."""
+    """Return the place where it was raised: ``handlers.py:120``."""
     trace = exc.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -36,12 +36,12 @@ _BY_SPELLING: dict[str, Event] = {word: event for event, words in _SPELLINGS.ite
 
 
 def event_named(name: str) -> Event | None:
-    """The event of a name in anybody's spelling; None for one that is not known."""
+    """Return the event of a name in anybody's spelling; None for one that is not known."""
     return _BY_SPELLING.get(_plain(name))
 
 
 def resumes(name: str) -> str:
-    """How a session starts where the event's own name says it: ``compact``, ``resume``, or nothing."""
+    """Return how a session starts where the event's own name says it: ``compact``, ``resume``, or nothing."""
     return {"postcompact": "compact", "taskresume": "resume"}.get(_plain(name), "")
 
 

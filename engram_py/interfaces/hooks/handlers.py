@@ -48,7 +48,7 @@ class Call:
     ready: str = ""
 
     def until(self, share: float = PATIENCE_SHARE) -> float:
-        """The moment when this share of the time that is left is over."""
+        """Return the moment when this share of the time that is left is over."""
         now = time.monotonic()
         return now + (self.deadline - now) * share
 
@@ -65,7 +65,7 @@ class Call:
 
 
 def handle(call: Call) -> str:
-    """What the agent is to read, often nothing. Raises EngramError."""
+    """Return what the agent reads, often nothing. Raises EngramError."""
     call.app.store.hurry(max(0.05, (call.deadline - time.monotonic()) * PATIENCE_SHARE))
     # The name a session is stored under: without what looks like a secret.
     call.request = replace(call.request, session_id=clean_session_id(call.request.session_id))
@@ -95,7 +95,7 @@ def handle(call: Call) -> str:
             look_back(call)
             said: list[str] = []
             wanted = call.app.settings.hook_nudge == "on" and call.allowed.records
-            if call.event == "stop" and wanted and is_heard(call):
+            if call.event == "stop" and wanted and reaches_model(call):
                 call.attempt(lambda: said.append(nudge(call.app, call.request.session_id)))
             return "".join(said)
 
@@ -104,11 +104,11 @@ def handle(call: Call) -> str:
 
 
 def _user_prompt(call: Call) -> str:
-    """The context comes first: looking afterwards would find the prompt itself."""
+    """Return the prompt's context and keep the prompt, in this order: else the look-up would find the prompt itself."""
     from engram_py.interfaces.hooks.prompt_context import deserved
 
     context, text = None, ""
-    if is_heard(call):
+    if reaches_model(call):
         try:
             context = deserved(call.app, call.request.prompt, call.request.session_id).shown
             text = call.ready = _rendered(call, context) if context else ""
@@ -133,7 +133,7 @@ def _keep_prompt(call: Call, context: Context | None, text: str) -> None:
 
 
 def _subagent_start(call: Call) -> str:
-    """A subagent knows nothing of the conversation: a short context, about its task where the agent names it."""
+    """Return a short context, about the task where the agent names it: a subagent knows nothing of the conversation."""
     app, session_id = call.app, call.request.session_id
     if not call.allowed.inject:
         return ""
@@ -153,7 +153,7 @@ def _subagent_start(call: Call) -> str:
 
 
 def _pre_tool(call: Call) -> str:
-    """What is known of the files that are about to be written, once a session."""
+    """Return what is known of the files that are about to be written, once a session."""
     app, session_id = call.app, call.request.session_id
     if not call.allowed.inject:
         return ""
@@ -169,13 +169,13 @@ def _pre_tool(call: Call) -> str:
     return shown(call, context, "file")
 
 
-def is_heard(call: Call) -> bool:
-    """Whether what is said reaches a model: the agent passes it on, and the user did not switch it off."""
+def reaches_model(call: Call) -> bool:
+    """Return whether what is said reaches a model: the agent passes it on, and the user did not switch it off."""
     return call.allowed.inject and listens(call.agent, call.event)
 
 
 def shown(call: Call, context: Context, surface: Surface) -> str:
-    """The context as text; which observations it shows is remembered, if the database can be written."""
+    """Return the context as text; which observations it shows is remembered, if the database can be written."""
     from engram_py.interfaces.hooks.prompt_context import shown_sizes, shown_whole
 
     text = call.ready = _rendered(call, context)
@@ -194,7 +194,7 @@ def _rendered(call: Call, context: Context) -> str:
 
 
 def _ensure_session(call: Call) -> None:
-    """The session's row: the hooks may have been installed in the middle of it."""
+    """Make the session's row if it is missing: the hooks may have been installed in the middle of the session."""
     app = call.app
     with app.store.transaction():
         place = app.projects.for_write(session_id=call.request.session_id, directory=_session_folder(call))
@@ -202,7 +202,7 @@ def _ensure_session(call: Call) -> None:
 
 
 def _session_folder(call: Call) -> str | None:
-    """Where the session works, while nothing is known of it."""
+    """Return the folder of the session while nothing is known of it."""
     with suppress(EngramError):
         call.app.sessions.get(call.request.session_id)
         return None

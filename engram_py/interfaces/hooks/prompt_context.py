@@ -36,8 +36,10 @@ class Deserved:
 
 
 def deserved(app: Engram, prompt: str, session_id: str) -> Deserved:
-    """The one section that a prompt deserves, without what the session was given before. What holds always was said at
-    the session's start."""
+    """Return the one section that a prompt deserves, without what the session was given before.
+
+    The statements that hold always were given at the session's start.
+    """
     from engram_py.context.likely import look_up
     from engram_py.context.prompt_kinds import phrase_in
 
@@ -67,7 +69,7 @@ def _is_known(item: Item, known: Collection[int]) -> bool:
 
 
 def shown_sizes(context: Context, text: str) -> dict[int, int]:
-    """The observations that a text shows, with the bytes of their lines; numbers inside of contents are not meant."""
+    """Return the observations that a text shows, with the bytes of their lines; numbers in contents do not count."""
     held = {item.id for section in context.sections for item in section.items if isinstance(item, Observation)}
     held |= set(context.remarks.summaries.values())
     sizes: dict[int, int] = {}
@@ -79,7 +81,7 @@ def shown_sizes(context: Context, text: str) -> dict[int, int]:
 
 
 def shown_whole(context: Context, text: str) -> set[int]:
-    """The observations whose content a text holds to the last word."""
+    """Return the observations whose content a text holds to the last word."""
     printed = " ".join(text.split())
     rows = [item for section in context.sections for item in section.items if isinstance(item, Observation)]
     return {row.id for row in rows if f"[#{row.id}]" in printed and " ".join(row.content.split()) in printed}

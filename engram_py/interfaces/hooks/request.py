@@ -40,19 +40,10 @@ writetofile replaceinfile searchreplace strreplaceeditor
 """
 _WRITING = frozenset(_WRITERS.split())
 # The memory's tools that belong to a session → the argument that names it, and how Claude Code and Codex call them.
-MEMORY_TOOLS = {
-    "mem_save": "session_id",
-    "mem_save_prompt": "session_id",
-    "mem_session_summary": "session_id",
-    "mem_capture_passive": "session_id",
-    "mem_judge": "session_id",
-    "mem_fact": "session_id",
-    "mem_note": "session_id",
-    "mem_identity": "session_id",
-    "mem_entity": "session_id",
-    "mem_session_start": "id",
-    "mem_session_end": "id",
-}
+_OF_SESSIONS = """
+mem_save mem_save_prompt mem_session_summary mem_capture_passive mem_judge mem_fact mem_note mem_identity mem_entity
+"""
+MEMORY_TOOLS = dict.fromkeys(_OF_SESSIONS.split(), "session_id") | {"mem_session_start": "id", "mem_session_end": "id"}
 _MEMORY_SERVERS = ("mcp__engram__", "mcp__plugin_engram_engram__")
 _PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
 _OPTIONS = ("--agent", "--limit-ms", "--pretool", "--data-dir")
@@ -75,7 +66,7 @@ class Arguments:
 
 
 def arguments(words: Sequence[str]) -> Arguments:
-    """``EVENT [--agent NAME] [--limit-ms N] [--pretool on|off] [--data-dir DIR]``, also as ``--name=value``."""
+    """Parse ``EVENT [--agent NAME] [--limit-ms N] [--pretool on|off] [--data-dir DIR]``, also as ``--name=value``."""
     found: dict[str, str] = {}
     event = ""
     rest = iter(words)
@@ -119,7 +110,7 @@ class Request:
     tool_input: Mapping[str, Any] = field(default_factory=dict)
 
     def bound(self, session_id: str) -> dict[str, Any]:
-        """``tool_input`` in this session, whatever session the model named."""
+        """Return ``tool_input`` in this session, whatever session the model named."""
         return {**self.tool_input, MEMORY_TOOLS[self.memory_tool]: session_id}
 
 
@@ -128,7 +119,7 @@ class BadInput(Exception):
 
 
 def loaded(data: bytes) -> dict[str, Any]:
-    """The JSON object of ``data``. Raises BadInput, which names the reason and nothing of the text."""
+    """Return the JSON object of ``data``. Raises BadInput, which names the reason and nothing of the text."""
     import json
 
     if not data.strip():
@@ -145,7 +136,7 @@ def loaded(data: bytes) -> dict[str, Any]:
 
 
 def parse(value: Mapping[str, Any], *, agent: str, environ: Mapping[str, str], here: Path) -> Request:
-    """The fields of a call. What is missing or of another type is empty; the session and the folder never are."""
+    """Return the fields of a call. A missing or mistyped field is empty, but session and folder never are."""
     flat = dict(value)
     for name in _INNER:
         inner = flat.get(name)
@@ -173,7 +164,7 @@ def parse(value: Mapping[str, Any], *, agent: str, environ: Mapping[str, str], h
 
 
 def clean(text: str) -> str:
-    """``text`` as it can be stored: without NUL, and without halves of surrogate pairs."""
+    """Return ``text`` as it can be stored: without NUL, and without halves of surrogate pairs."""
     return text.replace("\0", " ").encode("utf-8", "replace").decode()
 
 
@@ -186,7 +177,7 @@ def _first(value: Mapping[str, Any], names: tuple[str, ...], limit: int) -> str:
 
 
 def _text(value: Mapping[str, Any], names: tuple[str, ...], limit: int) -> str:
-    """The first of the names that is a text. One that is too long is redacted before anybody can keep its cut end."""
+    """Return the first of the names that is a text. A text that is too long is redacted before it is cut."""
     found = _first(value, names, MOST_INPUT_BYTES)
     return found if len(found) <= limit else _head(found, limit)
 
@@ -199,7 +190,7 @@ def _head(text: str, limit: int) -> str:
 
 
 def _directory(value: Mapping[str, Any], environ: Mapping[str, str], here: Path) -> Path:
-    """Where the agent works: as it says, else as its variable says, else where the hook was started."""
+    """Return the folder that the agent names, else the one of its variable, else the one the hook was started in."""
     said = [_first(value, (name,), _PATH_LIMIT) for name in _DIRECTORY]
     for name in _ROOTS:
         roots = value.get(name)
@@ -215,7 +206,7 @@ def _directory(value: Mapping[str, Any], environ: Mapping[str, str], here: Path)
 
 
 def _session_id(said: str, agent: str, directory: Path) -> str:
-    """The agent's own id of its session. One that cannot be a name is hashed; an agent without any has one a folder."""
+    """Return the agent's own id of its session, hashed if it cannot be a name; without one, an id for each folder."""
     if said and len(said) <= _ID_LIMIT and said.isprintable():
         return said.strip()
     named = said or f"{agent} in {directory}"
@@ -223,7 +214,7 @@ def _session_id(said: str, agent: str, directory: Path) -> str:
 
 
 def _written_files(tool: str, given: object) -> tuple[str, ...]:
-    """The files that a tool is about to write to."""
+    """Return the files that a tool is about to write to."""
     if "".join(filter(str.isalnum, tool.lower())) not in _WRITING:
         return ()
     if isinstance(given, str):
@@ -247,9 +238,9 @@ def _patched(patch: str) -> tuple[str, ...]:
 
 
 def stdin(agent: str) -> bytes:
-    """What stands on stdin, all of it: an agent whose pipe is closed early may take that for a failure.
+    """Return all of stdin: an agent whose pipe is closed early may take that for a failure.
 
-    More than the limit is read and dropped. A terminal has nothing to say.
+    Bytes past the limit are read and dropped. A terminal is not read.
     """
     said = os.environ.get("USER_PROMPT", "") if agent == "kiro" else ""
     if said:  # Kiro's editor before 1.0 leaves stdin open and empty
@@ -270,7 +261,7 @@ def stdin(agent: str) -> bytes:
 
 
 def here() -> Path:
-    """The directory the hook runs in, as it was called where it is gone."""
+    """Return the directory the hook runs in, as it was called where it is gone."""
     try:
         return Path.cwd()
     except OSError:

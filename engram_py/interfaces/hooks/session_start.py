@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.dataclass import replace
 from engram_py.distill.waiting import any_waiting
-from engram_py.interfaces.hooks.handlers import GIT_SHARE, is_heard, shown
+from engram_py.interfaces.hooks.handlers import GIT_SHARE, reaches_model, shown
 from engram_py.observations.values import Observation
 from engram_py.projects.errors import AmbiguousProjectError
 from engram_py.sessions.errors import SessionNotFoundError
@@ -38,7 +38,7 @@ def session_start(call: Call) -> str:
     call.attempt(lambda: said.extend(_arrived(call)))
     call.attempt(lambda: _begin(call))
     call.attempt(lambda: _index_documents(call))
-    if not is_heard(call):
+    if not reaches_model(call):
         return ""
     call.attempt(lambda: _summarize_left(call))
     if call.request.source == "compact":
@@ -71,10 +71,10 @@ def _index_documents(call: Call) -> None:
     if app.settings.documents == "on" and call.allowed.records:
         until = min(call.until(), time.monotonic() + _INDEXING_SECONDS)
         if app.documents.catch_up(until=until):
-            from engram_py.interfaces.hooks.background_documents import set_out
+            from engram_py.interfaces.hooks.background import update_documents
 
             with suppress(OSError):
-                set_out(app.settings.data_dir, call.request.directory)
+                update_documents(app.settings.data_dir, call.request.directory, wait=False)
 
 
 def _begin(call: Call) -> None:
@@ -97,7 +97,7 @@ def _summarize_left(call: Call) -> None:
 
 
 def _new_since(context: Context, since: str, session_id: str) -> Context:
-    """What other sessions did after ``since``: the resumed conversation has the rest."""
+    """Return the work of other sessions after ``since``: the resumed conversation has the rest."""
 
     def is_new(item: Item) -> bool:
         if isinstance(item, SessionLine):

@@ -26,7 +26,7 @@ class Explained:
 
 
 def explained(app: Engram, prompt: str, session_id: str) -> Explained:
-    """Ask for a prompt what its hook would, and a search. Nothing is stored or counted.
+    """Return what a prompt's hook would give, and what a search for it finds. Nothing is stored or counted.
 
     Pass an ``app`` without an embedder: a hook loads no model either.
     """
@@ -37,7 +37,7 @@ def explained(app: Engram, prompt: str, session_id: str) -> Explained:
 
 
 def injected(app: Engram, prompt: str, session_id: str) -> dict[str, Any]:
-    """The first half of it: what the hook would give the agent, as ``given``, or the ``reason`` why nothing."""
+    """Return the context that the hook would give the agent, as ``given``, or the ``reason`` why there is none."""
     with app.usage.paused(), through("mcp"):  # the words that a model would read
         off = not app.switches.allowed(app.projects.for_read(session_id=session_id).project, session_id).injects
         given = None if off or is_trivial(prompt) else deserved(app, prompt, session_id)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hmac
 import json
-from collections.abc import Collection
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, unquote
@@ -20,6 +19,8 @@ from engram_py.cloud.responses import lingering
 from engram_py.dataclass import dataclass
 from engram_py.doors import through
 from engram_py.errors import EngramError
+from engram_py.interfaces.counting import count_answer
+from engram_py.interfaces.http import routes  # noqa: F401 - registers them
 from engram_py.interfaces.http.errors import (
     BodyTooLargeError,
     InvalidJsonError,
@@ -32,8 +33,8 @@ from engram_py.interfaces.http.errors import (
     payload,
     status_of,
 )
-from engram_py.interfaces.http.request_project import app_in
-from engram_py.interfaces.http.response_notes import header, unread
+from engram_py.interfaces.http.notes import header, unread
+from engram_py.interfaces.http.parameters import app_in
 from engram_py.interfaces.http.routing import Operation, given_once, route
 from engram_py.log import logger_of
 
@@ -54,14 +55,13 @@ _PRIVATE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 class Outcome:
     status: int
     body: bytes
-    headers: dict[str, str]
+    headers: Mapping[str, str]
 
 
 class Api:
     """Answers every route over one open memory. ``token`` is what some routes are not served without."""
 
     def __init__(self, app: Engram, *, token: str = "") -> None:
-        load_routes()
         self._app = app
         self._token = token
         self._workers = anyio.CapacityLimiter(WORKERS)
@@ -90,7 +90,7 @@ class Api:
         if found.guarded and not self._token:
             raise TokenNotSetError
         body = b""
-        if found.raw or found.takes("body"):
+        if found.takes("raw") or "body" in found.models:
             _check_media_type(request)
             body = await read_body(request, found.most_body)
         query = request.scope.get("query_string", b"")
@@ -114,49 +114,40 @@ class Api:
         return methods[method]
 
     def _run(self, found: Operation, path: dict[str, str], query: bytes, body: bytes) -> Outcome:
-        arguments: dict[str, Any] = {}
-        fields: dict[str, Any] = {}
         try:
             pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100)
         except ValueError as exc:  # bytes that are not UTF-8, or a thousand fields
             raise InvalidPathError("not one this server reads") from exc
-        if (model := found.model("query")) is not None:
-            arguments["query"] = found.parse("query", given_once(pairs, model))
-        if found.takes("path"):
-            arguments["path"] = found.parse("path", path)
-        if found.raw:
-            arguments["body"] = body
-        elif found.takes("body"):
-            fields = json_object(body)
-            arguments["body"] = found.parse("body", fields)
-        notes = unread(found, dict(pairs), fields)
+        given = {"path": path, "query": given_once(pairs, found.models["query"])}
+        if "body" in found.models:
+            given["body"] = json_object(body)
+        parts = {part: found.parse(part, given[part]) for part in found.models}
+        notes = unread(found, given)
+        arguments = found.arguments(parts)
+        if found.takes("raw"):
+            arguments["raw"] = body
         if found.takes("notes"):
             arguments["notes"] = notes
-        with through("http"), app_in(self._app, dict(pairs).get("cwd")) as app:
+        with through("http"), app_in(self._app, given["query"].get("cwd")) as app:
             with app.usage.collected() as shown:
                 value = found.answer.validate_python(found.function(app, **arguments))
             answer = found.answer.dump_json(value, exclude_none=True)
             notes += app.store.tell()
-            count(app, found, arguments, len(answer), shown)
+            if found.path not in _FOR_PROGRAMS:
+                named = (getattr(parts.get(part), "session_id", None) for part in ("body", "query"))
+                session_id = next(filter(None, named), None)
+                route_name = f"{found.method} {found.path}"
+                count_answer(app, "http", route_name, len(answer), session_id=session_id, shown=shown)
         return Outcome(found.status, answer, {**(found.headers or {}), **header(notes)})
 
 
 def refused(error: EngramError) -> Outcome:
-    headers = getattr(error, "headers", {})
-    return Outcome(status_of(error), encoded(payload(error)), headers)
-
-
-def encoded(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-
-
-def same_token(given: str, token: str) -> bool:
-    """Compared in constant time."""
-    return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode("utf-8", "replace"))
+    text = json.dumps(payload(error), ensure_ascii=False, separators=(",", ":"))
+    return Outcome(status_of(error), text.encode("utf-8", "replace"), getattr(error, "headers", {}))
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """A JSON object; no body at all is an empty one. Raises InvalidJsonError."""
+    """Return a JSON object; no body at all is an empty one. Raises InvalidJsonError."""
     if not body.strip():
         return {}
     try:
@@ -203,7 +194,7 @@ def _check_media_type(request: Request) -> None:
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """The body, no more of it than ``limit``, whatever its length claims. Raises BodyTooLargeError."""
+    """Return the body, no more of it than ``limit``, whatever its length claims. Raises BodyTooLargeError."""
     claimed = request.headers.get("content-length", "")
     if claimed.isdecimal() and int(claimed[:20]) > limit:
         raise BodyTooLargeError(limit)
@@ -214,45 +205,3 @@ async def read_body(request: Request, limit: int) -> bytes:
             raise BodyTooLargeError(limit)
         pieces.append(piece)
     return b"".join(pieces)
-
-
-def count(app: Engram, found: Operation, arguments: dict[str, Any], size: int, shown: Collection[int]) -> None:
-    """Note an answer's bytes for the session that the request names, else for the caller's own. Never fails."""
-    if found.path in _FOR_PROGRAMS:
-        return
-    try:
-        _note(app, found, arguments, size, shown)
-    except Exception:  # what is done is done, counted or not
-        logger.exception("an answer of %s was not counted", found.path)
-
-
-def _note(app: Engram, found: Operation, arguments: dict[str, Any], size: int, shown: Collection[int]) -> None:
-    named = (getattr(arguments.get(part), "session_id", None) for part in ("body", "query"))
-    app.ledger.answered(
-        "http",
-        f"{found.method} {found.path}",
-        size,
-        caller=app.own_session,
-        session_id=next((name for name in named if isinstance(name, str) and name), None),
-        shown=shown,
-    )
-
-
-def load_routes() -> None:
-    """Register every route by importing its family; a second time changes nothing."""
-    from engram_py.interfaces.http import (  # noqa: F401
-        routes_care,
-        routes_checkpoints,
-        routes_conflicts,
-        routes_documents,
-        routes_entities,
-        routes_identity,
-        routes_ingest,
-        routes_observations,
-        routes_projects,
-        routes_recall,
-        routes_search,
-        routes_sessions,
-        routes_upkeep,
-        routes_vault,
-    )

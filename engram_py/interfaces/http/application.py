@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
@@ -12,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engram_py.app import Engram
-from engram_py.interfaces.http.api import Api, refused, same_token
+from engram_py.interfaces.http.api import Api, refused
 from engram_py.interfaces.http.errors import ForeignOriginError, HttpError, UnauthorizedError, WrongHostError
 from engram_py.interfaces.http.mcp_endpoint import PATH, McpEndpoint
 from engram_py.interfaces.http.protocol import Protocol
@@ -48,14 +49,22 @@ class _Front:
 
 
 def build_application(
-    app: Engram, *, port: int | None = None, host: str = "", token: str = "", tools: str | None = None
+    app: Engram,
+    *,
+    port: int | None = None,
+    host: str = "",
+    token: str = "",
+    tools: str | None = None,
+    ending: Callable[[], bool] = lambda: False,
 ) -> ASGIApp:
-    """The ASGI application. ``port`` is what a Host header must name, None where none has to; ``host`` one more name.
+    """Return the ASGI application. A Host header must name ``port``, unless it is None; ``host`` is one more name.
+
+    ``ending`` says that the server is about to end: streams that a browser keeps open end then.
 
     Raises UnknownToolError for a profile or tool that does not exist.
     """
     # Only a browser on this machine is shown the page: elsewhere its cookie would go over the network in the clear.
-    page = Page(app, port=port) if port is not None else None
+    page = Page(app, port=port, ending=ending) if port is not None else None
     front = _Front(Api(app, token=token), McpEndpoint(app, tools=tools), page)
     return Guard(front, port=port, host=host, token=token)
 
@@ -63,10 +72,16 @@ def build_application(
 def run(app: Engram, listening: Listening, *, tools: str | None, announce: Callable[[str], None]) -> None:
     """Serve on a bound socket until told to end. ``announce`` is told the address once requests are taken."""
     application = build_application(
-        app, port=listening.checked_port, host=listening.host, token=app.settings.http_token, tools=tools
+        app,
+        port=listening.checked_port,
+        host=listening.host,
+        token=app.settings.http_token,
+        tools=tools,
+        ending=lambda: server.should_exit,
     )
     said = f"engram serves {listening.shown} (MCP at {PATH}); Ctrl-C ends it."
-    server_of(application, started=lambda: announce(said), own=Protocol).run(sockets=[listening.socket])
+    server = server_of(application, started=lambda: announce(said), own=Protocol)
+    server.run(sockets=[listening.socket])
 
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -118,17 +133,18 @@ class Guard:
 
     def _may(self, headers: Headers) -> bool:
         scheme, _, given = headers.get("authorization", "").partition(" ")
-        return scheme.lower() == "bearer" and same_token(given.strip(), self._token)
+        same = hmac.compare_digest(given.strip().encode("utf-8", "replace"), self._token.encode("utf-8", "replace"))
+        return scheme.lower() == "bearer" and same
 
 
 def of_page(scope: Scope) -> bool:
-    """Whether a request is for the page and not for a route."""
+    """Return whether a request is for the page and not for a route."""
     raw: bytes = scope.get("raw_path", b"")
     return raw == b"/ui" or raw.startswith(b"/ui/")
 
 
 def is_loopback(origin: str) -> bool:
-    """Whether a page of this origin came from this machine: ``http://localhost:5173``."""
+    """Return whether a page of this origin came from this machine: ``http://localhost:5173``."""
     try:
         parts = urlsplit(origin)
         _ = parts.port

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from engram_py.database.errors import StoreBusyError, StoreFullError, StoreGoneError, StoreReplacedError
@@ -15,10 +16,7 @@ class HttpError(EngramError):
 
     code = "http_error"
     status: ClassVar[int] = 400
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {}
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 class InvalidJsonError(HttpError):
@@ -38,15 +36,12 @@ class InvalidPathError(HttpError):
 class UnauthorizedError(HttpError):
     code = "unauthorized"
     status = 401
+    headers = MappingProxyType({"WWW-Authenticate": 'Bearer realm="engram"'})
 
     def __init__(self) -> None:
         super().__init__(
             "this server asks for its token", hint="send the header `Authorization: Bearer` with ENGRAM_HTTP_TOKEN"
         )
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"WWW-Authenticate": 'Bearer realm="engram"'}
 
 
 class ForeignOriginError(HttpError):
@@ -74,24 +69,18 @@ class MethodNotAllowedError(HttpError):
 
     def __init__(self, method: str, path: str, allowed: Sequence[str]) -> None:
         self.allowed = ", ".join(sorted({*allowed, *(["HEAD"] if "GET" in allowed else [])}))
+        self.headers = {"Allow": self.allowed}
         super().__init__(f"{method[:20]} is not for {path[:200]}", hint=f"use {self.allowed}")
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"Allow": self.allowed}
 
 
 class BodyTooLargeError(HttpError):
     code = "body_too_large"
     status = 413
+    headers = MappingProxyType({"Connection": "close"})  # the rest of the body is not read
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         super().__init__(f"the body has more than {limit:,} bytes", hint="nothing was written; send less at a time")
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"Connection": "close"}  # the rest of the body is not read
 
     def details(self) -> dict[str, Any]:
         return super().details() | {"limit_bytes": self.limit}
@@ -224,7 +213,7 @@ class RequestFailedError(HttpError):
 
 
 def status_of(error: EngramError) -> int:
-    """The status of a refusal: 4xx is the caller's to mend, 5xx the machine's."""
+    """Return the status of a refusal: 4xx is the caller's to mend, 5xx the machine's."""
     match error:
         case HttpError():
             return error.status

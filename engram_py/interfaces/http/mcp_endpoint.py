@@ -19,7 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
-from engram_py.interfaces.http.request_project import app_in
+from engram_py.interfaces.http.parameters import app_in
 from engram_py.interfaces.mcp.server import build_server
 from engram_py.interfaces.mcp.tool_calls import CLOSING_SECONDS, Memory
 from engram_py.sessions.sessions import SessionMode
@@ -67,7 +67,7 @@ class McpEndpoint:
         await self._manager.handle_request(scope, receive, self._ended_before(scope, send) if leaving else send)
 
     def _ended_before(self, scope: Scope, send: Send) -> Send:
-        """``send`` for a goodbye: who reads that it was taken finds the session ended, unless the file is locked."""
+        """Return a ``send`` that ends the session before it says so, unless the file is locked."""
         name = Request(scope).headers.get(SESSION_HEADER, "")
 
         async def answer(message: Message) -> None:
@@ -84,8 +84,11 @@ class McpEndpoint:
         return len(self._connections)
 
     def memory_of(self, ctx: Any) -> Memory:
-        """The memory of a call's connection. A call that belongs to none, as the newest protocol sends them, leaves
-        nothing behind: what one client started must not decide for another."""
+        """Return the memory of a call's connection.
+
+        A call of the newest protocol belongs to no connection and leaves nothing behind: the session that one client
+        started must not decide for another.
+        """
         request: Request | None = ctx.request
         name = _connection_of(request) if request is not None else ""
         query = dict(request.query_params) if request is not None else {}
@@ -121,8 +124,10 @@ class McpEndpoint:
 
 
 def _connection_of(request: Request) -> str:
-    """The connection a call belongs to, which the SDK has checked. The newest protocol knows none: there the header
-    is whatever a client likes."""
+    """Return the connection a call belongs to, which the SDK has checked.
+
+    The newest protocol knows none: there the header is whatever a client likes.
+    """
     version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER)
     handshake = version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
     return request.headers.get(SESSION_HEADER, "") if handshake else ""

@@ -42,8 +42,8 @@ _ALWAYS = (400, 401, 403, 421, 500, 503)
 
 @cache
 def document() -> dict[str, Any]:
-    """The document of all registered operations."""
-    bodies = dict.fromkeys(model for one in OPERATIONS if (model := one.model("body")))
+    """Return the document of all registered operations."""
+    bodies = [one.models["body"] for one in OPERATIONS if "body" in one.models]
     _, definitions = models_json_schema([(model, "validation") for model in bodies], ref_template=_REFERENCE)
     schemas: dict[str, Any] = {"Error": ERROR, **definitions.get("$defs", {})}
     paths: dict[str, Any] = {}
@@ -72,8 +72,8 @@ def _described(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
         "responses": _responses(one, schemas),
         "security": [] if one.path == "/health" else [{"token": []}, {}],
     }
-    body = one.model("body")
-    if one.raw:
+    body = one.models.get("body")
+    if one.takes("raw"):
         described["requestBody"] = {"required": True, "content": _json({"type": "object"})}
     elif body is not None:
         described["requestBody"] = {
@@ -84,7 +84,7 @@ def _described(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parameters(one: Operation, part: str) -> Iterator[dict[str, Any]]:
-    model = one.model(part)
+    model = one.models.get(part)
     if model is None:
         return
     schema = model.model_json_schema()
@@ -98,7 +98,7 @@ def _parameters(one: Operation, part: str) -> Iterator[dict[str, Any]]:
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a parameter, which is there or not and never null."""
+    """Return the schema of a parameter, which is there or not and never null."""
     kinds = [kind for kind in schema.get("anyOf", ()) if kind.get("type") != "null"]
     return kinds[0] if len(kinds) == 1 else schema
 
@@ -107,7 +107,7 @@ def _responses(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
     answer = one.answer.json_schema(mode="serialization", ref_template=_REFERENCE)
     schemas |= answer.pop("$defs", {})
     told: dict[str, Any] = {str(one.status): {"description": "Done.", "content": _json(answer)}}
-    statuses = {*_ALWAYS, *one.errors, *((413, 415, 507) if one.raw or one.takes("body") else ())}
+    statuses = {*_ALWAYS, *one.errors, *((413, 415, 507) if one.takes("raw") or "body" in one.models else ())}
     statuses |= {507} if one.method != "GET" else set()
     for status in sorted(statuses):
         told[str(status)] = {

@@ -90,7 +90,7 @@ class Protocol(H11Protocol):
         self._refuse(HeadTooLargeError("one part", f"{MOST_PLAIN:,} bytes") if too_large else NoHttpError())
 
     def _measure_ahead(self) -> None:
-        """The beginning of a head that was sent before the last answer: h11 has it already."""
+        """Measure the beginning of a head that was sent before the last answer: h11 has it already."""
         if not self._head.size and (ahead := self.conn.trailing_data[0]):
             self._ahead = True
             self._measure(ahead)

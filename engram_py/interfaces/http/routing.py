@@ -1,4 +1,9 @@
-"""What an operation is: a function from an open memory and checked arguments to a value, and its route."""
+"""Routes: a function, the parameters its signature takes of a request, and the lookup by path.
+
+A parameter that the path names is taken from there. ``cwd``, and every parameter of a GET or a DELETE, is taken from
+the query, any other from the JSON body. A parameter whose type is a model stands for the model's fields; a model that
+is a ``Query`` belongs to the query whatever the method is.
+"""
 
 from __future__ import annotations
 
@@ -6,106 +11,20 @@ import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from types import GenericAlias
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
 
 from engram_py.dataclass import dataclass
 from engram_py.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError, InvalidInputError, InvalidTextError
 from engram_py.interfaces.arguments import as_text, is_text
-from engram_py.times import to_engram
+from engram_py.interfaces.http.answers import answer_type
+from engram_py.interfaces.http.parameters import SEARCHED, Body, Path, Query
 
 MOST_BODY = 8 * 1024 * 1024
-MAX_INTEGER = 2**63 - 1
-
-
-class Path(BaseModel):
-    """The variable parts of a path."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class Query(BaseModel):
-    """The part of an address after ``?``. What nobody knows is ignored and noted. ``SEARCHES``: its text is a query."""
-
-    model_config = ConfigDict(extra="ignore")
-    SEARCHES: ClassVar[bool] = False
-
-
-class Body(BaseModel):
-    """A JSON object. Types are taken at their word: ``"7"`` is text. Unknown names are ignored and noted, null is left
-    out."""
-
-    model_config = ConfigDict(extra="ignore", strict=True)
-
-
-class Question(Body):
-    """A body that only asks: half a character in it is read as a question mark."""
-
-
-class Answer(BaseModel):
-    """What goes out: a field that is None is left out, as Engram does."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, serialize_by_alias=True, from_attributes=True)
-
-    @classmethod
-    def of(cls, value: object, **more: Any) -> Self:
-        """The answer that has ``more``, and in every other field what ``value`` holds under its name."""
-        names = [name for name in cls.model_fields if name not in more and hasattr(value, name)]
-        return cls.model_validate({name: getattr(value, name) for name in names} | more)
-
-
-def _whole(value: object) -> object:
-    """An integer, or nothing at all for what is none: Engram takes its own default then."""
-    try:
-        number = int(str(value)) if len(str(value)) <= 20 else None
-    except ValueError:
-        return None
-    return None if number is None else max(-MAX_INTEGER, min(MAX_INTEGER, number))
-
-
-def _most(value: object) -> object:
-    number = _whole(value)
-    return number if isinstance(number, int) and number > 0 else None
-
-
-def _start(value: object) -> object:
-    number = _whole(value)
-    return number if isinstance(number, int) and number >= 0 else None
-
-
-_TRUE, _FALSE = ("1", "t", "T", "true", "True", "TRUE"), ("0", "f", "F", "false", "False", "FALSE")
-
-
-def _switch(value: object) -> object:
-    return True if value in _TRUE else False if value in _FALSE or value is None else None
-
-
-def _strict_switch(value: object) -> object:
-    if value not in (*_TRUE, *_FALSE):
-        raise ValueError("true or false")
-    return value in _TRUE
-
-
-# Of the small settings of a question Engram ignores what it cannot read; so does this, and notes it.
-LENIENT: dict[Callable[..., Any], str] = {
-    _whole: "a whole number",
-    _most: "a whole number above 0",
-    _start: "zero or a whole number above it",
-    _switch: "true or false",
-}
-Whole = Annotated[int | None, BeforeValidator(_whole)]
-Most = Annotated[int | None, BeforeValidator(_most)]
-Start = Annotated[int | None, BeforeValidator(_start)]
-Switch = Annotated[bool | None, BeforeValidator(_switch)]
-StrictSwitch = Annotated[bool, BeforeValidator(_strict_switch)]
-Id = Annotated[int, Field(ge=1, le=MAX_INTEGER)]
-Needed = Annotated[str, Field(pattern=r"\S")]
-# Of an answer: a time as Engram writes it, one that may be missing, and a text that is empty where there is none.
-Time = Annotated[str, BeforeValidator(lambda text: to_engram(text) or text)]
-MaybeTime = Annotated[str | None, BeforeValidator(to_engram)]
-Text = Annotated[str, BeforeValidator(lambda text: text or "")]
+# What a function may take that no request names: the memory, a body that is not JSON to us, and the notes.
+_NOT_NAMED = ("app", "raw", "notes")
+_PARTS: dict[str, type[BaseModel]] = {"path": Path, "query": Query, "body": Body}
 
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
@@ -113,8 +32,10 @@ F = TypeVar("F", bound=Function)
 
 @dataclass(frozen=True)
 class Operation:
-    """A registered route. ``answers`` is the model of its answer, ``[Model]`` for a list. ``guarded``: works only on a
-    server with a token. ``raw``: the body is not JSON to us."""
+    """A registered route. ``answers`` is its answer: a model, a value class that goes out whole, or a list of one.
+
+    ``guarded``: works only on a server with a token. ``lenient``: half a character in its body becomes a question mark.
+    """
 
     method: str
     path: str
@@ -124,7 +45,7 @@ class Operation:
     errors: tuple[int, ...] = ()
     most_body: int = MOST_BODY
     guarded: bool = False
-    raw: bool = False
+    lenient: bool = False
     headers: Mapping[str, str] | None = None
 
     @cached_property
@@ -140,27 +61,67 @@ class Operation:
         return " ".join((inspect.getdoc(self.function) or "").split())
 
     @cached_property
-    def hints(self) -> dict[str, Any]:
-        return typing.get_type_hints(self.function, include_extras=True)
-
-    def model(self, part: str) -> type[BaseModel] | None:
-        """The model of ``path``, ``query`` or ``body``, None where the function takes none."""
-        found = self.hints.get(part)
-        return found if isinstance(found, type) and issubclass(found, BaseModel) else None
+    def answer(self) -> TypeAdapter[Any]:
+        return TypeAdapter(answer_type(self.answers))
 
     @cached_property
-    def answer(self) -> TypeAdapter[Any]:
-        kind: Any = GenericAlias(list, (*self.answers,)) if isinstance(self.answers, list) else self.answers
-        return TypeAdapter(kind)
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        return dict(inspect.signature(self.function).parameters)
 
-    def takes(self, part: str) -> bool:
-        return part in self.hints
+    @cached_property
+    def _hints(self) -> dict[str, Any]:
+        return typing.get_type_hints(self.function, include_extras=True)
+
+    @cached_property
+    def models(self) -> dict[str, type[BaseModel]]:
+        """The models of ``path``, ``query`` and ``body``; of a part that the function does not take there is none."""
+        fields: dict[str, dict[str, Any]] = {"path": {}, "query": {}, "body": {}}
+        groups: dict[str, list[type[BaseModel]]] = {"path": [], "query": [], "body": []}
+        for name, parameter in self.parameters.items():
+            kind = self._hints[name]
+            if name in _NOT_NAMED or name in Query.model_fields:
+                continue
+            if _is_group(kind):
+                groups[self._part_of(name)].append(kind)
+                continue
+            # `in` is a keyword of Python's, so its parameter is `in_`.
+            alias = Field(alias=name.rstrip("_")) if name.endswith("_") else None
+            default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+            fields[self._part_of(name)][name] = (Annotated[kind, alias] if alias else kind, default)
+        title = "".join(word.title() for word in self.name.split("_"))
+        return {
+            part: create_model(f"{title}{part.title()}", __base__=(*groups[part], base), **fields[part])
+            for part, base in _PARTS.items()
+            if fields[part] or groups[part] or part == "query"
+        }
+
+    def _part_of(self, name: str) -> str:
+        if f"{{{name}}}" in self.segments:
+            return "path"
+        kind = self._hints[name]
+        asks = self.method in ("GET", "DELETE") or name in Query.model_fields
+        return "query" if asks or (_is_group(kind) and issubclass(kind, Query)) else "body"
+
+    def takes(self, name: str) -> bool:
+        return name in self.parameters
+
+    def arguments(self, parts: Mapping[str, BaseModel]) -> dict[str, Any]:
+        """Return the arguments of the function that are in the parsed parts of a request."""
+        found: dict[str, Any] = {}
+        for name in self.parameters:
+            if name in _NOT_NAMED:
+                continue
+            part, kind = parts[self._part_of(name)], self._hints[name]
+            if _is_group(kind):
+                found[name] = kind.model_construct(**{field: getattr(part, field) for field in kind.model_fields})
+            else:
+                found[name] = getattr(part, name)
+        return found
 
     def parse(self, part: str, values: Mapping[str, Any]) -> BaseModel:
-        """The checked ``part`` of a request. Raises InvalidArgumentError, InvalidTextError."""
-        model = self.model(part)
-        assert model is not None
-        if issubclass(model, Question):
+        """Return the checked ``part`` of a request. Raises InvalidArgumentError, InvalidTextError."""
+        model = self.models[part]
+        if self.lenient and part == "body":
             values = {as_text(name): as_text(one) if isinstance(one, str) else one for name, one in values.items()}
         check_text(values)
         try:
@@ -169,14 +130,18 @@ class Operation:
             raise _refusal(exc, model) from None
 
 
+def _is_group(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
 OPERATIONS: list[Operation] = []
 
 
 def operation(method: str, path: str, answers: Any = dict[str, Any], **more: Any) -> Callable[[F], F]:
-    """Register a function of ``app`` and any of ``path``, ``query``, ``body`` as the route ``method path``.
+    """Register a function of ``app`` and the parameters of a request as the route ``method path``.
 
-    Of the value it returns go out the fields that the model ``answers`` has. One that takes ``notes`` may add to what
-    is told about the request (``response_notes.py``).
+    Of the value it returns go out the fields that ``answers`` has. One that takes ``notes`` may add to what is told
+    about the request (``notes.py``).
     """
 
     def register(function: F) -> F:
@@ -187,7 +152,7 @@ def operation(method: str, path: str, answers: Any = dict[str, Any], **more: Any
 
 
 def matches(operation: Operation, segments: tuple[str, ...]) -> dict[str, str] | None:
-    """The variable parts of a path that is this operation's, None when it is another's."""
+    """Return the variable parts of a path that is this operation's, None when it is another's."""
     if len(segments) != len(operation.segments):
         return None
     found = {}
@@ -200,8 +165,11 @@ def matches(operation: Operation, segments: tuple[str, ...]) -> dict[str, str] |
 
 
 def route(segments: tuple[str, ...]) -> dict[str, tuple[Operation, dict[str, str]]]:
-    """The operation of each method that a path has. A literal part wins over a variable one, and where there is one
-    for any method, a variable one has to fit as well: ``passive`` is no observation."""
+    """Return the operation of each method that a path has.
+
+    A literal part wins over a variable one. Where there is one for any method, a variable one has to fit as well:
+    ``passive`` is no observation.
+    """
     found = [(one, values) for one in OPERATIONS if (values := matches(one, segments)) is not None]
     named = any(not values for _, values in found)
     fitting = [(one, values) for one, values in found if not values or not named or _fits(one, values)]
@@ -235,13 +203,14 @@ def check_text(value: object, name: str = "") -> None:
 
 
 def _refusal(error: ValidationError, model: type[BaseModel]) -> InvalidInputError:
-    """The first thing wrong, in the words of every other door."""
+    """Return the first thing wrong, in the words of every other interface."""
     first = error.errors(include_url=False)[0]
     name = ".".join(str(part) for part in first["loc"])[:80] or "the body"
     missing = first["type"] == "missing"
-    if first["type"] == "string_pattern_mismatch" or (missing and model.model_fields[name].annotation is str):
-        searches = getattr(model, "SEARCHES", False)
-        return EmptyQueryError("" if missing else first["input"]) if searches else EmptyFieldError(name)
+    field = model.model_fields.get(name)
+    if first["type"] == "string_pattern_mismatch" or (missing and field and field.annotation is str):
+        searched = field is not None and SEARCHED in field.metadata
+        return EmptyQueryError("" if missing else first["input"]) if searched else EmptyFieldError(name)
     if missing:
         return InvalidArgumentError(name, None, expected="given")
     expected = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
@@ -249,7 +218,7 @@ def _refusal(error: ValidationError, model: type[BaseModel]) -> InvalidInputErro
 
 
 def given_once(pairs: Iterable[tuple[str, str]], model: type[BaseModel]) -> dict[str, str]:
-    """The parameters of an address by name. Raises InvalidArgumentError when one that matters comes twice."""
+    """Return the parameters of an address by name. Raises InvalidArgumentError when one that matters comes twice."""
     values: dict[str, str] = {}
     for name, value in pairs:
         if name in values and name in model.model_fields:

@@ -12,7 +12,7 @@ from pathlib import Path
 from engram_py.app import Engram
 from engram_py.config import Settings
 from engram_py.dataclass import dataclass
-from engram_py.interfaces.hooks.background_documents import update_elsewhere
+from engram_py.interfaces.hooks.background import update_documents
 from engram_py.interfaces.http.sockets import listen, refuse_open_address
 
 CLOSING_SECONDS = 0.2
@@ -51,7 +51,7 @@ def serve(
     app = Engram(settings=settings, directory=directory, project=project, session_mode="process")
     app.autosync.start()
     app.maintenance.start(app.tend)
-    app.follow_documents(update_elsewhere)
+    app.follow_documents(update_documents)
     try:
         with listen(address.host, address.port, address.socket) as listening:
             # Imported here: an address that is refused does not pay for what would be served there.

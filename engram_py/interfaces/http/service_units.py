@@ -30,13 +30,13 @@ WantedBy=default.target
 
 
 def systemd_unit(command: Sequence[str], environment: Mapping[str, str]) -> str:
-    """A user unit that runs ``command``."""
+    """Return a user unit that runs ``command``."""
     lines = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in environment.items())
     return _SYSTEMD.format(command=" ".join(_quoted(word).replace("$", "$$") for word in command), environment=lines)
 
 
 def launchd_unit(command: Sequence[str], environment: Mapping[str, str]) -> str:
-    """A launch agent that runs ``command``; it belongs into ``~/Library/LaunchAgents``."""
+    """Return a launch agent that runs ``command``; it belongs into ``~/Library/LaunchAgents``."""
     values = {
         "Label": _LABEL,
         "ProgramArguments": list(command),
@@ -50,6 +50,6 @@ def launchd_unit(command: Sequence[str], environment: Mapping[str, str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """One word of a systemd line, where ``%`` starts an expansion and quotes and backslashes are its own."""
+    """Return one word of a systemd line, where ``%`` starts an expansion and quotes and backslashes are its own."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
     return f'"{escaped}"'

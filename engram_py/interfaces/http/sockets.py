@@ -60,7 +60,7 @@ def refuse_open_address(host: str, *, token: str) -> None:
 
 @contextmanager
 def listen(host: str, port: int, path: Path | None) -> Iterator[Listening]:
-    """The socket, closed at the end. Raises AddressInUseError, AddressUnusableError."""
+    """Give the bound socket, which is closed at the end. Raises AddressInUseError, AddressUnusableError."""
     if path is not None:
         with _unix(path) as listening:
             yield listening
@@ -180,7 +180,7 @@ def _bind_private(bound: socket.socket, path: Path) -> None:
 
 
 def most_connections() -> int:
-    """How many connections may be open at once: half of the descriptors this process may have."""
+    """Return how many connections may be open at once: half of the descriptors this process may have."""
     if sys.platform == "win32":
         return MOST_CONNECTIONS
     import resource
@@ -266,7 +266,7 @@ class _Accepted(socket.socket):
 
 
 def _source(address: Any) -> str:
-    """Whose a connection is: its address, of IPv6 the network that one machine usually has to itself."""
+    """Return the address of a connection, of IPv6 the network that one machine usually has to itself."""
     host = address[0] if isinstance(address, tuple) else ""
     if ":" not in host:
         return host or "this machine"

@@ -87,8 +87,10 @@ class _Head(NamedTuple):
 
 
 def server_of(application: ASGIApp, *, started: Callable[[], None], own: type[Protocol] | None = None) -> LoopServer:
-    """A server of ``application``; ``started`` is called once requests are taken. ``own`` reads longer addresses than
-    uvicorn does, bounds what all connections hold, and words its own refusals."""
+    """Return a server of ``application``; ``started`` is called once requests are taken.
+
+    ``own`` reads longer addresses than uvicorn does, bounds what all connections hold, and words its own refusals.
+    """
     config = uvicorn.Config(
         application,
         loop="asyncio",

@@ -61,7 +61,7 @@ class Argument:
         return found
 
     def read(self, value: object) -> Any:
-        """The value as the tool takes it. Raises InvalidArgumentError."""
+        """Return the value as the tool takes it. Raises InvalidArgumentError."""
         for change in self._before:
             try:
                 value = change(value)
@@ -71,7 +71,7 @@ class Argument:
 
 
 def _unfolded(annotation: Any) -> tuple[Any, list[Any]]:
-    """The type without None, and what is noted beside it."""
+    """Return the type without None, and what is noted beside it."""
     if typing.get_origin(annotation) is Annotated:
         kind, notes = _unfolded(annotation.__origin__)
         return kind, [*notes, *annotation.__metadata__]

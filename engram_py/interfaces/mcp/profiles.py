@@ -50,7 +50,7 @@ class UnknownToolError(InvalidInputError):
 
 
 def select_tools(wanted: str) -> tuple[str, ...]:
-    """The names of tools: those of a profile (``core``, ``agent``, ``admin``, ``layers``, ``all``), names, or a
+    """Return the names of tools: those of a profile (``core``, ``agent``, ``admin``, ``layers``, ``all``), names, or a
     comma-separated mix; empty means core.
 
     Raises UnknownToolError.

@@ -1,19 +1,25 @@
-"""The Model Context Protocol as a server meets it: which messages are requests, which version a client speaks, what
-its requests must carry.
+"""The Model Context Protocol as a server meets it: messages, versions, and what each method is answered.
 
-There are two eras. A client that says ``initialize`` first speaks the versions up to 2025-11-25; one whose first
-request carries the envelope of 2026-07-28 speaks that, and repeats the envelope in every request.
+The answers are the same on stdin and stdout as over HTTP. There are two eras. A client that says ``initialize`` first
+speaks the versions up to 2025-11-25; one whose first request carries the envelope of 2026-07-28 speaks that, and
+repeats the envelope in every request.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
+from engram_py.doors import through
+from engram_py.errors import EngramError, InvalidInputError, NotFoundError
 from engram_py.interfaces.arguments import as_text, is_text
+from engram_py.interfaces.mcp import resources as offers
 from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
-from engram_py.interfaces.mcp.methods import AT_ONCE, INVALID_PARAMS, METHODS, RequestError, listing
+from engram_py.interfaces.mcp.schemas import declared, stored
 from engram_py.version import __version__
+
+if TYPE_CHECKING:
+    from engram_py.interfaces.mcp.tool_calls import Memory
 
 Json = dict[str, Any]
 
@@ -31,7 +37,29 @@ OFFERED = {
     },
     "instructions": INSTRUCTIONS,
 }
-PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED_VERSION = -32700, -32600, -32601, -32022
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
+INVALID_PARAMS, INTERNAL_ERROR, UNSUPPORTED_VERSION = -32602, -32603, -32022
+
+# What a method's params hold: name → (type, whether it must be there). Every method may have a _meta.
+METHODS: dict[str, dict[str, tuple[type, bool]]] = {
+    "tools/list": {"cursor": (str, False)},
+    "tools/call": {"name": (str, True), "arguments": (dict, False)},
+    "resources/list": {"cursor": (str, False)},
+    "resources/templates/list": {"cursor": (str, False)},
+    "resources/read": {"uri": (str, True)},
+    "prompts/list": {"cursor": (str, False)},
+    "prompts/get": {"name": (str, True), "arguments": (dict, False)},
+}
+# These are answered from what is stored with the package: no memory is opened, and nobody waits.
+AT_ONCE = frozenset({"tools/list", "resources/templates/list", "prompts/list"})
+
+
+class RequestError(Exception):
+    """A request that gets a JSON-RPC error for an answer."""
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.data = code, as_text(message), data
 
 
 class Client:
@@ -42,13 +70,13 @@ class Client:
         self._name: str | None = None  # what a client of the first era calls itself
 
     def admit(self, method: str, params: Json) -> str:
-        """The name of the client of a request that can be answered. Raises RequestError for any other."""
+        """Return the name of the client of a request that can be answered. Raises RequestError for any other."""
         if self._enveloped is None:
             self._enveloped = method != "initialize" and _has_envelope(params)
         return self._of_envelope(method, params) if self._enveloped else self._of_handshake(method, params)
 
     def _of_handshake(self, method: str, params: Json) -> str:
-        """The client's name, of a request in a connection that is opened by ``initialize``. Raises RequestError."""
+        """Return the client's name, of a request after ``initialize``. Raises RequestError."""
         name = self._name
         if method == "initialize":
             client = params.get("clientInfo")
@@ -68,7 +96,7 @@ class Client:
         return name or ""
 
     def _of_envelope(self, method: str, params: Json) -> str:
-        """The client's name, of a request that carries the envelope. Raises RequestError."""
+        """Return the client's name, of a request that carries the envelope. Raises RequestError."""
         if method == "initialize":
             message = "connection is serving the 2026-07-28 protocol; the initialize handshake is not accepted"
             raise RequestError(UNSUPPORTED_VERSION, message, _supported(params.get("protocolVersion")))
@@ -93,7 +121,7 @@ class Client:
         return as_text(client["name"])[:100] if client else ""
 
     def at_once(self, method: str, params: Json, names: Sequence[str]) -> Json | None:
-        """The answer to what needs no memory, by a server that offers these tools."""
+        """Return the answer to what needs no memory, by a server that offers these tools."""
         if method == "initialize":
             asked = params["protocolVersion"]
             version = asked if asked in HANDSHAKES else HANDSHAKES[-1]
@@ -104,8 +132,8 @@ class Client:
             return {}
         return listing(method, names) if method in AT_ONCE else None
 
-    def dressed(self, method: str, result: Json) -> Json:
-        """The result with what the client's version of the protocol asks for."""
+    def with_metadata(self, method: str, result: Json) -> Json:
+        """Return the result with what the client's version of the protocol asks for."""
         if not self._enveloped:
             return result
         result = {**result, "resultType": "complete", "_meta": {SERVER: SERVER_INFO}}
@@ -115,7 +143,7 @@ class Client:
 
 
 def plain_id(message: object) -> str | int | None:
-    """The id of a message, if it can be sent back."""
+    """Return the id of a message, if it can be sent back."""
     found = message.get("id") if isinstance(message, dict) else None
     if isinstance(found, str) and is_text(found):
         return found
@@ -123,7 +151,7 @@ def plain_id(message: object) -> str | int | None:
 
 
 def is_message(message: object) -> bool:
-    """Whether it is a message of JSON-RPC 2.0, of which an answer could reach its sender."""
+    """Return whether it is a message of JSON-RPC 2.0, of which an answer could reach its sender."""
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         return False
     if "method" not in message:
@@ -170,3 +198,38 @@ def _invalid_params() -> RequestError:
 
 def _supported(requested: object) -> Json:
     return {"supported": list(ENVELOPED)} | ({"requested": requested} if isinstance(requested, str) else {})
+
+
+def listing(method: str, names: Sequence[str]) -> Json:
+    """Return the answer to a method that is answered at once, by a server that offers these tools."""
+    if method == "tools/list":
+        return {"tools": [stored()[name] for name in names]}
+    if method == "prompts/list":
+        return {"prompts": offers.PROMPTS}
+    return {"resourceTemplates": offers.TEMPLATES}
+
+
+def answer(method: str, params: Json, names: Sequence[str], memory: Memory, agent: str) -> Json:
+    """Return the answer to any other method. Raises RequestError."""
+    if method == "tools/call":
+        return _call(params, names, memory, agent)
+    try:
+        with through("mcp"), memory.use(agent) as app:
+            if method == "resources/list":
+                return {"resources": offers.list_resources(app)}
+            if method == "resources/read":
+                return {"contents": [offers.read_resource(app, as_text(params["uri"]))]}
+            given = {name: as_text(one) for name, one in (params.get("arguments") or {}).items()}
+            return {"messages": [offers.get_prompt(app, as_text(params["name"]), given)]}
+    except EngramError as exc:
+        code = INVALID_PARAMS if isinstance(exc, NotFoundError | InvalidInputError) else INTERNAL_ERROR
+        raise RequestError(code, f"{exc.message}; {exc.hint}", {"code": exc.code}) from exc
+
+
+def _call(params: Json, names: Sequence[str], memory: Memory, agent: str) -> Json:
+    name = params["name"]
+    if name not in names:
+        raise RequestError(INVALID_PARAMS, f"unknown tool {name[:80]!r}; this server offers {', '.join(names)}")
+    from engram_py.interfaces.mcp.tool_calls import run_tool
+
+    return run_tool(declared()[name], params.get("arguments") or {}, memory, agent)

@@ -47,7 +47,7 @@ Before this session ends, look back over it and save what a later session would 
 
 
 def list_resources(app: Engram) -> list[Json]:
-    """The current project's context and its newest observations."""
+    """Return the current project's context and its newest observations."""
     place = app.projects.for_read()
     listed = [
         {"uri": CONTEXT + quote(name, safe=""), "name": f"context of {name}", "mimeType": MIME}
@@ -62,7 +62,7 @@ def list_resources(app: Engram) -> list[Json]:
 
 
 def read_resource(app: Engram, uri: str) -> Json:
-    """The text of a resource. Raises NotFoundError, InvalidArgumentError."""
+    """Return the text of a resource. Raises NotFoundError, InvalidArgumentError."""
     from engram_py.interfaces.wording import render
 
     now = app.journal.moment()
@@ -79,7 +79,7 @@ def read_resource(app: Engram, uri: str) -> Json:
 
 
 def get_prompt(app: Engram, name: str, arguments: dict[str, str]) -> Json:
-    """The message of a prompt. Raises InvalidArgumentError for one that does not exist."""
+    """Return the message of a prompt. Raises InvalidArgumentError for one that does not exist."""
     from engram_py.interfaces.wording import render
     from engram_py.interfaces.wording.context import fenced
 

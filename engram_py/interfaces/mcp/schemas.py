@@ -24,7 +24,7 @@ def stored() -> dict[str, dict[str, Any]]:
 
 @cache
 def declared() -> dict[str, Tool]:
-    """The tools themselves, which a call needs."""
+    """Return the tools themselves, which a call needs."""
     from engram_py.interfaces.mcp import (  # noqa: F401 - registers the tools
         tools_layers,
         tools_memory,
@@ -38,7 +38,7 @@ def declared() -> dict[str, Tool]:
 
 
 def built() -> str:
-    """What must be stored."""
+    """Return the text that must be stored."""
     return json.dumps([tool.wire for tool in declared().values()], ensure_ascii=False, indent=1) + "\n"
 
 

@@ -25,8 +25,8 @@ from pydantic import BaseModel
 from engram_py.config import Settings
 from engram_py.errors import EngramError
 from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
-from engram_py.interfaces.mcp.methods import AT_ONCE, RequestError, answer, listing
 from engram_py.interfaces.mcp.profiles import select_tools
+from engram_py.interfaces.mcp.protocol import AT_ONCE, RequestError, answer, listing
 from engram_py.interfaces.mcp.tool_calls import Memory, opener
 from engram_py.version import __version__
 
@@ -53,7 +53,7 @@ def build_server(
     failure: EngramError | None = None,
     memory_of: MemoryOf | None = None,
 ) -> Server[Memory]:
-    """A server over one memory. Nothing is opened until the first call; ``failure`` is what every call then answers.
+    """Return a server over one memory, which the first call opens. ``failure`` is the answer to every call.
 
     ``memory_of`` says which memory a call works on where one server has many connections.
 
@@ -101,6 +101,6 @@ def _only_memory(ctx: Request) -> Memory:
 
 
 def _client_name(ctx: Request) -> str:
-    """What the client calls itself: ``claude-code``, ``cursor``."""
+    """Return the name of the client: ``claude-code``, ``cursor``."""
     params: Any = ctx.session.client_params
     return "" if params is None else str(params.client_info.name)[:100]

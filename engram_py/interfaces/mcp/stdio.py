@@ -1,4 +1,4 @@
-"""MCP on stdin and stdout: one JSON-RPC message a line, answered by ``methods`` by the rules of ``protocol``.
+"""MCP on stdin and stdout: one JSON-RPC message a line, answered by the rules of ``protocol``.
 
 The main thread reads, and answers what needs no memory; calls run on a few threads, and one thread writes, so that a
 client may send all it has before it reads. Who closes stdin gets the answers to what was read before; who closes stdout
@@ -19,10 +19,17 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from engram_py.errors import EngramError
-from engram_py.interfaces.mcp.methods import INTERNAL_ERROR, RequestError
-from engram_py.interfaces.mcp.methods import answer as answer_of
 from engram_py.interfaces.mcp.profiles import select_tools
-from engram_py.interfaces.mcp.protocol import INVALID_REQUEST, PARSE_ERROR, Client, is_message, plain_id
+from engram_py.interfaces.mcp.protocol import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    Client,
+    RequestError,
+    answer,
+    is_message,
+    plain_id,
+)
 from engram_py.interfaces.mcp.tool_calls import Memory, opener
 from engram_py.log import logger_of
 
@@ -32,7 +39,6 @@ if TYPE_CHECKING:
 logger = logger_of(__name__)
 
 Json = dict[str, Any]
-
 
 WORKERS = 4
 # How long after stdin closed, or after the answer before, a call in flight may take, in seconds: a save takes
@@ -64,7 +70,7 @@ def serve_stdio(
 
 
 def _own_ends() -> tuple[Iterable[str], int]:
-    """What the client writes, line by line, and the descriptor that it reads.
+    """Return the lines that the client writes, and the descriptor that it reads.
 
     From now on descriptor 0 is the null device and 1 is stderr: what a library prints does not reach the client, and
     a child process does not read its messages.
@@ -145,7 +151,7 @@ class Connection:
         return self._at_work > 0
 
     def _drain(self) -> None:
-        """Until all calls are answered and all answers written, or for so long none was."""
+        """Wait until all calls are answered and all answers written, or none was for ``DRAIN_SECONDS``."""
         with self._changed:
             self._waiting = True
             while (left := len(self._open) + self._unwritten) and not self._stopping:
@@ -209,7 +215,7 @@ class Connection:
             with self._changed:
                 self._at_work += 1
             try:
-                result: Json | RequestError = answer_of(
+                result: Json | RequestError = answer(
                     request.method, request.params, self._names, self._memory, request.agent
                 )
             except RequestError as exc:
@@ -234,7 +240,7 @@ class Connection:
     # The answers.
 
     def _answer(self, request_id: object, method: str, result: Json) -> None:
-        result = self._client.dressed(method, result)
+        result = self._client.with_metadata(method, result)
         self._write({"jsonrpc": "2.0", "id": request_id, "result": result})
 
     def _refuse(self, request_id: object, error: RequestError) -> None:

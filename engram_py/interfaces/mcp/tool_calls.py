@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from engram_py.doors import through
 from engram_py.errors import EngramError
 from engram_py.interfaces.arguments import as_text
+from engram_py.interfaces.counting import count_answer
 from engram_py.log import logger_of
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Memory:
 
     @contextmanager
     def use(self, agent: str = "") -> Iterator[Engram]:
-        """The open memory, for the length of one call. Raises EngramError when it cannot be opened now."""
+        """Give the open memory for the length of one call. Raises EngramError when it cannot be opened now."""
         with self._changed:
             if self._app is None:
                 self._app = self._open(agent)
@@ -80,7 +81,7 @@ def opener(settings: Settings, project: str | None, failure: EngramError | None)
         if failure is not None:
             raise failure
         from engram_py.app import Engram
-        from engram_py.interfaces.hooks.background_documents import update_elsewhere
+        from engram_py.interfaces.hooks.background import update_documents
         from engram_py.sessions.hosts import ancestors
 
         app = Engram(
@@ -93,26 +94,26 @@ def opener(settings: Settings, project: str | None, failure: EngramError | None)
         )
         app.autosync.start()
         app.maintenance.start(app.tend)
-        app.follow_documents(update_elsewhere)
+        app.follow_documents(update_documents)
         return app
 
     return opened
 
 
 def run_tool(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str) -> Json:
-    """The answer to a call. A refusal carries code, message and hint; a bug only says that it happened."""
+    """Return the answer to a call. A refusal carries code, message and hint; a bug only says that it happened."""
     shown: set[int] = set()
     with through("mcp"):
         result = _answered(tool, arguments, memory, agent, shown)
-    try:
-        _count(memory, tool, arguments, result, shown)
-    except Exception:  # what is done is done, counted or not
-        logger.exception("an answer of %s was not counted", tool.name)
+    if memory.opened is not None:  # a refusal costs too
+        session_id = arguments.get("id" if tool.name in OF_SESSIONS else "session_id")
+        size = sum(len(part["text"].encode()) for part in result["content"])
+        count_answer(memory.opened, "mcp", tool.name, size, session_id=session_id, shown=shown)
     return result
 
 
 def _answered(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str, shown: set[int]) -> Json:
-    """The answer; ``shown`` is given the ids of the observations in it."""
+    """Return the answer; ``shown`` is given the ids of the observations in it."""
     # Like the memory itself, its words are imported by the first call, not by the list of tools.
     from engram_py.interfaces.wording import render
 
@@ -146,23 +147,6 @@ class InternalError(EngramError):
 
     def __init__(self, tool: str) -> None:
         super().__init__(f"{tool} failed", hint="the server's log says why; `engram doctor` checks the memory")
-
-
-def _count(memory: Memory, tool: Tool, arguments: dict[str, Any], result: Json, shown: set[int]) -> None:
-    """Note what the answer costs, a refusal too. A memory that could not be opened counts nothing."""
-    app = memory.opened
-    if app is None:
-        return
-    session_id = arguments.get("id" if tool.name in OF_SESSIONS else "session_id")
-    size = sum(len(part["text"].encode()) for part in result["content"])
-    app.ledger.answered(
-        "mcp",
-        tool.name,
-        size,
-        caller=app.own_session,
-        session_id=session_id if isinstance(session_id, str) else None,
-        shown=shown,
-    )
 
 
 def _failure(error: EngramError, notes: list[str], *, wants_json: bool) -> Json:

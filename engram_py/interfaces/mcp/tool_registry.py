@@ -108,7 +108,7 @@ class Tool:
         }
 
     def parse(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-        """The checked arguments and the response format.
+        """Return the checked arguments and the response format.
 
         What only reads takes half a character for a question mark: it may have been cut off, and nothing is written.
 
@@ -134,7 +134,7 @@ class Tool:
         return values, str(answer)
 
     def remarks(self, given: Mapping[str, Any]) -> list[str]:
-        """A sentence for each argument nobody knows, naming the one it resembles, and for each read otherwise."""
+        """Return a sentence for each unknown argument, naming the one it resembles, and for each that was changed."""
         known = {one.name for one in self.arguments.values()} | {"response_format"}
         notes = unknown_names((name for name in given if name not in UNUSED | self.aliases.keys()), known)
         return notes + (mended_names(given) if self.hints is READS else [])
@@ -173,6 +173,6 @@ def tool(
 
 
 def _resolved(annotations: dict[str, Any], function: Callable[..., Any]) -> dict[str, Any]:
-    """The types of the arguments; what the memory and the answer are need not be imported to list the tool."""
+    """Return the types of the arguments; what the memory and the answer are need not be imported to list the tool."""
     carrier = SimpleNamespace(__annotations__=annotations)
     return typing.get_type_hints(carrier, globalns=function.__globals__, include_extras=True)

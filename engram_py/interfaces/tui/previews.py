@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from engram_py.interfaces.given import EXPLAINED, session_given, start_text
+from engram_py.interfaces.given import EXPLAINED, AskedPrompt, session_given, start_text
 from engram_py.interfaces.tui.reading import View
 from engram_py.interfaces.tui.text import Part
 from engram_py.interfaces.waiting import FailedSession, Waiting
 from engram_py.interfaces.wording import explain, render, search
 from engram_py.interfaces.wording.phrases import age, amount, one_line
+from engram_py.interfaces.wording.why import nearly
 from engram_py.ledger.given import Given, sessions_given
 from engram_py.observations.relation_values import VERBS, Relation
 from engram_py.recall.values import Hit, Results
@@ -59,7 +60,7 @@ def hit(view: View, found: Results, one: Hit) -> Iterator[Part]:
 
 def how(found: Results) -> Iterator[Part]:
     """The steps of a search and the words of its query."""
-    yield "\n".join([*explain.head(found), *search.unseen(found)]) + "\n", ""
+    yield "\n".join([*explain.head(found), *search.doubts(found)]) + "\n", ""
     for section in explain.sections(found)[1 if found.results else 0 :]:
         yield f"{section.title}: {section.legend}\n", _FAINT
         for row in section.rows:
@@ -84,29 +85,37 @@ def session(view: View, session_id: str, *, whole: bool) -> Iterator[Part]:
     if one.summary:
         yield f"\n{one.summary}\n", ""
     if not found.sections:
-        yield "\nNothing was shown to it unasked, outside of its prompts.\n", ""
+        yield "\nIt was given nothing but what its prompts show.\n", ""
     for title, rows in found.sections.items():
         yield f"\n{title}\n", _HEADING
         yield from _given(rows)
-    yield "\nIts prompts\n", _HEADING
+    yield "\nPrompts\n", _HEADING
     prompts = found.prompts[-_PROMPTS:]
     if earlier := found.earlier + len(found.prompts) - len(prompts):
         yield f"{amount(earlier, 'earlier one')} not shown here.\n", _FAINT
     if not prompts:
-        yield "None were kept.\n", ""
-    for asked in prompts:
-        yield f"{age(asked.prompt.created_at, view.now):>4} ", _FAINT
-        yield f"{one_line(asked.prompt.content, _PROMPT_CHARS)}\n", _HEADING
-        yield from _given(asked.given)
-        if not asked.given:
-            yield f"  It was given nothing.{f' Asked again: {asked.why}.' if asked.why else ''}\n", ""
+        yield "None were recorded.\n", ""
+    yield from _prompts(view, prompts)
     if found.cost.doors:
-        yield "\nWhat it cost\n", _HEADING
+        yield "\nTokens\n", _HEADING
     for door in found.cost.doors:
         yield f"{door.door} {door.name}: {amount(door.calls, 'call')}, {amount(door.tokens, 'token')}\n", ""
     if whole:
         yield f"\nA session of {one.project} that starts now begins with\n", _HEADING
         yield start_text(view.app, one.project) or "Nothing.", ""
+
+
+def _prompts(view: View, prompts: Sequence[AskedPrompt]) -> Iterator[Part]:
+    for asked in prompts:
+        yield f"{age(asked.prompt.created_at, view.now):>4} ", _FAINT
+        yield f"{one_line(asked.prompt.content, _PROMPT_CHARS)}\n", _HEADING
+        yield from _given(asked.given)
+        if not asked.given:
+            yield f"  Given nothing.{f' Asked again now: {asked.why}.' if asked.why else ''}\n", ""
+            if asked.words:
+                yield f"  Words looked up: {asked.words}\n", _FAINT
+            for near in nearly({"nearest": asked.nearest}):
+                yield f"  Nearest: {near}\n", _FAINT
 
 
 def _given(rows: Sequence[Given]) -> Iterator[Part]:
@@ -123,18 +132,18 @@ def waiting(view: View, kind: str, one: Waiting) -> Iterator[Part]:
     yield from memory(view, one.row.id)
 
 
-ORDER, DERIVED, DUE, STALE = "Reads like an order", "Derived, and nobody read it", "Overdue", "Its files changed"
+ORDER, DERIVED, DUE, STALE = "Instructions to agents", "Derived, not confirmed", "Overdue for review", "Changed files"
 _DO = {
-    ORDER: "Agents are not given it: somebody else wrote it, and it speaks to the model. a accepts it, d deletes it",
-    DERIVED: "A distiller took it from a session. What nobody accepts or uses fades. a accepts it, d deletes it",
-    DUE: "a: it still holds. e edits it, d deletes it",
-    STALE: "a: it still holds. e edits it, d deletes it",
+    ORDER: "It tells an agent what to do. Agents get it only after you accept it. a accepts it, d deletes it",
+    DERIVED: "It was distilled from a session. It fades unless it is accepted or used. a accepts it, d deletes it",
+    DUE: "a confirms that it still holds, e edits it, d deletes it",
+    STALE: "a confirms that it still holds, e edits it, d deletes it",
 }
 
 
 def pair(view: View, one: Relation) -> Iterator[Part]:
     """Two memories that may contradict each other."""
-    yield "May contradict each other\n", _HEADING
+    yield "Possible contradiction\n", _HEADING
     yield f"v says how they relate: {', '.join(verb.replace('_', ' ') for verb in VERBS)}\n", _FAINT
     for end in (one.source_observation, one.target_observation):
         yield "\n", ""

@@ -1,7 +1,11 @@
-"""The page of ``engram serve``: what is remembered, what agents were given, and why. Server-rendered, no scripts."""
+"""The page of ``engram serve``: what is remembered, what agents were given, and why.
+
+It is rendered by the server; scripts add keys, plots and live parts.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -12,15 +16,16 @@ from engram_py.app import Engram
 class Page:
     """The page as an ASGI application; it is loaded when it is first looked at, which most servers never are."""
 
-    def __init__(self, app: Engram, *, port: int) -> None:
+    def __init__(self, app: Engram, *, port: int, ending: Callable[[], bool] = lambda: False) -> None:
         self._app = app
         self._port = port
+        self._ending = ending
 
     @cached_property
     def _application(self) -> ASGIApp:
         from engram_py.interfaces.web.application import PageApplication
 
-        return PageApplication(self._app, port=self._port)
+        return PageApplication(self._app, port=self._port, ending=self._ending)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._application(scope, receive, send)

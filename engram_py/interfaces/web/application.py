@@ -1,8 +1,8 @@
-"""The page's ASGI application: lets a browser in, reads its forms within bounds, and sends pages that run nothing."""
+"""The page's ASGI application: lets a browser in, reads its forms within bounds, and sends pages and their scripts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -30,8 +30,10 @@ from engram_py.interfaces.http.errors import (
 )
 from engram_py.interfaces.http.routing import check_text
 from engram_py.interfaces.web.access import COOKIE_SECONDS, Access
+from engram_py.interfaces.web.assets import STATIC, assets
+from engram_py.interfaces.web.changes import Changes
 from engram_py.interfaces.web.errors import ForeignFormError, LinkUsedError, NoPageError, NotEnteredError
-from engram_py.interfaces.web.text import stylesheet, templates
+from engram_py.interfaces.web.text import templates
 from engram_py.interfaces.web.undo import Undo
 from engram_py.interfaces.web.visit import HOME, PAGES, Goto, Shown, Visit, load_pages
 from engram_py.log import logger_of
@@ -39,12 +41,13 @@ from engram_py.projects import table as project_table
 
 logger = logger_of(__name__)
 
-ENTER, STYLE = "/ui/enter", "/ui/style.css"
+ENTER, EVENTS = "/ui/enter", "/ui/events"
 MOST_FORM, MOST_FIELDS = 1024 * 1024, 100
-# A page loads its stylesheet and sends its forms home, and nothing else, whatever a memory says.
+# A page loads the package's own scripts and stylesheets and sends its forms home, and nothing else, whatever a memory
+# says: a script or a style inside of a page does not run.
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -77,8 +80,9 @@ class PageApplication:
     this page itself: another server on this machine is another port of the same site to a browser.
     """
 
-    def __init__(self, app: Engram, *, port: int) -> None:
+    def __init__(self, app: Engram, *, port: int, ending: Callable[[], bool] = lambda: False) -> None:
         self._app = app
+        self._changes = Changes(app.store, ending=ending)
         self._access = Access(app.settings.data_dir)
         self._cookie = f"engram_page_{port}"
         self._undo = Undo()
@@ -91,7 +95,7 @@ class PageApplication:
     def _router(self) -> ASGIApp:
         load_pages()
         paths = sorted({path for _, path in PAGES})
-        routes = [Route(ENTER, self._enter), Route(STYLE, self._style)]
+        routes = [Route(ENTER, self._enter), Route(EVENTS, self._events), Route(STATIC + "/{name}", self._asset)]
         for path in paths:
             methods = [method for method, one in PAGES if one == path]
             routes.append(Route(path, partial(self._page, path), methods=methods))
@@ -101,9 +105,25 @@ class PageApplication:
 
         return Router(routes, default=unknown, redirect_slashes=True)
 
-    async def _style(self, _: Request) -> Response:
-        headers = _HEADERS | {"Cache-Control": "max-age=300"}
-        return Response(stylesheet(), headers=headers, media_type="text/css")
+    async def _asset(self, request: Request) -> Response:
+        found = assets().get(request.path_params["name"])
+        if found is None:
+            return self._refused(NoPageError(request.url.path))
+        # The address holds a hash of the content.
+        headers = _HEADERS | {"Cache-Control": "public, max-age=31536000, immutable"}
+        return Response(found.body, headers=headers, media_type=found.media_type)
+
+    async def _events(self, request: Request) -> Response:
+        """Tell a browser that was let in of every write. No content is sent: the browser loads the page again."""
+        try:
+            visitor = partial(self._visitor, request.headers.get("cookie", ""))
+            if await anyio.to_thread.run_sync(visitor, limiter=self._workers) is None:
+                raise NotEnteredError
+            # A browser that was cut off says itself what it knows.
+            since = request.headers.get("last-event-id") or request.query_params.get("since", "")
+            return self._changes.stream(since, _HEADERS)
+        except EngramError as exc:
+            return self._refused(exc)
 
     async def _enter(self, request: Request) -> Response:
         project = request.query_params.get("project", "")

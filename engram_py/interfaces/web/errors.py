@@ -45,6 +45,14 @@ class NoPageError(HttpError):
         super().__init__(f"no page is at {path[:200]}", hint="the links above lead to all there are")
 
 
+class TooManyListenersError(HttpError):
+    code = "too_many_listeners"
+    status = 503
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"{most} pages are kept up to date already", hint="close some of them; a reload still works")
+
+
 class PortTakenError(ServeError):
     code = "port_taken"
 

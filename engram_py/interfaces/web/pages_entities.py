@@ -1,8 +1,12 @@
-"""Entities: those of a project, and one of them with what is known of it."""
+"""Entities: those of a project by kind, and one of them with what is known of it."""
 
 from __future__ import annotations
 
+from collections import Counter
+
 from engram_py.interfaces.web.visit import Shown, Visit, page
+
+_FACTS = 50
 
 
 @page("GET", "/ui/entities")
@@ -13,8 +17,19 @@ def entities_page(visit: Visit) -> Shown:
     if project is None:
         return Shown("entities.html", {"project": None, "names": names})
     if name := visit.asked("name"):
-        found = visit.app.entities.show(name, project=project)
-        return Shown("entity.html", {"project": project, "one": found.entity, "found": found})
+        return _entity(visit, name, project)
     lines = visit.app.entities.listed(archived=True, project=project).entities
-    states = [(state, [one for one in lines if one.state == state]) for state in ("active", "archived")]
-    return Shown("entities.html", {"project": project, "names": names, "states": states})
+    kind = visit.asked("kind")
+    shown = [one for one in lines if kind in ("", one.kind)]
+    states = [(state, [one for one in shown if one.state == state]) for state in ("active", "archived")]
+    kinds = Counter(one.kind for one in lines if one.kind)
+    values = {"project": project, "names": names, "states": states, "kind": kind, "kinds": kinds.most_common()}
+    return Shown("entities.html", values)
+
+
+def _entity(visit: Visit, name: str, project: str) -> Shown:
+    found = visit.app.entities.show(name, project=project)
+    facts = visit.app.facts.of(found.entity.slug, past=True, project=project, limit=_FACTS).items
+    present, past = ([one for one in facts if one.past is was] for was in (False, True))
+    values = {"project": project, "one": found.entity, "found": found, "present": present, "past": past}
+    return Shown("entity.html", values)

@@ -1,4 +1,4 @@
-"""What my agent got: each session with what it was shown unasked, and what a prompt would be given now."""
+"""What my agent got: what each session was given unasked, and what a prompt would be given now."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def sessions_page(visit: Visit) -> Shown:
 def session_page(visit: Visit) -> Shown:
     """One session: its start, each prompt, and what else it was shown."""
     found = session_given(visit.app, visit.query.get("id", ""))
-    return Shown("session.html", {one.name: getattr(found, one.name) for one in fields(found)})
+    shown = [one for rows in (*found.sections.values(), *(ask.given for ask in found.prompts)) for one in rows]
+    texts = {row.id: row.content for row in visit.app.browsing.whole([one.id for one in shown]) if not row.deleted_at}
+    return Shown("session.html", {one.name: getattr(found, one.name) for one in fields(found)} | {"texts": texts})
 
 
 @page("GET", "/ui/ask")

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from engram_py.anchors.values import AnchorState
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.errors import EngramError, TextTooLongError
-from engram_py.files import is_folder
-from engram_py.interfaces.web.diffs import DiffLine, diff, history
+from engram_py.interfaces.web.diffs import diff, history
 from engram_py.interfaces.web.errors import NoPageError
+from engram_py.interfaces.web.memory_files import files_of, not_here, where_it_was_saved
 from engram_py.interfaces.web.undo import Taken
 from engram_py.interfaces.web.visit import Goto, Shown, Visit, page
-from engram_py.interfaces.wording.anchors import anchor
 from engram_py.ledger.given import sessions_given
 from engram_py.observations.errors import ChangedMeanwhileError, ObservationNotFoundError
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.quarantine import BROUGHT
 from engram_py.observations.relation_values import Version
-from engram_py.observations.values import CONTENT_LIMIT_BYTES, SCOPES, TYPES, Change, Detail, Observation
-from engram_py.sessions import table as session_table
+from engram_py.observations.values import CONTENT_LIMIT_BYTES, SCOPES, TYPES, Change, Observation
 
 _PATH = "/ui/memory/{id}"
-_SESSIONS, _VERSIONS, _DIFF_LINES = 20, 10, 400
+_SESSIONS, _VERSIONS = 20, 10
 _EDITED = ("title", "content", "type", "scope", "topic_key")
 
 
@@ -45,7 +40,7 @@ def memory_page(visit: Visit) -> Shown:
         raise ObservationNotFoundError(visit.observation_id)
     if row.deleted_at:
         return Shown("deleted.html", {"row": row}, status=410)
-    app = _where_it_was_saved(visit.app, row)
+    app = where_it_was_saved(visit.app, row)
     detail = app.observations.get(row.id, history=True)
     older = list(detail.versions[:_VERSIONS])
     now = Version(detail.version_total + 1, row.title, row.content, row.updated_at)
@@ -58,50 +53,11 @@ def memory_page(visit: Visit) -> Shown:
             "seen": seen(row),
             "steps": history(now, older),
             "more_versions": detail.version_total - len(older),
-            "files": _files(app, detail),
-            "not_here": _not_here(app, row),
+            "files": files_of(app, detail),
+            "not_here": not_here(app, row),
             "sessions": sessions_given(app.store, row.id, limit=_SESSIONS),
         },
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    """A file with its state, in words too, how it changed since, and why that is not shown."""
-
-    state: AnchorState
-    said: str
-    changed: Sequence[DiffLine]
-    why: str
-
-
-def _files(app: Engram, detail: Detail) -> list[_File]:
-    texts = {one.state: one for one in app.anchors.texts(detail.observation, detail.anchors)}
-    found = []
-    for state in detail.anchors:
-        one = texts.get(state)
-        changed = diff(one.before, one.after, span=one.span) if one is not None and not one.why else ()
-        found.append(_File(state, anchor(state), changed[:_DIFF_LINES], one.why if one is not None else ""))
-    return found
-
-
-def _not_here(app: Engram, row: Observation) -> str:
-    """Why the files of the observation cannot be looked at on this machine; empty where they may be."""
-    session = session_table.by_id(app.store, row.session_id)
-    if session is None or session_table.made_elsewhere(app.store, row.session_id):
-        return "It was saved on another machine."
-    gone = session.directory and not is_folder(Path(session.directory))
-    return f"The folder that it was saved in is not on this disk: {session.directory}" if gone else ""
-
-
-def _where_it_was_saved(app: Engram, row: Observation) -> Engram:
-    """The memory as it stands in the folder of the session that saved the observation, where it is one of this
-    machine's: its files are looked at there."""
-    session = session_table.by_id(app.store, row.session_id)
-    if session is None or not session.directory or session_table.made_elsewhere(app.store, row.session_id):
-        return app
-    folder = Path(session.directory)
-    return app.standing_in(folder) if folder.is_absolute() and is_folder(folder) else app
 
 
 @dataclass(frozen=True, slots=True)

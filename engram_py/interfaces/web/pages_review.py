@@ -8,7 +8,7 @@ from engram_py.dataclass import dataclass
 from engram_py.interfaces.waiting import Waiting, review
 from engram_py.interfaces.web.pages_memory import done_to, seen
 from engram_py.interfaces.web.visit import Goto, Shown, Visit, observation_number, page
-from engram_py.observations.relation_values import VERBS
+from engram_py.observations.relation_values import VERBS, Relation
 from engram_py.observations.values import Observation
 
 
@@ -28,18 +28,20 @@ def review_page(visit: Visit) -> Shown:
     judged, changed = visit.asked("judged"), visit.asked("id")
     found = review(visit.app, visit.project)
     [row] = visit.app.browsing.whole([observation_number(changed)]) or [None] if changed else [None]
+    verdict = visit.app.relations.show(judged) if judged else None
     return Shown(
         "review.html",
         done_to(visit, row)
         | {
             "pairs": found.pairs,
+            "texts": _texts(visit, [*found.pairs, verdict] if verdict else found.pairs),
             "orders": _forms(found.orders),
             "derived": _forms(found.derived),
             "due": _forms(found.due),
             "stale": _forms(found.stale),
             "failed": found.failed,
             "verbs": VERBS,
-            "judged": visit.app.relations.show(judged) if judged else None,
+            "judged": verdict,
             "seen": seen(row) if row is not None else "",
         },
     )
@@ -47,6 +49,12 @@ def review_page(visit: Visit) -> Shown:
 
 def _forms(waiting: Sequence[Waiting]) -> list[_Form]:
     return [_Form(one.row, one.why, seen(one.row)) for one in waiting]
+
+
+def _texts(visit: Visit, pairs: Sequence[Relation]) -> dict[int, Observation]:
+    """Both memories of each pair."""
+    ends = [end for one in pairs for end in (one.source_observation, one.target_observation) if end]
+    return {row.id: row for row in visit.app.browsing.whole(ends) if not row.deleted_at}
 
 
 @page("POST", "/ui/judge")

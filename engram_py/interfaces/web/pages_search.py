@@ -40,7 +40,7 @@ def _answer(found: Results) -> dict[str, object]:
     return {
         "found": found,
         "head": explain.head(found),
-        "unseen": search.unseen(found) if found.results else (),
+        "unseen": search.doubts(found) if found.results else (),
         "numbers": numbers,
         "marks": {hit.id: search.marks(hit) for hit in found.results},
         "titles": {hit.id: search.named(hit) for hit in found.results},

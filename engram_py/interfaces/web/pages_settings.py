@@ -35,6 +35,7 @@ def settings_page(visit: Visit) -> Shown:
     return Shown(
         "settings.html",
         {
+            "cleared": visit.asked("cleared"),
             "state": app.switches.state(),
             "allowed": app.switches.allowed(visit.project or ""),
             "values": values,

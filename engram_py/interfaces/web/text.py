@@ -1,21 +1,33 @@
-"""How a memory's text becomes HTML: escaped, or Markdown without HTML, images and links that run anything."""
+"""Turn a memory's text into HTML: escaped, or Markdown without HTML, images and links that run anything."""
 
 from __future__ import annotations
 
+import re
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from shlex import quote
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+import nh3
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
+from engram_py.interfaces.web.assets import asset
 from engram_py.interfaces.wording.phrases import age
 
 _HERE = Path(__file__).parent
-_LINKS = ("http", "https", "mailto")
+_LINKS = {"http", "https", "mailto"}
+_TAGS = {
+    "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s",
+    "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+}  # fmt: skip
+_REL = "noopener noreferrer nofollow"
+_ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}}
+# The address in `git@github.com:acme/shop.git` is no person's.
+_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+(?!:\S)(?![\w.-]*[\w-]:\S)")
 # What turns the direction of the text after it, and could make a line read as another than the agent gets.
 _TURNING = {
     "\u202a": "LRE", "\u202b": "RLE", "\u202c": "PDF", "\u202d": "LRO", "\u202e": "RLO",
@@ -39,13 +51,25 @@ def verbatim(text: str) -> Markup:
 
 
 def markdown(text: str) -> Markup:
-    """The Markdown of a memory as HTML that holds no HTML of the memory's own."""
-    return Markup(_renderer().render(visible(text)))  # noqa: S704 - html is off, and links are checked
+    """Return the Markdown of a memory as HTML that holds no HTML of the memory's own."""
+    return _sanitised(_renderer().render(visible(text)))
+
+
+def preview(text: str) -> Markup:
+    """Return a part of a memory as HTML in a line, with e-mail addresses left out: others may see this screen."""
+    return _sanitised(_renderer().renderInline(visible(_EMAIL.sub("[e-mail]", text))))
+
+
+def _sanitised(html: str) -> Markup:
+    """The parser is told to make nothing else; this holds if it makes a mistake."""
+    clean = nh3.clean(html, tags=_TAGS, attributes=_ATTRIBUTES, url_schemes=_LINKS, link_rel=_REL)
+    return Markup(clean)  # noqa: S704 - sanitised in the line above
 
 
 @cache
 def _renderer() -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    # A line end stays one: agents write "**What**: …" and "**Why**: …" on lines of their own.
+    made = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
     made.disable("image")  # one would be fetched from wherever the memory says
     made.validateLink = _is_link  # type: ignore[method-assign, assignment]
     made.add_render_rule("link_open", _link_open)
@@ -61,11 +85,16 @@ def _is_link(address: str) -> bool:
 
 
 def _link_open(renderer: Any, tokens: Any, place: int, options: Any, env: Any) -> str:
-    """A link says where it goes, and tells that place nothing of this one."""
+    """Show where a link goes when the pointer is on it."""
     token = tokens[place]
     token.attrSet("title", str(token.attrGet("href")))
-    token.attrSet("rel", "noopener noreferrer nofollow")
     return str(renderer.renderToken(tokens, place, options, env))
+
+
+def ago(moment: str, now: datetime) -> str:
+    """How long ago a moment was, as a person says it: ``5d ago``."""
+    said = age(moment, now)
+    return "just now" if said == "now" else said if said == "?" else f"{said} ago"
 
 
 def with_project(path: str, project: str) -> str:
@@ -88,11 +117,12 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"markdown": markdown, "verbatim": verbatim, "verbatim_value": escape, "combine": dict.__or__}
-    made.globals |= {"age": age, "shell": quote, "with_project": with_project, "without": without}
+    made.filters |= {
+        "markdown": markdown,
+        "preview": preview,
+        "verbatim": verbatim,
+        "verbatim_value": escape,
+        "combine": dict.__or__,
+    }
+    made.globals |= {"ago": ago, "shell": quote, "with_project": with_project, "without": without, "asset": asset}
     return made
-
-
-@cache
-def stylesheet() -> bytes:
-    return (_HERE / "static" / "style.css").read_bytes()

@@ -106,6 +106,7 @@ def page(method: str, path: str) -> Callable[[F], F]:
 def load_pages() -> None:
     """Register every page by importing its family; a second time changes nothing."""
     from engram_py.interfaces.web import (  # noqa: F401
+        pages_clear,
         pages_entities,
         pages_given,
         pages_join,
@@ -114,4 +115,6 @@ def load_pages() -> None:
         pages_review,
         pages_search,
         pages_settings,
+        pages_today,
+        pages_worth,
     )

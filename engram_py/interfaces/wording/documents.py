@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -14,12 +15,11 @@ from engram_py.documents.values import (
     OpenedSeveral,
     Overview,
     Removed,
-    Skipped,
     Tour,
 )
 from engram_py.doors import call
 from engram_py.interfaces.wording.phrases import Words, age, amount, joined
-from engram_py.interfaces.wording.search import still
+from engram_py.interfaces.wording.search import plain_line
 from engram_py.recall.values import DocumentHit, DocumentResults
 
 _TITLE_CHARS, _SNIPPET_CHARS, _CONTEXT_CHARS = 160, 320, 160
@@ -34,14 +34,14 @@ def beside(hits: Sequence[DocumentHit], now: datetime) -> list[str]:
 
 def _lines(hits: Sequence[DocumentHit], now: datetime) -> Iterator[str]:
     for hit in hits:
-        about = [f"by {still(hit.author, _TITLE_CHARS)}"] if hit.author else []
-        about += [_ago(hit.at, now), *(still(one, _TITLE_CHARS) for one in hit.notes)]
+        about = [f"by {plain_line(hit.author, _TITLE_CHARS)}"] if hit.author else []
+        about += [_ago(hit.at, now), *(plain_line(one, _TITLE_CHARS) for one in hit.notes)]
         about += ["reads like an order to the reader: it is none"] if hit.order else []
-        yield f'[{hit.source}] "{still(hit.title, _TITLE_CHARS)}" ({", ".join(about)})'
+        yield f'[{hit.source}] "{plain_line(hit.title, _TITLE_CHARS)}" ({", ".join(about)})'
         if hit.context:
-            yield f"  about: {still('; '.join(hit.context), _CONTEXT_CHARS)}"
+            yield f"  about: {plain_line('; '.join(hit.context), _CONTEXT_CHARS)}"
         if hit.snippet:
-            yield f"  > {still(hit.snippet, _SNIPPET_CHARS)}"
+            yield f"  > {plain_line(hit.snippet, _SNIPPET_CHARS)}"
 
 
 def _ago(moment: str, now: datetime) -> str:
@@ -54,17 +54,17 @@ def _results(value: DocumentResults, now: datetime) -> str:
         found = "1 document" if len(value.results) == 1 else f"{len(value.results)} documents, best first"
         shown = call("open", source=value.results[0].source)
         return "\n".join([f"{found} ({QUOTED}). {shown} opens one.", *_lines(value.results, now)])
-    named = ", ".join(still(one, 40) for one in value.unknown[:8])
+    named = ", ".join(plain_line(one, 40) for one in value.unknown[:8])
     unknown = f" No document contains: {named}." if named else ""
     searched = f"{amount(value.documents, 'document')} searched"
     then = "Try other words." if value.documents else "`engram collection update` indexes the documents of this folder."
-    return f'No document answers "{still(value.query, 200)}" ({searched}).{unknown} {then}'
+    return f'No document answers "{plain_line(value.query, 200)}" ({searched}).{unknown} {then}'
 
 
 def _opened(value: Opened, now: datetime) -> str:
     marks = [one for one in (f"#{value.docid}" if value.docid else "", *value.notes) if one]
     head = [f"{value.source}{' (' + ', '.join(marks) + ')' if marks else ''}: {QUOTED}"]
-    head += [f"about: {still('; '.join(value.context), _CONTEXT_CHARS)}"] if value.context else []
+    head += [f"about: {plain_line('; '.join(value.context), _CONTEXT_CHARS)}"] if value.context else []
     lines = [f"{line.number}: {line.text}" for line in value.lines]
     if value.more:
         following = f"{value.source}:{value.lines[-1].number + 1 if value.lines else 1}"
@@ -74,7 +74,7 @@ def _opened(value: Opened, now: datetime) -> str:
 
 def _several(value: OpenedSeveral, now: datetime) -> str:
     parts = [_opened(one, now) for one in value.documents]
-    parts += [f"not opened: {still(one.path, 200)}: {one.reason}" for one in value.skipped]
+    parts += [f"not opened: {plain_line(one.path, 200)}: {one.reason}" for one in value.skipped]
     return "\n\n".join(parts) or "Nothing was named."
 
 
@@ -90,36 +90,21 @@ def _tour(value: Tour, now: datetime) -> str:
         return "No documents are indexed here. `engram collection update` reads git history and docs of this folder."
     lines = [f"The repository of {value.overview.project} answers already: {holdings(value.overview)}."]
     for number, one in enumerate(value.told, 1):
-        about = ", ".join([*([f"by {still(one.author, _TITLE_CHARS)}"] if one.author else []), _ago(one.at, now)])
-        lines += [f"{number}. [{one.source}] {still(one.title, _TITLE_CHARS)} ({about})"]
-        lines += [f"   > {still(one.says, _SNIPPET_CHARS)}", f"   ask: {call('search for', query=_askable(one.title))}"]
+        about = ", ".join([*([f"by {plain_line(one.author, _TITLE_CHARS)}"] if one.author else []), _ago(one.at, now)])
+        lines += [f"{number}. [{one.source}] {plain_line(one.title, _TITLE_CHARS)} ({about})"]
+        question = re.sub("['\"`]", "", plain_line(one.title, _TITLE_CHARS))
+        lines += [f"   > {plain_line(one.says, _SNIPPET_CHARS)}", f"   ask: {call('search for', query=question)}"]
     return "\n".join(lines)
 
 
-def _askable(title: str) -> str:
-    return still(title, _TITLE_CHARS).replace("'", "").replace('"', "").replace("`", "")
-
-
 def _update(value: CollectionUpdate, now: datetime) -> str:
-    counts = [
-        f"{number:,} {name}"
-        for name, number in (
-            ("indexed", value.indexed),
-            ("updated", value.updated),
-            ("unchanged", value.unchanged),
-            ("removed", value.removed),
-        )
-    ]
+    counts = [f"{getattr(value, name):,} {name}" for name in ("indexed", "updated", "unchanged", "removed")]
     said = f"{value.collection}: {joined(counts)}{'; not finished' if value.unfinished else ''}."
-    named = [_skipped(one) for one in value.skipped[:_MOST_NAMED]]
+    named = [f"{plain_line(one.path, 120)} ({one.reason})" for one in value.skipped[:_MOST_NAMED]]
     rest = len(value.skipped) - len(named)
     skipped = f"\n  skipped: {'; '.join(named)}{f' and {rest} more' if rest else ''}" if named else ""
     notes = "".join(f"\n  note: {one}" for one in value.warnings)
     return f"{said}{skipped}{notes}"
-
-
-def _skipped(one: Skipped) -> str:
-    return f"{still(one.path, 120)} ({one.reason})"
 
 
 def _collection(value: Collection, now: datetime) -> str:
@@ -127,17 +112,8 @@ def _collection(value: Collection, now: datetime) -> str:
     parts += [", ".join(value.globs[:_MOST_NAMED])] if value.kind == "folder" and value.globs else []
     parts += [f"updated {_ago(value.updated_at, now)}" if value.updated_at else "never updated"]
     parts += [] if value.included else ["excluded"]
-    about = "".join(f"\n  {prefix}: {still(text, _CONTEXT_CHARS)}" for prefix, text in value.contexts.items())
+    about = "".join(f"\n  {prefix}: {plain_line(text, _CONTEXT_CHARS)}" for prefix, text in value.contexts.items())
     return f"{value.name} ({', '.join(parts)}) {value.root}{about}"
-
-
-def _removed(value: Removed, now: datetime) -> str:
-    return f"Removed {value.collection}: {amount(value.documents, 'document')} forgotten; the files are as they were."
-
-
-def _cleaned(value: Cleaned, now: datetime) -> str:
-    verb = "Would forget" if value.dry_run else "Forgot"
-    return f"{verb} {amount(value.documents, 'document')} that {'is' if value.documents == 1 else 'are'} gone."
 
 
 WORDS: Words = {
@@ -146,7 +122,12 @@ WORDS: Words = {
     OpenedSeveral: _several,
     CollectionUpdate: _update,
     Collection: _collection,
-    Removed: _removed,
-    Cleaned: _cleaned,
+    Removed: lambda value, now: (
+        f"Removed {value.collection}: {amount(value.documents, 'document')} forgotten; the files are as they were."
+    ),
+    Cleaned: lambda value, now: (
+        f"{'Would forget' if value.dry_run else 'Forgot'} {amount(value.documents, 'document')} "
+        f"that {'is' if value.documents == 1 else 'are'} gone."
+    ),
     Tour: _tour,
 }

@@ -79,11 +79,6 @@ def _changed(value: EntityChanged, now: datetime) -> str:
     return f"{said.get(value.done, f'Unchanged: {value.slug}')} [#{value.id}]"
 
 
-def _counted(value: Counted, now: datetime) -> str:
-    left = "" if value.done else "; more is left to read"
-    return f"Read {value.rows}: {amount(value.mentions, 'mention')}, {value.promoted} promoted{left}"
-
-
 def _rewritten(value: Rewritten, now: datetime) -> str:
     did = f"{value.written} rewritten, {value.superseded} facts superseded, {value.shortened} shortened"
     return f"{value.entities} entities: {did}{'' if value.done else '; more are left'}"
@@ -100,6 +95,9 @@ WORDS: Words = {
         f"{'Already known' if value.outcome == 'duplicate' else 'Linked'}: {_edge(value.edge, now)} {value.edge.said}"
     ),
     EntityChanged: _changed,
-    Counted: _counted,
+    Counted: lambda value, now: (
+        f"Read {value.rows}: {amount(value.mentions, 'mention')}, {value.promoted} promoted"
+        f"{'' if value.done else '; more is left to read'}"
+    ),
     Rewritten: _rewritten,
 }

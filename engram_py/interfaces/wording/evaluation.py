@@ -19,6 +19,7 @@ from engram_py.interfaces.wording.phrases import Words, amount, clock
 
 MOST_MOVED = 40
 _NAMES = {"hit_1": "hit@1", "hit_5": "hit@5", "hit_10": "hit@10", "mrr": "MRR", "ndcg_10": "nDCG@10"}
+_KEPT = {"added": "Added", "updated": "Updated", "unchanged": "Kept already"}
 _FELL = {**_NAMES, "false_answers": "false answers"}
 
 
@@ -33,11 +34,6 @@ def _question(value: Question, now: datetime) -> str:
     where = value.project or "all projects"
     origin = f"learned, {value.times} times" if value.times > 1 else value.origin
     return f'{value.id} "{value.question}" → {"silence" if value.silent else answers} ({where}, {origin})'
-
-
-def _kept(value: QuestionKept, now: datetime) -> str:
-    verb = {"added": "Added", "updated": "Updated", "unchanged": "Kept already"}[value.outcome]
-    return f"{verb}: {_question(value.question, now)}"
 
 
 def _removed(value: QuestionsRemoved, now: datetime) -> str:
@@ -81,7 +77,8 @@ def _table(value: Evaluation) -> Iterator[str]:
     yield f"{'':14}" + "".join(f"{name:>10}" for name in columns)
     yield f"{'with an answer':14}" + "".join(f"{measures.questions:>10}" for measures in columns.values())
     for name, label in _NAMES.items():
-        cells = "".join(f"{_share(measures, name):>10}" for measures in columns.values())
+        shares = (f"{getattr(one, name):.3f}" if one.questions else "-" for one in columns.values())
+        cells = "".join(f"{share:>10}" for share in shares)
         yield f"{label:14}{cells}" + ("  FELL" if name in value.fell else "")
     cells = "".join(f"{_false(measures):>10}" for measures in columns.values())
     yield f"{'false answers':14}{cells}" + ("  ROSE" if "false_answers" in value.fell else "")
@@ -93,10 +90,6 @@ def _columns(value: Evaluation) -> dict[str, Measures]:
         return {"all": value.measures} | ({"learned": value.learned} if value.learned.questions else {})
     new = value.new if any(one.new for one in value.asked) else None
     return {"before": value.before, "now": value.now} | ({"new": new} if new else {})
-
-
-def _share(measures: Measures, name: str) -> str:
-    return f"{getattr(measures, name):.3f}" if measures.questions else "-"
 
 
 def _false(measures: Measures) -> str:
@@ -158,7 +151,7 @@ def _verdict(value: Evaluation) -> Sequence[str]:
 
 WORDS: Words = {
     Question: _question,
-    QuestionKept: _kept,
+    QuestionKept: lambda value, now: f"{_KEPT[value.outcome]}: {_question(value.question, now)}",
     QuestionsRemoved: _removed,
     Evaluation: _evaluation,
 }

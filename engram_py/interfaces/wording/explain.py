@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from engram_py.dataclass import dataclass
-from engram_py.interfaces.wording.search import counted_in_order, nothing, still
+from engram_py.interfaces.wording.search import match_count, nothing, plain_line
 from engram_py.recall.values import Explain, Numbers, Results
 
 _TITLE_CHARS, _WHY_CHARS, _WORD_CHARS = 60, 160, 40
@@ -39,7 +39,7 @@ def sections(value: Results) -> list[Section]:
 
 def head(value: Results) -> list[str]:
     """Return what was found, in a line, or why there is nothing."""
-    return [f"{counted_in_order(value)}."] if value.results else nothing(value)
+    return [f"{match_count(value)}."] if value.results else nothing(value)
 
 
 def foot(explain: Explain) -> str:
@@ -48,7 +48,7 @@ def foot(explain: Explain) -> str:
     if explain.below_floor:
         parts.append(f"{explain.below_floor:,} below that were held back")
     if explain.filters:
-        parts.append(f"filters: {', '.join(still(one, _WORD_CHARS) for one in explain.filters)}")
+        parts.append(f"filters: {', '.join(plain_line(one, _WORD_CHARS) for one in explain.filters)}")
     return f"{'; '.join(parts)}. It took {explain.seconds * 1000:.1f} ms."
 
 
@@ -76,7 +76,7 @@ def _hits(value: Results, numbers: Sequence[Numbers]) -> Section:
             f"{one.probability:.0%}",
             f"{one.recency:.3f}",
             _factors(one),
-            still(titles.get(one.id, "(left out by a filter)"), _TITLE_CHARS),
+            plain_line(titles.get(one.id, "(left out by a filter)"), _TITLE_CHARS),
         )
         for one in numbers
     )
@@ -106,13 +106,13 @@ def _factors(one: Numbers) -> str:
 
 
 def _steps(explain: Explain) -> Section:
-    rows = tuple((rung.name, str(rung.found), still(rung.why, _WHY_CHARS)) for rung in explain.rungs)
+    rows = tuple((rung.name, str(rung.found), plain_line(rung.why, _WHY_CHARS)) for rung in explain.rungs)
     return Section("Steps", "in the order they ran; found = rows the step added.", ("step", "found", "why"), rows)
 
 
 def _words(explain: Explain) -> Section:
     rows = tuple(
-        (still(note.word, _WORD_CHARS), f"{note.rows:,}", f"{note.idf:.2f}", still(note.use, _WHY_CHARS))
+        (plain_line(note.word, _WORD_CHARS), f"{note.rows:,}", f"{note.idf:.2f}", plain_line(note.use, _WHY_CHARS))
         for note in explain.words
     )
     legend = "rows = how many memories hold it; idf = how much it tells, more when it is rare."

@@ -22,7 +22,7 @@ def _said_results(value: SaidResults, now: datetime) -> str:
     kind = _KINDS[value.layer]
     where = "all projects" if value.projects is None else ", ".join(value.projects)
     if not value.results:
-        query = search.still(value.query, _QUERY_CHARS)
+        query = search.plain_line(value.query, _QUERY_CHARS)
         return f'No {kind} has "{query}" in {where} ({amount(value.kept or 0, kind)} kept there).'
     head = f"{amount(len(value.results), kind)} of {where}, best first:"
     return "\n".join([head, *(line for one in value.results for line in _said(one, now))])

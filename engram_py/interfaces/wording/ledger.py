@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from engram_py.interfaces.wording.phrases import Words
-from engram_py.ledger.values import Cost, Share, tokens_of
+from engram_py.ledger.values import Cost, tokens_of
 
 _UNKNOWN = "unknown: no transcript was read; `engram setup` adds the hooks that read them"
 
@@ -51,13 +51,7 @@ def _shares(value: Cost) -> Iterator[str]:
     yield _row("memories", "number", "tokens")
     shares = {"injected unasked": value.injected, "recalled by tools": value.recalled}
     for name, share in (shares | {"cited": value.cited, "never used": value.never_used}).items():
-        yield _share(name, share)
-
-
-def _share(name: str, share: Share | None) -> str:
-    if share is None:
-        return f"{name:40} {_UNKNOWN}"
-    return _row(name, f"{share.observations:,}", f"{share.tokens:,}")
+        yield _row(name, f"{share.observations:,}", f"{share.tokens:,}") if share else f"{name:40} {_UNKNOWN}"
 
 
 def _profiles(value: Cost) -> Iterator[str]:

@@ -28,9 +28,9 @@ def results(value: Results, *, now: datetime, full: bool = False) -> str:
     if not value.results:
         return "\n".join([*nothing(value)[:1], *beside] if beside else nothing(value))
     shown = call("get", id=value.results[0].id if len(value.results) == 1 else "ID")
-    head = f"{counted_in_order(value)}. {shown} shows {'it' if len(value.results) == 1 else 'one'}."
+    head = f"{match_count(value)}. {shown} shows {'it' if len(value.results) == 1 else 'one'}."
     hits = (line for hit in value.results for line in _hit(hit, value, now, full))
-    return "\n".join([head, *unseen(value), *hits, *beside])
+    return "\n".join([head, *doubts(value), *hits, *beside])
 
 
 def _beside(value: Results, now: datetime) -> list[str]:
@@ -41,7 +41,7 @@ def _beside(value: Results, now: datetime) -> list[str]:
     return beside(value.documents, now)
 
 
-def counted_in_order(value: Results) -> str:
+def match_count(value: Results) -> str:
     """Return how many hits there are, and in which order they stand: ``3 matches, best first``."""
     if len(value.results) == 1:
         return "1 match"
@@ -50,7 +50,7 @@ def counted_in_order(value: Results) -> str:
     return f"{len(value.results)} matches, {order}"
 
 
-def unseen(value: Results) -> list[str]:
+def doubts(value: Results) -> list[str]:
     """Return the doubts about hits: words that no memory has, and that they may be about other things."""
     lines = ["Unsure: these are more likely about other things than an answer."] if value.unsure else []
     return [*lines, f"No memory contains: {_named(value.unknown)}."] if value.unknown else lines
@@ -104,7 +104,7 @@ def named(hit: Hit) -> str:
 def nothing(value: Results) -> list[str]:
     """Return an empty answer in at most four lines: where was searched, why it is empty, what is near, what to do."""
     where = "all projects" if value.projects is None else ", ".join(value.projects)
-    query = still(value.query[: 2 * _QUERY_CHARS], _QUERY_CHARS)
+    query = plain_line(value.query[: 2 * _QUERY_CHARS], _QUERY_CHARS)
     lines = [f'Nothing found for "{query}" in {where} ({counted(value.memories)} visible from there).']
     silence = value.silence
     if silence is None:
@@ -133,7 +133,7 @@ def _why(silence: NoResults) -> str:
 
 def _near(silence: NoResults) -> str:
     searched = f"Searched only {_named(silence.filters)}. " if silence.filters and not silence.filtered else ""
-    near = "; ".join(f"[#{one.id}] {still(one.title, _NEAR_CHARS)}".rstrip(" .…") for one in silence.nearest)
+    near = "; ".join(f"[#{one.id}] {plain_line(one.title, _NEAR_CHARS)}".rstrip(" .…") for one in silence.nearest)
     return f"{searched}Nearest, likely about other things: {near}." if near else searched.rstrip()
 
 
@@ -179,7 +179,7 @@ def _elsewhere(value: Results) -> str:
     return f", or search all projects ({call('everywhere')})" if there else ""
 
 
-def still(words: str, limit: int) -> str:
+def plain_line(words: str, limit: int) -> str:
     """Return one line of at most ``limit`` characters without control or direction characters."""
     kept = "".join("\N{REPLACEMENT CHARACTER}" if _moves(char) else char for char in words)
     line = " ".join(kept.split())
@@ -193,6 +193,6 @@ def _moves(char: str) -> bool:
 
 def _named(words: Sequence[str]) -> str:
     """Return the first eight, each on one line and not longer than a word is."""
-    shown = [still(word, _WORD_CHARS) for word in words[:_MOST_NAMED]]
+    shown = [plain_line(word, _WORD_CHARS) for word in words[:_MOST_NAMED]]
     more = f" and {len(words) - _MOST_NAMED} more" if len(words) > _MOST_NAMED else ""
     return ", ".join(shown) + more

@@ -1,4 +1,4 @@
-"""The days that a text names, in English and ISO: "yesterday", "last week", "on Monday", "3 days ago", "18 May"."""
+"""Days that a text names, in English and ISO: "yesterday", "last week", "on Monday", "3 days ago", "18 May"."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import cache
 
 from engram_py.dataclass import dataclass
 from engram_py.text.prompt_text import PromptText, plain
+from engram_py.text.word_lists import read_words
 
 # "Before 1 November" is everything until then: from here on.
 EARLIEST = date(1970, 1, 1)
@@ -25,12 +26,7 @@ _UNITS = {"day": 1, "week": 7, "month": 30}
 _COUNTED = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _COUNTS = {name: count for count, name in enumerate(_COUNTED, start=1)}
 _COUNTS |= {"a": 1, "an": 1, "couple": 2, "few": 3}
-_GENERIC_VERBS_SAID = """
-decide decided decision decisions save saved stored recorded noted change changes changed happened happen make made did
-do done work worked learn learned learnt discuss discussed talk talked achieve achieved accomplish accomplished finish
-finished fix fixed solve solved agree agreed settle settled choose chose chosen went
-"""
-_GENERIC_VERBS = frozenset(_GENERIC_VERBS_SAID.split())
+_GENERIC_VERBS = read_words("generic_verbs")
 
 # What may also be a verb is a month only with a capital or behind one of these.
 _VERBS = frozenset({"may", "mar", "march"})
@@ -41,8 +37,11 @@ _BEFORE_ISO = re.compile(r"\bbefore\s+\Z", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """Whole days, ``end`` not included; ``words`` is how they were said. ``past`` is false of what may as well be a day
-    to come ("on Tuesday"), ``dated`` set where a text may name the same day, ``year`` where its year was said."""
+    """Whole days without ``end``; ``words`` name them in the text.
+
+    ``past`` is false of what may as well be a day to come ("on Tuesday"), ``dated`` set where a text may name the same
+    day, ``year`` where its year was said.
+    """
 
     start: date
     end: date
@@ -67,7 +66,7 @@ class Days:
 
 
 def may_name_days(words: Iterable[str]) -> bool:
-    """Whether any of the words names a time: to find out which takes much longer."""
+    """Whether any of the words names a time: a quick look before ``days_in``."""
     return any(word in _TIMES for word in map(plain, words))
 
 
@@ -76,12 +75,12 @@ _TIMES |= {f"{unit}s" for unit in _UNITS} | {"day"}
 
 
 def is_generic_verb(word: str) -> bool:
-    """Whether a word only says that something was done or decided: asked of days, it says nothing of what."""
+    """Whether a word only says that something was done or decided."""
     return word.lower() in _GENERIC_VERBS
 
 
 def dates_in(text: str) -> list[Days]:
-    """The dates that name their year, at most four: ``2026-03``, ``9 July 2022``."""
+    """Return the dates that name their year, at most four: ``2026-03``, ``9 July 2022``."""
     if not re.search(rf"(?<!\d){_YEAR}(?!\d)", text):
         return []
     found = [*_iso(text), *(days for _, days in _dates(PromptText(text), date.max.replace(day=1)) if days.year)]
@@ -89,7 +88,7 @@ def dates_in(text: str) -> list[Days]:
 
 
 def days_in(prompt: PromptText, today: date) -> Days | None:
-    """The first days that the prompt names, cut out of what is left of it. Days are the reader's own."""
+    """Return the first days that the prompt names, and cut them out of it."""
     for iso in _iso(prompt.text):
         first = prompt.word_at(prompt.text.find(iso.words))
         prompt.cut_words(first, first + iso.words.count("-") + 1)
@@ -138,7 +137,7 @@ def _iso(text: str) -> list[Days]:
 
 
 def _dates(prompt: PromptText, today: date) -> list[tuple[int, Days]]:
-    """Each date with the name of its month, and where it stands in the words."""
+    """Return each date with the name of its month, and where it stands in the words."""
     said, found = " ".join(prompt.words), []
     for match in _date().finditer(said):
         opener, day = match["opener"], int(re.sub(r"\D", "", match["before"] or match["after"] or "") or 0)
@@ -162,7 +161,7 @@ def _dates(prompt: PromptText, today: date) -> list[tuple[int, Days]]:
 
 
 def _spans(said: str, today: date) -> list[tuple[int, Days]]:
-    """Each time that is told from today, and where it stands in the words."""
+    """Return each time relative to today, and where it stands in the words."""
     found = []
     for match in _span().finditer(said):
         past = True
@@ -185,7 +184,7 @@ def _spans(said: str, today: date) -> list[tuple[int, Days]]:
 
 
 def _of(year: int, month: int, day: int) -> tuple[date, date] | None:
-    """A day, or a whole month where ``day`` is 0; None of one that no calendar has."""
+    """Return a day, or a whole month where ``day`` is 0; None where no calendar has it."""
     try:
         first = date(year, month, day or 1)
         return first, first + timedelta(days=1) if day else (first + timedelta(days=32)).replace(day=1)
@@ -194,7 +193,7 @@ def _of(year: int, month: int, day: int) -> tuple[date, date] | None:
 
 
 def _latest(month: int, day: int, today: date, *, last: bool) -> tuple[date, date] | None:
-    """The latest such day or month that has begun; of 29 February the latest there was."""
+    """Return the latest such day or month that has begun; of 29 February the latest there was."""
     for year in range(today.year, max(0, today.year - 9), -1):
         days = _of(year, month, day)
         if days and days[0] <= today and not (last and not day and days[1] > today):
@@ -207,7 +206,7 @@ def _number(word: str) -> int:
 
 
 def _back(today: date, unit: str, count: int) -> tuple[date, date]:
-    """The day itself, else the week or the month around it."""
+    """Return the day itself, else the week or the month around it."""
     if unit == "day":
         day = today - timedelta(days=count)
         return day, day + timedelta(days=1)

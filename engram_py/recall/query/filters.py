@@ -1,11 +1,11 @@
-"""The filters of a query, ``type:bugfix`` and the like, cut out of what somebody typed."""
+"""The filters of a query, ``type:bugfix`` and the like, cut out of the typed text."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-from engram_py.dataclass import dataclass, replace
+from engram_py.dataclass import dataclass
 
 KEYS = ("type", "topic", "project", "scope", "file", "branch", "since", "until", "is")
 STATES = ("pinned", "stale", "superseded", "archived")
@@ -18,7 +18,7 @@ _LEFT = re.compile(rf"(?<!\S)({'|'.join(KEYS)}):(?!:)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a hit must be, as it was typed: several of one key are alternatives, dates come as given."""
+    """Conditions of a hit, as they were typed: several of one key are alternatives, dates come as given."""
 
     types: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
@@ -35,33 +35,29 @@ class Filters:
 
 
 _NONE = Filters()
-_PLURAL = {"type": "types", "topic": "topics", "project": "projects", "scope": "scopes", "file": "files",
-           "branch": "branches"}  # fmt: skip
 
 
 def cut_filters(text: str) -> tuple[Filters, str, tuple[str, ...]]:
-    """The filters in ``text``, the text without them, and a sentence for each one that is unknown.
+    """Return the filters in ``text``, the text without them, and a sentence for each one that is unknown.
 
     An unknown filter stays in the text as a word.
     """
     if ":" not in text:
         return _NONE, text, ()
-    found = _NONE
+    values: dict[str, list[str]] = {}
     notes: list[str] = []
-    taken = 0
 
     def cut(match: re.Match[str]) -> str:
-        nonlocal found, taken
         key, value = match[1].lower(), (match[2] if match[2] is not None else match[3]).strip()
-        if key not in KEYS or not value or taken >= _MOST:
-            if key not in KEYS and value:
-                notes.append(f"{match[1]}: is not a filter ({', '.join(KEYS)}); it was searched as a word")
+        if not value or (key in KEYS and sum(map(len, values.values())) >= _MOST):
+            return match[0]
+        if key not in KEYS:
+            notes.append(f"{match[1]}: is not a filter ({', '.join(KEYS)}); it was searched as a word")
             return match[0]
         if key == "is" and value.lower() not in STATES:
             notes.append(f"is:{value[:40]} is not one of {', '.join(STATES)}; it was searched as a word")
             return match[0]
-        taken += 1
-        found = _with(found, key, value)
+        values.setdefault(key, []).append(value)
         return " "
 
     rest = _FILTER.sub(cut, text)
@@ -69,15 +65,21 @@ def cut_filters(text: str) -> tuple[Filters, str, tuple[str, ...]]:
         key = left[1].lower()
         if not any(note.startswith(f"{key}:") for note in notes):
             notes.append(f"{key}: was not read as a filter here; it was searched as a word")
-    return found, rest, tuple(dict.fromkeys(notes))[:_MOST]
+    return _filters(values), rest, tuple(dict.fromkeys(notes))[:_MOST]
 
 
-def _with(filters: Filters, key: str, value: str) -> Filters:
-    if key == "is":
-        return replace(filters, states=(*filters.states, value.lower()))
-    if key in ("since", "until"):
-        return replace(filters, since=value) if key == "since" else replace(filters, until=value)
-    values = tuple(part.strip() for part in value.split(",") if part.strip()) if key != "file" else (value,)
-    name = _PLURAL[key]
-    wanted: dict[str, Any] = {name: (*getattr(filters, name), *values)}
-    return replace(filters, **wanted)
+def _filters(values: Mapping[str, Sequence[str]]) -> Filters:
+    def split(key: str) -> tuple[str, ...]:
+        return tuple(part.strip() for value in values.get(key, ()) for part in value.split(",") if part.strip())
+
+    return Filters(
+        types=split("type"),
+        topics=split("topic"),
+        projects=split("project"),
+        scopes=split("scope"),
+        files=tuple(values.get("file", ())),
+        branches=split("branch"),
+        since=next(reversed(values.get("since", ())), None),
+        until=next(reversed(values.get("until", ())), None),
+        states=tuple(value.lower() for value in values.get("is", ())),
+    )

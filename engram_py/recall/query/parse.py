@@ -1,4 +1,4 @@
-"""From what somebody typed to words, phrases, exclusions and filters. Nothing typed is ever passed on as syntax."""
+"""Words, phrases, exclusions and filters of a typed query. Nothing typed is ever passed on as syntax."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ _MOMENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a query and the FTS5 expression that finds it: whole, by its parts, in another form, or by its
-    ``beginning`` where the index does not cut endings."""
+    """A word of a query, the FTS5 expression that finds it, its other forms, and its ``beginning`` if the index does
+    not stem it."""
 
     text: str
     expression: str
@@ -68,9 +68,8 @@ class Word:
 class Query:
     """A parsed query: ``text`` is what was read of it; ``words`` may be empty (punctuation only).
 
-    ``phrases`` and ``excluded`` are FTS5 expressions that a hit must, or must not, match. ``observation_id`` is set
-    for ``#12``. ``asked`` is the text without filters and exclusions. ``notes`` say what was not understood. Of a
-    ``pasted`` text neither quotes nor dashes mean anything.
+    ``phrases`` and ``excluded`` are FTS5 expressions that a hit must, or must not, match. ``observation_id`` is set for
+    ``#12``. ``asked`` is the text without filters and exclusions. In a ``pasted`` text quotes and dashes mean nothing.
     """
 
     text: str
@@ -91,7 +90,7 @@ class Query:
 
     @property
     def is_question(self) -> bool:
-        """Whether somebody asks, by a mark or by how English begins to."""
+        """Whether it is a question, by a mark or by how English questions begin."""
         return "?" in self.asked or "？" in self.asked or _ASKS.match(self.asked) is not None
 
     @property
@@ -106,12 +105,12 @@ class Query:
         return bool(self.phrases) or not all(word.stop for word in self.words)
 
     def restricted(self, expression: str) -> str:
-        """``expression`` held to the rows that have the phrases and none of the excluded words."""
+        """Return ``expression`` with the phrases, and without the excluded words."""
         required = " AND ".join([f"({expression})", *self.phrases])
         return f"({required}) NOT ({' OR '.join(self.excluded)})" if self.excluded else required
 
     def unquoted(self) -> Query | None:
-        """The same question with its phrases as words, or None where it asks for nothing besides them."""
+        """Return the same question with its phrases as words, or None where it is nothing besides them."""
         quoted = {word for phrase in self.phrases for word in segments(phrase)}
         if not quoted or all(word.stop or word.text in quoted for word in self.words):
             return None
@@ -121,7 +120,7 @@ class Query:
 def parse_query(text: str, *, filters: bool = False) -> Query:
     """Read any text as a query: every run of letters and digits is a word, everything else is not.
 
-    With ``filters``, what was typed in a search box: ``"phrases"``, ``-word`` and ``type:bugfix`` mean something.
+    With ``filters``, as in a search box: ``"phrases"``, ``-word`` and ``type:bugfix`` mean something.
     """
     # Half of a surrogate pair cannot be bound to a statement.
     clean = unicodedata.normalize("NFC", text[:MAX_QUERY_CHARS].encode("utf-8", "replace").decode())
@@ -145,8 +144,7 @@ def parse_query(text: str, *, filters: bool = False) -> Query:
 
 
 def _its_own(pasted: str) -> tuple[str, ...]:
-    """The note on what somebody typed to be obeyed: quotes or a minus where the text begins, a filter there or at its
-    end. What stands in between is the log's own."""
+    """Return a note on quotes, a minus or filters at the edges of a pasted text, which are read as words."""
     text = pasted.strip()
     words = text.split(maxsplit=_EDGE)
     edges = " ".join([*words[:_EDGE], *text.rsplit(maxsplit=_EDGE)[-_EDGE:]])
@@ -163,12 +161,12 @@ def match_any(words: Sequence[Word]) -> str:
 
 
 def quote(text: str) -> str:
-    """``text`` as an FTS5 string, whatever it holds."""
+    """Return ``text`` as an FTS5 string, whatever it holds."""
     return '"' + text.replace('"', '""').replace("\0", " ") + '"'
 
 
 def _marked(text: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """The expressions of quoted phrases and of excluded words, and the text with the excluded ones cut out.
+    """Return the expressions of quoted phrases and excluded words, and the text without the excluded ones.
 
     A phrase stays in the text: its words rank the rows that have it.
     """
@@ -199,7 +197,7 @@ def _marked(text: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
 
 
 def phrase(text: str) -> str:
-    """The FTS5 expression of words that stand next to each other; "" when there is no word in ``text``.
+    """Return the FTS5 expression of words that stand next to each other; "" when there is no word in ``text``.
 
     A run of a script without blanks is found by its pairs, one after the other, as the index holds them.
     """
@@ -216,30 +214,30 @@ def phrase(text: str) -> str:
 
 
 def _most_telling(text: str) -> tuple[tuple[Word, ...], bool]:
-    """The words of a text in their order, and whether some were left out because there are too many.
+    """Return the words of a text in their order, and whether some were left out because there are too many.
 
-    Then stop words go first, and what begins with a digit. What stands in front, where somebody asks before a log is
-    pasted, stays; of the others the longest do, since as a rule they are the rare ones.
+    Stop words go first, then words that begin with a digit. The first words stay; of the others the longest do, since
+    as a rule they are the rare ones.
     """
     runs = segments(_MOMENT.sub(" ", text)) or segments(text)
-    spelt = _spelt(runs)
+    distinct = _distinct_words(runs)
     framing = {word.lower() for frame in _FRAME.finditer(text) for word in frame.groups() if word}
     nothing = stop_words_of(runs)
     stops = {*nothing, *framing}
-    if stops.issuperset(spelt):  # "what did we decide": else nothing would be asked
+    if stops.issuperset(distinct):  # "what did we decide": else nothing would be asked
         stops = set(nothing)
-    if len(spelt) <= MAX_WORDS:
-        return tuple(_word(key, segment, key in stops) for key, segment in spelt.items()), False
-    telling = [key for key in spelt if key not in stops] or list(spelt)
+    if len(distinct) <= MAX_WORDS:
+        return tuple(_word(key, segment, key in stops) for key, segment in distinct.items()), False
+    telling = [key for key in distinct if key not in stops] or list(distinct)
     asked = frozenset(telling[:_ASKED_FIRST])
     order = sorted(telling, key=lambda key: (key[0].isdigit(), key not in asked, -len(key)))
     chosen = frozenset(order[:MAX_WORDS])
-    words = tuple(_word(key, segment, key in stops) for key, segment in spelt.items() if key in chosen)
+    words = tuple(_word(key, segment, key in stops) for key, segment in distinct.items() if key in chosen)
     return words, len(telling) > MAX_WORDS
 
 
-def _spelt(runs: Sequence[str]) -> dict[str, str]:
-    """Each word once, as it is looked up and as it was typed: ``userid`` and ``userId``."""
+def _distinct_words(runs: Sequence[str]) -> dict[str, str]:
+    """Return each word once, as it is looked up and as it was typed: ``userid`` and ``userId``."""
     found: dict[str, str] = {}
     for run in runs:
         # Of a script without blanks a whole question can be one run: its pairs are the words, as in the index.
@@ -257,7 +255,7 @@ def _word(key: str, segment: str, stop: bool) -> Word:
 
 
 def _beginning(word: str) -> str:
-    """What other forms of a Cyrillic word begin with too, "" for a short one: the index cuts English endings alone.
+    """Return what other forms of a Cyrillic word begin with, "" for a short one: the index stems English alone.
 
     XQuAD in Russian: recall at 5 .943 by whole words, .982 so; with one letter less or more cut off .980.
     """

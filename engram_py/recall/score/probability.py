@@ -1,7 +1,7 @@
-"""How sure it is that a row answers a question: one calibrated probability from what the words of the question tell.
+"""The probability that a row answers a question, from the rarity of the question's words that it holds.
 
-The coefficients are fitted: ``python -m bench.evidence --write`` writes ``probability.json`` and says on what. The bars
-``shown`` and ``sure`` are chosen, ``unasked`` is fitted too.
+``python -m bench.evidence --write`` fits the coefficients in ``probability.json``, and the bar ``unasked``. The bars
+``shown`` and ``sure`` are chosen.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ TELLING = 3
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What speaks for one row.
+    """The evidence for one row.
 
-    ``passage`` and ``session`` are shares (0..1) of what all words of the question tell: what the row's best passage
-    holds, and what the first hits of its session hold together. ``told`` is what the three rarest words of the passage
-    tell, ``title`` what those of its title, topic and aliases do; a word nobody ever saw tells 1. ``named`` is the
-    share of the title's words that were asked, ``words`` ln(1 + how many words were asked). ``asks`` is 1 of a
-    question; only a prompt may be none.
+    ``passage`` and ``session`` are shares (0..1) of the rarity of all words of the question: in the row's best passage,
+    and in the first hits of its session. ``told`` is the rarity of the three rarest words of the passage, ``title``
+    that of the words in its title, topic and aliases; an unknown word has 1. ``named`` is the share of the title's
+    words that were asked, ``words`` ln(1 + how many words were asked). ``asks`` is 1 of a question; only a prompt may
+    be none.
     """
 
     passage: float = 0.0
@@ -48,7 +48,7 @@ class Evidence:
     asks: float = 1.0
 
     def probability(self, model: str = "asked") -> float:
-        """That the row answers, 0..1: ``asked`` of a search, ``unasked`` of a prompt that did not ask the memory."""
+        """Return the probability: ``asked`` of a search, ``unasked`` of a prompt that did not ask the memory."""
         if not self.passage:
             return 0.0
         weights = fitted()[model]
@@ -62,14 +62,14 @@ NONE = Evidence()
 
 @cache
 def fitted() -> Mapping[str, Mapping[str, float]]:
-    """The coefficients of each model, and in ``bars`` the probabilities from which something is done."""
+    """Return the coefficients of each model, and in ``bars`` the thresholds."""
     found: Mapping[str, Mapping[str, float]] = _data("probability")
     return found
 
 
 @cache
 def ordinary() -> Mapping[str, float]:
-    """The share of ordinary texts that have a stem."""
+    """Return the share of ordinary texts that have a stem."""
     found: Mapping[str, float] = _data("ordinary_words")
     return found
 
@@ -79,12 +79,12 @@ def _data(name: str) -> Any:
 
 
 def threshold(name: str) -> float:
-    """The least probability for something: ``shown`` as an answer, ``sure``, ``unasked``."""
+    """Return the least probability to be ``shown`` as an answer, ``sure``, or given ``unasked``."""
     return fitted()["bars"][name]
 
 
 def rarity(term: Term, total: int) -> float:
-    """What a word tells in a memory of ``total`` rows, 0..1; one that no row in sight holds counts as never seen."""
+    """Return the rarity (0..1) of a word among ``total`` rows; 1 of one that no visible row holds."""
     here = term.rows if term.visible and not term.substitutes else 0
     rate = max((ordinary().get(stem, 0.0) for stem in term.stems), default=0.0)
     return _weight(here + BACKGROUND * rate, total) / _weight(0, total)
@@ -105,9 +105,9 @@ def weigh_evidence(
     asks: bool = True,
     foreign: bool = False,
 ) -> None:
-    """Note in each of ``scored``, best first, its ``passage_share`` and ``evidence``.
+    """Fill ``passage_share`` and ``evidence`` of each of ``scored``, best first.
 
-    Of a question in a ``foreign`` language the words that nobody ever saw say nothing.
+    In a question in a ``foreign`` language unknown words do not count.
     """
     told = [rarity(term, total) * term.discount for term in terms]
     whole = sum(rarity(term, total) for term in terms if not foreign or term.rows or term.substitutes)

@@ -197,7 +197,7 @@ Found = Sequence[tuple[int, int]]
 
 
 def passage(found: Found, terms: Sequence[Term]) -> frozenset[int]:
-    """The terms that stand together in the best 600 characters, by the sum of their idf."""
+    """Return the terms that stand together in the best 600 characters, by the sum of their idf."""
     if found and found[-1][0] - found[0][0] <= PASSAGE_CHARS:
         return frozenset([number for _, number in found])
     counts: dict[int, int] = {}

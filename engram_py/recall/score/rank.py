@@ -34,8 +34,7 @@ class Signals:
 
 
 def recency(row: Observation, now: datetime, half_life_days: int = HALF_LIFE_DAYS) -> float:
-    """Return ``0.5 ** (age / half-life)`` since the last change, 0..1; 1 of a pinned row, and where the time is to come
-    or cannot be read."""
+    """Return ``0.5 ** (age / half-life)`` since the last change; 1 of a pinned row and of times to come."""
     changed = parse_time(row.updated_at)
     if row.pinned or changed is None:
         return 1.0

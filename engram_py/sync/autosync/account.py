@@ -77,7 +77,7 @@ class Account:
         with self._store.transaction():
             values: dict[str, Any] = {"server": address, "principal": who.principal, "role": who.role, "kept_in": place}
             values |= {"token_expires_at": who.token_expires_at, "logged_in_at": self._journal.now()}
-            table.keep_login(self._store, {**values, "insecure": int(insecure)})
+            self._store.insert("cloud_logins", {"id": 1, **values, "insecure": int(insecure)}, replace=True)
             table.set_state(self._store, TARGET, **_FRESH)
             table.set_projects(self._store, address, _names(self._store, address), access="")
         warnings = _environment_warnings(self._settings, address)
@@ -92,7 +92,7 @@ class Account:
         row = table.login(self._store)
         gone = row is None or delete_token(self._store.path.parent, row["server"], row["kept_in"])
         with self._store.transaction():
-            table.forget_login(self._store)
+            self._store.execute("delete from cloud_logins")
             table.set_state(self._store, TARGET, **_FRESH)
         warnings = [] if gone else ["the keychain did not give the token up: remove the entry `engram` there"]
         if self._settings.token:
@@ -198,7 +198,9 @@ def _enrolled_warning(name: str, listing: Listing, *, here: bool) -> str:
     """Return a warning about a project that was enrolled just now, or ''."""
     grant = (listing.grants or {}).get(name)
     if grant is None and not here:
-        return _unknown_project_warning(name, listing)
+        there = ", and the server does not show it to this token" if listing.grants is not None else ""
+        step = f"`engram projects` lists the names; `engram cloud unenroll {name}` takes it back"
+        return f"nothing here is called {name}{there}: {step}"
     if listing.grants is None:
         return ""
     if grant is None and listing.every == "write":
@@ -211,10 +213,3 @@ def _enrolled_warning(name: str, listing: Listing, *, here: bool) -> str:
         why = f" ({grant.paused_reason})" if grant.paused_reason else ""
         return f"{name} is paused on the server{why}; it waits"
     return ""
-
-
-def _unknown_project_warning(name: str, listing: Listing) -> str:
-    """Return the warning for a name that neither this machine nor the server knows."""
-    there = ", and the server does not show it to this token" if listing.grants is not None else ""
-    step = f"`engram projects` lists the names; `engram cloud unenroll {name}` takes it back"
-    return f"nothing here is called {name}{there}: {step}"

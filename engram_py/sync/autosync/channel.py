@@ -118,4 +118,5 @@ class Channel:
         with self.store.transaction():
             table.set_projects(self.store, self.server, projects if cursors else (), **cursors or {})
             table.clear_set_aside(self.store, self.server, direction, taken)
-            table.add_set_aside(self.store, aside, now=self.journal.now())
+            for row in aside:
+                self.store.execute(table.ADD_SET_ASIDE, **row, now=self.journal.now())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from engram_py.database.store import Row, Store
@@ -38,14 +38,6 @@ def is_used(store: Store) -> bool:
 
 def login(store: Store) -> Row | None:
     return store.row("select * from cloud_logins where id = 1")
-
-
-def keep_login(store: Store, values: Mapping[str, Any]) -> None:
-    store.insert("cloud_logins", {"id": 1, **values}, replace=True)
-
-
-def forget_login(store: Store) -> None:
-    store.execute("delete from cloud_logins")
 
 
 # --- the state of a target --------------------------------------------------------------------------------
@@ -154,11 +146,6 @@ def pending(store: Store, project: Row) -> int:
 
 
 # --- rows that were set aside -----------------------------------------------------------------------------
-
-
-def add_set_aside(store: Store, rows: Iterable[Mapping[str, Any]], *, now: str) -> None:
-    for row in rows:
-        store.execute(ADD_SET_ASIDE, **row, now=now)
 
 
 def clear_set_aside(store: Store, server: str, direction: str, keys: Sequence[tuple[str, str]]) -> None:

@@ -86,40 +86,27 @@ class ChunkFolder:
 
     def list(self) -> dict[str, ChunkFile]:
         """Return the chunks by name; what has the ending of one and is none is listed with its problem."""
-        found: dict[str, ChunkFile] = {}
-        signatures: dict[str, int] = {}
         try:
             with os.scandir(self.chunks) as entries:
-                for entry in entries:
-                    self._place(entry, found, signatures)
+                files = [(*_split(entry.name), entry.stat(follow_symlinks=False)) for entry in entries]
         except FileNotFoundError:
             return {}
         except OSError as exc:
             raise SyncFolderError(str(self.chunks), f"it cannot be read ({reason(exc)})") from exc
-        return {
-            name: ChunkFile(one.name, one.sealed, one.size, signatures.get(name, 0), one.problem)
-            for name, one in sorted(found.items())
-        }
-
-    def _place(self, entry: os.DirEntry[str], found: dict[str, ChunkFile], signatures: dict[str, int]) -> None:
-        for ending in (PLAIN, SEALED, SIGNATURE):
-            if entry.name.endswith(ending):
-                break
-        else:
-            return
-        name = entry.name.removesuffix(ending)
-        about = entry.stat(follow_symlinks=False)
-        if ending == SIGNATURE:
-            signatures[name] = about.st_size
-            return
-        problem = _problem(about.st_mode)
-        if not ID.fullmatch(name):
-            name, problem = _shown(entry.name), "its name is not a hash"
-        elif name in found:
-            problem = "there is a plain and a sealed chunk of this name"
-        elif not problem and about.st_size > MOST_PACKED_BYTES:
-            problem = f"it has {about.st_size:,} bytes; {MOST_PACKED_BYTES // 2**20} MiB are read"
-        found[name] = ChunkFile(name, ending == SEALED, about.st_size, problem=problem)
+        signatures = {name: about.st_size for name, ending, about in files if ending == SIGNATURE}
+        found: dict[str, ChunkFile] = {}
+        for name, ending, about in files:
+            if ending not in (PLAIN, SEALED):
+                continue
+            problem, key = _problem(about.st_mode), name
+            if not ID.fullmatch(name):
+                key, problem = _printable(name + ending), "its name is not a hash"
+            elif name in found:
+                problem = "there is a plain and a sealed chunk of this name"
+            elif not problem and about.st_size > MOST_PACKED_BYTES:
+                problem = f"it has {about.st_size:,} bytes; {MOST_PACKED_BYTES // 2**20} MiB are read"
+            found[key] = ChunkFile(key, ending == SEALED, about.st_size, signatures.get(name, 0), problem)
+        return dict(sorted(found.items()))
 
     def read(self, chunk: ChunkFile) -> bytes:
         """Return the bytes of a chunk's file. Raises ChunkRefusedError."""
@@ -235,7 +222,13 @@ def _problem(mode: int) -> str:
     return "it is a folder" if stat.S_ISDIR(mode) else "it is not a file"
 
 
-def _shown(name: str) -> str:
+def _split(file: str) -> tuple[str, str]:
+    """Return the name and the ending of a file of a chunk; the ending of another file is empty."""
+    ending = next((one for one in (PLAIN, SEALED, SIGNATURE) if file.endswith(one)), "")
+    return file.removesuffix(ending), ending
+
+
+def _printable(name: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in name)[:80]
 
 
@@ -279,16 +272,14 @@ def uncommitted(root: Path) -> Uncommitted:
     asked = ask_git(root, "status", *wanted, "--", f"{NAME}/chunks", deadline=Deadline(_SECONDS))
     found: dict[str, bool] = {}
     for line in asked[0].decode("utf-8", "replace").split("\0") if asked else ():
-        state, file = line[:2], line[3:].rpartition("/")[2]
-        for ending in (PLAIN, SEALED, SIGNATURE):
-            if file.endswith(ending) and "D" not in state:
-                name = file.removesuffix(ending)
-                found[name] = found.get(name, False) or state == "!!"
+        state, (name, ending) = line[:2], _split(line[3:].rpartition("/")[2])
+        if ending and "D" not in state:
+            found[name] = found.get(name, False) or state == "!!"
     return Uncommitted(len(found), sum(found.values()))
 
 
 def _chunks(root: Path, commit: str, deadline: Deadline) -> set[str]:
     asked = ask_git(root, "ls-tree", "-z", "--name-only", commit, f"{NAME}/chunks/", deadline=deadline)
-    names = asked[0].decode("utf-8", "replace").split("\0") if asked else []
-    files = (name.rpartition("/")[2] for name in names)
-    return {file.removesuffix(ending) for file in files for ending in (PLAIN, SEALED) if file.endswith(ending)}
+    files = asked[0].decode("utf-8", "replace").split("\0") if asked else []
+    parts = (_split(file.rpartition("/")[2]) for file in files)
+    return {name for name, ending in parts if ending in (PLAIN, SEALED)}

@@ -131,13 +131,8 @@ class GitSync:
         """Return the state of the folder; nothing is imported or written."""
         place = self._places.place(project, all_projects=all_projects)
         job = self._job(place, self._keys.folder(place.target), all_projects=all_projects)
-        listing = job.folder.list()
-        known = table.known(self._store, job.target)
-        refused = [
-            ChunkRefusal(name, row["reason"])
-            for name, row in known.items()
-            if name in listing and table.is_refused(row)
-        ]
+        listing, known = job.folder.list(), table.known(self._store, job.target)
+        refused = [name for name, row in known.items() if name in listing and table.is_refused(row)]
         rows = deferred_counts(self._store)
         return GitStatus(
             project=place.project,
@@ -147,7 +142,7 @@ class GitSync:
             chunks=len(listing),
             waiting=len(new_chunks(job, listing, job.names)),
             unsent=exporter.has_unsent(job),
-            refused=tuple(refused),
+            refused=tuple(ChunkRefusal(name, known[name]["reason"]) for name in refused),
             elsewhere=exporter.elsewhere(job),
             hooks=tuple(hooks.installed(place.repository)),
             devices=self._devices(job),
@@ -169,28 +164,25 @@ class GitSync:
         place = self._places.place(all_projects=True)
         return self._devices(self._job(place, None, all_projects=True))
 
-    def trust(self, key: str) -> Device:
-        """Trust the device with this public key; from then on only trusted devices are read in this repository.
+    def trust(self, key: str, *, trusted: bool = True) -> Device:
+        """Trust the device with this public key, or no longer.
+
+        From the first trusted device on only trusted ones are read in this repository; without one, all are again.
 
         Raises InvalidArgumentError: it is no key, or this device's own, which would shut out everybody else.
         """
-        return self._trust(key, self._journal.now())
-
-    def untrust(self, key: str) -> Device:
-        """Trust a device no longer. Once no device is trusted, all are read again."""
-        return self._trust(key, None)
-
-    def _trust(self, key: str, now: str | None) -> Device:
         if not is_key(key):
             raise InvalidArgumentError("key", key, expected="the 43 characters `engram sync --trusted` lists")
         place = self._places.place(all_projects=True)
         job = self._job(place, None, all_projects=True)
-        if now is not None and key == job.device.key:
+        if trusted and key == job.device.key:
             raise InvalidArgumentError("key", key, expected="another device's key; this device is always believed")
         with self._store.transaction():
-            table.trust(self._store, place.target, key=key, now=now)
-        found = self._devices(job)
-        return next(device for device in found if device.key == key)
+            table.trust(self._store, place.target, key=key, now=self._journal.now() if trusted else None)
+        return next(device for device in self._devices(job) if device.key == key)
+
+    def untrust(self, key: str) -> Device:
+        return self.trust(key, trusted=False)
 
     def _devices(self, job: Job) -> tuple[Device, ...]:
         rows = [row for row in table.devices(self._store, job.target) if row["key"] != job.device.key]

@@ -28,8 +28,9 @@ def there(memory: Engram) -> None:
 @pytest.mark.parametrize(
     ("stdin", "reason"),
     [
-        pytest.param(b"", "empty_input", id="empty"),
-        pytest.param(b"hello", "input_is_not_json", id="no-json"),
+        pytest.param(b" \r\n", "empty_input", id="empty"),
+        pytest.param(b"\xff\xfe", "input_is_not_json", id="no-json"),
+        pytest.param(b"null", "input_is_no_object", id="no-object"),
         pytest.param(b"[" * 200_000, "input_is_not_json", id="deep"),
         pytest.param(b'{"prompt": "' + b"x" * 50_000_000 + b'"}', "input_too_large", id="50-MB"),
     ],

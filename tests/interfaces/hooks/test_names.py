@@ -10,7 +10,7 @@ import pytest
 
 from engram_py.interfaces.hooks.answers import agent_named, answer
 from engram_py.interfaces.hooks.events import EVENTS, Event, event_named
-from engram_py.interfaces.hooks.request import BadInput, Request, arguments, loaded, parse
+from engram_py.interfaces.hooks.request import Request, arguments, loaded, parse
 
 HERE = Path("/home/ada/widgets")
 
@@ -147,23 +147,6 @@ def test_an_agent_without_session_ids_has_one_for_each_folder() -> None:
 )
 def test_the_files_a_tool_is_about_to_write_are_known(tool: str, given: object, files: tuple[str, ...]) -> None:
     assert request(tool_name=tool, tool_input=given).files == files
-
-
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        (b"", "empty_input"),
-        (b" \r\n", "empty_input"),
-        (b"{", "input_is_not_json"),
-        (b"\xff\xfe", "input_is_not_json"),
-        (b"[" * 100_000, "input_is_not_json"),
-        (b"[]", "input_is_no_object"),
-        (b"null", "input_is_no_object"),
-    ],
-)
-def test_input_that_is_no_object_is_told_apart(data: bytes, reason: str) -> None:
-    with pytest.raises(BadInput, match=reason):
-        loaded(data)
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_no_obstacle() -> None:

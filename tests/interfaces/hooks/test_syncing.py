@@ -68,7 +68,7 @@ def settled(memory: Engram) -> None:
 def went(done: Done) -> bool:
     """Whether the hook sent somebody to the server."""
     assert done.code == 0
-    return "background_sync" in done.stderr
+    return "hooks.background" in done.stderr
 
 
 def titles(team: TeamServer) -> list[str]:

@@ -42,6 +42,10 @@ class Reply:
         return str(value["code"])
 
 
+def notes_of(reply: Reply) -> list[str]:
+    return list(json.loads(reply.headers.get("x-engram-notes", "[]")))
+
+
 def as_body(value: object) -> bytes:
     return value if isinstance(value, bytes) else b"" if value is None else json.dumps(value).encode()
 

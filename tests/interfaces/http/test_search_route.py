@@ -10,10 +10,10 @@ from urllib.parse import quote
 import pytest
 
 from engram_py import Engram
-from engram_py.interfaces.http.response_notes import HEADER, MOST_BYTES, header
+from engram_py.interfaces.http.notes import HEADER, MOST_BYTES
 from engram_py.recall.search import MOST
 from tests.interfaces.cli.test_same_as_mcp import told
-from tests.interfaces.http.asking import Asker, Reply
+from tests.interfaces.http.asking import Asker, notes_of
 from tests.recall.searching import kept
 
 # Every field that Engram's clients read, and the three that were always beside them.
@@ -27,10 +27,6 @@ LISTED = {
 def memories(app: Engram) -> None:
     kept(app, "From 5 to 30 seconds, since the pool was slow.", title="Raised the login timeout", type="bugfix")
     kept(app, "Installs are fast.", title="Chose uv", type="decision", topic_key="arch/uv")
-
-
-def notes_of(reply: Reply) -> list[str]:
-    return list(json.loads(reply.headers.get(HEADER.lower(), "[]")))
 
 
 def test_the_list_is_engrams_and_an_empty_one_is_two_bytes(ask: Asker) -> None:
@@ -200,28 +196,6 @@ def test_a_setting_that_is_a_choice_is_refused_with_the_choices(ask: Asker, addr
 def test_a_body_that_cannot_be_asked_is_refused(ask: Asker, body: dict[str, Any], code: str) -> None:
     refused = ask("POST", "/search", body)
     assert (refused.status, refused.code) == (400, code)
-
-
-@pytest.mark.parametrize(
-    "text", ["naïve 🎉", "a\r\nSet-Cookie: x", "\x7f\x00\x1b[2J", "\x7f" * 60, "\u202egnp", "x" * 100_000]
-)
-def test_the_header_is_ascii_and_bounded_whatever_somebody_typed(text: str) -> None:
-    [line] = header([f"since:{text} is not a date"] * 40).values()
-
-    assert line.isascii()
-    assert line.isprintable()
-    assert len(line) <= MOST_BYTES
-    assert json.loads(line)[0].startswith("since:")
-
-
-def test_notes_are_shortened_by_bytes_and_the_last_left_out_where_they_are_too_many() -> None:
-    for letter in "aя🦄":
-        several = json.loads(header([letter * 399] * 3)[HEADER])
-        assert len(several) == 3
-        many = header([letter * 399] * 40)[HEADER]
-        assert 0 < len(json.loads(many)) < 40
-        assert len(many) <= MOST_BYTES
-    assert json.loads(header(["a" * 399] * 2)[HEADER]) == ["a" * 399] * 2
 
 
 def test_half_a_character_in_the_name_of_a_field_is_answered(ask: Asker) -> None:

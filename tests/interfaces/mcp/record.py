@@ -13,7 +13,6 @@ import select
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict, deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -281,40 +280,16 @@ def shown(line: Line) -> Line:
 
 
 def renewed(old: Recording, new: Recording) -> Recording:
-    """The new recording in the old one's order of keys, with its pairs that say why they differ."""
-    return {name: _renewed(old.get(name, []), pairs) for name, pairs in new.items()}
-
-
-def _renewed(old: list[Pair], new: list[Pair]) -> list[Pair]:
-    known: dict[str, deque[Pair]] = defaultdict(deque)
-    for pair in old:
-        known[_key(pair)].append(pair)
-    found = []
-    for pair in new:
-        before = known[_key(pair)].popleft() if known[_key(pair)] else pair
-        found.append(before if "why" in before else _in_order_of(before, pair))
-    return found
-
-
-def _key(pair: Pair) -> str:
-    return json.dumps(pair["line"], sort_keys=True)
-
-
-def _in_order_of(old: Any, new: Any) -> Any:
-    """The new value, its keys ordered as they were."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        names = [*(name for name in old if name in new), *(name for name in new if name not in old)]
-        return {name: _in_order_of(old.get(name), new[name]) for name in names}
-    if isinstance(old, list) and isinstance(new, list):
-        return [_in_order_of(*both) for both in zip(old, new, strict=False)] + new[len(old) :]
-    return new
+    """The new recording, but for the old one's pairs that say why they differ from the SDK's."""
+    kept = {(name, json.dumps(pair["line"])): pair for name, pairs in old.items() for pair in pairs if "why" in pair}
+    return {name: [kept.get((name, json.dumps(pair["line"])), pair) for pair in pairs] for name, pairs in new.items()}
 
 
 def text_of(recording: Recording) -> str:
     """The file: one pair a line."""
     parts = []
     for name, pairs in recording.items():
-        rows = ",\n".join("  " + json.dumps(pair) for pair in pairs)
+        rows = ",\n".join("  " + json.dumps(pair, sort_keys=True) for pair in pairs)
         parts.append(f"{json.dumps(name)}: [\n{rows}\n]")
     return "{\n" + ",\n".join(parts) + "\n}\n"
 

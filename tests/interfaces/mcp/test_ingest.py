@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from mcp import Client
 
-from engram_py.config import Settings
-from engram_py.interfaces.mcp.server import build_server
 from tests.interfaces.mcp.agent import Agent
 
 TURNS = [
     {"user": "Keep port 4173 open for the narwhal, please, and add a test for it.", "assistant": "Open, and tested."}
 ]
-
-
-async def offered(settings: Settings, tools: str) -> set[str]:
-    async with Client(build_server(settings, tools=tools)) as client:
-        return {tool.name for tool in (await client.list_tools()).tools}
-
-
-@pytest.mark.anyio
-async def test_row_104_search_memory_is_offered_to_who_asks_for_it_alone(settings: Settings, here: Path) -> None:
-    for tools in ("", "core", "agent", "admin"):
-        assert not {"search_memory", "mem_ingest"} & await offered(settings, tools)
-    assert {"search_memory", "mem_ingest"} <= await offered(settings, "core,layers")
-    assert await offered(settings, "search_memory") == {"search_memory"}
 
 
 @pytest.mark.anyio

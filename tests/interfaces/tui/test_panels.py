@@ -65,9 +65,9 @@ async def test_a_session_shows_what_it_was_given_and_why_a_prompt_got_nothing(ke
         await seen.press("2")
         await seen.type("run-1")
         assert len(seen.list) == 1
-        assert "At its start\n  [#1] Access tokens live 15 minutes (decision)" in seen.preview
+        assert "Given at the start\n  [#1] Access tokens live 15 minutes (decision)" in seen.preview
         assert "Write a haiku about the sea" in seen.preview
-        assert "It was given nothing. Asked again: " in seen.preview
+        assert "Given nothing. Asked again now: " in seen.preview
         assert "A session of widgets that starts now begins with" in seen.preview
         assert "<engram-memory" in seen.preview
 
@@ -77,7 +77,7 @@ async def test_review_lists_what_waits_and_accepting_takes_it_off_the_list(kept:
     async with opened(kept) as seen:
         await seen.press("4")
         assert "derived Refunds take five days" in seen.list[0]
-        assert "Derived, and nobody read it" in seen.preview
+        assert "Derived, not confirmed" in seen.preview
         await seen.press("a")
         assert seen.list == []
         assert kept.get(4).observation.origin == "user"
@@ -90,7 +90,7 @@ async def test_a_pair_is_judged_by_choosing_how_the_two_relate(kept: Engram) -> 
     [pair] = kept.relations.pending("widgets")
     async with opened(kept) as seen:
         await seen.press("4")
-        assert "May contradict each other" in seen.preview
+        assert "Possible contradiction" in seen.preview
         await seen.press("v")
         assert "conflicts with" in seen.text
         await seen.press("down", "enter")

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import pytest
 
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
+_TRIES = 5
 _THERE = "return document.readyState === 'complete' && !document.documentElement.dataset.left"
 
 
@@ -102,6 +103,17 @@ class Browser:
         actions = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
         self._call("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
+    def hover(self, selector: str, *, nth: int = 0, share: float = 0.5) -> None:
+        """Move the pointer onto the nth such element, to this share of its width."""
+        found = self._call("POST", "/elements", {"using": "css selector", "value": selector})[nth]
+        width = self._call("GET", f"/element/{found[_ELEMENT]}/rect")["width"]
+        x = round(width * (share - 0.5))
+        move = {"type": "pointerMove", "duration": 0, "origin": found, "x": x, "y": 0}
+        self._call("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": [move]}]})
+
+    def scripts(self, *, on: bool) -> None:
+        self._command("Emulation.setScriptExecutionDisabled", value=not on)
+
     def resize(self, width: int, height: int) -> None:
         self._call("POST", "/window/rect", {"width": width, "height": height})
 
@@ -113,8 +125,8 @@ class Browser:
         """Prefer a ``light`` or a ``dark`` page."""
         self._command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
 
-    def _command(self, name: str, **values: object) -> None:
-        self._call("POST", "/goog/cdp/execute", {"cmd": name, "params": values})
+    def _command(self, name: str, **values: object) -> Any:
+        return self._call("POST", "/goog/cdp/execute", {"cmd": name, "params": values})
 
     def forget(self) -> None:
         """Drop every cookie of the page that is shown."""
@@ -134,11 +146,23 @@ class Browser:
         """What the browser complained about since this was last asked."""
         return [str(one["message"]) for one in self._call("POST", "/se/log", {"type": "browser"})]
 
-    def picture(self) -> str:
-        return str(self._call("GET", "/screenshot"))
+    def picture(self, width: int, most_height: int) -> str:
+        """The page as a PNG in base64, laid out for a window of this width, from its top."""
+        self._command("Emulation.setDeviceMetricsOverride", width=width, height=600, deviceScaleFactor=1, mobile=False)
+        height = min(most_height, self.run("return document.documentElement.scrollHeight"))
+        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+        return str(self._command("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)["data"])
 
     def close(self) -> None:
         self._call("DELETE", "")
+
+
+def until(look: Callable[[], object], *, seconds: float = 20) -> None:
+    """Wait until what a page does by itself is there."""
+    end = time.monotonic() + seconds
+    while not look():
+        assert time.monotonic() < end, look()
+        time.sleep(0.05)
 
 
 @contextmanager
@@ -147,12 +171,8 @@ def chromium(room: Path) -> Iterator[Browser]:
     binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if binary is None or driver is None:
         pytest.skip("no chromium and chromedriver here (Debian: apt install chromium chromium-driver)")
-    process = subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process, port = _started(driver)
     try:
-        assert process.stdout is not None
-        port = next(
-            int(found[1]) for line in process.stdout if (found := re.search(r"successfully on port (\d+)", line))
-        )
         browser = Browser(port, room, binary)
         try:
             yield browser
@@ -161,3 +181,17 @@ def chromium(room: Path) -> Iterator[Browser]:
     finally:
         process.terminate()
         process.communicate(timeout=20)
+
+
+def _started(driver: str) -> tuple[subprocess.Popen[str], int]:
+    """The driver as a process and its port. It chooses one for IPv4 and IPv6 alike, which somebody else may have."""
+    said = ""
+    for _ in range(_TRIES):
+        process = subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        assert process.stdout is not None
+        for line in process.stdout:
+            said += line
+            if found := re.search(r"successfully on port (\d+)", line):
+                return process, int(found[1])
+        process.wait(timeout=20)
+    raise AssertionError(f"chromedriver did not start: {said}")

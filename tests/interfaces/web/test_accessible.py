@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.interfaces.web.test_browser import Place, place
+from tests.interfaces.web.test_browser_scripts import ESCAPE
 
 __all__ = ["place"]
 pytestmark = pytest.mark.browser
@@ -59,6 +60,9 @@ def test_axe_finds_nothing_serious_on_any_page(place: Place, axe: str, theme: st
         place.open(path)
         assert (place.browser.run("return document.title").startswith("Refused")) == (path == REFUSED), path
         place.browser.run(axe)
+        if path == "/ui/":
+            place.browser.keys(ESCAPE, "?")
+            assert place.browser.run("return document.querySelector('dialog').open")
         worst = place.browser.run(
             "return axe.run().then(all => all.violations.filter(one => ['serious', 'critical'].includes(one.impact))"
             ".map(one => one.id + ': ' + one.nodes.map(node => node.html.slice(0, 150)).slice(0, 3).join(' | ')))"

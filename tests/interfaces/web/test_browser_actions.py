@@ -33,7 +33,7 @@ def test_an_archived_memory_is_unarchived(place: Place) -> None:
     place.open("/ui/memory/1")
     place.browser.press("Archive")
     place.open("/ui/memory/1")
-    place.browser.press("Unarchive")
+    place.browser.press("Restore")
     assert state(place) == ("active", "widgets")
 
 
@@ -57,5 +57,5 @@ def test_a_memory_is_merged_and_the_merge_taken_back(place: Place) -> None:
     place.browser.press("Merge")
     assert state(place)[0] != "active"
     place.browser.press("Undo")
-    assert "The merge is taken back" in place.browser.text
+    assert "Merge undone" in place.browser.text
     assert state(place) == ("active", "widgets")

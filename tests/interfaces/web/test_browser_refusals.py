@@ -21,7 +21,7 @@ def test_a_stale_edit_is_refused_with_both_texts_and_kept_when_sent_again(place:
         app.observations.update(1, Change(content="An agent moved it to the cellar."))
     browser.type("textarea", "I moved it to the attic.", clear=True)
     browser.press("Save")
-    assert "Nothing was saved" in browser.text
+    assert "Not saved" in browser.text
     assert "An agent moved it to the cellar." in browser.text
     assert browser.run("return document.querySelector('textarea').value") == "I moved it to the attic."
     browser.press("Save")
@@ -52,7 +52,7 @@ def test_a_wrong_or_used_link_lets_nobody_in(place: Place) -> None:
         assert "second shelf" not in place.browser.text
     good = Access(place.data_dir).link_token()
     place.open(f"/ui/enter?token={good}")
-    assert "Changed last" in place.browser.text
+    assert "Recently changed" in place.browser.text
     place.browser.forget()
     place.open(f"/ui/enter?token={good}")
     assert "each works once" in place.browser.text
@@ -88,7 +88,7 @@ def test_words_of_ten_thousand_letters_are_refused_or_fit_a_narrow_window(place:
     place.browser.run("const one = document.querySelector('[name=title]'); one.removeAttribute('maxlength');"
                       " one.value = 'x'.repeat(10_000)")  # fmt: skip
     place.browser.press("Save")
-    assert "Nothing was saved" in place.browser.text
+    assert "Not saved" in place.browser.text
     with place.app() as app:
         assert app.get(row).observation.title == "y" * 1_000
     for path in ("/ui/", f"/ui/memory/{row}", f"/ui/memory/{row}/edit", "/ui/timeline", "/ui/today"):

@@ -39,7 +39,7 @@ def test_a_changed_file_is_shown_with_what_changed_since(here: Engram, reader: V
     assert f"{AUTH} changed, not committed yet" in text
     assert f"- {lines('auth')[0]}" in text
     assert "+ first = 1" in text
-    assert "src/login.py fresh" in text
+    assert "src/login.py unchanged" in text
 
 
 def test_of_a_memory_about_some_lines_only_their_changes_are_shown(here: Engram, reader: Visitor, root: Path) -> None:
@@ -68,7 +68,8 @@ def test_a_hostile_file_is_text(here: Engram, reader: Visitor, root: Path, git: 
     seen = reader.look(f"/ui/memory/{row}")
     assert "- <script>alert(1)</script>" in seen.text
     assert "a⟦RLO⟧b" in seen.text
-    assert {"script", "img"}.isdisjoint(tag for tag, _ in seen.page.tags)
+    assert "img" not in [tag for tag, _ in seen.page.tags]
+    assert all(one["src"].startswith("/ui/static/") for tag, one in seen.page.tags if tag == "script")
 
 
 def test_a_diff_of_a_long_file_shows_its_changes_alone() -> None:

@@ -33,7 +33,7 @@ def test_an_edit_is_kept_and_its_undo_brings_everything_back(app: Engram, visito
     )
 
     undone = visitor.press(done, "Undo")
-    assert "The edit is taken back" in undone.text
+    assert "Edit undone" in undone.text
     before = app.get(row).observation
     assert (before.title, before.content) == ("Where the tea is", "On the second shelf.\nBehind the cups.")
     assert (before.type, before.topic_key) == ("note", None)
@@ -62,7 +62,7 @@ def test_an_edit_of_what_changed_meanwhile_is_refused_with_both_texts(app: Engra
 
     refused = visitor.press(stale, "Save", content="I moved it to the attic.")
     assert refused.status == 409
-    assert "somebody changed it" in refused.text
+    assert "was changed while you were editing it" in refused.text
     assert "An agent moved it to the cellar." in refused.text
     assert refused.page.form("Save").fields["content"] == "I moved it to the attic."
     assert content(app, row) == "An agent moved it to the cellar."
@@ -95,7 +95,7 @@ def test_a_page_that_shows_an_older_text_deletes_and_reverts_nothing(app: Engram
     app.observations.update(row, Change(content="Third shelf."))
     stale = visitor.look(f"/ui/memory/{row}")
     app.observations.update(row, Change(content="An agent moved it."))
-    for button in ("Delete", "Bring this text back"):
+    for button in ("Delete", "Restore this text"):
         assert visitor.press(stale, button).status == 409
     assert content(app, row) == "An agent moved it."
 
@@ -105,7 +105,7 @@ def test_a_deleted_memory_says_so_and_comes_back(app: Engram, visitor: Visitor, 
     assert gone.status == 410
     assert "second shelf" not in gone.text
     assert "tea" not in visitor.look("/ui/?q=shelf").page.text.replace("Where the tea is", "")
-    back = visitor.press(gone, "Bring it back")
+    back = visitor.press(gone, "Restore")
     assert "second shelf" in back.text
     assert visitor.press(back, "Undo").status == 410
 
@@ -126,7 +126,7 @@ def test_the_history_shows_what_each_text_changed_and_brings_one_back(app: Engra
     seen = visitor.look(f"/ui/memory/{row}")
     assert "- Behind the cups." in seen.text
     assert "+ Before the cups." in seen.text
-    back = visitor.press(seen, "Bring this text back")
+    back = visitor.press(seen, "Restore this text")
     assert content(app, row).endswith("Behind the cups.")
     visitor.press(back, "Undo")
     assert content(app, row).endswith("Before the cups.")
@@ -137,7 +137,7 @@ def test_what_replaced_what_is_a_chain_of_links(app: Engram, visitor: Visitor, r
     app.relations.compare(newer, row, "supersedes", confidence=1.0, reasoning="It was moved.")
     for one in (row, newer):
         seen = visitor.look(f"/ui/memory/{one}")
-        assert "What replaced what" in seen.text
+        assert "Supersession chain" in seen.text
         assert "It was moved." in seen.text
 
 
@@ -172,7 +172,7 @@ def test_what_is_no_memory_is_refused_beside_what_was_typed(
 def test_a_secret_that_is_typed_is_redacted_and_the_page_says_so(app: Engram, visitor: Visitor, row: int) -> None:
     secret = "ghp_" + "a1B2" * 9
     done = visitor.press(visitor.look(f"/ui/memory/{row}/edit"), "Save", content=f"The token is {secret}")
-    assert "looked like a secret" in done.text
+    assert "secret in the text was redacted" in done.text
     assert secret not in content(app, row)
     assert secret not in done.reply.body.decode()
 
@@ -183,7 +183,7 @@ def test_a_secret_that_is_typed_is_redacted_and_the_page_says_so(app: Engram, vi
 def test_what_is_not_there_is_a_page_that_says_so(visitor: Visitor, path: str) -> None:
     seen = visitor.look(path)
     assert seen.status == 404
-    assert "That did not work" in seen.text or "no page is at" in seen.text
+    assert "Request refused" in seen.text or "no page is at" in seen.text
 
 
 def test_a_form_as_large_as_nothing_here_is_refused(visitor: Visitor, app: Engram, row: int) -> None:
@@ -213,12 +213,12 @@ def test_a_diff_of_texts_without_end_is_the_one_and_then_the_other() -> None:
 def test_a_memory_is_merged_into_another_and_the_merge_taken_back(app: Engram, visitor: Visitor, row: int) -> None:
     stays = app.save(Draft("The tea moved", "It is in the cellar now.")).id
     done = visitor.press(visitor.look(f"/ui/memory/{row}"), "Merge", into=f"#{stays}")
-    assert "searches find the other one instead" in done.text
+    assert "searches find the other memory instead" in done.text
     assert "second shelf" in done.text
     assert app.get(row).observation.lifecycle == "historical"
     assert [hit.id for hit in app.search("where is the tea").results] == [stays]
 
-    assert "The merge is taken back" in visitor.press(done, "Undo").text
+    assert "Merge undone" in visitor.press(done, "Undo").text
     assert app.get(row).observation.lifecycle == "active"
     assert app.get(row).relations == ()
 

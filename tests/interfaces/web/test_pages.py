@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from typing import Any
 
 import click
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.config import Settings
 from engram_py.interfaces.cli.main import cli
+from engram_py.interfaces.hooks.why import injected
 from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.web.access import Access
 from engram_py.observations.values import Change
@@ -72,7 +74,7 @@ def test_filters_are_chips_that_take_themselves_away(app: Engram, visitor: Visit
     seen = visitor.look("/ui/?q=tea&type=bugfix&project=widgets")
     assert f"#{fix}" in seen.text
     assert f"#{note}" not in seen.text
-    [chip] = [one for tag, one in seen.page.tags if one.get("aria-label") == "without type bugfix"]
+    [chip] = [one for tag, one in seen.page.tags if one.get("aria-label") == "Remove filter type bugfix"]
     assert f"#{note}" in visitor.look(chip["href"]).text
 
 
@@ -99,15 +101,15 @@ def worked(app: Engram) -> str:
 def test_a_session_shows_its_start_and_each_prompt_with_what_it_was_given(visitor: Visitor, worked: str) -> None:
     assert "s1" in visitor.look("/ui/given").text
     text = visitor.look(f"/ui/session?id={worked}").text
-    start, asked, port = text.index("At its start"), text.index("hello there"), text.index("which port")
-    assert start < text.index("Tea") < asked < text.index("It was given nothing. Asked again:") < port
+    start, asked, port = text.index("Given at the start"), text.index("hello there"), text.index("which port")
+    assert start < text.index("Tea") < asked < text.index("Given nothing. Asked again now:") < port
     assert port < text.index("Port of the API") < text.index("cited", port)
 
 
 def test_a_memory_names_the_sessions_that_were_given_it_and_cited_it(visitor: Visitor, worked: str) -> None:
     text = visitor.look("/ui/memory/1").text
-    assert "Sessions that were given it" in text
-    assert "given: prompt cited" in text
+    assert "Sessions that were given or cited it" in text
+    assert "given with a prompt cited" in text
 
 
 def test_worth_tells_what_is_cited_and_what_is_given_in_vain(visitor: Visitor, worked: str) -> None:
@@ -121,9 +123,9 @@ def test_what_a_prompt_would_be_given_is_what_the_hook_says(app: Engram, visitor
     given = visitor.look("/ui/ask?project=widgets&prompt=which+port+does+the+API+listen+on")
     assert "<engram-memory" in given.text
     assert "8080" in given.text
-    assert "The agent is given nothing" in visitor.look("/ui/ask?project=widgets&prompt=which+zeppelin+is+it").text
+    assert "Nothing:" in visitor.look("/ui/ask?project=widgets&prompt=which+zeppelin+is+it").text
     assert "only keeps an agent going" in visitor.look("/ui/ask?project=widgets&prompt=yes").text
-    assert "A session that starts now is given" in visitor.look("/ui/ask?project=widgets").text
+    assert "Given to a session that starts now" in visitor.look("/ui/ask?project=widgets").text
 
 
 def test_a_pair_that_may_contradict_gets_its_verdict(app: Engram, visitor: Visitor) -> None:
@@ -133,9 +135,9 @@ def test_a_pair_that_may_contradict_gets_its_verdict(app: Engram, visitor: Visit
     seen = visitor.look("/ui/review")
     form = seen.page.form("supersedes")
     done = visitor.send(form, relation="supersedes")
-    assert "Kept: the first supersedes the second" in done.text
+    assert "Saved: the first supersedes the second" in done.text
     other = visitor.send(done.page.form("scoped"), relation="scoped")
-    assert "Kept: the first scoped the second" in other.text
+    assert "Saved: the first scoped the second" in other.text
     visitor.send(other.page.form("scoped"), relation="supersedes")
     [relation] = app.conflicts.page(status="judged").relations
     assert relation.relation == "supersedes"
@@ -170,8 +172,8 @@ def later(app: Engram, data_dir: object) -> Iterator[Visitor]:
 def test_what_is_overdue_is_confirmed(later: Visitor) -> None:
     seen = later.look("/ui/review")
     assert "Use one database" in seen.text
-    assert "It still holds" in seen.text
-    assert "Confirmed" in later.press(seen, "It still holds").text
+    assert "Confirm" in seen.text
+    assert "Confirmed" in later.press(seen, "Confirm").text
     assert "Use one database" not in later.look("/ui/review").text
 
 
@@ -233,10 +235,78 @@ def test_an_entity_is_shown_with_its_facts_links_and_mentions(app: Engram, visit
     assert "Ledger" in archived
 
     shown = visitor.look(f"/ui/entities?project={project}&name=invoicing")
-    for said in ("Billing runs on Fedora in the attic", "depends_on", "ledger", "engram entity show billing"):
+    present, past = shown.text.split("Past facts")
+    assert "Billing runs on Fedora in the attic" in present
+    assert "Billing runs on Debian in the cellar" in past
+    for said in (
+        "Billing runs on Fedora in the attic",
+        "depends on ledger",
+        "Billing runs on Debian in the cellar",
+        "engram entity show billing",
+    ):
         assert said in shown.text
 
 
 def test_a_page_that_is_not_there_says_so(visitor: Visitor) -> None:
     seen = visitor.look("/ui/nowhere")
-    assert (seen.status, "No such page" in seen.text) == (404, True)
+    assert (seen.status, "Page not found" in seen.text) == (404, True)
+
+
+def test_people_are_shown_apart_from_other_entities_active_and_archived(app: Engram, visitor: Visitor) -> None:
+    app.entities.link("Ada", "owns", "billing", kind="person", object_kind="service", project="widgets")
+    app.entities.link("Grace", "owns", "ledger", kind="person", object_kind="service", project="widgets")
+    app.entities.archive("Grace", project="widgets")
+    seen = visitor.look("/ui/entities?project=widgets")
+    [address] = [one["href"] for _, one in seen.page.tags if "kind=person" in one.get("href", "")]
+    people = visitor.look(address).text
+    active, archived = people.split("Active")[1].split("Archived")
+    assert "Ada" in active
+    assert "Grace" in archived
+    assert "Ledger" not in people
+
+
+def app_nearest(app: Engram) -> list[dict[str, Any]]:
+    """What the hook finds nearest to the one prompt of the session."""
+    [prompt] = app.prompts.recent(project="widgets")
+    view = app.standing_in(None, project="widgets")
+    return list(injected(view, prompt.content, "s1")["nearest"])[:1]
+
+
+def test_a_prompt_that_got_nothing_names_its_words_and_the_nearest_memories(app: Engram, visitor: Visitor) -> None:
+    near = save(app, "Port of the API", "The API listens on port 8080 behind the proxy.")
+    for number in range(30):
+        save(app, f"Note {number}", f"The proxy and the API were changed for reason {number}.")
+    app.sessions.start("s1", project="widgets")
+    app.prompts.save("Should the API of the zeppelin port moor at the mast overnight?", session_id="s1")
+    [nearest] = app_nearest(app)
+    text = visitor.look("/ui/session?id=s1").text
+    assert "Given nothing." in text
+    assert nearest["id"] == near
+    asked = text[text.index("Asked again now") :]
+    assert f"#{near} Port of the API words it has: " in asked
+    assert f"{nearest['probability']:.0%} likely to be needed; {nearest['needed']:.0%} is the limit" in asked
+
+
+def test_an_address_of_a_person_is_hidden_in_previews_and_kept_in_the_memory(app: Engram, visitor: Visitor) -> None:
+    secret = "sk-" + "a1B2c3D4" * 6
+    row = save(app, "Support", f"Ask ada@example.org, the key is {secret}.")
+    app.save(Draft("Derived support", "Ask ada@example.org about keys.", "fact", origin="derived"))
+    for path in ("/ui/?q=support+key", "/ui/review"):
+        seen = visitor.look(path)
+        assert "Ask [e-mail]" in seen.text
+        assert "ada@example.org" not in seen.text
+    text = visitor.look(f"/ui/memory/{row}").text
+    assert "ada@example.org" in text
+    assert secret not in text
+    assert "ada@example.org" in app.get(row).observation.content
+
+
+def test_review_shows_both_texts_of_a_pair_and_only_what_waits(app: Engram, visitor: Visitor) -> None:
+    assert "Nothing to review" in visitor.look("/ui/review").text
+    save(app, "The API listens on port 8080", "It was moved there in May.", type="config")
+    save(app, "The API listens on port 9090", "It was moved there in June.", type="config")
+    text = visitor.look("/ui/review").text
+    assert "in May" in text
+    assert "in June" in text
+    assert "Possible contradictions 1" in text
+    assert "Overdue" not in text

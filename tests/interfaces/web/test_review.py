@@ -37,7 +37,7 @@ def test_what_was_derived_waits_until_somebody_accepts_it(app: Engram, visitor: 
     assert app.get(derived).observation.origin == "user"
     assert not waits(visitor, derived)
     back = visitor.press(done, "Undo")
-    assert "Not accepted any more" in back.text
+    assert "Acceptance undone" in back.text
     assert app.get(derived).observation.origin == "derived"
     assert waits(visitor, derived)
 
@@ -47,7 +47,7 @@ def test_what_is_rejected_is_deleted_and_comes_back(app: Engram, visitor: Visito
     assert done.path.startswith("/ui/review")
     assert "project=widgets" in done.path
     assert app.browsing.whole([derived])[0].deleted_at
-    assert "Brought back" in visitor.press(done, "Undo").text
+    assert "Restored." in visitor.press(done, "Undo").text
     assert waits(visitor, derived)
 
 

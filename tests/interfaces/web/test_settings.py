@@ -68,11 +68,11 @@ def test_a_secret_setting_is_named_and_never_shown(
 
 
 def test_what_is_switched_off_is_said_to_be_off(home: Path, app: Engram, visitor: Visitor) -> None:
-    assert "recording of prompts, messages and learnings: on" in visitor.look("/ui/settings").text
+    assert "Prompts, messages and learnings on" in visitor.look("/ui/settings").text
     app.save(Draft("Tea", "Second shelf."))
     app.switches.turn(["record"], on=False, project="widgets")
     text = visitor.look("/ui/settings?project=widgets").text
-    assert "recording of prompts, messages and learnings: off" in text
+    assert "Prompts, messages and learnings off" in text
     assert "project widgets: record off" in text
 
 
@@ -86,9 +86,9 @@ def test_agents_are_shown_with_how_they_are_connected_and_their_last_call(
         other.sessions.start("s1", project="widgets")
     text = visitor.look("/ui/settings").text
     assert "Cursor user 1" in text
-    assert "Gemini CLI no, but installed 0 never engram setup gemini All settings" in text
+    assert "Gemini CLI installed, not set up 0 never engram setup gemini All settings" in text
     assert "Windsurf" not in text
 
 
 def test_a_machine_without_agents_says_so(home: Path, visitor: Visitor) -> None:
-    assert "None is installed here" in visitor.look("/ui/settings").text
+    assert "No agent was found" in visitor.look("/ui/settings").text

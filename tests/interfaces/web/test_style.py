@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from engram_py.interfaces.web.text import stylesheet
+from engram_py.interfaces.web.assets import assets
 
 _LEAST = 4.5
 
 
 def themes() -> dict[str, dict[str, str]]:
-    found = re.findall(r":root \{(.*?)\}", stylesheet().decode(), re.DOTALL)
+    found = re.findall(r":root \{(.*?)\}", assets()["style.css"].body.decode(), re.DOTALL)
     light, dark = (dict(re.findall(r"--(\w+): (#[0-9a-f]{3,6})", one)) for one in found)
     assert light.keys() == dark.keys()
     return {"light": light, "dark": dark}

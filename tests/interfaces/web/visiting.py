@@ -58,7 +58,7 @@ class Document(HTMLParser):
                 self.forms[-1].buttons.append("")
             case "code":
                 self.codes.append("")
-            case "td" | "th" | "br":
+            case "td" | "th" | "br" | "dd" | "li" | "p":
                 self.text += " "
             case _:
                 pass

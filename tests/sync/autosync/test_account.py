@@ -73,6 +73,7 @@ def test_the_file_is_the_owners_alone_and_the_only_place(lab: Lab) -> None:
     assert stat.S_IMODE((folder / login.TOKEN_FILE).stat().st_mode) == 0o600
     holders = [path.name for path in folder.iterdir() if path.is_file() and TOKEN.encode() in path.read_bytes()]
     assert holders == [login.TOKEN_FILE]
+    assert TOKEN not in repr((lab.status, lab.app.cloud, lab.exchange))
 
 
 def test_a_logout_leaves_no_token_and_a_login_goes_on_where_it_was(lab: Lab) -> None:

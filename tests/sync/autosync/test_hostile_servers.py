@@ -272,11 +272,3 @@ def test_what_the_server_says_of_its_failure_is_shown_as_one_harmless_line(lab: 
     assert "disk" in message
     assert message.isprintable()
     assert len(message) < 400
-
-
-def test_no_token_is_in_the_database_or_in_what_is_shown(lab: Lab) -> None:
-    lab.synced()
-
-    for path in lab.app.store.path.parent.glob("engram.db*"):
-        assert TOKEN.encode() not in path.read_bytes()
-    assert TOKEN not in repr((lab.status, lab.app.cloud, lab.exchange))

@@ -141,18 +141,6 @@ def test_neither_secrets_nor_personal_rows_nor_raw_turns_are_in_any_chunk(ada: M
         assert hidden not in said
 
 
-def test_rows_of_an_unknown_kind_travel_on(ada: Member, bob: Member) -> None:
-    from engram_py.sync.mutation import Mutation
-
-    newer = Mutation("hologram", "h-1", "upsert", "widgets", {"x": [1, {"y": "ü"}]}, "01a0f3b2c000-0000-aa")
-    ada.app.replica.apply([newer])
-    settled([ada, bob])
-
-    carried = bob.app.store.row("select payload from sync_carried where entity = 'hologram'")
-    assert carried is not None
-    assert json.loads(carried["payload"])["x"] == [1, {"y": "ü"}]
-
-
 def test_a_folder_that_engram_wrote_is_read_and_its_manifest_left_as_it_is(ada: Member, bob: Member) -> None:
     row = {
         "id": 7, "sync_id": "obs-engram", "session_id": "s-9", "type": "bugfix", "title": "Cache key",

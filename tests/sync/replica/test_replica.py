@@ -422,39 +422,6 @@ def test_the_queue_is_bounded_by_the_memory(desk: Machine) -> None:
     assert desk.app.store.value("select count(*) from sync_mutations") == 3
 
 
-def test_versions_of_one_moment_keep_their_numbers_apart_in_a_renamed_project(desk: Machine, laptop: Machine) -> None:
-    for number in range(6):
-        desk.app.save(Draft("Use WAL", f"text {number}", topic_key="db/wal"), project="shop")
-    pass_on(desk, laptop)
-    laptop.app.merging.merge(["shop"], "webshop")
-    desk.app.save(Draft("Use WAL", "text 6", topic_key="db/wal"), project="shop")
-    laptop.app.observations.update(laptop.ids()[0], Change(content="of the laptop"))
-
-    net.exchange_all([desk, laptop])
-
-    assert net.contents(laptop) == net.contents(desk)
-
-
-def test_a_project_merged_into_two_others_ends_in_one(
-    desk: Machine, laptop: Machine, new_machine: MachineMaker
-) -> None:
-    tower = new_machine("tower")
-    tower.app.save(Draft("Of the shop", "text"), project="shop")
-    desk.app.save(Draft("Mine", "text"), project="shop")
-    desk.app.merging.merge(["shop"], "store")
-    pass_on(tower, desk)  # moved here, to what shop is on the desk
-    pass_on(desk, tower)
-    laptop.app.save(Draft("Yours", "text"), project="shop")
-    laptop.app.merging.merge(["shop"], "market")  # a minute later: this one counts
-
-    net.exchange_all([desk, laptop, tower])
-
-    for machine in (desk, laptop, tower):
-        projects = {row[0]: row[1] for row in machine.app.store.rows("select title, project from observations")}
-        assert projects["Of the shop"] == "market"
-    assert net.contents(desk) == net.contents(laptop) == net.contents(tower)
-
-
 def test_nobody_learns_whose_home_a_session_ran_in(
     desk: Machine, laptop: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -540,20 +507,3 @@ def test_what_was_made_personal_here_and_destroyed_here_or_there_is_gone(
 
     assert desk.ids() == laptop.ids() == []
     assert net.contents(desk) == net.contents(laptop) == net.contents(tower)
-
-
-def test_older_texts_move_with_a_topic_of_a_renamed_project(
-    desk: Machine, laptop: Machine, new_machine: MachineMaker
-) -> None:
-    tower = new_machine("tower")
-    tower.app.save(Draft("Use WAL", "first", topic_key="db/wal"), project="shop")
-    tower.app.save(Draft("Use WAL", "second", topic_key="db/wal"), project="shop")
-    laptop.app.save(Draft("Else", "text"), project="shop")
-    laptop.app.merging.merge(["shop"], "webshop")
-    laptop.app.save(Draft("Use WAL", "third", topic_key="db/wal"), project="webshop")
-    pass_on(laptop, tower)
-
-    live = tower.app.store.value("select id from observations where content = 'third'")
-    versions = tower.app.observations.get(live, history=True).versions
-
-    assert {version.content for version in versions} == {"first", "second"}

@@ -1,0 +1,79 @@
+"""Take a picture of each page of ``engram serve`` over a scripted memory: ``make pictures``."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import shutil
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from docs.picture_memory import Scene, scene, serving
+from engram_py.interfaces.web.access import Access
+from tests.interfaces.web.browser import Browser, chromium
+
+FOLDER = Path(__file__).parent / "pictures"
+WIDTH, MOST_HEIGHT = 960, 1_400
+# The name of each picture and the page it shows; {name} is a row or the session of the scripted memory.
+PAGES = {
+    "search": "/ui/?q=why+did+we+move+the+job+queue&project=shop",
+    "latest": "/ui/?project=shop",
+    "memory": "/ui/memory/{tokens}",
+    "edit": "/ui/memory/{tokens}/edit",
+    "sessions": "/ui/given",
+    "session": "/ui/session?id={session}",
+    "ask": "/ui/ask?project=shop&prompt=Which+jobs+do+workers+lose+when+they+reconnect+to+the+queue%3F",
+    "today": "/ui/today",
+    "review": "/ui/review?project=shop",
+    "worth": "/ui/worth",
+    "entities": "/ui/entities?project=shop",
+    "entity": "/ui/entities?project=shop&name=billing",
+    "projects": "/ui/projects",
+    "timeline": "/ui/timeline?project=shop",
+    "settings": "/ui/settings",
+}
+# The pages that are shown in the dark as well.
+DARK = ("search", "memory", "session")
+
+
+def take(folder: Path, room: Path, *, dark: bool = False, names: tuple[str, ...] = ()) -> list[Path]:
+    """Take the pictures, or those of these names, and return their files. ``dark`` takes each in the dark as well."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made = scene(room)
+    with chromium(room / "profile") as browser, serving(made) as home:
+        browser.open(f"{home}/ui/enter?token={Access(made.data_dir).link_token()}")
+        return [
+            _picture(browser, home, made, folder, name, theme)
+            for theme in ("light", "dark")
+            for name in PAGES
+            if (not names or name in names) and (theme == "light" or dark or name in DARK)
+        ]
+
+
+def _picture(browser: Browser, home: str, made: Scene, folder: Path, name: str, theme: str) -> Path:
+    browser.theme(theme)
+    browser.open(home + PAGES[name].format(**made.rows, session=made.session))
+    file = folder / (f"{name}-dark.png" if theme == "dark" else f"{name}.png")
+    file.write_bytes(base64.b64decode(browser.picture(WIDTH, MOST_HEIGHT)))
+    return file
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m docs.pictures", description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"Of {', '.join(PAGES)}; default: all.")
+    parser.add_argument("--to", type=Path, default=FOLDER, help="The folder that gets them (default: docs/pictures).")
+    parser.add_argument("--dark", action="store_true", help="Take each of them in the dark as well.")
+    given = parser.parse_args()
+    if not (shutil.which("chromium") and shutil.which("chromedriver")):
+        sys.exit("pictures need chromium and chromedriver (Debian: apt install chromium chromium-driver)")
+    with TemporaryDirectory(prefix="engram-pictures-") as room:
+        for file in take(given.to, Path(room), dark=given.dark, names=tuple(given.names)):
+            click.echo(f"{file.stat().st_size / 1000:6.0f} kB  {file}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""The answers of routes: the values of a memory as Engram's server shows them, with its names and its times."""
+
+from __future__ import annotations
+
+import sys
+import typing
+from functools import cache, reduce
+from operator import or_
+from types import SimpleNamespace, UnionType
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
+
+from engram_py.dataclass import is_dataclass
+from engram_py.observations.lookup import replacement
+from engram_py.observations.values import Observation
+from engram_py.recall.values import Hit
+from engram_py.sessions.values import Session, SessionLine
+from engram_py.times import to_engram
+
+# A time as Engram writes it, one that may be missing, and a text that is empty where there is none.
+Time = Annotated[str, BeforeValidator(lambda text: to_engram(text) or text)]
+MaybeTime = Annotated[str | None, BeforeValidator(to_engram)]
+Text = Annotated[str, BeforeValidator(lambda text: text or "")]
+
+
+class Answer(BaseModel):
+    """A JSON object that goes out: a field that is None is left out, as Engram does."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, serialize_by_alias=True, from_attributes=True)
+
+    @classmethod
+    def of(cls, value: object, **more: Any) -> Self:
+        """Return the answer that has ``more``, and in every other field what ``value`` holds under its name."""
+        names = [name for name in cls.model_fields if name not in more and hasattr(value, name)]
+        return cls.model_validate({name: getattr(value, name) for name in names} | more)
+
+
+def answer_type(answers: Any) -> Any:
+    """Return the type of an answer: a value class goes out whole, ``[Class]`` is a list of such."""
+    if isinstance(answers, list):
+        return list[answer_type(answers[0])]  # type: ignore[misc]
+    return whole(answers) if _is_value(answers) else answers
+
+
+@cache
+def whole(value: type) -> type[Answer]:
+    """Return the answer that has every field of a value."""
+    return shown(value, " ".join(value.__annotations__))
+
+
+def shown(value: type, names: str, /, *, name: str = "", **kinds: Any) -> type[Answer]:
+    """Return the answer that has the fields ``names`` of a value, as the value types them.
+
+    Values inside of it go out whole, times as Engram writes them. ``kinds`` are other types of fields. ``name`` is that
+    of the schema, by default the value's with Out.
+    """
+    fields: dict[str, Any] = {}
+    for one in names.split():
+        kind = kinds[one] if one in kinds else _declared(value, one)
+        may_miss = kind is MaybeTime or type(None) in typing.get_args(kind)
+        fields[one] = (answer_type(kind), None) if may_miss else answer_type(kind)
+    return create_model(name or f"{value.__name__}Out", __base__=Answer, __doc__=value.__doc__, **fields)
+
+
+def _declared(value: type, name: str) -> Any:
+    """Return the type of a field or property, values in it as the answers that show them."""
+    own = value.__annotations__.get(name) or getattr(value, name).fget.__annotations__["return"]
+    carrier = SimpleNamespace(__annotations__={name: own})
+    kind = typing.get_type_hints(carrier, globalns=vars(sys.modules[value.__module__]))[name]
+    if name.endswith(("_at", "last_updated")):
+        return MaybeTime if type(None) in typing.get_args(kind) else Time
+    return _answered(kind)
+
+
+def _answered(kind: Any) -> Any:
+    if _is_value(kind):
+        return whole(kind)
+    inner = tuple(_answered(one) for one in typing.get_args(kind))
+    if inner == typing.get_args(kind):
+        return kind
+    origin: Any = typing.get_origin(kind)
+    return reduce(or_, inner) if origin in (typing.Union, UnionType) else origin[inner]
+
+
+def _is_value(kind: object) -> bool:
+    return isinstance(kind, type) and is_dataclass(kind)
+
+
+class ObservationOut(Answer):
+    """``state`` is Engram's: needs_review or active. ``superseded_by`` is the id of what replaced it."""
+
+    id: int
+    sync_id: str
+    session_id: str
+    type: str
+    title: str
+    content: str
+    tool_name: str | None = None
+    project: str
+    scope: str
+    topic_key: str | None = None
+    revision_count: int
+    duplicate_count: int
+    last_seen_at: MaybeTime = None
+    pinned: bool
+    state: str | None = None
+    superseded_by: int | None = None
+    review_after: MaybeTime = None
+    created_at: Time
+    updated_at: Time
+    deleted_at: MaybeTime = None
+
+    @classmethod
+    def of(cls, value: object, **more: Any) -> Self:
+        return super().of(value, **{"state": None} | more)  # an observation's own state depends on the day
+
+
+class SearchHit(ObservationOut):
+    """An observation that answers a question. The lower the rank, the better; ``score`` is 0 to 1."""
+
+    rank: float
+    score: float
+    snippet: str
+
+    @classmethod
+    def found(cls, row: Observation, hit: Hit) -> Self:
+        said = {"state": hit.state, "score": hit.score, "snippet": hit.snippet, "rank": -hit.score}
+        return cls.of(row, superseded_by=replacement(hit.relations), **said)
+
+
+class TimelineEntry(ObservationOut):
+    is_focus: bool = False
+
+
+SessionOut = shown(Session, "id project ownership_mode directory started_at ended_at summary")
+SessionSummary = shown(
+    SessionLine,
+    "id project started_at ended_at summary observation_count last_activity_at",
+    name="SessionSummary",
+    observation_count=int,
+)
+
+
+class DeletedOut(Answer):
+    id: int
+    status: str
+    hard_delete: bool

@@ -1,0 +1,175 @@
+"""Routes of sessions and user prompts."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from engram_py.app import Engram
+from engram_py.distill.values import Distilled, Flushed
+from engram_py.interfaces.http.answers import Answer, SessionOut, SessionSummary, shown
+from engram_py.interfaces.http.errors import SessionConflictError, SessionScopeError
+from engram_py.interfaces.http.notes import Notes, limited
+from engram_py.interfaces.http.parameters import Id, InSession, Listed, Needed, Searched, selected
+from engram_py.interfaces.http.routing import operation
+from engram_py.projects.names import normalize_project
+from engram_py.sessions.errors import SessionNotFoundError
+from engram_py.sessions.prompts import PROMPTS_MOST
+from engram_py.sessions.sessions import SESSIONS_MOST
+from engram_py.sessions.values import Prompt, PromptSaved
+
+OWNED = "project_owned"
+
+_RESUME = "Engram's plugins send it; an ended session opens anyway."
+_AGAIN = "Only this session; tried again if it failed."
+_EVERY_WORD = "Words that every prompt found must hold."
+
+
+class RuntimeSession(BaseModel):
+    """A session of an agent that names the project and the directory it was started in."""
+
+    id: Needed
+    project: Needed
+    directory: Needed
+    ownership_mode: str | None = None
+
+
+class SessionDone(Answer):
+    id: str
+    status: str
+    warnings: list[str] | None = None
+
+
+class PromptDeleted(Answer):
+    id: int
+    status: str
+
+
+FlushedSession = shown(Distilled, "session_id project result turns id source")
+FlushDone = shown(Flushed, "sessions busy", sessions=[FlushedSession], name="FlushDone")
+PromptSavedOut = shown(PromptSaved, "id status outcome sync_id project warnings", status=str)
+
+
+@operation("POST", "/sessions", SessionDone, status=201, errors=(409,))
+def create_session(
+    app: Engram,
+    id: Needed,
+    project: str | None = None,
+    directory: str | None = None,
+    ownership_mode: str | None = None,
+    resume: Annotated[bool | None, Field(description=_RESUME)] = None,
+) -> object:
+    """Start a session, or go on with it: an ended one is opened again."""
+    mode = ownership_mode or "shared"
+    if mode == OWNED and project:
+        _refuse_other_owner(app, id, project)
+    state = app.sessions.start(id, directory=directory or None, project=project or None, ownership_mode=mode)
+    return SessionDone(id=state.session.id, status="created", warnings=list(state.warnings) or None)
+
+
+@operation("POST", "/sessions/{id}/end", SessionDone)
+def end_session(app: Engram, id: str, summary: str | None = None) -> object:
+    """End a session. One that was never started is ended already, which `warnings` says."""
+    try:
+        state = app.sessions.end(id, summary=summary)
+    except SessionNotFoundError as exc:
+        return SessionDone(id=id, status="completed", warnings=[f"{exc.message}; nothing was written"])
+    return SessionDone(id=state.session.id, status="completed", warnings=list(state.warnings) or None)
+
+
+@operation("POST", "/flush", FlushDone, errors=(404,))
+def flush_sessions(app: Engram, session_id: Annotated[str | None, Field(description=_AGAIN)] = None) -> object:
+    """Summarize sessions that left no summary, now. `busy`: another process does so just now."""
+    return app.distilling.flush(session_id or None)
+
+
+@operation("GET", "/sessions/recent", [SessionSummary], errors=(404, 409))
+def recent_sessions(app: Engram, listed: Listed, notes: Notes) -> object:
+    """The sessions that were active last, 5 unless `limit` says otherwise."""
+    where, limit = selected(app, listed), limited(listed.limit, 5, SESSIONS_MOST, notes)
+    rows = app.sessions.recent(where.named, all_projects=where.all_projects, limit=limit)
+    return [
+        SessionSummary.of(
+            row, observation_count=row.observations, last_activity_at=row.last_activity_at or row.started_at
+        )
+        for row in rows
+    ]
+
+
+@operation("GET", "/sessions/{id}", SessionOut, errors=(404,))
+def get_session(app: Engram, id: str) -> object:
+    """One session."""
+    return app.sessions.get(id)
+
+
+@operation("DELETE", "/sessions/{id}", SessionDone, errors=(404, 409))
+def delete_session(app: Engram, id: str) -> object:
+    """Delete a session and its prompts; one that still holds observations is refused."""
+    app.sessions.delete(id)
+    return SessionDone(id=id, status="deleted")
+
+
+@operation("POST", "/runtime-sessions/end", SessionDone, errors=(404, 409))
+def end_runtime_session(app: Engram, runtime: RuntimeSession, summary: str | None = None) -> object:
+    """End a session of an agent that names the project and the directory it was started in."""
+    state = app.sessions.end(_runtime_session(app, runtime), summary=summary)
+    return SessionDone(id=state.session.id, status="ended", warnings=list(state.warnings) or None)
+
+
+@operation("POST", "/runtime-sessions/resolve", SessionDone, errors=(404, 409))
+def resolve_runtime_session(app: Engram, runtime: RuntimeSession) -> object:
+    """Say which session an agent's own is kept as; one that has ended opens again with the next save."""
+    return SessionDone(id=_runtime_session(app, runtime), status="resolved")
+
+
+@operation("POST", "/prompts", PromptSavedOut, status=201, errors=(409,))
+def save_prompt(app: Engram, place: InSession, content: Needed) -> object:
+    """Keep what a user asked for; the same words in the same session are kept once."""
+    return PromptSavedOut.of(app.prompts.save(content, **place.where), status="saved")
+
+
+@operation("GET", "/prompts/recent", [Prompt], errors=(404, 409))
+def recent_prompts(app: Engram, listed: Listed, notes: Notes) -> object:
+    """The latest prompts, 20 unless `limit` says otherwise."""
+    where, limit = selected(app, listed), limited(listed.limit, 20, PROMPTS_MOST, notes)
+    return app.prompts.recent(where.named, all_projects=where.all_projects, limit=limit)
+
+
+@operation("GET", "/prompts/search", [Prompt], errors=(404, 409))
+def search_prompts(
+    app: Engram, q: Annotated[Searched, Field(description=_EVERY_WORD)], listed: Listed, notes: Notes
+) -> object:
+    """The prompts that hold every word of `q`, best first, 10 unless `limit` says otherwise."""
+    where, limit = selected(app, listed), limited(listed.limit, 10, PROMPTS_MOST, notes)
+    return app.prompts.recent(where.named, query=q, all_projects=where.all_projects, limit=limit)
+
+
+@operation("DELETE", "/prompts/{id}", PromptDeleted, errors=(404,))
+def delete_prompt(app: Engram, id: Id) -> object:
+    """Delete a prompt for good."""
+    return PromptDeleted(id=app.prompts.delete(id).id, status="deleted")
+
+
+def _runtime_session(app: Engram, runtime: RuntimeSession) -> str:
+    """Return the session that was started in the project and the directory that ``runtime`` names.
+
+    Raises SessionNotFoundError, and SessionScopeError where it was started elsewhere.
+    """
+    held = app.sessions.get(runtime.id)
+    if held.project != normalize_project(runtime.project):
+        raise SessionScopeError(runtime.id, "project", held.project, runtime.project)
+    if held.directory and os.path.normpath(held.directory) != os.path.normpath(runtime.directory):
+        raise SessionScopeError(runtime.id, "directory", held.directory, runtime.directory)
+    return held.id
+
+
+def _refuse_other_owner(app: Engram, session_id: str, project: str) -> None:
+    try:
+        held = app.sessions.get(session_id)
+    except SessionNotFoundError:
+        return
+    wanted = normalize_project(project)
+    if held.project and held.project != wanted:
+        raise SessionConflictError(session_id, held.project, wanted)

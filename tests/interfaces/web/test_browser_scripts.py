@@ -1,0 +1,222 @@
+"""The page's scripts in a real Chromium: keys, live parts, and nothing that the content security policy refuses."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from engram_py import Draft
+from tests.interfaces.web.browser import until
+from tests.interfaces.web.test_browser import ENTER, Place, place
+
+__all__ = ["place"]
+pytestmark = pytest.mark.browser
+ESCAPE = "\ue00c"
+FOCUSED = "return document.activeElement.getAttribute('href')"
+
+
+def run(place: Place, *arguments: str, stdin: str = "") -> None:
+    """Run a command of Engram as another process, as an agent does."""
+    subprocess.run(
+        [sys.executable, "-m", "engram_py", *arguments], cwd=place.folder, env={**os.environ}, input=stdin, text=True,
+        capture_output=True, timeout=60, check=True,
+    )  # fmt: skip
+
+
+def refusals(place: Place) -> list[str]:
+    """What the browser complained about, other than a refusal that a test asked for."""
+    return [one for one in place.browser.log() if "favicon" not in one]
+
+
+def test_today_shows_what_another_process_saves_without_a_reload(place: Place) -> None:
+    place.open("/ui/today?project=widgets")
+    place.browser.run("window.loaded = 1")
+    until(lambda: place.browser.run("return document.querySelector('[data-live-state]').innerText") == "live")
+    run(place, "save", "The kettle is blue", "It was bought in March.")
+    until(lambda: "The kettle is blue" in place.browser.text)
+    run(place, "note", "The kettle boils over")
+    until(lambda: "The kettle boils over" in place.browser.text)
+    assert place.browser.run("return window.loaded") == 1
+    assert refusals(place) == []
+
+
+def test_today_follows_a_session_as_its_hooks_run(place: Place) -> None:
+    place.open("/ui/today")
+    hook = f'{{"session_id": "live-1", "cwd": "{place.folder}", "prompt": "where is the tea on the shelf?"}}'
+    run(place, "hook", "session-start", "--agent", "claude-code", stdin=hook)
+    until(lambda: "live-1" in place.browser.text)
+    run(place, "hook", "user-prompt", "--agent", "claude-code", stdin=hook)
+    row = "return [...document.querySelectorAll('#today article')].find(one => /live-1/.test(one.innerText)).innerText"
+    until(lambda: "Where the tea is" in str(place.browser.run(row)))
+    assert "0 tokens" not in place.browser.run(row)
+
+
+def test_a_part_that_is_replaced_keeps_the_focus_of_the_reader(place: Place) -> None:
+    with place.app() as app:
+        app.save(Draft("First note", "One.", "note"))
+    place.open("/ui/today")
+    place.browser.run(
+        "[...document.querySelectorAll('#today a')].find(one => /First note/.test(one.innerText)).focus()"
+    )
+    focused = place.browser.run(FOCUSED)
+    with place.app() as app:
+        app.save(Draft("Second note", "Two.", "note"))
+    until(lambda: "Second note" in place.browser.text)
+    until(lambda: place.browser.run(FOCUSED) == focused)
+
+
+def test_the_keyboard_alone_goes_from_a_search_to_an_edit(place: Place) -> None:
+    browser = place.browser
+    with place.app() as app:
+        app.save(Draft("Where the tea pot is", "Beside the tea.", "note"))
+    place.open("/ui/worth")
+    with browser.leaving():
+        browser.keys("/")
+    browser.keys(*"tea jk?/", ENTER)  # in a text field they are letters
+    until(lambda: browser.address.endswith("/ui/?q=tea%20jk%3F%2F"))
+    browser.keys("/")
+    browser.run("document.activeElement.select()")
+    browser.keys(*"tea", ENTER)
+    until(lambda: browser.address.endswith("/ui/?q=tea"))
+    until(lambda: browser.run("return document.activeElement.id") == "found")
+    browser.keys("j")
+    first = browser.run(FOCUSED)
+    browser.keys("j")
+    second = browser.run(FOCUSED)
+    assert first != second
+    browser.keys("k")
+    assert browser.run(FOCUSED) == first
+    with browser.leaving():
+        browser.keys("e")
+    assert browser.address == f"{place.home}{first}/edit"
+    browser.type("textarea", "On the fourth shelf.", clear=True)
+    browser.press("Save")
+    assert "On the fourth shelf." in browser.text
+    with browser.leaving():
+        browser.keys("u")
+    assert "Edit undone." in browser.text
+    with browser.leaving():
+        browser.keys("e")
+    assert browser.address == f"{place.home}{first}/edit"
+    assert refusals(place) == []
+
+
+def test_enter_opens_what_j_chose_and_escape_leaves_the_search_field(place: Place) -> None:
+    place.open("/ui/")
+    assert place.browser.run("return document.activeElement.name") == "q"
+    place.browser.keys(ESCAPE, "j")
+    chosen = place.browser.run(FOCUSED)
+    with place.browser.leaving():
+        place.browser.keys(ENTER)
+    assert place.browser.address == place.home + chosen
+
+
+def test_a_question_mark_shows_the_keys_and_escape_gives_the_focus_back(place: Place) -> None:
+    place.open("/ui/memory/1")
+    place.browser.run("document.querySelector('a.button').focus()")
+    place.browser.keys("?")
+    assert place.browser.run("return document.querySelector('dialog').open")
+    assert "verdict on a pair" in place.browser.text
+    place.browser.keys("e")
+    assert place.browser.address == place.home + "/ui/memory/1"  # a key does nothing below the dialog
+    place.browser.keys(ESCAPE)
+    assert not place.browser.run("return document.querySelector('dialog').open")
+    assert place.browser.run("return document.activeElement.matches('a.button')")
+
+
+def test_review_takes_one_key_for_each_verdict_and_stays_in_its_place(place: Place) -> None:
+    with place.app() as app:
+        for one in ("cup", "jug", "pan"):
+            app.save(Draft(f"Derived {one}", f"The {one} is derived.", "note", origin="derived"))
+    place.open("/ui/review")
+    place.browser.keys("a")  # nothing was chosen: the first press chooses
+    first = place.browser.run(FOCUSED)
+    for key in ("a", "x"):
+        with place.browser.leaving():
+            place.browser.keys(key)
+    with place.browser.leaving():
+        place.browser.keys("e")
+    changed = first.rpartition("/")[2]
+    with place.app() as app:
+        found = app.store.tuples("select id, origin, deleted_at is not null from observations where id > 2 order by id")
+    assert sorted(one[1:] for one in found) == [("derived", 0), ("derived", 1), ("user", 0)]
+    assert (int(changed), "user", 0) in found
+    [left] = [row for row, *state in found if state == ["derived", 0]]
+    assert place.browser.address == f"{place.home}/ui/memory/{left}/edit"
+
+
+def test_a_search_replaces_its_results_and_goes_back_without_losing_them(place: Place) -> None:
+    browser = place.browser
+    with place.app() as app:
+        app.save(Draft("Where the coffee is", "In the tin of tea.", "decision"))
+    place.open("/ui/?q=tea")
+    browser.run("window.loaded = 1")
+    browser.run(
+        "const scope = document.querySelector('select[name=scope]'); scope.value = 'personal';"
+        " scope.dispatchEvent(new Event('change', {bubbles: true}))"
+    )
+    until(lambda: browser.address.endswith("/ui/?q=tea&scope=personal"))
+    until(lambda: "scope: personal" in browser.text)
+    assert browser.run("return window.loaded") == 1
+    browser.run("history.back()")
+    until(lambda: browser.address.endswith("/ui/?q=tea"))
+    until(lambda: "Where the coffee is" in browser.text)
+    browser.keys("j", "w")
+    assert "distance between the words" in browser.text
+    assert refusals(place) == []
+
+
+def test_a_query_that_is_refused_says_so_in_its_place(place: Place) -> None:
+    place.open("/ui/")
+    place.browser.run("window.loaded = 1")
+    place.browser.type("input[name=q]", "is:nonsense tea" + ENTER)
+    until(lambda: "is:nonsense" in str(place.browser.run("return document.getElementById('found').innerText")))
+    assert place.browser.run("return window.loaded") == 1
+
+
+def test_a_browser_that_is_let_in_no_more_is_told_by_the_whole_page(place: Place) -> None:
+    place.open("/ui/")
+    place.browser.forget()
+    with place.browser.leaving():
+        place.browser.type("input[name=q]", "tea" + ENTER)
+    assert "this browser was not let in" in place.browser.text
+
+
+def test_nothing_of_the_memory_stays_in_the_browser(place: Place) -> None:
+    """htmx would keep pages for the way back; it keeps the address, as the browser does."""
+    place.open("/ui/?q=tea")
+    place.browser.type("input[name=q]", " shelf" + ENTER)
+    until(lambda: place.browser.address.endswith("q=tea%20shelf"))
+    assert place.browser.run("return Object.keys(localStorage)") == []
+    assert place.browser.run("return Object.values(sessionStorage)") == ["/ui/?q=tea%20shelf"]
+
+
+def test_without_scripts_search_and_today_work_by_loading_pages(place: Place) -> None:
+    browser = place.browser
+    browser.scripts(on=False)
+    place.open("/ui/")
+    browser.type("input[name=q]", "tea shelf" + ENTER)
+    browser.scripts(on=True)
+    until(lambda: "Where the tea is" in browser.text and "q=tea+shelf" in browser.address)
+    browser.scripts(on=False)
+    place.open("/ui/today")
+    run(place, "save", "The kettle is blue", "It was bought in March.")
+    place.open("/ui/today")
+    browser.scripts(on=True)
+    assert "The kettle is blue" in browser.text
+    assert "Keys" not in browser.text
+    assert "live" not in browser.text
+
+
+def test_an_inline_handler_does_not_run_and_no_other_host_is_asked(place: Place) -> None:
+    place.open("/ui/")
+    place.browser.log()
+    place.browser.run("document.body.setAttribute('onclick', 'window.ran = 1'); document.body.click()")
+    assert place.browser.run("return window.ran === undefined")
+    assert place.browser.run("return fetch('https://evil.example/').then(() => 'asked', () => 'refused')") == "refused"
+    log = " ".join(place.browser.log())
+    assert "inline event handler" in log
+    assert "connect-src 'self'" in log

@@ -1,0 +1,135 @@
+"""What the memory gave and kept, week by week and session by session."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+
+from engram_py import Draft, Engram
+from engram_py.ledger.trends import Week, never_used, session_tokens, weekly
+from tests.memory import FakeClock, draft
+
+# The clock of these tests starts on Sunday, the first of March 2026.
+FIRST, SECOND = "2026-02-23", "2026-03-02"
+
+
+def weeks(app: Engram, clock: FakeClock, project: str | None = None, *, most: int = 8) -> list[Week]:
+    return weekly(app.store, project, today=clock.now.date(), weeks=most)
+
+
+def hook(app: Engram, session_id: str, event: str, size: int) -> None:
+    with app.store.transaction():
+        app.ledger.injected(session_id, event, size)
+
+
+def session(app: Engram, name: str) -> str:
+    return app.sessions.start(name, project="widgets").session.id
+
+
+def test_a_new_memory_has_one_empty_week(app: Engram, clock: FakeClock) -> None:
+    assert [one for one in weeks(app, clock) if one != Week(one.monday)] == []
+
+
+def test_tokens_are_added_up_by_the_week_and_its_sessions(app: Engram, clock: FakeClock) -> None:
+    hook(app, session(app, "s1"), "session-start", 400)
+    hook(app, session(app, "s2"), "session-start", 800)
+    clock.advance(days=1)  # Monday
+    hook(app, "s1", "user-prompt", 41)
+    found = weeks(app, clock)
+    assert [(one.monday, one.sessions, one.tokens, one.tokens_per_session) for one in found] == [
+        (FIRST, 2, 300, 150), (SECOND, 1, 11, 11),
+    ]  # fmt: skip
+
+
+def test_the_share_cited_is_known_where_a_session_was_read(app: Engram, clock: FakeClock) -> None:
+    rows = [app.save(draft(f"Title {one}", f"Content {one}.")).id for one in ("a", "b", "c", "d")]
+    app.citations.inject(session(app, "s1"), dict.fromkeys(rows, 10), "session")
+    app.citations.inject("s1", {rows[0]: 10}, "prompt")  # given twice, counted once
+    app.citations.inject(session(app, "unread"), dict.fromkeys(rows, 10), "session")
+    [found] = weeks(app, clock)
+    assert (found.given, found.share_cited) == (8, None)
+    app.citations.cite("s1", [rows[0], rows[0]])
+    [found] = weeks(app, clock)
+    assert (found.given, found.judged, found.cited, found.share_cited) == (8, 4, 1, 0.25)
+
+
+def test_a_prompt_that_a_hook_gave_nothing_is_a_silent_answer(app: Engram, clock: FakeClock) -> None:
+    for text in ("where is the tea?", "where is the cup?", "where is the jug?"):
+        app.prompts.save(text, session_id=session(app, "s1"))
+    hook(app, "s1", "session-start", 100)
+    hook(app, "s1", "user-prompt", 100)
+    app.prompts.save("by hand, where no hook runs", session_id=session(app, "s2"))
+    [found] = weeks(app, clock)
+    assert (found.prompts, found.silent) == (3, 2)
+
+
+def test_growth_counts_what_is_kept_at_the_end_of_each_week(app: Engram, clock: FakeClock) -> None:
+    early = app.save(draft("Early", "Early content.")).id
+    app.save(draft("Kept", "Kept content."))
+    clock.advance(days=14)
+    app.save(draft("Late", "Late content."))
+    app.observations.delete(early)
+    found = weeks(app, clock)
+    assert [(one.monday, one.saved, one.kept) for one in found] == [
+        (FIRST, 2, 2), (SECOND, 0, 2), ("2026-03-09", 1, 2),
+    ]  # fmt: skip
+    assert [(one.saved, one.kept) for one in weeks(app, clock, most=2)] == [(0, 2), (1, 2)]
+
+
+def test_growth_of_what_another_machine_dates_ahead_or_not_at_all(app: Engram, clock: FakeClock) -> None:
+    for day in ("2026-04-01T00:00:00.000Z", "long ago"):
+        row = app.save(draft(day, f"Content of {day}.")).id
+        with app.store.transaction():
+            app.store.update("observations", {"id": row}, {"created_at": day})
+    assert [(one.saved, one.kept) for one in weeks(app, clock)] == [(0, 0)]
+
+
+def test_trends_of_one_project_leave_out_the_others(app: Engram, clock: FakeClock) -> None:
+    app.save(draft("Ours", "Our content."))
+    app.save(Draft("Theirs", "Their content.", "note"), project="gadgets")
+    app.sessions.start("other", project="gadgets")
+    hook(app, "other", "session-start", 100)
+    hook(app, session(app, "s1"), "session-start", 40)
+    [all_of_them], [ours] = weeks(app, clock), weeks(app, clock, "widgets")
+    assert (all_of_them.tokens, all_of_them.saved) == (35, 2)
+    assert (ours.tokens, ours.saved) == (10, 1)
+    assert [one.id for one in session_tokens(app.store, "widgets", since=None, limit=10)] == ["s1"]
+
+
+def test_sessions_come_in_the_order_they_were_given_something(app: Engram, clock: FakeClock) -> None:
+    for number in range(4):
+        hook(app, session(app, f"s{number}"), "session-start", 100 * number + 4)
+        clock.advance(days=1)
+    found = session_tokens(app.store, None, since=None, limit=3)
+    assert [(one.id, one.day, one.tokens) for one in found] == [
+        ("s1", "2026-03-02", 26), ("s2", "2026-03-03", 51), ("s3", "2026-03-04", 76),
+    ]  # fmt: skip
+    assert [one.id for one in session_tokens(app.store, None, since="2026-03-04", limit=3)] == ["s3"]
+
+
+@pytest.mark.parametrize("way", ["given", "recalled", "cited", "opened"])
+def test_a_memory_that_was_never_used_is_one_nobody_was_shown(app: Engram, clock: FakeClock, way: str) -> None:
+    used, unused = (app.save(draft(f"Title {one}", f"Content {one}.")).id for one in ("a", "b"))
+    session(app, "s1")
+    match way:
+        case "given":
+            app.citations.inject("s1", {used: 10}, "session")
+        case "recalled":
+            app.ledger.answered("mcp", "mem_search", 40, caller=lambda: ("s1", "widgets"), shown=[used])
+            assert app.ledger.flush()
+        case "cited":
+            app.citations.cite("s1", [used])
+        case _:
+            with app.store.transaction():
+                app.store.update("observations", {"id": used}, {"access_count": 1})
+    assert [one.id for one in never_used(app.store, None, limit=10)] == [unused]
+    assert [one.id for one in never_used(app.store, "widgets", limit=10)] == [unused]
+
+
+def test_weeks_begin_on_monday(app: Engram, clock: FakeClock) -> None:
+    clock.now -= timedelta(days=clock.now.weekday())
+    hook(app, session(app, "s1"), "session-start", 4)
+    [found] = weeks(app, clock)
+    assert date.fromisoformat(found.monday).weekday() == 0
+    assert found.monday == clock.now.date().isoformat()
