@@ -2,8 +2,8 @@
 
 Measures documents as the product reads them: the commit messages of DPDK and curl as git histories of their own, asked
 by the subjects of later fixes; the decision records of six repositories as files; and this project's pages, asked by
-sixty questions in other words than theirs (``documents.json``) and by thirty that were written before anybody looked at
-an answer, and that nothing was fitted to (``unseen``).
+sixty questions in other words than theirs (``documents.json``). Two further sets of thirty were written before anybody
+looked at an answer: ``held_out``, and ``unseen`` by another author, which nothing was fitted to.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from bench.datasets import Dataset, NoDataError, data_folder, load
 from bench.keeping import ROOT
@@ -109,7 +110,7 @@ def _commit(number: int, data: Dataset) -> bytes:
 
 
 def pages(room: Path) -> None:
-    """Print how often the section that answers is among the first five, and how many foreign questions are answered."""
+    """Print how often the section that answers is found, of both halves of the questions about this project's pages."""
     asked = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
     root = room / "pages"
     for path in _pages():
@@ -119,33 +120,32 @@ def pages(room: Path) -> None:
     with Engram(room / "pages-memory", directory=root) as app:
         app.documents.update()
         app.documents.add(str(root / "deploy"), name="deploy")
-        found, page, first, beside, missed = 0, 0, 0, 0, list[str]()
-        for one in asked["questions"]:
-            hits = app.documents.search(one["ask"], limit=5).results
-            places = [_is_gold(hit.source, hit.title, one) for hit in hits]
-            found += any(places)
-            page += _finds_page(app, one["ask"], one["path"])
-            first += any(places[:1])
-            beside += any(_is_gold(hit.source, hit.title, one) for hit in app.search(one["ask"]).documents)
-            if not any(places):
-                missed.append(f"  {one['ask']}: {', '.join(f'{hit.source} {hit.title}' for hit in hits[:3]) or '-'}")
-        foreign = [one for one in asked["foreign"] if app.documents.search(one).results]
-        unasked = [one for one in asked["foreign"] if app.search(one).documents]
-        unseen = sum(_finds_page(app, one["ask"], one["path"]) for one in asked["unseen"])
-    count = len(asked["questions"])
-    below = f"below memories {beside / count:.3f}"
-    shares = f"R@5 of the page {page / count:.3f}, of the section {found / count:.3f}, R@1 {first / count:.3f}, {below}"
-    print(f"pages, {count} questions: {shares}")
-    print(f"  unseen, {len(asked['unseen'])} questions: R@5 of the page {unseen / len(asked['unseen']):.3f}")
-    print(f"  foreign answered {len(foreign)} of {len(asked['foreign'])}, below memories {len(unasked)}")
+        sets = ("questions", "held_out", "unseen")
+        missed = [one for name in sets for one in _ask_about_pages(app, name, asked[name])]
+        everything = [*asked["foreign"], *asked["held_out_foreign"]]
+        foreign = [one for one in everything if app.documents.search(one).results]
+        unasked = [one for one in everything if app.search(one).documents]
+    print(f"  foreign answered {len(foreign)} of {len(everything)}, below memories {len(unasked)}")
     if "--missed" in sys.argv:
         print("\n".join([*missed, *foreign]))
 
 
-def _finds_page(app: Engram, ask: str, paths: str | list[str]) -> bool:
-    named = tuple([paths] if isinstance(paths, str) else paths)
-    hits = app.documents.search(ask, limit=5).results
-    return any(hit.source.rpartition(":")[0].endswith(named) for hit in hits)
+def _ask_about_pages(app: Engram, name: str, questions: Sequence[dict[str, Any]]) -> list[str]:
+    """Print the shares of one half of the questions, and return those whose section is not among the first five."""
+    found, page, first, below, missed = 0, 0, 0, 0, list[str]()
+    for one in questions:
+        hits = app.documents.search(one["ask"], limit=5).results
+        places = [_is_gold(hit.source, hit.title, one) for hit in hits]
+        found += any(places)
+        page += any(_is_page(hit.source, one) for hit in hits)
+        first += any(places[:1])
+        below += any(_is_page(hit.source, one) for hit in app.search(one["ask"]).documents)
+        if not any(places):
+            missed.append(f"  {one['ask']}: {', '.join(f'{hit.source} {hit.title}' for hit in hits[:3]) or '-'}")
+    count = len(questions)
+    shares = f"R@5 of the page {page / count:.3f}, of the section {found / count:.3f}, R@1 {first / count:.3f}"
+    print(f"pages, {count} {name}: {shares}, page below memories {below / count:.3f}")
+    return missed
 
 
 def _pages() -> Sequence[str]:
@@ -153,9 +153,13 @@ def _pages() -> Sequence[str]:
     return [path.relative_to(ROOT).as_posix() for path in found]
 
 
-def _is_gold(source: str, title: str, question: dict[str, str]) -> bool:
-    path = source.rpartition(":")[0]
-    return path.endswith(question["path"]) and question["heading"] in ("", title)
+def _is_page(source: str, question: dict[str, Any]) -> bool:
+    paths = question["path"]
+    return source.rpartition(":")[0].endswith((paths,) if isinstance(paths, str) else tuple(paths))
+
+
+def _is_gold(source: str, title: str, question: dict[str, Any]) -> bool:
+    return _is_page(source, question) and question.get("heading", "") in ("", title)
 
 
 if __name__ == "__main__":

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import argparse
 import base64
+import io
 import shutil
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
+from PIL import Image
 
 from docs.picture_memory import Scene, scene, serving
 from engram_py.interfaces.web.access import Access
 from tests.interfaces.web.browser import Browser, chromium
 
 FOLDER = Path(__file__).parent / "pictures"
-WIDTH, MOST_HEIGHT = 960, 1_400
+WIDTH, MOST_HEIGHT, COLOURS = 960, 1_200, 255
 # The name of each picture and the page it shows; {name} is a row or the session of the scripted memory.
 PAGES = {
     "search": "/ui/?q=why+did+we+move+the+job+queue&project=shop",
@@ -57,7 +59,10 @@ def _picture(browser: Browser, home: str, made: Scene, folder: Path, name: str, 
     browser.theme(theme)
     browser.open(home + PAGES[name].format(**made.rows, session=made.session))
     file = folder / (f"{name}-dark.png" if theme == "dark" else f"{name}.png")
-    file.write_bytes(base64.b64decode(browser.picture(WIDTH, MOST_HEIGHT)))
+    shown = Image.open(io.BytesIO(base64.b64decode(browser.picture(WIDTH, MOST_HEIGHT)))).convert("RGB")
+    shown.quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
+        file, optimize=True
+    )  # a third of the bytes
     return file
 
 

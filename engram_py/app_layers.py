@@ -88,7 +88,7 @@ class LayerServices(MemoryServices):
             self.store,
             self.journal,
             self.projects,
-            lambda: Applying(self.observations, self.facts, self.notes, self.identity, zone=zone),
+            lambda: Applying(self.observations, self.facts, self.notes, self.identity, self.entities, zone=zone),
             zone=zone,
             made=self._follow_vault,
         )

@@ -156,6 +156,27 @@ class Entities(EntityReading):
                 self._save(row, whole, key["project"])
         return EntityChanged(slug, row.id, "aliases" if new else "unchanged", whole)
 
+    def describe(
+        self,
+        name: str,
+        *,
+        kind: str | None = None,
+        aliases: Sequence[str] = (),
+        scope: str | None = None,
+        project: str | None = None,
+        session_id: str | None = None,
+    ) -> EntityChanged:
+        """Say what kind of thing an entity is, and give it more names. Raises what ``alias`` raises."""
+        with self._store.transaction():
+            _, row, slug, key = self._own(name, scope, project, session_id)
+            if kind and kind != row.entity_kind:
+                self._describe(slug, row.title, kind, key)
+            if aliases:
+                self.alias(slug, aliases, scope=scope, project=project, session_id=session_id)
+            now = Known.of(self._store, **key).rows[slug]
+        changed = (row.entity_kind, row.aliases) != (now.entity_kind, now.aliases)
+        return EntityChanged(slug, row.id, "updated" if changed else "unchanged", aliases_of(now))
+
     def merge(
         self,
         name: str,

@@ -11,10 +11,12 @@ from engram_py.observations.validation import title_of
 from engram_py.observations.values import DEFAULT_TYPE, Change, Draft
 from engram_py.times import to_text
 from engram_py.vault.folder import digest
+from engram_py.vault.layout import slug_of_page
 from engram_py.vault.parsing import day_of
 from engram_py.vault.values import Applied, Edit
 
 if TYPE_CHECKING:
+    from engram_py.entities.entities import Entities
     from engram_py.identity.identity import Identity
     from engram_py.observations.facts import Facts
     from engram_py.observations.notes import Notes
@@ -32,11 +34,13 @@ class Applying:
         facts: Facts,
         notes: Notes,
         identity: Identity,
+        entities: Entities,
         *,
         zone: tzinfo | None = None,
     ) -> None:
         self._observations = observations
         self._identity = identity
+        self._entities = entities
         self._facts = facts
         self._notes = notes
         self._zone = zone
@@ -49,7 +53,7 @@ class Applying:
         title = edit.item.title or title_of(edit.item.content)
         if edit.action == "keep":
             return Applied(edit.path, "keep", "kept", title, said="no item; kept below its file")
-        if not edit.item.content.strip():
+        if edit.action != "describe" and not edit.item.content.strip():
             return Applied(edit.path, edit.action, "refused", title, said="an item without text; kept below its file")
         try:
             match edit.action:
@@ -59,6 +63,8 @@ class Applying:
                     assert edit.row is not None
                     self._observations.delete(edit.row.id)
                     return Applied(edit.path, "delete", "deleted", edit.row.title, edit.row.id)
+                case "describe":
+                    return self._describe(edit, project)
             return self._add(edit, title, project)
         except EngramError as exc:
             return Applied(edit.path, edit.action, "refused", title, said=f"{exc.message}; kept below its file")
@@ -76,12 +82,18 @@ class Applying:
         done = self._observations.update(edit.row.id, change, base=edit.row)
         return Applied(edit.path, "revise", done.outcome, done.title, done.id, _BOTH if edit.conflict else "")
 
+    def _describe(self, edit: Edit, project: str) -> Applied:
+        slug, item = slug_of_page(edit.path), edit.item
+        aliases = [one for one in item.content.split(", ") if one]
+        done = self._entities.describe(slug, kind=item.type, aliases=aliases, project=project)
+        return Applied(edit.path, "describe", done.done, slug, done.id)
+
     def _add(self, edit: Edit, title: str, project: str) -> Applied:
         item, path = edit.item, edit.path
         # The same line again, after a crash in the middle, is the same save.
         once = f"vault:{path}:{digest(item.raw)}"
         if path.startswith("life/"):
-            saved = self._facts.add(path.split("/")[-2].rstrip("_"), item.content, project=project, origin="user")
+            saved = self._facts.add(slug_of_page(path), item.content, project=project, origin="user")
         elif (day := day_of(path)) is not None:
             at = self._moment(day, item.raw)
             saved = self._notes.add(item.content, title=item.title, at=at, project=project, operation_id=once)

@@ -68,11 +68,17 @@ class VaultFiles:
         """The person's own files in the vault of a project, by path, each with its text; none without a vault."""
         try:
             folder = self._vault.folder(project)
-            for path in folder.files():
-                if not is_generated(path) and (text := folder.read(path)):
-                    yield path, text
         except EngramError as exc:
             logger.info("the vault was not read: %s", exc.message)
+            return
+        for path in folder.files():
+            try:
+                text = "" if is_generated(path) else folder.read(path)
+            except EngramError as exc:
+                logger.info("a file of the vault was not read: %s", exc.message)
+                continue
+            if text:
+                yield path, text
 
     def _folder(self, project: str | None) -> Folder:
         return self._vault.folder(project, home=self._home)

@@ -116,6 +116,15 @@ class Folder:
             raise VaultFileError(path, reason(exc)) from exc
         return True
 
+    def set_aside(self, path: str, text: str) -> str:
+        """Keep a text of the person's under a name that the memory does not write; the path of that."""
+        stem, dot, ending = path.rpartition(".")
+        number = 1
+        while self.read(kept := f"{stem}.edited{'' if number == 1 else f'-{number}'}{dot}{ending}") not in (None, text):
+            number += 1
+        self.write(kept, text)
+        return kept
+
     def remove(self, path: str) -> None:
         place = self.place(path)
         try:

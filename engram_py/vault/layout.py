@@ -36,6 +36,11 @@ def is_generated(path: str) -> bool:
     return _GENERATED.fullmatch(path) is not None
 
 
+def slug_of_page(path: str) -> str:
+    """The slug of the entity whose folder has the file of this path."""
+    return path.split("/")[-2].rstrip("_")
+
+
 def entity_folder(page: EntityPage) -> str:
     """Where an entity's files are: by its kind, or with what is archived."""
     folder = "archives" if page.archived else _FOLDERS.get(page.kind, "resources")

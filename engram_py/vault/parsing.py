@@ -7,12 +7,13 @@ must not take the others, so those headings are found by line, and the same line
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
 from engram_py.dataclass import replace
-from engram_py.vault.values import Item, Page
+from engram_py.text.front_matter import front_matter
+from engram_py.vault.values import Item, Page, is_entity
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -25,6 +26,9 @@ _MARKER = re.compile(r"([-*+])( {1,4}|\t|$)")
 _DATED = re.compile(r" \((?:until )?\d{4}-\d\d-\d\d\)$")
 _ENTRY = re.compile(r"## (\d\d:\d\d)(?: (.*?))?$")
 _ESCAPED = re.compile(r"\\*(?:## \d\d:\d\d|" + re.escape(TAIL) + ")")
+# What the memory writes before the page of an entity; Obsidian writes a list below its name.
+_WRITTEN = re.compile(r"(type|aliases|updated):")
+_LISTED = re.compile(r"\s*- \S")
 _DAY = re.compile(r"memory/(\d{4}-\d\d-\d\d)\.md")
 
 
@@ -42,12 +46,32 @@ def plain_lines(text: str) -> str:
 def parse(path: str, text: str) -> Page:
     """A file as it is now."""
     whole, _, tail = f"\n{plain_lines(text).removeprefix(chr(0xFEFF))}".partition(f"\n{TAIL}\n")
-    whole = whole[1:]
+    front, others, whole = _front(whole[1:]) if is_entity(path) else ({}, (), whole[1:])
     if path.endswith("_index.md"):  # a view: nothing of it is an item
         found = Page("", (), _not_blank(whole.split("\n")))
     else:
         found = _entries(whole) if day_of(path) else _bullets(whole, dated=path.startswith("life/"))
-    return replace(found, path=path, text=text, tail=tail.strip("\n"))
+    return replace(found, path=path, heads=(*others, *found.heads), text=text, tail=tail.strip("\n"), front=front)
+
+
+def _front(text: str) -> tuple[Mapping[str, str], tuple[str, ...], str]:
+    """The front matter that a page of an entity has, its lines that say something else, and the text behind it."""
+    lines = text.split("\n")
+    end = next((at for at, line in enumerate(lines[1:], 1) if line.strip() == "---"), 0)
+    if lines[0].strip() != "---" or not end:
+        return {}, (), text
+    known: list[str] = []
+    others: list[str] = []
+    name = ""
+    for line in lines[1:end]:
+        pair = _WRITTEN.match(line)
+        if pair and not any(one.startswith(pair[0]) for one in known):
+            name = pair[1]
+        elif not (name == "aliases" and _LISTED.match(line)):
+            others.append(line)
+            continue
+        known.append(line)
+    return front_matter("\n".join(["---", *known, "---"]))[0], _not_blank(others), "\n".join(lines[end + 1 :])
 
 
 def escape(line: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from engram_py.dataclass import dataclass, field
 from engram_py.observations.values import Observation
 
-Action = Literal["revise", "add", "delete", "keep"]
+Action = Literal["revise", "add", "delete", "describe", "keep"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,11 @@ class Shelf:
     entities: tuple[EntityPage, ...]
 
 
+def is_entity(path: str) -> bool:
+    """Whether the file of this path is the page of an entity."""
+    return path.startswith("life/") and path.endswith("/summary.md")
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """One item of a file: ``raw`` is its text as the file has it, ``anchor`` the sync id behind it ("" of a new one).
@@ -61,18 +67,21 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A generated file. ``heads`` are its lines that are no items, ``tail`` what the person wrote below them."""
+    """A generated file. ``heads`` are its lines that are no items, ``tail`` what the person wrote below them, ``front``
+    the values of its front matter."""
 
     path: str
     items: tuple[Item, ...]
     heads: tuple[str, ...]
     text: str = ""
     tail: str = ""
+    front: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One thing a person changed in a file. ``conflict``: the memory changed it meanwhile as well."""
+    """One thing a person changed in a file. ``conflict``: the memory changed it meanwhile as well. An item that would
+    ``describe`` an entity has its kind as ``type``, and its aliases as ``content``."""
 
     action: Action
     path: str

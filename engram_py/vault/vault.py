@@ -15,13 +15,13 @@ from engram_py.observations.validation import slug_of
 from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.vault import table
 from engram_py.vault.applying import Applying
-from engram_py.vault.comparing import Now, edits
+from engram_py.vault.comparing import Now, edits, front_line
 from engram_py.vault.errors import NoVaultError, VaultBusyError, VaultEditedError, VaultFileError
 from engram_py.vault.folder import Folder, Manifest, digest
 from engram_py.vault.layout import is_generated, shelved
-from engram_py.vault.parsing import parse
+from engram_py.vault.parsing import parse, plain_lines
 from engram_py.vault.rendering import anchor_of, rendered, with_tail
-from engram_py.vault.values import Applied, Edit, Exported, Imported, Page, VaultStatus
+from engram_py.vault.values import Applied, Edit, Exported, Imported, Page, VaultStatus, is_entity
 
 _LEASE_SECONDS = 600.0
 
@@ -107,17 +107,16 @@ class Vault(ProjectOperations):
             pages, views = self._edited(folder, name), self._edited_views(folder, name)
             wanted = [one for one in self._edits(folder, name, pages) if prune or one.action != "delete"]
             if dry_run:
-                planned = [*(_planned(one) for one in wanted), *(_kept_view(path, "would keep") for path in views)]
-                return Imported(str(folder.root), tuple(planned), True)
-            for path in views:
-                folder.write(_copy_of(path), folder.read(path) or "")
+                shown = [_kept_view(path, "would keep", "a file beside it") for path in views]
+                return Imported(str(folder.root), (*map(_planned, wanted), *shown), True)
+            beside = [_kept_view(path, "kept", folder.set_aside(path, folder.read(path) or "")) for path in views]
             applied = self._applying().apply(wanted, project=name)
             kept = {page.path: page.tail for page in pages}
             for edit, done in zip(wanted, applied, strict=True):
                 if done.outcome in ("kept", "refused"):
                     kept[edit.path] = "\n".join(filter(None, (kept[edit.path], edit.item.raw)))
-            applied += [_kept_view(path, "kept") for path in views]
-            return Imported(str(folder.root), tuple(applied), False, self._export(folder, name, kept))
+            exported = self._export(folder, name, kept)
+            return Imported(str(folder.root), (*applied, *beside), False, exported, exported.warnings)
 
     def status(self, *, project: str | None = None) -> VaultStatus:
         """What was edited since the last export, and what the memory changed."""
@@ -157,7 +156,8 @@ class Vault(ProjectOperations):
         """Return the generated JSON files that a person edited: nothing reads them back, and no export loses them."""
         manifest = folder.manifest() or Manifest(project)
         paths = [path for path in folder.files() if is_generated(path) and not path.endswith(".md")]
-        edited = {path: text for path in paths if digest(text := folder.read(path) or "") != manifest.files.get(path)}
+        texts = {path: plain_lines(folder.read(path) or "") for path in paths}
+        edited = {path: text for path, text in texts.items() if digest(text) != manifest.files.get(path)}
         now = self._texts(project) if edited else {}
         return [path for path, text in edited.items() if text != now.get(path)]
 
@@ -171,9 +171,13 @@ class Vault(ProjectOperations):
         for path, text in self._texts(project).items():
             if path.endswith(".md"):
                 page = parse(path, text)
-                heads[path] = heads.get(path, frozenset()) | {digest(line) for line in page.heads}
+                heads[path] = heads.get(path, frozenset()) | {*_digests_beside_items(page)}
                 items = ((one, by_anchor.get(one.anchor)) for one in page.items)
                 now |= {one.anchor: Now(path, one, row) for one, row in items if row is not None}
+        for page in pages:
+            if page.path not in heads and is_entity(page.path):  # a second page of an entity
+                same = [lines for path, lines in heads.items() if page.path.split("/")[-2:] == path.split("/")[-2:]]
+                heads[page.path] = frozenset().union(*same)
         return list(edits(pages, manifest.items, now, heads))
 
     def _export(self, folder: Folder, project: str, tails: dict[str, str] | None = None) -> Exported:
@@ -184,8 +188,13 @@ class Vault(ProjectOperations):
         for path in {*texts, *old} - {*(tails or {})}:
             if path.endswith(".md") and (tail := parse(path, folder.read(path) or "").tail):
                 tails = (tails or {}) | {path: tail}
+        said = []
         for path in {*(tails or {})} - {*texts}:  # nothing of it is left but what the person wrote
-            texts[path] = ""
+            if path not in manifest.files and (text := folder.read(path)):
+                said.append(f"the memory writes no {path}; what it said is kept in {folder.set_aside(path, text)}")
+                folder.remove(path)
+            elif (tails or {})[path]:
+                texts[path] = ""
         files: dict[str, str] = {}
         items: dict[str, str] = {}
         heads: dict[str, list[str]] = {}
@@ -198,12 +207,12 @@ class Vault(ProjectOperations):
             if path.endswith(".md"):
                 page = parse(path, text)
                 items |= {one.anchor: digest(one.raw) for one in page.items if one.anchor}
-                heads[path] = [digest(line) for line in page.heads]
+                heads[path] = _digests_beside_items(page)
         gone = [path for path in old if path not in texts]
         for path in gone:
             folder.remove(path)
         folder.write_manifest(Manifest(project, files, items, heads))
-        return Exported(str(folder.root), len(files), tuple(written), tuple(gone))
+        return Exported(str(folder.root), len(files), tuple(written), tuple(gone), tuple(said))
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -220,12 +229,13 @@ def _key(project: str) -> str:
     return f"vault:{project}"
 
 
-def _copy_of(path: str) -> str:
-    return path.removesuffix(".json") + ".edited.json"
+def _digests_beside_items(page: Page) -> list[str]:
+    """The digests of what a file says besides its items."""
+    return [*map(digest, page.heads), *(front_line(name, value) for name, value in page.front.items())]
 
 
-def _kept_view(path: str, outcome: str) -> Applied:
-    said = f"the memory writes this file and never reads it; your text is kept as {_copy_of(path)}"
+def _kept_view(path: str, outcome: str, kept: str) -> Applied:
+    said = f"the memory writes this file and never reads it; your text is kept as {kept}"
     return Applied(path, "keep", outcome, path, said=said)
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.config import Settings
-from tests.memory import FakeClock, git, make_repo
+from tests.memory import FakeClock, git, make_repo, open_memory
 
-__all__ = ["app", "clock", "git", "make_repo", "root"]
+__all__ = ["app", "clock", "git", "make_repo", "open_memory", "root"]
 
 
 @pytest.fixture

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from engram_py.capture.secret_patterns import PREFIXED
 from engram_py.config import setting_values
 from engram_py.dataclass import dataclass
-from engram_py.interfaces.setup.agents import AGENTS
-from engram_py.interfaces.setup.installing import setup_here
 from engram_py.interfaces.web.visit import Shown, Visit, page
 from engram_py.privacy.retention import turns_kept
 from engram_py.sessions.agents import last_active
@@ -51,6 +49,10 @@ def settings_page(visit: Visit) -> Shown:
 
 def _connected(visit: Visit) -> Iterator[_Connected]:
     """The agents that were set up, then those that are here or had a session."""
+    # They parse TOML and JSON5, and take longer to load than any other page to make.
+    from engram_py.interfaces.setup.agents import AGENTS
+    from engram_py.interfaces.setup.installing import setup_here
+
     app = visit.app
     setup = setup_here(app.projects.settings_here().directory, app.settings.data_dir)
     used: dict[str, list[str]] = {}

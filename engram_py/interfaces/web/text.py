@@ -1,4 +1,7 @@
-"""Turn a memory's text into HTML: escaped, or Markdown without HTML, images and links that run anything."""
+"""Turn a memory's text into HTML: escaped, or Markdown without HTML, images and links that run anything.
+
+The page that opens first holds no Markdown, so its parser is loaded when it is needed.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,17 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
-import nh3
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
 from engram_py.interfaces.web.assets import asset
 from engram_py.interfaces.wording.phrases import age
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 _HERE = Path(__file__).parent
 _LINKS = {"http", "https", "mailto"}
@@ -62,12 +66,16 @@ def preview(text: str) -> Markup:
 
 def _sanitised(html: str) -> Markup:
     """The parser is told to make nothing else; this holds if it makes a mistake."""
+    import nh3
+
     clean = nh3.clean(html, tags=_TAGS, attributes=_ATTRIBUTES, url_schemes=_LINKS, link_rel=_REL)
     return Markup(clean)  # noqa: S704 - sanitised in the line above
 
 
 @cache
 def _renderer() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
     # A line end stays one: agents write "**What**: …" and "**Why**: …" on lines of their own.
     made = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
     made.disable("image")  # one would be fetched from wherever the memory says

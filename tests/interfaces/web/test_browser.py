@@ -112,7 +112,7 @@ def test_the_keyboard_alone_gets_everywhere(place: Place) -> None:
     place.browser.run("document.querySelector('form[action$=pin] button').focus()")
     with place.browser.leaving():
         place.browser.keys(ENTER)
-    assert "Pinned." in place.browser.text
+    assert "Pinned: every session" in place.browser.text
 
 
 @contextmanager
