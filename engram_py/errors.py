@@ -52,6 +52,10 @@ class ServeError(EngramError):
     code = "serve_error"
 
 
+class TerminalError(EngramError):
+    code = "terminal_error"
+
+
 class SyncError(EngramError):
     code = "sync_error"
 

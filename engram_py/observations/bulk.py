@@ -39,15 +39,17 @@ class Bulk(Deleting):
         scope: str | None = None,
         deleted: bool = False,
         limit: int = 20,
+        offset: int = 0,
     ) -> Listing:
-        """Return the observations that match the filters, latest change first; ``deleted`` lists the hidden ones.
+        """Return the observations that match the filters, latest change first, from the place ``offset`` on;
+        ``deleted`` lists the hidden ones.
 
         Raises BulkFilterError for words.
         """
         limit, said = clamp("limit", limit, 1, MOST_LISTED)
         place, visible = self._scope_filter(filters, project, all_projects, type, scope)
         latest = index.latest_deleted if deleted else index.latest
-        lines = table.lines(self._store, latest(self._store, visible.values, limit=limit))
+        lines = table.lines(self._store, latest(self._store, visible.values, limit=limit, offset=offset))
         return Listing("observations", tuple(lines), (*said, *visible.notes, *place.warnings))
 
     def select(self, filters: str, *, project: str | None = None, all_projects: bool = False) -> Selection:

@@ -197,6 +197,20 @@ class Sessions(ProjectOperations):
             or not table.observations_in(self._store, line.id)
         )
 
+    def page(
+        self,
+        project: str | None = None,
+        *,
+        all_projects: bool = False,
+        containing: str = "",
+        limit: int = 20,
+        offset: int = 0,
+    ) -> tuple[SessionLine, ...]:
+        """Return the sessions whose id, agent, project or summary contains a text, the most recently active first."""
+        limit, _ = clamp("limit", limit, 1, SESSIONS_MOST)
+        place = self._projects.for_read(project, all_projects=all_projects)
+        return tuple(table.page(self._store, projects=place.reads, containing=containing, limit=limit, offset=offset))
+
     def delete(self, session_id: str) -> None:
         """Remove a session that holds no observations, and its prompts, leaving tombstones.
 

@@ -53,6 +53,27 @@ order by last_activity_at desc, newest desc, id limit :limit
 RECENT_IN_PROJECT = RECENT.format(sessions="project = :project", observations="project = :project")
 RECENT_ANYWHERE = RECENT.format(sessions="true", observations="true")
 
+# Every session that is listed, for a list that is read page by page: an ended one that holds nothing but deleted
+# observations is not. ``containing`` is looked for in what a line shows.
+PAGE = f"""
+select
+    id, project, agent, started_at, ended_at, {SUMMARY} as summary,
+    (select count(*) from observations where session_id = sessions.id and deleted_at is null) as observations,
+    max(started_at, coalesce((
+        select created_at from observations where session_id = sessions.id and deleted_at is null
+        order by observations.id desc limit 1
+    ), started_at)) as last_activity_at
+from sessions
+where (:projects is null or project in (select value from json_each(:projects)))
+  and (directory is not :without or {SUMMARY} is not null)
+  and (ended_at is null or {SUMMARY} is not null
+       or exists (select 1 from observations where session_id = sessions.id and deleted_at is null)
+       or not exists (select 1 from observations where session_id = sessions.id))
+  and (:containing = ''
+       or instr(lower(id || ' ' || agent || ' ' || project || ' ' || coalesce({SUMMARY}, '')), :containing))
+order by last_activity_at desc, id limit :limit offset :offset
+"""
+
 PROMPT = "select id, sync_id, session_id, project, content, created_at from user_prompts"
 _PROMPTS = f"{PROMPT} where {{where}} order by created_at desc, id desc limit :limit"
 PROMPTS_IN_PROJECT = _PROMPTS.format(where="project = :project")
@@ -118,6 +139,14 @@ def recent(
     # Engram keeps whole seconds: of sessions of one second the one that saved last was the last.
     rows.sort(key=lambda row: (str(row["last_activity_at"]), row["newest"] or 0), reverse=True)
     return [SessionLine(*row[:-1]) for row in rows[:limit]]
+
+
+def page(
+    store: Store, *, projects: Sequence[str] | None, containing: str, limit: int, offset: int
+) -> list[SessionLine]:
+    """Return the sessions that contain a text, the most recently active first, from the place ``offset`` on."""
+    values = {"projects": projects, "without": MADE_UP, "containing": containing.lower()}
+    return [SessionLine(*row) for row in store.rows(PAGE, limit=limit, offset=offset, **values)]
 
 
 def per_project(

@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "mcp": ("servers", "Run the MCP server on stdin and stdout."),
     "serve": ("servers", "Serve the memory over HTTP, on this machine only."),
     "open": ("open", "Show what is remembered, and what agents were given, in a browser."),
+    "tui": ("tui", "Show the same in this terminal: memories, sessions, search, review."),
     "demo": ("demo", "Show the whole story: two server processes, one memory."),
     "hook": ("hook", "Answer an agent's hook; agents run this, people do not."),
     "init": ("projects", "Write .engram.json: which project this folder is."),

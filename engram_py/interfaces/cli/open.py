@@ -30,7 +30,7 @@ def open_command(port: int | None, print_only: bool, project: str | None, as_jso
     with memory(embedder="") as app:
         port = app.settings.port if port is None else port
         _ensure_server(app.browsing.instance(), port)
-        named = app.projects.existing(project) if project else _project_here(app)
+        named = app.projects.existing(project) if project else project_here(app)
         token = Access(app.settings.data_dir).link_token()
     link = f"http://127.0.0.1:{port}/ui/enter?{_query(token, named)}"
     print_value({"link": link, "port": port}, link, as_json=as_json)
@@ -41,7 +41,7 @@ def open_command(port: int | None, print_only: bool, project: str | None, as_jso
             click.echo("No browser was found: open the link above in one on this machine.", err=True)
 
 
-def _project_here(app: Any) -> str:
+def project_here(app: Any) -> str:
     try:
         return str(app.projects.existing(app.projects.current().project or ""))
     except EngramError:

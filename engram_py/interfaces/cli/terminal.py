@@ -28,7 +28,7 @@ def show(value: object, settings: Settings, *, as_json: bool) -> None:
     if as_json:
         print_value(render.to_json(value), "", as_json=True)
         return
-    now = _now(settings)
+    now = local_now(settings)
     notes = getattr(value, "warnings", ())
     if notes and is_dataclass(value) and not isinstance(value, type):
         value = replace(value, warnings=())
@@ -64,7 +64,7 @@ def printable(text: str) -> str:
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _now(settings: Settings) -> datetime:
+def local_now(settings: Settings) -> datetime:
     """Return the present time in the display zone."""
     if not settings.timezone:
         return settings.clock().astimezone()

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from engram_py.anchors.values import StaleLine
 from engram_py.dataclass import dataclass
-from engram_py.distill.table import failures
+from engram_py.interfaces.waiting import Waiting, review
 from engram_py.interfaces.web.pages_memory import done_to, seen
 from engram_py.interfaces.web.visit import Goto, Shown, Visit, observation_number, page
-from engram_py.interfaces.wording.anchors import anchors
 from engram_py.observations.relation_values import VERBS, Relation
 from engram_py.observations.values import Observation
 
-_SHOWN = 50
-
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Form:
     """A memory that waits for a person, why, and the mark of how it reads now."""
 
     row: Observation
@@ -30,26 +26,20 @@ def review_page(visit: Visit) -> Shown:
     """Pairs without a verdict, what was derived or reads like an order, memories that are overdue or whose files
     changed, and sessions that a distiller failed on."""
     judged, changed = visit.asked("judged"), visit.asked("id")
-    due = visit.app.observations.due_for_review(**visit.place, limit=_SHOWN).items
-    orders = visit.app.browsing.quarantined(**visit.place, limit=_SHOWN)
-    held = {row.id for row in orders}
-    derived = [row for row in visit.app.browsing.unconfirmed(**visit.place, limit=_SHOWN) if row.id not in held]
+    found = review(visit.app, visit.project)
     [row] = visit.app.browsing.whole([observation_number(changed)]) or [None] if changed else [None]
-    pairs = visit.app.relations.pending(**visit.place, limit=_SHOWN)
     verdict = visit.app.relations.show(judged) if judged else None
     return Shown(
         "review.html",
         done_to(visit, row)
         | {
-            "pairs": pairs,
-            "texts": _texts(visit, [*pairs, verdict] if verdict else pairs),
-            "orders": _waiting(visit, {row.id: _from(row) for row in orders}),
-            "derived": _waiting(visit, {row.id: "" for row in derived}),
-            "due": _waiting(
-                visit, {one.id: f"due {one.review_after[:10]}" for one in due if not isinstance(one, StaleLine)}
-            ),
-            "stale": _waiting(visit, {one.id: anchors(one.anchors) for one in due if isinstance(one, StaleLine)}),
-            "failed": [row for row in failures(visit.app.store) if visit.project in (None, row["project"])],
+            "pairs": found.pairs,
+            "texts": _texts(visit, [*found.pairs, verdict] if verdict else found.pairs),
+            "orders": _forms(found.orders),
+            "derived": _forms(found.derived),
+            "due": _forms(found.due),
+            "stale": _forms(found.stale),
+            "failed": found.failed,
             "verbs": VERBS,
             "judged": verdict,
             "seen": seen(row) if row is not None else "",
@@ -57,18 +47,14 @@ def review_page(visit: Visit) -> Shown:
     )
 
 
+def _forms(waiting: Sequence[Waiting]) -> list[_Form]:
+    return [_Form(one.row, one.why, seen(one.row)) for one in waiting]
+
+
 def _texts(visit: Visit, pairs: Sequence[Relation]) -> dict[int, Observation]:
     """Both memories of each pair."""
     ends = [end for one in pairs for end in (one.source_observation, one.target_observation) if end]
     return {row.id: row for row in visit.app.browsing.whole(ends) if not row.deleted_at}
-
-
-def _waiting(visit: Visit, why: Mapping[int, str]) -> list[_Waiting]:
-    return [_Waiting(row, why[row.id], seen(row)) for row in visit.app.browsing.whole(list(why))]
-
-
-def _from(row: Observation) -> str:
-    return {"import": "imported", "derived": "derived"}.get(row.origin, "from another machine")
 
 
 @page("POST", "/ui/judge")

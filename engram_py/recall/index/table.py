@@ -79,7 +79,7 @@ from observations
 where {_PASSES} and {_CURRENT}
   and (:unwanted is null or id not in (select rowid from observations_fts where observations_fts match :unwanted))
 order by updated_at desc, id desc
-limit :limit
+limit :limit offset :offset
 """
 
 # What was deleted and can be brought back, the latest deletion first.
@@ -88,7 +88,7 @@ select id
 from observations
 where {_PASSES.replace("deleted_at is null", "deleted_at is not null", 1)}
 order by deleted_at desc, id desc
-limit :limit
+limit :limit offset :offset
 """
 
 # Each is read in the order of an index, and no further than :limit.
@@ -206,14 +206,16 @@ def types(store: Store, ids: Iterable[int]) -> dict[int, str]:
     return dict(store.tuples(TYPES, ids=json.dumps(list(ids))))
 
 
-def latest(store: Store, filters: Mapping[str, object], *, unwanted: str | None = None, limit: int) -> list[int]:
+def latest(
+    store: Store, filters: Mapping[str, object], *, unwanted: str | None = None, limit: int, offset: int = 0
+) -> list[int]:
     """Return the ids that the filters let through and ``unwanted`` does not match, latest change first."""
-    return [row[0] for row in store.rows(LATEST, unwanted=unwanted, limit=limit, **filters)]
+    return [row[0] for row in store.rows(LATEST, unwanted=unwanted, limit=limit, offset=offset, **filters)]
 
 
-def latest_deleted(store: Store, filters: Mapping[str, object], *, limit: int) -> list[int]:
+def latest_deleted(store: Store, filters: Mapping[str, object], *, limit: int, offset: int = 0) -> list[int]:
     """Return the ids of deleted rows that the filters would let through, the latest deletion first."""
-    return [row[0] for row in store.rows(LATEST_DELETED, limit=limit, **filters)]
+    return [row[0] for row in store.rows(LATEST_DELETED, limit=limit, offset=offset, **filters)]
 
 
 def neighbours(store: Store, ids: Sequence[int], filters: Mapping[str, object]) -> list[tuple[Any, ...]]:

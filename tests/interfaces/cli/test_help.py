@@ -47,7 +47,7 @@ def test_every_option_and_argument_has_help(command: click.Command) -> None:
 @pytest.mark.parametrize("command", ALL)
 def test_every_command_but_the_server_answers_json(command: click.Command) -> None:
     options = {flag for param in command.params for flag in param.opts}
-    assert ("--json" in options) == (command.name not in ("mcp", "serve", "hook"))
+    assert ("--json" in options) == (command.name not in ("mcp", "serve", "hook", "tui"))
 
 
 def test_the_list_of_commands_says_of_each_what_its_own_help_says_first(run: Run) -> None:

@@ -1,0 +1,83 @@
+"""Edit an observation as a file in the user's editor: a head of its fields, a blank line, the text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from engram_py.errors import EngramError, InvalidArgumentError
+from engram_py.observations.values import Change, Observation
+
+# The head of the edited file: what a line is called there, and the field it is.
+_FIELDS = {"title": "title", "type": "type", "scope": "scope", "topic": "topic_key"}
+
+T = TypeVar("T")
+
+
+def edit_in_editor(base: Observation, data_dir: Path, keep: Callable[[Change], T]) -> T:
+    """Open ``base`` in $VISUAL or $EDITOR, and return what ``keep`` makes of the changes.
+
+    After a failure the edited file is kept, and a note of the exception names it.
+
+    Raises click.ClickException for an editor that fails, InvalidArgumentError for an invalid head, OSError,
+    UnicodeDecodeError, and what ``keep`` raises.
+    """
+    file = _written(base, data_dir)
+    try:
+        click.edit(filename=str(file))
+        done = keep(_read(file.read_text(encoding="utf-8"), base))
+    except (EngramError, click.ClickException, OSError, UnicodeDecodeError) as exc:
+        if _is_edited(file, base):
+            exc.add_note(f"your text is kept in {file}")
+        else:
+            file.unlink(missing_ok=True)
+        raise
+    file.unlink(missing_ok=True)
+    return done
+
+
+def _text(row: Observation) -> str:
+    head = [f"{name}: {getattr(row, field) or ''}".rstrip() for name, field in _FIELDS.items()]
+    return "\n".join([*head, "", row.content, ""])
+
+
+def _written(row: Observation, data_dir: Path) -> Path:
+    """Write the observation to a file beside the database that only its owner can read."""
+    import tempfile
+
+    folder = data_dir / "edits"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f"{row.id}-", suffix=".md", dir=folder)
+    with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        file.write(_text(row))
+    return Path(name)
+
+
+def _is_edited(file: Path, row: Observation) -> bool:
+    try:
+        return file.read_bytes() != _text(row).encode()
+    except OSError:
+        return False
+
+
+def _read(text: str, base: Observation) -> Change:
+    """Return the changes from ``base``. Raises InvalidArgumentError for an invalid head."""
+    head, blank, content = text.replace("\r\n", "\n").lstrip("\ufeff").partition("\n\n")
+    found: dict[str, str] = {}
+    for line in head.splitlines():
+        name, colon, value = line.partition(":")
+        if not colon or name.strip().lower() not in _FIELDS:
+            expected = f"{', '.join(f'{one}:' for one in _FIELDS)}, then a blank line, then the text"
+            raise InvalidArgumentError("the file's head", line, expected=expected)
+        found[_FIELDS[name.strip().lower()]] = value.strip()
+    if not blank:
+        raise InvalidArgumentError("the file", head, expected="a head, a blank line and a text")
+    changed = {name: value for name, value in found.items() if value != (getattr(base, name) or "")}
+    if content.strip() != base.content.strip():
+        changed["content"] = content
+    said: dict[str, Any] = changed or {"title": base.title}
+    return Change(**said)

@@ -1,0 +1,394 @@
+"""The screen: a list of one of four kinds, a preview beside it, and the keys."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar, TypeVar
+
+import click
+from textual import events, work
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.widgets import Input, Static
+
+from engram_py.app import Engram
+from engram_py.errors import EngramError
+from engram_py.interfaces.editing import edit_in_editor
+from engram_py.interfaces.tui import actions
+from engram_py.interfaces.tui.actions import Done
+from engram_py.interfaces.tui.dialogs import Choice, KeysScreen
+from engram_py.interfaces.tui.panels import MemoryPanel, Panel, ReviewPanel, SearchPanel, SessionPanel
+from engram_py.interfaces.tui.reading import Reader, View
+from engram_py.interfaces.tui.rows import Row, RowList
+from engram_py.interfaces.tui.text import content, one_line
+from engram_py.observations.errors import BulkFilterError
+from engram_py.observations.lookup import live_observation
+from engram_py.observations.relation_values import VERBS, Relation
+
+T = TypeVar("T")
+
+LOOK_SECONDS = 0.5
+# A cursor that goes on at once needs no preview, and one that goes on soon none that takes long.
+_REST_SECONDS, _LONG_REST_SECONDS = 0.03, 0.4
+
+
+# Keys and what they do. The application itself handles each before the next one, so that keys that come faster than
+# the screen changes do not reach what had the focus before.
+_KEYS = {
+    **{str(place): f"panel({place - 1})" for place in range(1, 5)},
+    "up,k": "move(-1)",
+    "down,j": "move(1)",
+    "pageup,ctrl+b": "page(-1)",
+    "pagedown,ctrl+f,space": "page(1)",
+    "home,g": "first",
+    "end,G": "last",
+    "enter": "read",
+    "tab": "other_side",
+    "slash": "ask",
+    "question_mark": "keys",
+    "p": "project",
+    "e": "edit",
+    "d": "delete",
+    "u": "undo",
+    "t": "pin",
+    "x": "archive",
+    "h": "history",
+    "a": "accept",
+    "v": "verdict",
+    "escape": "leave",
+    "q": "close",
+}
+_ACTIONS = frozenset(action.partition("(")[0] for action in _KEYS.values())
+
+
+class TerminalApp(App[None]):
+    """Shows an open memory, and follows what other processes write to it."""
+
+    ENABLE_COMMAND_PALETTE = False
+    CSS_PATH = "style.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(keys, action, show=False, priority=True) for keys, action in _KEYS.items()
+    ]
+
+    def __init__(self, app: Engram, *, project: str | None = None) -> None:
+        # The terminal's own colours: nobody is asked whether it is dark or light.
+        super().__init__(ansi_color=True)
+        self.theme = "ansi-dark"
+        self._reader = Reader(app, project)
+        self._data_dir = app.settings.data_dir
+        self.panels: tuple[Panel, ...] = (MemoryPanel(), SessionPanel(), SearchPanel(), ReviewPanel())
+        self.panel: Panel = self.panels[0]
+        self._done: list[Done] = []
+        self._history = False
+        self._shown: tuple[object, str] = (None, "")  # the row and the text of the preview
+        self._version: object = None
+        self._looking = False
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="head", markup=False)
+        yield Static(id="asked", markup=False)
+        yield Input(id="ask", compact=True, select_on_focus=False)
+        with Horizontal(id="body"):
+            yield RowList(id="rows")
+            with VerticalScroll(id="side"):
+                yield Static(id="preview", markup=False)
+        yield Static(id="status", markup=False)
+        yield Static(id="keys", markup=False)
+
+    async def on_mount(self) -> None:
+        self.set_focus(self.rows)
+        self._show_head()
+        self._begin()
+
+    @work
+    async def _begin(self) -> None:
+        self._version = await self._asked(self._reader.version())
+        await self._show_rows()
+        self.set_interval(LOOK_SECONDS, self._look)
+
+    @property
+    def rows(self) -> RowList:
+        return self.query_one("#rows", RowList)
+
+    @property
+    def side(self) -> VerticalScroll:
+        return self.query_one("#side", VerticalScroll)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Leave the keys to a dialog that is open, and to the field; Esc alone leaves the field."""
+        if action not in _ACTIONS:
+            return True
+        return len(self.screen_stack) == 1 and (action == "leave" or not isinstance(self.focused, Input))
+
+    # --- showing ----------------------------------------------------------------------------------------------
+
+    def say(self, text: str) -> None:
+        """Show a line at the foot until the next one."""
+        self.query_one("#status", Static).update(Content(one_line(text, max(20, self.size.width - 2))))
+
+    def _show_head(self) -> None:
+        parts = [(" engram ", "bold")]
+        for number, panel in enumerate(self.panels, start=1):
+            parts.append((f" {number} {panel.name} ", "bold reverse" if panel is self.panel else ""))
+        project = self._reader.project
+        parts.append((f"  {one_line(project, 20)}" if project else "  all projects", "dim"))
+        self.query_one("#head", Static).update(content(parts))
+        typed = self.panel.typed
+        asked = [("/ ", "bold"), (one_line(typed, 200), "")] if typed else [(f"/ {self.panel.asks}", "dim")]
+        self.query_one("#asked", Static).update(content(asked))
+        self.query_one("#keys", Static).update(content([(f"{self.panel.keys}  p project  ? keys  q quit", "")]))
+
+    async def _asked(self, answer: Awaitable[T]) -> T | None:
+        """Return an answer; None where it is refused, which is said at the foot."""
+        try:
+            return await answer
+        except EngramError as exc:
+            self.say(f"{exc.message}. {exc.hint}")
+        return None
+
+    async def _show_rows(self, *, keep: bool = False) -> None:
+        panel = self.panel
+
+        async def fetch(offset: int) -> list[Row]:
+            rows = await self._asked(self._reader.ask(lambda view: panel.rows(view, offset)))
+            return rows or []
+
+        await self.rows.show(fetch, keep=keep)
+        self._show_preview()
+
+    def on_row_list_moved(self, _: RowList.Moved) -> None:
+        self._history = False
+        self._show_preview()
+
+    @work(group="preview", exclusive=True)
+    async def _show_preview(self) -> None:
+        panel, row = self.panel, self.rows.row
+        if row is None:
+            if not self.rows.length:
+                self._put(content(panel.nothing()), None)
+            return
+        await asyncio.sleep(_REST_SECONDS)
+        await self._put_preview(panel, row, whole=self._history)
+        if panel.slow:
+            await asyncio.sleep(_LONG_REST_SECONDS)
+            await self._put_preview(panel, row, whole=True)
+
+    async def _put_preview(self, panel: Panel, row: Row, *, whole: bool) -> None:
+        try:
+            made = await self._reader.ask(lambda view: content(panel.preview(view, row, whole=whole)))
+        except EngramError as exc:  # it was deleted meanwhile
+            made = content([(f"{exc.message}\n", "bold"), (exc.hint, "")])
+        self._put(made, row)
+
+    def _put(self, made: Content, row: Row | None) -> None:
+        """Show a preview; where it is the same row's as before, the reader stays at the line they are at."""
+        key = (self.panel.name, None if row is None else row.key)
+        if (key, made.plain) == self._shown:
+            return
+        if key != self._shown[0]:
+            self.side.scroll_home(animate=False)
+        self._shown = (key, made.plain)
+        self.query_one("#preview", Static).update(made)
+
+    @work(group="look")  # which ends with the application
+    async def _look(self) -> None:
+        """Show what somebody wrote, if anybody did."""
+        if self._looking:
+            return
+        self._looking = True
+        try:
+            version = await self._asked(self._reader.version())
+            if version is not None and version != self._version:
+                self._version = version
+                await self._show_rows(keep=True)
+        finally:
+            self._looking = False
+
+    # --- going about ------------------------------------------------------------------------------------------
+
+    async def action_panel(self, place: int) -> None:
+        self.panel = self.panels[place]
+        self._history = False
+        self._show_head()
+        self.action_leave()
+        await self._show_rows()
+
+    def action_leave(self) -> None:
+        """Leave the field, the preview or the wide view."""
+        self.query_one("#ask", Input).display = False
+        self.query_one("#asked").display = True
+        self.query_one("#body").remove_class("wide")
+        self.set_focus(self.rows)
+
+    def action_read(self) -> None:
+        """Give the preview the whole width."""
+        self.query_one("#body").add_class("wide")
+        self.set_focus(self.side)
+
+    def action_other_side(self) -> None:
+        self.set_focus(self.side if self.focused is self.rows else self.rows)
+
+    def action_move(self, by: int) -> None:
+        if self.focused is self.side:
+            self.side.scroll_relative(y=by, animate=False)
+        else:
+            self.rows.move_to(self.rows.cursor + by)
+
+    def action_page(self, by: int) -> None:
+        if self.focused is self.side:
+            self.side.scroll_relative(y=by * self.side.size.height, animate=False)
+        else:
+            self.rows.move_to(self.rows.cursor + by * max(1, self.rows.size.height - 1))
+
+    def action_first(self) -> None:
+        if self.focused is self.side:
+            self.side.scroll_home(animate=False)
+        else:
+            self.rows.move_to(0)
+
+    def action_last(self) -> None:
+        if self.focused is self.side:
+            self.side.scroll_end(animate=False)
+        else:
+            self.rows.move_to(self.rows.length - 1)
+
+    def action_close(self) -> None:
+        self.exit()
+
+    def action_ask(self) -> None:
+        field = self.query_one("#ask", Input)
+        field.value = self.panel.typed
+        field.placeholder = self.panel.asks
+        field.display = True
+        self.query_one("#asked").display = False
+        self.set_focus(field)  # at once: the next keys are for it
+
+    async def on_input_submitted(self, event: Input.Submitted) -> None:
+        await self._narrow(event.value.strip())
+
+    async def _narrow(self, typed: str) -> None:
+        """Narrow the list. Words narrow no list of memories: they are searched for."""
+        self.panel.typed = typed
+        if isinstance(self.panel, MemoryPanel) and typed:
+            try:
+                await self._reader.ask(lambda view: view.app.observations.listed(typed, **view.place, limit=1))
+            except BulkFilterError:
+                self.panel.typed = ""
+                self.panel = self.panels[2]
+                self.panel.typed = typed
+            except EngramError:
+                pass  # said when the rows are read
+        self._show_head()
+        self.action_leave()
+        await self._show_rows()
+
+    def action_keys(self) -> None:
+        self.push_screen(KeysScreen())
+
+    async def action_project(self) -> None:
+        found = await self._asked(self._reader.ask(lambda view: view.app.projects.list()))
+        if found is None:
+            return
+        options = [("", "all projects"), *((one.name, one.name) for one in found)]
+
+        async def chosen(name: str | None) -> None:
+            if name is not None:
+                self._reader.project = name or None
+                self._show_head()
+                await self._show_rows()
+
+        self.push_screen(Choice("Show the memories of", options), chosen)
+
+    async def action_history(self) -> None:
+        self._history = not self._history
+        self._show_preview()
+
+    # --- changing ---------------------------------------------------------------------------------------------
+
+    async def _change(self, work: Callable[[View], Done]) -> None:
+        done = await self._asked(self._reader.ask(work))
+        if done is not None:
+            await self._finish(done)
+
+    async def _finish(self, done: Done) -> None:
+        if done.take_back is not None:
+            self._done.append(done)
+        self.say(f"{done.said}{'. u takes it back' if done.take_back else ''}")
+        await self._show_rows(keep=True)
+
+    def _here(self) -> int | None:
+        """The memory under the cursor."""
+        row = self.rows.row
+        found = self.panel.observation(row) if row is not None else None
+        if found is None:
+            self.say("No memory is chosen here")
+        return found
+
+    async def action_delete(self) -> None:
+        if (here := self._here()) is not None:
+            await self._change(lambda view: actions.delete(view, here))
+
+    async def action_pin(self) -> None:
+        if (here := self._here()) is not None:
+            await self._change(lambda view: actions.pin(view, here))
+
+    async def action_archive(self) -> None:
+        if (here := self._here()) is not None:
+            await self._change(lambda view: actions.archive(view, here))
+
+    async def action_undo(self) -> None:
+        if not self._done:
+            self.say("Nothing was changed here that could be taken back")
+            return
+        done = self._done.pop()
+        await self._change(lambda view: actions.take_back(view, done))
+
+    async def action_accept(self) -> None:
+        row = self.rows.row
+        if isinstance(self.panel, ReviewPanel) and row is not None:
+            await self._change(lambda view: actions.accept(view, row))
+
+    def action_verdict(self) -> None:
+        row = self.rows.row
+        pair = row.value[1] if isinstance(self.panel, ReviewPanel) and row is not None else None
+        if not isinstance(pair, Relation):
+            return
+        relation = pair.sync_id
+
+        async def chosen(verdict: str | None) -> None:
+            if verdict is not None:
+                await self._change(lambda view: actions.judge(view, relation, verdict))
+
+        options = [(verb, verb.replace("_", " ")) for verb in VERBS]
+        self.push_screen(Choice("The first one … the second", options), chosen)
+
+    async def action_edit(self) -> None:
+        here = self._here()
+        if here is None:
+            return
+        base = await self._asked(self._reader.ask(lambda view: live_observation(view.app.store, here)))
+        if base is None:
+            return
+
+        def keep(change: Any) -> Done:
+            return self._reader.ask_here(lambda view: actions.update(view, base, change))
+
+        try:
+            with self._given_away():
+                done = edit_in_editor(base, self._data_dir, keep)
+        except (EngramError, click.ClickException, OSError, UnicodeDecodeError) as exc:
+            said = exc.message if isinstance(exc, EngramError | click.ClickException) else str(exc)
+            self.say("; ".join([said, *getattr(exc, "__notes__", ())]))
+            return
+        await self._finish(done)
+
+    def _given_away(self) -> contextlib.AbstractContextManager[None]:
+        """Give the terminal to another program for a while, where there is one to give."""
+        return self.suspend() if self._driver is not None and self._driver.can_suspend else contextlib.nullcontext()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.set_class(event.size.width < 60, "narrow")

@@ -1,0 +1,215 @@
+"""A list of any length that holds a few pages of it: those around the rows on the screen."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual import events, work
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from engram_py.dataclass import dataclass
+from engram_py.interfaces.tui.text import one_line, padded
+
+PAGE = 100
+MOST_PAGES = 6
+_MOST_HEAD = 11
+_AHEAD = 30  # rows before the end at which the next page is fetched
+
+_HEAD, _PLAIN, _CURSOR, _FAINT_CURSOR = Style(dim=True), Style(), Style(reverse=True), Style(bold=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a list: ``head`` before its label, ``note`` at its end. ``key`` tells rows apart."""
+
+    key: Hashable
+    head: str
+    label: str
+    note: str
+    value: Any
+
+
+# Gives the rows from a place on, at most a page of them.
+Fetch = Callable[[int], Awaitable[list[Row]]]
+
+
+class RowList(ScrollView, can_focus=True):
+    """Shows rows and a cursor. A page is fetched when it comes into sight, and dropped when it is far away."""
+
+    DEFAULT_CSS = "RowList { overflow-x: hidden; }"
+
+    class Moved(Message):
+        """The cursor is on another row, or on none."""
+
+        def __init__(self, row: Row | None) -> None:
+            super().__init__()
+            self.row = row
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.cursor = 0
+        self.length = 0  # rows that are known of
+        self.complete = True  # whether there are no more
+        self._pages: OrderedDict[int, list[Row]] = OrderedDict()
+        self._fetch: Fetch | None = None
+        self._loading: set[int] = set()
+        self._generation = 0
+        self._told: Hashable = None
+        self._head_cells = 0  # the widest head that was seen, so that labels stand below each other
+
+    # --- what is shown ----------------------------------------------------------------------------------------
+
+    @property
+    def row(self) -> Row | None:
+        """The row under the cursor."""
+        return self._row(self.cursor)
+
+    @property
+    def held(self) -> int:
+        """The number of rows in memory."""
+        return sum(map(len, self._pages.values()))
+
+    async def show(self, fetch: Fetch, *, keep: bool = False) -> None:
+        """Show other rows. ``keep`` leaves the cursor on its row where that is still near, else at its place."""
+        self._generation += 1
+        generation, key = self._generation, self.row.key if keep and self.row is not None else None
+        pages = await self._around(self.cursor if keep else 0, fetch)
+        if generation != self._generation:
+            return
+        self._fetch, self._pages, self._loading = fetch, pages, set()
+        number, last = next(reversed(pages.items()))
+        self.length, self.complete = number * PAGE + len(last), len(last) < PAGE
+        place = self._place_of(key) if key is not None else None
+        before = self.cursor
+        self.cursor = min(before if keep else 0, max(0, self.length - 1)) if place is None else place
+        self._resize()
+        if place is not None:
+            self.scroll_to(y=self.scroll_offset.y + place - before, animate=False)
+        elif not keep:
+            self.scroll_to(y=0, animate=False)
+        self._tell(always=not keep)
+
+    async def _around(self, place: int, fetch: Fetch) -> OrderedDict[int, list[Row]]:
+        """Return the page of a row, with the one before it and the one after it, in their order."""
+        pages: OrderedDict[int, list[Row]] = OrderedDict()
+        for number in range(max(0, place // PAGE - 1), place // PAGE + 2):
+            rows = await fetch(number * PAGE)
+            if rows or not number:
+                pages[number] = rows
+            if len(rows) < PAGE:
+                break
+            if place < PAGE // 2 and not number:
+                break  # nobody looks beyond the first page yet
+        return pages or await self._around(max(0, place - PAGE), fetch)  # the list became shorter
+
+    def _place_of(self, key: Hashable) -> int | None:
+        for number, rows in self._pages.items():
+            for place, row in enumerate(rows):
+                if row.key == key:
+                    return number * PAGE + place
+        return None
+
+    def _resize(self) -> None:
+        heads = (cell_len(row.head) for rows in self._pages.values() for row in rows)
+        self._head_cells = min(max(heads, default=0), _MOST_HEAD)
+        self.virtual_size = Size(self.size.width, self.length + (not self.complete))
+        self.refresh()
+
+    def _row(self, place: int) -> Row | None:
+        page = self._pages.get(place // PAGE)
+        if page is None:
+            return None
+        self._pages.move_to_end(place // PAGE)
+        return page[place % PAGE] if 0 <= place % PAGE < len(page) else None
+
+    def _need(self, place: int) -> None:
+        """Fetch the page of a row, once."""
+        number = place // PAGE
+        if self._fetch is not None and number not in self._pages and number not in self._loading:
+            self._loading.add(number)
+            self._load(number, self._generation)
+
+    @work(group="pages")
+    async def _load(self, number: int, generation: int) -> None:
+        assert self._fetch is not None
+        rows = await self._fetch(number * PAGE)
+        if generation != self._generation:
+            return
+        self._loading.discard(number)
+        self._pages[number] = rows
+        while len(self._pages) > MOST_PAGES:
+            self._pages.popitem(last=False)
+        if not self.complete and number * PAGE + len(rows) >= self.length:
+            self.length = number * PAGE + len(rows)
+            self.complete = len(rows) < PAGE
+        self._resize()
+        self._tell()
+
+    def _tell(self, *, always: bool = False) -> None:
+        row = self.row
+        key = None if row is None else row.key
+        if always or key != self._told:
+            self._told = key
+            self.post_message(self.Moved(row))
+
+    # --- drawing ----------------------------------------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        place, width = self.scroll_offset.y + y, self.scrollable_content_region.width
+        if place >= self.length:
+            if place == self.length and not self.complete:
+                self._need(place)
+                return Strip([Segment(padded("  …", width), _HEAD)], width)
+            return Strip.blank(width)
+        row = self._row(place)
+        if row is None:
+            self._need(place)
+            return Strip([Segment(padded("  …", width), _HEAD)], width)
+        is_cursor = place == self.cursor
+        style = (_CURSOR if self.has_focus else _FAINT_CURSOR) if is_cursor else _PLAIN
+        head = f"{'>' if is_cursor else ' '} {padded(row.head, self._head_cells)} "
+        note = f" {one_line(row.note, width // 3)} " if row.note else " "
+        label = padded(row.label, width - cell_len(head) - cell_len(note))
+        faint = style if is_cursor else _HEAD
+        return Strip([Segment(head, faint), Segment(label, style), Segment(note, faint)], width)
+
+    def on_resize(self, _: events.Resize) -> None:
+        self._resize()
+        self._keep_in_sight()
+
+    def on_focus(self) -> None:
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()
+
+    # --- moving -----------------------------------------------------------------------------------------------
+
+    def move_to(self, place: int) -> None:
+        """Put the cursor on a row, as far as rows are known."""
+        place = max(0, min(place, self.length - 1))
+        if not self.complete and place + _AHEAD >= self.length:
+            self._need(self.length)
+        if self.length and place != self.cursor:
+            self.cursor = place
+            self._keep_in_sight()
+            self.refresh()
+            self._tell()
+
+    def _keep_in_sight(self) -> None:
+        height, top = self.size.height, round(self.scroll_target_y)
+        if self.cursor < top:
+            self.scroll_to(y=self.cursor, animate=False)
+        elif height and self.cursor >= top + height:
+            self.scroll_to(y=self.cursor - height + 1 + (self.cursor == self.length - 1), animate=False)
+
+    def on_click(self, event: events.Click) -> None:
+        self.move_to(self.scroll_offset.y + event.y)
