@@ -21,7 +21,6 @@ from engram_py.interfaces.hooks import request as hook_request
 from engram_py.interfaces.hooks import watchdog
 from engram_py.ledger import citations, costs, ledger
 from engram_py.observations import observations as reading
-from engram_py.observations import relations
 from engram_py.observations import validation as intake
 from engram_py.observations.values import (
     CONTENT_LIMIT_BYTES,
@@ -33,6 +32,7 @@ from engram_py.projects.names import MAX_NAME
 from engram_py.projects.settings_file import MAX_SIZE
 from engram_py.recall import related, search, search_log
 from engram_py.recall.query.parse import MAX_QUERY_CHARS, MAX_WORDS
+from engram_py.relations import relations
 from engram_py.sessions import prompts, sessions, transcripts
 from engram_py.sessions import spool_files as spooling
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from engram_py.ledger.costs import Costs
     from engram_py.ledger.ledger import Ledger
     from engram_py.observations.browse import Browsing
-    from engram_py.observations.conflicts import Conflicts
     from engram_py.observations.observations import Observations
-    from engram_py.observations.relations import Relations
     from engram_py.observations.usage import Usage
     from engram_py.privacy.clear import Clearing
     from engram_py.privacy.switches import Switches
@@ -31,6 +29,8 @@ if TYPE_CHECKING:
     from engram_py.projects.merge import Merging
     from engram_py.projects.projects import Projects
     from engram_py.recall.search_log import SearchLog
+    from engram_py.relations.conflicts import Conflicts
+    from engram_py.relations.relations import Relations
     from engram_py.sessions.prompts import Episodes, Prompts
     from engram_py.sessions.sessions import SessionMode, Sessions
     from engram_py.sessions.spool import Spool
@@ -147,14 +147,14 @@ class MemoryServices:
     @cached_property
     def relations(self) -> Relations:
         """Verdicts on pairs of observations."""
-        from engram_py.observations.relations import Relations
+        from engram_py.relations.relations import Relations
 
         return Relations(self.store, self.journal, self.projects)
 
     @cached_property
     def conflicts(self) -> Conflicts:
         """List and count relations, and look for pairs that nobody compared yet."""
-        from engram_py.observations.conflicts import Conflicts
+        from engram_py.relations.conflicts import Conflicts
 
         return Conflicts(self.store, self.journal, self.projects)
 

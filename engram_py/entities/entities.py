@@ -25,14 +25,14 @@ from engram_py.entities.values import (
 )
 from engram_py.errors import TextTooLongError
 from engram_py.git.program import Deadline, ask_git
-from engram_py.observations import relations_table
 from engram_py.observations.arguments import clean_scope
 from engram_py.observations.facts import Facts
 from engram_py.observations.observations import Observations
-from engram_py.observations.relations import Relations
 from engram_py.observations.validation import MAX_ALIASES, NAME_LIMIT_CHARS, TYPE_LIMIT_CHARS, clean_line, slug_of
 from engram_py.observations.values import Change, Draft, Observation, Origin
 from engram_py.projects.projects import Projects
+from engram_py.relations import table as relations_table
+from engram_py.relations.relations import Relations
 
 _SHOWN_FACTS, _SHOWN_MENTIONS = 50, 10
 _GIT_SECONDS = 1.0

@@ -9,9 +9,9 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.entities import table
 from engram_py.entities.values import TOPIC
-from engram_py.observations import relations_table as relations
 from engram_py.observations import table as observations
 from engram_py.observations.values import Observation
+from engram_py.relations import table as relations
 from engram_py.text.normalize import dashed
 
 

@@ -14,12 +14,12 @@ from engram_py.entities import table
 from engram_py.entities.lines import UNKNOWN_YET
 from engram_py.entities.resolving import Known
 from engram_py.entities.values import SLUG_CHARS, TOPIC, TYPE, Edge, Rewritten
-from engram_py.observations import relations_table
 from engram_py.observations import table as observations
 from engram_py.observations.fact_rules import Rules, has_anchor, judged
 from engram_py.observations.observations import Observations
-from engram_py.observations.relations import Relations
 from engram_py.observations.values import Change, Draft, Observation
+from engram_py.relations import table as relations_table
+from engram_py.relations.relations import Relations
 from engram_py.times import to_text
 
 MOST_WORDS = 500

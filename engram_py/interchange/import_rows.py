@@ -19,12 +19,12 @@ from engram_py.interchange.import_ledger import (
 )
 from engram_py.interchange.import_observations import import_observation, import_versions
 from engram_py.interchange.results import Progress
-from engram_py.observations import relations_table as relation_table
 from engram_py.observations import table as observation_table
-from engram_py.observations.relation_values import VERBS
 from engram_py.projects import table as project_table
 from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.names import normalize_project
+from engram_py.relations import table as relation_table
+from engram_py.relations.values import VERBS
 from engram_py.sessions import table as session_table
 from engram_py.text.derived_terms import derived_terms
 

@@ -10,8 +10,8 @@ from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.distill.table import failures
 from engram_py.interfaces.wording.anchors import anchors
-from engram_py.observations.relation_values import Relation
 from engram_py.observations.values import Observation
+from engram_py.relations.values import Relation
 
 _SHOWN = 50
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.database.erasing import erase
-from engram_py.observations import relations_table as relations
 from engram_py.observations import versions_table as history_table
 from engram_py.observations.edit import Editing
 from engram_py.observations.errors import NoEarlierVersionError
 from engram_py.observations.lookup import kept_observation, live_observation
-from engram_py.observations.relation_values import Relation, pair_id
 from engram_py.observations.values import Change, Deleted, Observation, Undeleted, Updated
+from engram_py.relations import table as relations
+from engram_py.relations.values import Relation, pair_id
 
 
 class Deleting(Editing):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engram_py.errors import InvalidArgumentError, TextTooLongError
-from engram_py.observations import relations_table as relations
 from engram_py.observations import table
 from engram_py.observations.arguments import clean_scope, end_of
 from engram_py.observations.errors import ChangedMeanwhileError, NothingReplacedError, TopicTakenError
@@ -24,6 +23,7 @@ from engram_py.observations.values import (
     Truncated,
     Updated,
 )
+from engram_py.relations import table as relations
 from engram_py.text.derived_terms import derived_terms
 from engram_py.text.normalize import check_text, content_hash
 

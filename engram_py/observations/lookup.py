@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from engram_py.database.store import Store
 from engram_py.errors import InvalidArgumentError
-from engram_py.observations import relations_table as relations
 from engram_py.observations import table
 from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.observations.values import Observation, RelationNote
+from engram_py.relations import table as relations
 
 MAX_ID = 2**63 - 1
 

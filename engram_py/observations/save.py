@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 from engram_py.database.journal import Journal, new_sync_id
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
-from engram_py.observations import relations_table as relations
 from engram_py.observations import table
 from engram_py.observations.errors import FactRefusedError
 from engram_py.observations.fact_rules import Rules, judged
 from engram_py.observations.listing import Suggestion
-from engram_py.observations.relations import Relations
 from engram_py.observations.repeated_saves import operation_of
 from engram_py.observations.topic_keys import misspelled_type_note, near_topic, suggest_topic_key
 from engram_py.observations.validation import Prepared, prepare
@@ -30,6 +28,8 @@ from engram_py.observations.values import (
 from engram_py.privacy.switches import Switches
 from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.projects.values import Place
+from engram_py.relations import table as relations
+from engram_py.relations.relations import Relations
 from engram_py.text.derived_terms import derived_terms
 from engram_py.times import add_months, to_text
 

@@ -10,7 +10,7 @@ from engram_py.times import parse_time
 
 if TYPE_CHECKING:
     from engram_py.anchors.values import AnchorState
-    from engram_py.observations.relation_values import Replacement, Version
+    from engram_py.relations.values import Replacement, Version
 
 Scope = Literal["project", "personal", "global"]
 Origin = Literal["user", "agent", "derived", "import"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.database.store import Row, Store
-from engram_py.observations.relation_values import Version
+from engram_py.relations.values import Version
 from engram_py.times import parse_time
 
 VERSIONS = """

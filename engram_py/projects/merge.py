@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import InvalidArgumentError
-from engram_py.observations import relations_table as relations
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
 from engram_py.projects import table
 from engram_py.projects.identities import Identities
 from engram_py.projects.names import normalize_project, similar_projects
 from engram_py.projects.values import Alike, Merged, Pruned, Renamed
+from engram_py.relations import table as relations
 
 _MOVED = (("observations", "observation"), ("sessions", "session"), ("user_prompts", "prompt"))
 

@@ -14,7 +14,6 @@ from engram_py.database.connection import connect
 from engram_py.database.generation import Generation
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.observations import relations_table as relations
 from engram_py.observations import versions_table as table
 from engram_py.observations.arguments import end_of
 from engram_py.observations.usage import Usage
@@ -24,6 +23,7 @@ from engram_py.recall.query.parse import match_any, parse_query
 from engram_py.recall.search import Search
 from engram_py.recall.search_log import SearchLog
 from engram_py.recall.values import Results
+from engram_py.relations import table as relations
 from engram_py.text.derived_terms import derived_terms
 from engram_py.times import to_text
 from engram_py.vectors.vectors import Vectors

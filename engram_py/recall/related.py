@@ -13,12 +13,12 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.errors import StoreError
 from engram_py.log import logger_of
-from engram_py.observations import relations_table as relations
-from engram_py.observations.relation_values import pair_id
 from engram_py.observations.values import Candidate, Observation
 from engram_py.recall.index import mentions, vocabulary
 from engram_py.recall.index import table as search
 from engram_py.recall.query.parse import quote
+from engram_py.relations import table as relations
+from engram_py.relations.values import pair_id
 from engram_py.text.stopwords import STOP_WORDS
 from engram_py.text.word_lists import read_words
 

@@ -10,7 +10,6 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.errors import InvalidTopicKeyError
-from engram_py.observations import relations_table as relations
 from engram_py.observations import visible
 from engram_py.observations.arguments import clean_scope
 from engram_py.observations.values import SCOPES, Observation
@@ -22,6 +21,7 @@ from engram_py.recall.query.filters import KEYS, STATES, Filters, cut_filters
 from engram_py.recall.query.parse import Query
 from engram_py.recall.score.bm25 import Neighbours
 from engram_py.recall.terms import ANYWHERE, ProjectRows
+from engram_py.relations import table as relations
 from engram_py.text.moments import span_of
 from engram_py.text.normalize import check_text, normalize_topic_key
 from engram_py.times import to_text

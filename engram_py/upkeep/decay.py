@@ -13,11 +13,11 @@ from datetime import timedelta
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.observations import relations_table
-from engram_py.observations.relations import Relations
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
 from engram_py.projects.projects import ProjectOperations, Projects
+from engram_py.relations import table as relations_table
+from engram_py.relations.relations import Relations
 from engram_py.text.similarity import jaccard, shingles
 from engram_py.times import parse_time, to_text
 

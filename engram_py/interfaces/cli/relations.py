@@ -15,9 +15,9 @@ from engram_py.interfaces.cli.commands import (
     prints_value,
     project_options,
 )
-from engram_py.observations.conflicts import DEFAULT, SCANNED, STATUSES
 from engram_py.observations.listing import Listing
-from engram_py.observations.relation_values import VERBS
+from engram_py.relations.conflicts import DEFAULT, SCANNED, STATUSES
+from engram_py.relations.values import VERBS
 
 if TYPE_CHECKING:
     from engram_py.app import Engram

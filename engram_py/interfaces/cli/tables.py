@@ -15,9 +15,9 @@ from engram_py.interfaces.cli.terminal import printable
 from engram_py.interfaces.wording.phrases import age, clock, end, relation
 from engram_py.interfaces.wording.search import marks, match_count, named, places
 from engram_py.observations.listing import Listing, ObservationLine, ReviewLine, Stats
-from engram_py.observations.relation_values import Relation
 from engram_py.projects.values import ProjectLine
 from engram_py.recall.values import Hit, Results
+from engram_py.relations.values import Relation
 from engram_py.sessions.values import Prompt, SessionLine
 from engram_py.upkeep.values import Report
 

@@ -9,15 +9,15 @@ from engram_py.interfaces.mcp.argument_types import Field
 from engram_py.interfaces.mcp.tool_registry import DELETES, QUIET, READS, SETTLES, WRITES, ObservationId, tool
 from engram_py.interfaces.mcp.tools_memory import Project, SessionId
 from engram_py.observations.listing import Listing, Reviewed
-from engram_py.observations.relation_values import VERBS
+from engram_py.relations.values import VERBS
 
 # As in tools_memory: what only a call needs is imported by the call.
 if TYPE_CHECKING:
     from engram_py.app import Engram
     from engram_py.observations.listing import Stats
-    from engram_py.observations.relation_values import Relation
     from engram_py.observations.values import Saved
     from engram_py.projects.values import CurrentProject, Merged
+    from engram_py.relations.values import Relation
     from engram_py.sessions.values import Captured, PromptSaved, SessionState
     from engram_py.upkeep.values import Report
 

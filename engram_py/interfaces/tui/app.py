@@ -27,7 +27,7 @@ from engram_py.interfaces.tui.rows import Row, RowList
 from engram_py.interfaces.tui.text import content, one_line
 from engram_py.observations.errors import BulkFilterError
 from engram_py.observations.lookup import live_observation
-from engram_py.observations.relation_values import VERBS, Relation
+from engram_py.relations.values import VERBS, Relation
 
 T = TypeVar("T")
 

@@ -13,8 +13,8 @@ from engram_py.interfaces.waiting import FailedSession, Waiting, review
 from engram_py.interfaces.wording.phrases import age
 from engram_py.interfaces.wording.search import named
 from engram_py.observations.listing import ObservationLine
-from engram_py.observations.relation_values import Relation
 from engram_py.recall.values import Hit, Results
+from engram_py.relations.values import Relation
 from engram_py.sessions.summary_steps import gist, goal
 from engram_py.sessions.values import SessionLine
 

@@ -12,8 +12,8 @@ from engram_py.interfaces.wording import explain, render, search
 from engram_py.interfaces.wording.phrases import age, amount, one_line
 from engram_py.interfaces.wording.why import nearly
 from engram_py.ledger.given import Given, sessions_given
-from engram_py.observations.relation_values import VERBS, Relation
 from engram_py.recall.values import Hit, Results
+from engram_py.relations.values import VERBS, Relation
 
 _HEADING, _FAINT = "bold", "dim"
 _SESSIONS, _PROMPT_CHARS, _PROMPTS, _TITLE_CHARS = 20, 600, 50, 100

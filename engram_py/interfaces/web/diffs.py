@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Literal
 
 from engram_py.dataclass import dataclass
-from engram_py.observations.relation_values import Version
+from engram_py.relations.values import Version
 
 # Comparing takes up to the product of both, and a text may be fifty thousand lines of one letter.
 MOST_LINES = 600

@@ -18,8 +18,8 @@ from engram_py.ledger.given import sessions_given
 from engram_py.observations.errors import ChangedMeanwhileError, ObservationNotFoundError
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.quarantine import BROUGHT
-from engram_py.observations.relation_values import Version
 from engram_py.observations.values import CONTENT_LIMIT_BYTES, SCOPES, TYPES, Change, Observation
+from engram_py.relations.values import Version
 
 _PATH = "/ui/memory/{id}"
 _SESSIONS, _VERSIONS = 20, 10

@@ -8,8 +8,8 @@ from engram_py.dataclass import dataclass
 from engram_py.interfaces.waiting import Waiting, review
 from engram_py.interfaces.web.pages_memory import done_to, seen
 from engram_py.interfaces.web.visit import Goto, Shown, Visit, observation_number, page
-from engram_py.observations.relation_values import VERBS, Relation
 from engram_py.observations.values import Observation
+from engram_py.relations.values import VERBS, Relation
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from engram_py.interfaces.wording.phrases import Words, amount, end
-from engram_py.observations.relation_values import Relation, RelationPage, RelationStats, Scanned
+from engram_py.relations.values import Relation, RelationPage, RelationStats, Scanned
 
 
 def _judged(value: Relation, now: datetime) -> str:

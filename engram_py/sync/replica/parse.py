@@ -37,10 +37,10 @@ from engram_py.interchange.values import (
     first_problem,
 )
 from engram_py.observations.columns import OWN
-from engram_py.observations.relation_values import VERBS
 from engram_py.observations.validation import clean_content, clean_line, prepare
 from engram_py.observations.values import TITLE_LIMIT_CHARS
 from engram_py.projects.names import normalize_project
+from engram_py.relations.values import VERBS
 from engram_py.sync.merge import version_digest, version_owner
 from engram_py.sync.mutation import OWN_BLOCK, Mutation, chosen_lifecycle
 from engram_py.text.derived_terms import derived_terms

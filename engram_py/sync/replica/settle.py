@@ -10,7 +10,7 @@ import json
 from engram_py.clock import consequence
 from engram_py.database.journal import TABLES
 from engram_py.database.store import Row, Store
-from engram_py.observations import relations_table as relations
+from engram_py.relations import table as relations
 from engram_py.sync.merge import Names, topic_holder, version_digest, version_key
 from engram_py.sync.mutation import Mutation
 from engram_py.sync.replica import table

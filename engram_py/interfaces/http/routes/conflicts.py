@@ -13,8 +13,8 @@ from engram_py.interfaces.http.notes import Notes, limited
 from engram_py.interfaces.http.parameters import Id, Listed, Most, Needed, Projects, Start, selected
 from engram_py.interfaces.http.routing import operation
 from engram_py.interfaces.wording import render
-from engram_py.observations.conflicts import DEFAULT, MOST, STATUSES
-from engram_py.observations.relation_values import Relation, RelationPage, RelationStats, Scanned
+from engram_py.relations.conflicts import DEFAULT, MOST, STATUSES
+from engram_py.relations.values import Relation, RelationPage, RelationStats, Scanned
 
 CAPPED = "cap reached: this page has no continuation; rerun from the same cursor with a higher applicable cap"
 

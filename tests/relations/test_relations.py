@@ -8,7 +8,7 @@ from engram_py import Engram
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
 from engram_py.observations.errors import JudgmentNotFoundError, ObservationNotFoundError
 from tests.memory import draft, rows_of
-from tests.observations.pairs import NEW, OLD, pair
+from tests.relations.pairs import NEW, OLD, pair
 
 
 def notes(app: Engram, observation_id: int) -> list[tuple[str, int | None, bool]]:

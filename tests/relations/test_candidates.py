@@ -11,7 +11,7 @@ from engram_py.observations.values import Change
 from engram_py.recall import related as candidates
 from engram_py.recall.index import table as search
 from tests.memory import draft, rows_of
-from tests.observations.pairs import NEW, OLD, pair
+from tests.relations.pairs import NEW, OLD, pair
 
 OTHERS = ("tulips", "violins", "glaciers", "pastry", "saddles", "comets")
 

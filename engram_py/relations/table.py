@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from engram_py.database.store import Row, Store
-from engram_py.observations.relation_values import Relation, Replacement
+from engram_py.relations.values import Relation, Replacement
 
 # The columns of the table; the last four of a relation are those of its ends.
 COLUMNS: tuple[str, ...] = Relation.__match_args__[:-4]

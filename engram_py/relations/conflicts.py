@@ -6,14 +6,14 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import InvalidArgumentError
 from engram_py.observations import browse_table
-from engram_py.observations import relations_table as table
 from engram_py.observations.arguments import clamp
 from engram_py.observations.errors import RelationNotFoundError
 from engram_py.observations.lookup import MAX_ID
-from engram_py.observations.relation_values import Relation, RelationPage, RelationStats, Scanned
 from engram_py.observations.values import Observation
 from engram_py.projects.projects import Projects
 from engram_py.recall.related import LIMIT, Candidates
+from engram_py.relations import table
+from engram_py.relations.values import Relation, RelationPage, RelationStats, Scanned
 from engram_py.times import canonical
 
 DEFAULT, MOST = 50, 500
