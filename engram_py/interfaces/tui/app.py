@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import click
 from textual import events, work
-from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static
 
@@ -21,6 +18,7 @@ from engram_py.interfaces.editing import edit_in_editor
 from engram_py.interfaces.tui import actions
 from engram_py.interfaces.tui.actions import Done
 from engram_py.interfaces.tui.dialogs import Choice, KeysScreen
+from engram_py.interfaces.tui.navigation import Navigation
 from engram_py.interfaces.tui.panels import MemoryPanel, Panel, ReviewPanel, SearchPanel, SessionPanel
 from engram_py.interfaces.tui.reading import Reader, View
 from engram_py.interfaces.tui.rows import Row, RowList
@@ -36,43 +34,8 @@ LOOK_SECONDS = 0.5
 _REST_SECONDS, _LONG_REST_SECONDS = 0.03, 0.4
 
 
-# Keys and what they do. The application itself handles each before the next one, so that keys that come faster than
-# the screen changes do not reach what had the focus before.
-_KEYS = {
-    **{str(place): f"panel({place - 1})" for place in range(1, 5)},
-    "up,k": "move(-1)",
-    "down,j": "move(1)",
-    "pageup,ctrl+b": "page(-1)",
-    "pagedown,ctrl+f,space": "page(1)",
-    "home,g": "first",
-    "end,G": "last",
-    "enter": "read",
-    "tab": "other_side",
-    "slash": "ask",
-    "question_mark": "keys",
-    "p": "project",
-    "e": "edit",
-    "d": "delete",
-    "u": "undo",
-    "t": "pin",
-    "x": "archive",
-    "h": "history",
-    "a": "accept",
-    "v": "verdict",
-    "escape": "leave",
-    "q": "close",
-}
-_ACTIONS = frozenset(action.partition("(")[0] for action in _KEYS.values())
-
-
-class TerminalApp(App[None]):
+class TerminalApp(Navigation):
     """Shows an open memory, and follows what other processes write to it."""
-
-    ENABLE_COMMAND_PALETTE = False
-    CSS_PATH = "style.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(keys, action, show=False, priority=True) for keys, action in _KEYS.items()
-    ]
 
     def __init__(self, app: Engram, *, project: str | None = None) -> None:
         # The terminal's own colours: nobody is asked whether it is dark or light.
@@ -88,17 +51,6 @@ class TerminalApp(App[None]):
         self._version: object = None
         self._looking = False
 
-    def compose(self) -> ComposeResult:
-        yield Static(id="head", markup=False)
-        yield Static(id="asked", markup=False)
-        yield Input(id="ask", compact=True, select_on_focus=False)
-        with Horizontal(id="body"):
-            yield RowList(id="rows")
-            with VerticalScroll(id="side"):
-                yield Static(id="preview", markup=False)
-        yield Static(id="status", markup=False)
-        yield Static(id="keys", markup=False)
-
     async def on_mount(self) -> None:
         self.set_focus(self.rows)
         self._show_head()
@@ -109,20 +61,6 @@ class TerminalApp(App[None]):
         self._version = await self._asked(self._reader.version())
         await self._show_rows()
         self.set_interval(LOOK_SECONDS, self._look)
-
-    @property
-    def rows(self) -> RowList:
-        return self.query_one("#rows", RowList)
-
-    @property
-    def side(self) -> VerticalScroll:
-        return self.query_one("#side", VerticalScroll)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
-        """Leave the keys to a dialog that is open, and to the field; Esc alone leaves the field."""
-        if action not in _ACTIONS:
-            return True
-        return len(self.screen_stack) == 1 and (action == "leave" or not isinstance(self.focused, Input))
 
     # --- showing ----------------------------------------------------------------------------------------------
 
@@ -216,48 +154,6 @@ class TerminalApp(App[None]):
         self._show_head()
         self.action_leave()
         await self._show_rows()
-
-    def action_leave(self) -> None:
-        """Leave the field, the preview or the wide view."""
-        self.query_one("#ask", Input).display = False
-        self.query_one("#asked").display = True
-        self.query_one("#body").remove_class("wide")
-        self.set_focus(self.rows)
-
-    def action_read(self) -> None:
-        """Give the preview the whole width."""
-        self.query_one("#body").add_class("wide")
-        self.set_focus(self.side)
-
-    def action_other_side(self) -> None:
-        self.set_focus(self.side if self.focused is self.rows else self.rows)
-
-    def action_move(self, by: int) -> None:
-        if self.focused is self.side:
-            self.side.scroll_relative(y=by, animate=False)
-        else:
-            self.rows.move_to(self.rows.cursor + by)
-
-    def action_page(self, by: int) -> None:
-        if self.focused is self.side:
-            self.side.scroll_relative(y=by * self.side.size.height, animate=False)
-        else:
-            self.rows.move_to(self.rows.cursor + by * max(1, self.rows.size.height - 1))
-
-    def action_first(self) -> None:
-        if self.focused is self.side:
-            self.side.scroll_home(animate=False)
-        else:
-            self.rows.move_to(0)
-
-    def action_last(self) -> None:
-        if self.focused is self.side:
-            self.side.scroll_end(animate=False)
-        else:
-            self.rows.move_to(self.rows.length - 1)
-
-    def action_close(self) -> None:
-        self.exit()
 
     def action_ask(self) -> None:
         field = self.query_one("#ask", Input)
