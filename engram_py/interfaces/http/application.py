@@ -19,7 +19,7 @@ from engram_py.interfaces.http.mcp_endpoint import PATH, McpEndpoint
 from engram_py.interfaces.http.protocol import Protocol
 from engram_py.interfaces.http.sockets import Listening
 from engram_py.interfaces.http.uvicorn_server import server_of
-from engram_py.interfaces.web import Page
+from engram_py.interfaces.web import OTHER_ADDRESSES, Page
 
 
 class _Front:
@@ -140,7 +140,8 @@ class Guard:
 def of_page(scope: Scope) -> bool:
     """Return whether a request is for the page and not for a route."""
     raw: bytes = scope.get("raw_path", b"")
-    return raw == b"/ui" or raw.startswith(b"/ui/")
+    other = scope["method"] in ("GET", "HEAD") and raw.decode("latin-1") in OTHER_ADDRESSES
+    return raw == b"/ui" or raw.startswith(b"/ui/") or other
 
 
 def is_loopback(origin: str) -> bool:

@@ -29,6 +29,7 @@ from engram_py.interfaces.http.errors import (
     status_of,
 )
 from engram_py.interfaces.http.routing import check_text
+from engram_py.interfaces.web import OTHER_ADDRESSES
 from engram_py.interfaces.web.access import COOKIE_SECONDS, Access
 from engram_py.interfaces.web.assets import STATIC, assets
 from engram_py.interfaces.web.changes import Changes
@@ -99,11 +100,15 @@ class PageApplication:
         for path in paths:
             methods = [method for method, one in PAGES if one == path]
             routes.append(Route(path, partial(self._page, path), methods=methods))
+        routes += [Route(path, partial(self._elsewhere, page)) for path, page in OTHER_ADDRESSES.items()]
 
         async def unknown(scope: Scope, receive: Receive, send: Send) -> None:
             await self._refused(NoPageError(scope["path"]))(scope, receive, send)
 
         return Router(routes, default=unknown, redirect_slashes=True)
+
+    async def _elsewhere(self, page: str, request: Request) -> Response:
+        return _redirect(f"{page}?{request.url.query}".rstrip("?"))
 
     async def _asset(self, request: Request) -> Response:
         found = assets().get(request.path_params["name"])

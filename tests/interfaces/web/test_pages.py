@@ -310,3 +310,17 @@ def test_review_shows_both_texts_of_a_pair_and_only_what_waits(app: Engram, visi
     assert "in June" in text
     assert "Possible contradictions 1" in text
     assert "Overdue" not in text
+
+
+@pytest.mark.parametrize("address", ["", "/people", "/projects", "/timeline", "/search?q=ledger"])
+def test_row_129_the_addresses_of_aurelius_lead_to_the_pages(app: Engram, visitor: Visitor, address: str) -> None:
+    save(app, "Ledger in Oslo", "The ledger moved to Oslo.")
+    shown = visitor.look(f"/memory{address}").text
+    assert ("Ledger in Oslo" in shown) == (address in ("", "/timeline", "/search?q=ledger"))
+
+
+def test_row_129_the_search_of_aurelius_answers_a_list(app: Engram) -> None:
+    save(app, "Ledger in Oslo", "The ledger moved to Oslo.")
+    ask = Asker(build_application(app, port=PORT))
+    assert ask.ok("GET", "/api/memory/search?q=") == []
+    assert [hit["title"] for hit in ask.ok("GET", "/api/memory/search?q=ledger")] == ["Ledger in Oslo"]

@@ -58,6 +58,17 @@ def search(
     return _answer(app, _found(app, q, listed, asked, wanted, limit, explain=explain), wanted, notes)
 
 
+@operation("GET", "/api/memory/search", list[SearchHit], errors=(404, 409))
+def search_memory(
+    app: Engram, listed: Listed, notes: Notes, q: Annotated[str, Field(description=QUERY)] = ""
+) -> object:
+    """The list of `GET /search` under Aurelius's address; no words find nothing."""
+    if not q.strip():
+        return []
+    found = _found(app, q, listed, Search(), "list", listed.limit or 10, explain=False)
+    return _answer(app, found, "list", notes)
+
+
 @operation("POST", "/search", FOUND, errors=(404, 409), lenient=True)
 def search_long(
     app: Engram,
