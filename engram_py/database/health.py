@@ -116,7 +116,8 @@ def index_damage(store: Store) -> list[str]:
 def index_drift(store: Store) -> dict[str, tuple[int, int]]:
     """Return for each full-text index how many rows it lacks and how many it should not hold; -1 without an index."""
     found = {}
-    for name, table, live in INDEXES:
+    for index in INDEXES:
+        name, table, live = index.name, index.table, index.live
         if store.value("select count(*) from sqlite_master where name = :name", name=f"{name}_docsize"):
             missing, extra = (store.value(sql.format(table=table, index=name, live=live)) for sql in (_MISSING, _EXTRA))
             found[name] = (int(missing), int(extra))
@@ -161,7 +162,8 @@ def _remake(store: Store) -> None:
         store.execute(f"drop table if exists {name}")
     for statement in definitions.values():
         store.execute(statement)
-    for name, table, live in INDEXES:
+    for index in INDEXES:
+        name, table, live = index.name, index.table, index.live
         columns = ", ".join(row[0] for row in store.tuples("select name from pragma_table_info(:name)", name=name))
         store.execute(_FILL.format(index=name, table=table, live=live, columns=columns))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import NamedTuple
 
 from engram_py.database.connection import BUSY, primary_code
+from engram_py.dataclass import dataclass
 
 
-class Index(NamedTuple):
+@dataclass(frozen=True)
+class Index:
     """A full-text index and its source table; it holds the rows that are ``live``."""
 
     name: str

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from engram_py.capture.compiled import compiled
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.recall.query.filters import KEYS, Filters, cut_filters
 from engram_py.text.derived_terms import pairs, segment_terms
@@ -25,7 +26,7 @@ _MAX_PHRASES = 8
 _EDGE = 3  # words at either end of a pasted text
 
 _ITS_OWN = f"in a text of more than {PASTED_WORDS} words, quotes, -words and filters behind its beginning are words"
-_HEAD = re.compile(rf"(?:\s*(?:{'|'.join(KEYS)}):(?:\"[^\"]*\"|\S+))*", re.IGNORECASE)
+_HEAD = rf"(?i)(?:\s*(?:{'|'.join(KEYS)}):(?:\"[^\"]*\"|\S+))*"
 _ID = re.compile(r"\s*\[?#([0-9]{1,18})\]?\s*\Z")
 _QUOTED = re.compile(r"(?<![^\s(])(-?)[\"“”„«]([^\"“”„«»]{1,300})[\"“”»]")
 # "What kind of", "how many", "did we decide", "do orders use": the last word asks, it is not what is asked about.
@@ -33,12 +34,9 @@ _FRAME = re.compile(
     r"\b(?:what|which)\s+((?:kinds?|types?|sorts?)(?=\s+of\b))|\bhow\s+(many|much|long|often|far|old|soon|big)\b"
     r"|\b(?:did|do|have|had)\s+(?:we|i|you|they)\s+(?:ever\s+|already\s+)?"
     r"(decided?|choose|chosen|agreed?|settled?|pick(?:ed)?|learn(?:ed)?|noted?|saved?|remember(?:ed)?)\b"
-    r"|\b(?:do|does|did|should)\s+(?:\w+\s+){1,4}?(use)\b",
-    re.IGNORECASE,
+    r"|\b(?:do|does|did|should)\s+(?:\w+\s+){1,4}?(use)\b"
 )
-_ASKS = re.compile(
-    r"\W*(?:whats?|when|where|why|how|who|which|did|do|does|is|are|can|could|have|has|was|were)\b", re.IGNORECASE
-)
+_ASKS = re.compile(r"\W*(?:whats?|when|where|why|how|who|which|did|do|does|is|are|can|could|have|has|was|were)\b")
 _CYRILLIC = re.compile("[\u0400-\u052f]+")
 _LEAST_OF_A_WORD = 4
 _EXCLUDED = re.compile(r"(?<!\S)-(?=[^\W_])([^\s\"]+)")
@@ -46,7 +44,7 @@ _LEAST_OF_A_SENTENCE = 2  # stop words
 # `error -102`, `-EINVAL`, `-O2` and `-rf` are what somebody saw; nobody leaves a number or two letters out.
 _SEEN = re.compile(r"[0-9]|[A-Z][A-Z0-9_]+\W*\Z|[^\W_]{1,2}(?![^\W_])")
 # When a line of a log was written says nothing about what it says.
-_MOMENT = re.compile(
+_MOMENT = (
     r"(?<![\w.:-])(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[T ])?[0-9]{2}:[0-9]{2}:[0-9]{2}"
     r"(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?(?!\w)"
 )
@@ -91,7 +89,7 @@ class Query:
     @property
     def is_question(self) -> bool:
         """Whether it is a question, by a mark or by how English questions begin."""
-        return "?" in self.asked or "？" in self.asked or _ASKS.match(self.asked) is not None
+        return "?" in self.asked or "？" in self.asked or _ASKS.match(self.asked.lower()) is not None
 
     @property
     def is_foreign(self) -> bool:
@@ -131,7 +129,7 @@ def parse_query(text: str, *, filters: bool = False) -> Query:
     if not filters:
         words, cut = _most_telling(clean)
         return Query(clean, words, observation_id, shortened or cut, asked=clean, pasted=pasted)
-    head = _HEAD.match(clean) if pasted else None
+    head = compiled(_HEAD).match(clean) if pasted else None
     found, rest, notes = cut_filters(clean[: head.end()] if head else clean)
     phrases, excluded, unmarked = _marked(rest)
     if head:
@@ -219,9 +217,9 @@ def _most_telling(text: str) -> tuple[tuple[Word, ...], bool]:
     Stop words go first, then words that begin with a digit. The first words stay; of the others the longest do, since
     as a rule they are the rare ones.
     """
-    runs = segments(_MOMENT.sub(" ", text)) or segments(text)
+    runs = segments(compiled(_MOMENT).sub(" ", text) if ":" in text else text) or segments(text)
     distinct = _distinct_words(runs)
-    framing = {word.lower() for frame in _FRAME.finditer(text) for word in frame.groups() if word}
+    framing = {word for frame in _FRAME.finditer(text.lower()) for word in frame.groups() if word}
     nothing = stop_words_of(runs)
     stops = {*nothing, *framing}
     if stops.issuperset(distinct):  # "what did we decide": else nothing would be asked

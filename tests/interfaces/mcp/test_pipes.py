@@ -140,13 +140,13 @@ PRINTS = """
 import os, subprocess, sys
 from engram_py.interfaces.mcp import stdio
 
-real = stdio.answer_of
+real = stdio.answer
 def noisy(*given):
     print("printed by a library", flush=True)
     os.write(1, b"written by a library\\n")
     subprocess.run(["cat"], check=True)  # reads what is left of stdin, if it is given it
     return real(*given)
-stdio.answer_of = noisy
+stdio.answer = noisy
 from engram_py.interfaces.cli.main import run
 sys.argv = ["engram", "mcp"]
 run()
