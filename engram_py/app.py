@@ -98,7 +98,7 @@ class Engram(LayerServices):
         session_mode: SessionMode = "manual",
         agent: str = "",
     ) -> Engram:
-        """The same open memory for another caller: one with its own directory, project and session.
+        """Return the same open memory for another caller: one with its own directory, project and session.
 
         A server that many share gives each of them one. Closing it ends the sessions it opened by itself and leaves
         the file open.
@@ -144,7 +144,7 @@ class Engram(LayerServices):
         return Layers(self.store, lambda: self.searches, self.search, lambda: self.documents.search)
 
     def own_session(self) -> tuple[str, str]:
-        """The session and the project of a call that names none; empty where several projects are possible."""
+        """Return the session and the project of a call that names none; empty where several projects are possible."""
         project = self.projects.for_read().project
         return (self.sessions.current_id(project) if project else "", project)
 

@@ -44,7 +44,7 @@ def parse_stamp(text: str) -> Stamp:
 
 
 def next_stamp(last: str, *, now_milliseconds: int, device: str) -> str:
-    """The stamp of an event that comes after ``last``, even when the wall clock was set back."""
+    """Return the stamp of an event that comes after ``last``, even when the wall clock was set back."""
     seen = parse_stamp(last or ZERO)
     if now_milliseconds > seen.milliseconds:
         return str(Stamp(now_milliseconds, 0, device))
@@ -54,17 +54,18 @@ def next_stamp(last: str, *, now_milliseconds: int, device: str) -> str:
 
 
 def is_ahead(stamp: str, *, now_milliseconds: int) -> bool:
-    """Whether a stamp lies so far in the future that a clock must not be set by it."""
+    """Return whether a stamp lies so far in the future that a clock must not be set by it."""
     return parse_stamp(stamp).milliseconds > now_milliseconds + MOST_AHEAD_MILLISECONDS
 
 
 def just_after(stamp: str, *, device: str) -> str:
-    """The first stamp of ``device`` after ``stamp``, whatever the time is."""
+    """Return the first stamp of ``device`` after ``stamp``, whatever the time is."""
     return next_stamp(stamp, now_milliseconds=0, device=device)
 
 
 def consequence(stamp: str, of: str) -> str:
-    """The stamp of what follows from the change at ``stamp`` on every machine alike: right after it, before any other.
+    """Return the stamp of what follows from the change at ``stamp`` on every machine alike: right after it, before any
+    other.
 
     ``of`` says what it follows from; of something else it is another stamp. Its device is that of ``stamp`` with how
     many consequences came one after another and eight digits of a hash, so no machine gives such a stamp by itself.

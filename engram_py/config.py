@@ -109,7 +109,7 @@ def _data_dir(environ: Mapping[str, str]) -> Path:
 
 
 def _usual_data_dir(environ: Mapping[str, str]) -> Path:
-    """The platform's folder for data. Usually on Linux by hand, as platformdirs says: to import that takes 7 ms."""
+    """Return the platform's folder for data. On Linux by hand, as platformdirs says: to import that takes 7 ms."""
     home = environ.get("HOME", "")
     if sys.platform == "linux" and Path(home).is_absolute() and "ANDROID_DATA" not in environ:
         named = environ.get("XDG_DATA_HOME", "")
@@ -127,7 +127,7 @@ def _port(environ: Mapping[str, str]) -> tuple[int, tuple[str, ...]]:
 
 
 def _cloud(values: dict[str, str], environ: Mapping[str, str]) -> tuple[CloudSettings, tuple[str, ...]]:
-    """What is set about a server, taken out of ``values``."""
+    """Return what is set about a server, taken out of ``values``."""
     server, switch = values.pop("cloud_server", "").strip(), values.pop("cloud_autosync", "on").strip().lower()
     token = environ.get("ENGRAM_CLOUD_TOKEN", "").strip()
     on, said = _on(switch, "cloud_autosync")
@@ -135,7 +135,7 @@ def _cloud(values: dict[str, str], environ: Mapping[str, str]) -> tuple[CloudSet
 
 
 def _privacy(values: dict[str, str], environ: Mapping[str, str]) -> tuple[PrivacySettings, tuple[str, ...]]:
-    """What is set about recording and sharing, taken out of ``values``."""
+    """Return what is set about recording and sharing, taken out of ``values``."""
     warnings: list[str] = []
     given: dict[str, dict[str, bool]] = {"config": {}, "environment": {}}
     for name in (*SWITCHES, "sync_prompts"):
@@ -153,7 +153,7 @@ def _privacy(values: dict[str, str], environ: Mapping[str, str]) -> tuple[Privac
 
 
 def _on(said: str, name: str) -> tuple[bool | None, tuple[str, ...]]:
-    """Whether a switch is on; None, and a warning, where it says neither. Engram's own values are 1 and 0."""
+    """Return whether a switch is on; None, and a warning, where it says neither. Engram's own values are 1 and 0."""
     word = said.strip().lower()
     on = {"on": True, "1": True, "true": True, "off": False, "0": False, "false": False}.get(word)
     return on, ((f"{name} {word[:20]!r} was ignored: it is on or off",) if word and on is None else ())
@@ -216,7 +216,7 @@ def setting_values(settings: Settings, environ: Mapping[str, str] | None = None)
 
 
 def following(folder: Path, key: str) -> Callable[[], str]:
-    """What tells a setting's present value: another process may change ``config.json`` while this one runs."""
+    """Return what tells a setting's present value: another process may change ``config.json`` while this one runs."""
     [variable] = [setting.variable for setting in SETTINGS if setting.key == key]
     path, stamp, value = folder / CONFIG_NAME, None, ""
 
@@ -237,7 +237,7 @@ def following(folder: Path, key: str) -> Callable[[], str]:
 
 
 def _config_file(path: Path) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The settings of the file, and a sentence for each thing in it that was ignored."""
+    """Return the settings of the file, and a sentence for each thing in it that was ignored."""
     try:
         raw = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:

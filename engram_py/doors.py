@@ -82,10 +82,10 @@ def through(door: Door) -> Iterator[None]:
 
 
 def here() -> Door:
-    """The door that the caller came in by; ``python`` where no other was named."""
+    """Return the door that the caller came in by; ``python`` where no other was named."""
     return _door.get()
 
 
 def call(operation: str, **values: object) -> str:
-    """The operation as this door spells it, with ``values`` in their places."""
+    """Return the operation as this door spells it, with ``values`` in their places."""
     return _SYNTAX[operation][_DOORS.index(_door.get())].format(**values)

@@ -20,7 +20,7 @@ class EngramError(Exception):
         self.hint = hint
 
     def details(self) -> dict[str, Any]:
-        """The failure as JSON-ready facts: ``error_code``, ``message``, ``hint``, and what the leaf adds."""
+        """Return the failure as JSON-ready facts: ``error_code``, ``message``, ``hint``, and what the leaf adds."""
         return {"error_code": self.code, "message": self.message, "hint": self.hint}
 
 

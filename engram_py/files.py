@@ -14,7 +14,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0
 
 
 def read_bounded(path: Path | str, limit: int) -> bytes:
-    """The bytes of the regular file ``path``.
+    """Return the bytes of the regular file ``path``.
 
     Raises:
         OSError: it is missing, unreadable, not a regular file, or larger than ``limit`` bytes.
@@ -27,7 +27,7 @@ def read_bounded(path: Path | str, limit: int) -> bytes:
 
 
 def open_regular(path: Path | str) -> BinaryIO:
-    """The regular file ``path``, open for reading. Raises OSError: it is missing, unreadable, or another thing."""
+    """Return the regular file ``path``, open for reading. Raises OSError: it is missing, unreadable or no file."""
     try:
         descriptor = os.open(path, _FLAGS)
     except ValueError as exc:  # a NUL in the path
@@ -74,7 +74,7 @@ def real_path(path: Path) -> Path:
 
 
 def exists(path: Path) -> bool:
-    """Whether something stands at ``path``; what cannot be looked at does not count."""
+    """Return whether something stands at ``path``; what cannot be looked at does not count."""
     try:
         path.stat()
     except (OSError, ValueError):
@@ -83,7 +83,7 @@ def exists(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether ``path`` is a directory; what cannot be looked at is none."""
+    """Return whether ``path`` is a directory; what cannot be looked at is none."""
     try:
         return stat.S_ISDIR(path.stat().st_mode)
     except (OSError, ValueError):
@@ -91,10 +91,10 @@ def is_folder(path: Path) -> bool:
 
 
 def reason(exc: OSError) -> str:
-    """Why it failed, without the path, which the caller words itself."""
+    """Return why it failed, without the path, which the caller words itself."""
     return (exc.strerror or type(exc).__name__).lower()
 
 
 def readable_path(path: str) -> str:
-    """A path as text that can be stored: names that are not UTF-8 come from the system with lone surrogates."""
+    """Return a path as text that can be stored: names that are not UTF-8 come from the system with lone surrogates."""
     return path.encode("utf-8", "replace").decode()

@@ -19,6 +19,6 @@ class _Lazy:
 
 
 def logger_of(name: str) -> Logger:
-    """The logger of a module, by its ``__name__``."""
+    """Return the logger of a module, by its ``__name__``."""
     logger: Any = _Lazy(name)
     return logger  # type: ignore[no-any-return]

@@ -24,7 +24,7 @@ def fixed_clock(text: str) -> Clock:
 
 
 def zone_named(name: str | None) -> tzinfo | None:
-    """The zone of an IANA name; None, which is the system's, of None and of a name that nobody knows."""
+    """Return the zone of an IANA name; None, which is the system's, of None and of a name that nobody knows."""
     if name is None:
         return None
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -41,7 +41,7 @@ def to_text(moment: datetime) -> str:
 
 
 def parse_time(text: str | None) -> datetime | None:
-    """The moment ``text`` names, or None: RFC 3339, ISO 8601 and Engram's ``YYYY-MM-DD HH:MM:SS`` (UTC)."""
+    """Return the moment ``text`` names, or None: RFC 3339, ISO 8601 and Engram's ``YYYY-MM-DD HH:MM:SS`` (UTC)."""
     if not text:
         return None
     if len(text) == FORMAT_WIDTH and text[-1] == "Z":  # as the memory keeps it, which is nearly all there are
@@ -69,7 +69,7 @@ def canonical(text: str | None) -> str | None:
 
 
 def to_engram(text: str | None) -> str | None:
-    """A time as Engram writes it: ``YYYY-MM-DD HH:MM:SS`` in UTC; None when ``text`` is none."""
+    """Return a time as Engram writes it: ``YYYY-MM-DD HH:MM:SS`` in UTC; None when ``text`` is none."""
     moment = parse_time(text)
     return None if moment is None else f"{moment:%Y-%m-%d %H:%M:%S}"
 

@@ -107,7 +107,7 @@ def _name_start(text: str, start: int) -> int:
 
 
 def _is_env(text: str, start: int, end: int) -> bool:
-    """Whether the name is ``UPPER_CASE`` or follows a ``;``, as in ``.env`` files and connection strings."""
+    """Return whether the name is ``UPPER_CASE`` or follows a ``;``, as in ``.env`` files and connection strings."""
     start = _name_start(text, start)
     return text[start:end].isupper() or text[max(0, start - 3) : start].rstrip().endswith(";")
 

@@ -64,7 +64,8 @@ _EXPRESSIONS = (
 
 
 def reads_like_an_order(*texts: str) -> bool:
-    """Whether any of the texts addresses the model that reads it. Looks through spelling tricks of single letters."""
+    """Return whether any of the texts addresses the model that reads it. Looks through spelling tricks of single
+    letters."""
     for text in texts:
         plain = _plain(text[:READ_CHARS])
         for words, expression in _EXPRESSIONS:

@@ -35,7 +35,7 @@ _CJK = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
 
 
 def parse_learnings(text: str) -> list[str]:
-    """The items of the last section of learnings that has any; without such a section, none.
+    """Return the items of the last section of learnings that has any; without such a section, none.
 
     A section is a heading such as ``## Key Learnings`` or ``**Erkenntnisse:**`` and the list below it, numbered
     or else bulleted. An item is kept when it says something: 20 bytes and 4 words, or 8 characters of CJK. What stands
@@ -49,7 +49,7 @@ def parse_learnings(text: str) -> list[str]:
 
 
 def learning_title(text: str) -> str:
-    """The first 60 characters of ``text``, cut after a word, and ``...`` when that is not all of it."""
+    """Return the first 60 characters of ``text``, cut after a word, and ``...`` when that is not all of it."""
     text = " ".join(text.split())
     if len(text) <= TITLE_LIMIT_CHARS:
         return text
@@ -58,7 +58,7 @@ def learning_title(text: str) -> str:
 
 
 def _sections(text: str) -> Iterator[list[str]]:
-    """The lines below each heading of learnings, without fenced code."""
+    """Yield the lines below each heading of learnings, without fenced code."""
     section: list[str] | None = None
     level = 0
     for line in _outside_fences(text):
@@ -94,7 +94,7 @@ def _outside_fences(text: str) -> Iterator[str]:
 
 
 def _items(lines: list[str], start: str) -> list[str]:
-    """The list items that ``start`` recognises, with the lines that continue each."""
+    """Return the list items that ``start`` recognises, with the lines that continue each."""
     items: list[str] = []
     other = _BULLET if start == _NUMBERED else _NUMBERED
     open_item = after_blank = False

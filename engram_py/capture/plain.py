@@ -12,7 +12,7 @@ _SEPARATORS = ("=", ":", "：", "|", ">", "(", ",")
 
 
 def surely_plain(text: str) -> bool:
-    """Whether redaction would leave ``text`` as it is; False also means that only the redaction can tell."""
+    """Return whether redaction would leave ``text`` as it is; False also means that only the redaction can tell."""
     lowered = text.replace("\u0130", "I").lower()  # as the redaction does
     words = lowered.split()
     long = (word for word in words if len(word) >= _RUN_LENGTH)

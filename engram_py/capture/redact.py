@@ -225,7 +225,7 @@ def _headers(text: str, lowered: str) -> Iterator[Span]:
 
 
 def _is_basic(value: str) -> bool:
-    """Whether ``value`` is base64 of ``user:password``."""
+    """Return whether ``value`` is base64 of ``user:password``."""
     try:
         return b":" in binascii.a2b_base64(value.rstrip("=") + "=" * (-len(value.rstrip("=")) % 4))
     except binascii.Error:

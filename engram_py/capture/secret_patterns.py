@@ -120,7 +120,7 @@ _TO_RUNS = bytes(byte if byte in _RUN else 0x20 for byte in range(256))
 
 
 def long_runs(text: str) -> str:
-    """The long words of ``text``, a line each: all that the expressions above need to look at.
+    """Return the long words of ``text``, a line each: all that the expressions above need to look at.
 
     Ordinary text has few, so a hundred searches in them cost less than one in the text.
     """

@@ -36,7 +36,7 @@ _DIGIT_OR_SIGN = r"[\d!@#$%^&*+=?~|\\]"
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether ``value`` only stands for a secret: a mask, a reference to a variable, a word such as ``none``."""
+    """Return whether ``value`` only stands for a secret: a mask, a reference to a variable, a word such as ``none``."""
     bare = value.strip(" \t\"'`*.,;:!?()[]{}").lower()
     if bare in PLACEHOLDERS or len(set(bare)) <= 1 or not any(map(str.isalnum, bare)):
         return True
@@ -46,7 +46,7 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_code(value: str) -> bool:
-    """Whether an unquoted ``value`` reads as an expression: a call, a subscript, an attribute, ``name=1``."""
+    """Return whether an unquoted ``value`` reads as an expression: a call, a subscript, an attribute, ``name=1``."""
     if value[0] in ")]},;=|&":
         return True
     if compiled(_DOTTED).match(value):
@@ -59,7 +59,8 @@ def is_path(value: str) -> bool:
 
 
 def is_wordy(value: str) -> bool:
-    """Whether ``value`` is made of pronounceable pieces: ``db-credentials-v2``, ``refreshToken``, not ``k3Jx9Qf0``."""
+    """Return whether ``value`` is made of pronounceable pieces: ``db-credentials-v2``, ``refreshToken``, not
+    ``k3Jx9Qf0``."""
     return all(map(_is_wordy_part, compiled(_PART).findall(value[:160])))
 
 
@@ -72,7 +73,7 @@ def _is_wordy_part(part: str) -> bool:
 
 
 def looks_random(value: str) -> bool:
-    """Whether ``value`` was made by a generator rather than by a person; numbers alone are not enough."""
+    """Return whether ``value`` was made by a generator rather than by a person; numbers alone are not enough."""
     value = value[:160]  # enough to judge by
     if len(value) < 10 or value.isdigit() or any(map(str.isspace, value)) or is_wordy(value):
         return False
@@ -81,7 +82,7 @@ def looks_random(value: str) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """Whether ``value`` mixes letters with digits or signs, as passwords do and words of a sentence do not."""
+    """Return whether ``value`` mixes letters with digits or signs, as passwords do and words of a sentence do not."""
     bare = value.rstrip("!?.")
     return any(map(str.isalpha, bare)) and compiled(_DIGIT_OR_SIGN).search(bare) is not None
 

@@ -21,7 +21,7 @@ _LONGEST = 40
 
 
 def is_trivial(prompt: str) -> bool:
-    """Whether a prompt only keeps an agent going, is a command of its own, or was written by a program."""
+    """Return whether a prompt only keeps an agent going, is a command of its own, or was written by a program."""
     text = prompt[: 10 * _LONGEST].strip()
     if is_synthetic(text):
         return True
@@ -33,7 +33,7 @@ def is_trivial(prompt: str) -> bool:
 
 
 def may_teach(text: str) -> bool:
-    """Whether a message lists learnings, as ``capture/passive.py`` reads them."""
+    """Return whether a message lists learnings, as ``capture/passive.py`` reads them."""
     from engram_py.capture.passive import parse_learnings
 
     return bool(parse_learnings(text))
@@ -46,5 +46,5 @@ _SYNTHETIC = (
 
 
 def is_synthetic(text: str) -> bool:
-    """Whether a program wrote this as if the user had."""
+    """Return whether a program wrote this as if the user had."""
     return text.startswith(_SYNTHETIC)

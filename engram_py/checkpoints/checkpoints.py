@@ -57,7 +57,7 @@ class Checkpoints(ProjectOperations):
         return CheckpointLine(row_id, session.id, session.project, len(data), now, redacted, notes)
 
     def load(self, *, session_id: str | None = None, project: str | None = None) -> Checkpoint:
-        """The latest checkpoint of a session; without one the latest of the project, whichever session saved it.
+        """Return the latest checkpoint of a session; without one the latest of the project, whichever session saved it.
 
         Raises CheckpointNotFoundError.
         """
@@ -72,7 +72,7 @@ class Checkpoints(ProjectOperations):
         return found
 
     def listed(self, *, session_id: str | None = None, project: str | None = None, limit: int = 20) -> Listing:
-        """The checkpoints of a session, or of the project, the latest first."""
+        """Return the checkpoints of a session, or of the project, the latest first."""
         limit, said = clamp("limit", limit, 1, MOST)
         if session_id and session_id.strip():
             wanted = clean_session_id(session_id)
@@ -83,7 +83,7 @@ class Checkpoints(ProjectOperations):
 
 
 def _without_secrets(content: bytes) -> tuple[bytes, int]:
-    """The bytes without secrets, and how many there were. What is not UTF-8 is read byte by byte."""
+    """Return the bytes without secrets, and how many there were. What is not UTF-8 is read byte by byte."""
     try:
         encoding, text = "utf-8", content.decode()
     except UnicodeDecodeError:

@@ -27,13 +27,13 @@ where session_id = :session_id
 
 
 def of_session(store: Store, session_id: str) -> Checkpoint | None:
-    """The latest checkpoint of a session."""
+    """Return the latest checkpoint of a session."""
     sql = _CHECKPOINTS.format(columns=_WHOLE, where=_OF_SESSION)
     return _checkpoint(store.row(sql, session_id=session_id, limit=1))
 
 
 def in_projects(store: Store, projects: Sequence[str] | None) -> Checkpoint | None:
-    """The latest checkpoint of these projects, None being all."""
+    """Return the latest checkpoint of these projects, None being all."""
     sql = _CHECKPOINTS.format(columns=_WHOLE, where=_IN_PROJECTS)
     return _checkpoint(store.row(sql, projects=projects, limit=1))
 

@@ -91,7 +91,7 @@ class Providers:
         return self.vetted(build, list({row.id: row for row in rows}.values()))[:limit]
 
     def profiles(self, build: Build) -> list[Observation]:
-        """Who the user is, then how to work with them in the project."""
+        """Return who the user is, then how to work with them in the project."""
         place = build.ask.place
         found = [identity_table.profile(self._store, scope="personal", project=None)]
         if place.project:

@@ -53,7 +53,7 @@ class VisibilityFilter:
         unmerged: bool = False,
         hits: Mapping[int, Hit] | None = None,
     ) -> list[Observation]:
-        """The rows that may be shown, in their order, with what there is to say added to ``findings``.
+        """Return the rows that may be shown, in their order, with what there is to say added to ``findings``.
 
         ``unmerged`` keeps what is of a branch even ``unasked``: to tell of it, not to show it.
         ``hits`` are the rows as a search gave them: it has looked at their relations, branches and files already.

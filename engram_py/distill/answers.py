@@ -33,7 +33,7 @@ _WRAPPED = ("result", "response", "content", "text", "message")
 
 
 def digest_in(answer: str) -> Digest | None:
-    """The digest of an answer; None where it says by ``null`` or ``{}`` that nothing is notable.
+    """Return the digest of an answer; None where it says by ``null`` or ``{}`` that nothing is notable.
 
     Raises DistillerFailed: there is no JSON object in it, or one without a summary.
     """
@@ -66,7 +66,7 @@ def digest_in(answer: str) -> Digest | None:
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """The first JSON object in a text that is one, holds one in a fence, or holds one amid prose."""
+    """Return the first JSON object in a text that is one, holds one in a fence, or holds one amid prose."""
     for candidate in _candidates(text[:MOST_BYTES]):
         try:
             value = json.loads(candidate)
@@ -109,7 +109,7 @@ def _has_summary(value: Mapping[str, Any]) -> bool:
 
 
 def _items(given: Any) -> tuple[str, ...]:
-    """A list of texts, whatever it was: a text of several lines, objects with a text in them."""
+    """Return a list of texts, whatever it was: a text of several lines, objects with a text in them."""
     if isinstance(given, str):
         given = [line.strip().removeprefix("-").strip() for line in given.splitlines()]
     if not isinstance(given, list):
@@ -119,7 +119,7 @@ def _items(given: Any) -> tuple[str, ...]:
 
 
 def _facts(given: Any) -> tuple[Candidate, ...]:
-    """The facts that name what they are about; others are no use."""
+    """Return the facts that name what they are about; others are no use."""
     found = []
     for item in given[:MOST_ITEMS] if isinstance(given, list) else ():
         if isinstance(item, dict):
@@ -146,7 +146,7 @@ def _text(given: Any, limit: int) -> str:
 
 
 def _usage(value: Mapping[str, Any]) -> tuple[int, float]:
-    """The tokens and the cost in dollars that an answer names, in the words of several programs."""
+    """Return the tokens and the cost in dollars that an answer names, in the words of several programs."""
     usage = value.get("usage")
     counts: Mapping[str, Any] = usage if isinstance(usage, dict) else {}
     total = _number(value.get("tokens", counts.get("total_tokens")), 0)
@@ -163,7 +163,7 @@ def _share(given: Any, otherwise: float) -> float:
 
 
 def _number(given: Any, otherwise: float) -> float:
-    """A number, also one that came as a text."""
+    """Return a number, also one that came as a text."""
     if isinstance(given, bool) or not isinstance(given, int | float | str):
         return otherwise
     try:

@@ -21,7 +21,7 @@ Leave out greetings and what git tells by itself. Answer {} if a later session w
 
 
 def session_json(facts: Facts) -> dict[str, Any]:
-    """The facts as a program reads them on its standard input."""
+    """Return the facts as a program reads them on its standard input."""
     return {
         "instructions": INSTRUCTIONS,
         "session": {
@@ -39,7 +39,7 @@ def session_json(facts: Facts) -> dict[str, Any]:
 
 
 def _turns(facts: Facts) -> list[dict[str, str]]:
-    """The turns that fit: one from each end by turns, so that neither the beginning nor the end is missing."""
+    """Return the turns that fit: one from each end by turns, so that neither the beginning nor the end is missing."""
     said = [{"role": turn.role, "content": turn.content[:TURN_CHARS]} for turn in facts.turns]
     room, first, last = MOST_CHARS, 0, len(said)
     while first < last:

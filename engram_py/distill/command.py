@@ -33,7 +33,7 @@ class CommandDistiller:
         self._seconds = seconds
 
     def distill(self, facts: Facts) -> Digest | None:
-        """What the program answers. Raises DistillerFailed: it is missing, fails, hangs, or answers no digest."""
+        """Return what the program answers. Raises DistillerFailed: it is missing, fails, hangs or answers no digest."""
         try:
             words = shlex.split(self._command, posix=os.name != "nt")
         except ValueError as exc:
@@ -72,7 +72,7 @@ class CommandDistiller:
 
 
 def _talk(process: subprocess.Popen[bytes], given: bytes, expired: threading.Event) -> bytes:
-    """What a program prints that is given this. Raises DistillerFailed."""
+    """Return what a program prints that is given this. Raises DistillerFailed."""
     assert process.stdin is not None
     assert process.stdout is not None
 

@@ -40,7 +40,7 @@ _LEASE_SECONDS = 900.0  # longer than any distiller may take
 
 
 def model_of(settings: DistillSettings) -> Distiller | None:
-    """The distiller that the user set: a command, else an endpoint; None without either."""
+    """Return the distiller that the user set: a command, else an endpoint; None without either."""
     if settings.command:
         from engram_py.distill.command import CommandDistiller
 
@@ -141,7 +141,7 @@ class Distilling:
         return bool(over) or _passed(session.last_turn_at, now, self._settings.idle_seconds)
 
     def _distilled(self, sessions: Iterable[Waiting], *, until: float | None = None, again: bool = False) -> Flushed:
-        """What becomes of each, as one run, unless another thread or process is at it."""
+        """Return what becomes of each, as one run, unless another thread or process is at it."""
         if not self._at_work.acquire(blocking=False):
             return Flushed((), busy=True)
         try:
@@ -184,6 +184,7 @@ class Distilling:
 
 
 def _passed(since: str | None, now: datetime, seconds: float) -> bool:
-    """Whether so long has passed since then; a time in the future was written by a wrong clock and counts as past."""
+    """Return whether so long has passed since then; a time in the future was written by a wrong clock and counts as
+    past."""
     moment = parse_time(since)
     return moment is None or not 0 <= (now - moment) / timedelta(seconds=1) < seconds

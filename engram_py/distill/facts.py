@@ -22,7 +22,7 @@ _AFTERWARDS, _UNANSWERED = timedelta(seconds=60), timedelta(minutes=30)
 
 
 def facts_of(store: Store, session: Waiting, now: datetime, *, seconds: float) -> Facts:
-    """What is known of a session; git is asked for at most ``seconds``."""
+    """Return what is known of a session; git is asked for at most ``seconds``."""
     rows = table.turns(store, session.id)
     asked = table.prompts(store, session.id)
     own = [row for row in rows if not row["agent"]]  # what is said to a subagent nobody typed
@@ -61,7 +61,7 @@ def _worked_until(store: Store, session: Waiting, last: datetime, now: datetime,
 
 
 def _prompts(turns: Sequence[Row], asked: Sequence[Row]) -> list[str]:
-    """What the person asked, in order, each once: as hooks kept it, and as transcripts tell it."""
+    """Return what the person asked, in order, each once: as hooks kept it, and as transcripts tell it."""
     told = [row for row in turns if row["role"] == "user"]
     kept = {_plain(row["content"]) for row in asked}
     rows = [(row["created_at"], row["content"]) for row in asked]
@@ -71,7 +71,7 @@ def _prompts(turns: Sequence[Row], asked: Sequence[Row]) -> list[str]:
 
 
 def _unanswered(turns: Sequence[Row], asked: Sequence[Row]) -> str:
-    """The last prompt that asks for something, if the agent said nothing after it."""
+    """Return the last prompt that asks for something, if the agent said nothing after it."""
     if turns and turns[-1]["role"] == "user":
         last = turns[-1]["content"]
     else:
@@ -84,12 +84,12 @@ def _unanswered(turns: Sequence[Row], asked: Sequence[Row]) -> str:
 
 
 def _plain(text: str) -> str:
-    """What of a text tells whether it is another: of a prompt the beginning is kept as a turn."""
+    """Return what of a text tells whether it is another: of a prompt the beginning is kept as a turn."""
     return " ".join(text[:2_000].split())
 
 
 def _work(directory: str, first: datetime, last: datetime, seconds: float) -> Work | None:
-    """What was done in the session's checkout; None where it is none, or is gone."""
+    """Return what was done in the session's checkout; None where it is none, or is gone."""
     folder = Path(directory)
     if not folder.is_absolute() or not folder.is_dir():
         return None

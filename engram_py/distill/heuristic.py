@@ -25,7 +25,8 @@ class Heuristic:
     source: Source = "heuristic"
 
     def distill(self, facts: Facts) -> Digest | None:
-        """The digest, or None: no commit, no changed file, no decision, nothing open, and only questions answered."""
+        """Return the digest, or None: no commit, no changed file, no decision, nothing open, and only questions
+        answered."""
         asked = [prompt for prompt in facts.prompts if not is_trivial(prompt)]
         messages = [turn.content for turn in facts.turns if turn.role == "assistant"][-_MESSAGES:]
         decisions = _listed(messages)
@@ -45,13 +46,13 @@ class Heuristic:
 
 
 def beginning(text: str, limit: int) -> str:
-    """What a prompt says before it shows a log or some code, on one line."""
+    """Return what a prompt says before it shows a log or some code, on one line."""
     said = text.lstrip().partition("```")[0].partition("\n\n")[0]
     return one_line(said if said.strip() else text, limit)
 
 
 def one_line(text: str, limit: int) -> str:
-    """The beginning of a text on one line, cut after a word."""
+    """Return the beginning of a text on one line, cut after a word."""
     line = " ".join(text[: 4 * limit].split())
     if len(line) <= limit:
         return line
@@ -59,14 +60,15 @@ def one_line(text: str, limit: int) -> str:
 
 
 def _was_worked(work: Work | None, asked: Sequence[str]) -> bool:
-    """Whether anything was done. Without git to tell, a prompt that is no question asked for something to be done."""
+    """Return whether anything was done. Without git to tell, a prompt that is no question asked for something to be
+    done."""
     if work is not None:
         return not work.is_nothing
     return any(not prompt.rstrip().endswith(_QUESTION_MARKS) for prompt in asked)
 
 
 def _listed(messages: Sequence[str]) -> list[str]:
-    """The decisions and learnings that the messages list, the latest message first."""
+    """Return the decisions and learnings that the messages list, the latest message first."""
     found: dict[str, None] = {}
     for message in reversed(messages):
         for item in (*decisions_listed(message), *parse_learnings(message)):
@@ -75,8 +77,8 @@ def _listed(messages: Sequence[str]) -> list[str]:
 
 
 def _open(facts: Facts, messages: Sequence[str], goal: str) -> list[str]:
-    """What is not done: the last prompt without an answer, the steps that the last message names, the goal itself
-    where everything that was tried is gone again, and files that no commit has."""
+    """Return what is not done: the last prompt without an answer, the steps that the last message names, the goal
+    itself where everything that was tried is gone again, and files that no commit has."""
     steps = list(steps_listed(messages[-1])) if messages else []
     if facts.unanswered:
         steps.insert(0, beginning(facts.unanswered, ITEM_CHARS))
@@ -91,7 +93,7 @@ def _open(facts: Facts, messages: Sequence[str], goal: str) -> list[str]:
 
 
 def _done(work: Work | None) -> Iterable[str]:
-    """A line for each commit, with what became of it, and the files."""
+    """Yield a line for each commit, with what became of it, and the files."""
     if work is None:
         return
     taken_back = {one.reverts: one for one in work.commits if one.reverts in work.reverted}

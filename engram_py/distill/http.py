@@ -29,7 +29,7 @@ class HttpDistiller:
         self._seconds = seconds
 
     def distill(self, facts: Facts) -> Digest | None:
-        """What the model answers. Raises DistillerFailed."""
+        """Return what the model answers. Raises DistillerFailed."""
         if not _is_private(self._url):
             raise DistillerFailed("distill_url_not_https", counts=False)
         asked = session_json(facts)
@@ -52,7 +52,7 @@ class HttpDistiller:
 
 
 def _is_private(url: str) -> bool:
-    """Whether what is sent to an address stays on this machine, or goes out encrypted."""
+    """Return whether what is sent to an address stays on this machine, or goes out encrypted."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

@@ -119,7 +119,7 @@ class Ingesting(ProjectOperations):
     # --- what is kept -----------------------------------------------------------------------------------
 
     def _session_id(self, conversation_id: str, agent: str) -> str:
-        """The session of a conversation: of its own name, unless another agent has one of that name."""
+        """Return the session of a conversation: of its own name, unless another agent has one of that name."""
         both = clean_session_id(f"{agent}/{conversation_id}") if agent else conversation_id
         if session_table.by_id(self._store, both) is not None:
             return both
@@ -152,8 +152,8 @@ class Ingesting(ProjectOperations):
         directory: str,
         wait: bool,
     ) -> tuple[Session, tuple[str, ...]]:
-        """The session with these turns, and what to know of it. What it has of them already stays as it is; where it
-        has others, these take their place. Call inside a transaction."""
+        """Return the session with these turns, and what to know of it. What it has of them already stays as it is;
+        where it has others, these take their place. Call inside a transaction."""
         before = session_table.by_id(self._store, session_id)
         keys = [turn.key for turn in said.turns]
         kept = turns_table.told_keys(self._store, session_id)
@@ -196,7 +196,7 @@ class Ingesting(ProjectOperations):
     # --- what becomes of it -----------------------------------------------------------------------------
 
     def _distilled(self, session_id: str, *, flush: bool | None) -> tuple[str, tuple[str, ...]]:
-        """What became of a session's turns, as a token, and what to know of it."""
+        """Return what became of a session's turns, as a token, and what to know of it."""
         session = table.session(self._store, session_id)
         if session is None or session.state not in ("pending", "dead"):
             return (session.detail if session is not None and session.detail else "no_signals"), ()

@@ -28,7 +28,7 @@ class DistillSettings:
 
 
 def distill_settings(values: dict[str, str]) -> tuple[DistillSettings, tuple[str, ...]]:
-    """What is set about distilling, taken out of ``values``, and a sentence for each thing that was ignored."""
+    """Return what is set about distilling, taken out of ``values``, and a sentence for each thing that was ignored."""
     warnings: list[str] = []
 
     def number(key: str, usual: int, least: int, most: int) -> int:

@@ -69,7 +69,7 @@ class Summarizing:
         self._heuristic = Heuristic()
 
     def summarize(self, session: Waiting, *, again: bool = False, until: float | None = None) -> Distilled:
-        """What becomes of a session. What goes wrong with one keeps no other from being distilled.
+        """Return what becomes of a session. What goes wrong with one keeps no other from being distilled.
 
         ``again``: also one that was given up, whose turns are marked already. ``until`` (``time.monotonic``) is when
         git's answers come too late, and the session is left for another time. Raises StoreError.
@@ -108,7 +108,7 @@ class Summarizing:
     # --- who writes ---------------------------------------------------------------------------------------
 
     def _written(self, session: Waiting, facts: Facts) -> Written:
-        """What the model writes, what the heuristic does where there is none, or where it failed for good.
+        """Return what the model writes, what the heuristic does where there is none, or where it failed for good.
 
         Raises DistillerFailed: it failed, and is to be tried again.
         """
@@ -128,7 +128,7 @@ class Summarizing:
         return Written(self._heuristic.distill(facts), "heuristic", dead=True)
 
     def _refused(self, session: Waiting, source: Source) -> str:
-        """Why a text of this source is not kept, "" where it is: somebody stronger wrote one, or it was deleted."""
+        """Return why a text of this source is not kept, else "": somebody stronger wrote one, or it was deleted."""
         if session.summary:
             return "skipped:agent_summary"
         row = table.summary(self._store, session.id)

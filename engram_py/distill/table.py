@@ -89,7 +89,7 @@ class Waiting:
 
 
 def waiting(store: Store, *, project: str | None = None) -> list[Waiting]:
-    """The sessions with turns to distill, the last active first."""
+    """Return the sessions with turns to distill, the last active first."""
     return [Waiting(*row) for row in store.tuples(WAITING, project=project, limit=_MOST_WAITING)]
 
 
@@ -99,19 +99,19 @@ def session(store: Store, session_id: str) -> Waiting | None:
 
 
 def pending(store: Store, session_id: str) -> tuple[list[int], int]:
-    """The ids of the turns that wait, and how many characters they hold."""
+    """Return the ids of the turns that wait, and how many characters they hold."""
     rows = store.tuples(PENDING, session_id=session_id)
     return [row[0] for row in rows], sum(row[1] for row in rows)
 
 
 def asked_in(store: Store, session_id: str, turn_ids: Sequence[int]) -> list[str]:
-    """What the person said in these turns."""
+    """Return what the person said in these turns."""
     ids = json.dumps(list(turn_ids))
     return [row[0] for row in store.tuples(PENDING_PROMPTS, session_id=session_id, ids=ids, chars=TURN_CHARS)]
 
 
 def turns(store: Store, session_id: str) -> list[Row]:
-    """The first and the last turns of a session, in order."""
+    """Return the first and the last turns of a session, in order."""
     sizes = {"first": FIRST_TURNS, "last": LAST_TURNS, "chars": TURN_CHARS}
     return store.rows(TURNS, session_id=session_id, **sizes)
 
@@ -154,7 +154,7 @@ def date(store: Store, row: Observation, at: str, salience: float) -> None:
 
 
 def failures(store: Store) -> list[Row]:
-    """The sessions whose distiller failed for good, and those whose last try failed, latest first."""
+    """Return the sessions whose distiller failed for good, and those whose last try failed, latest first."""
     sql = """
     select id, project, distill_state, distill_attempts, distill_detail from sessions
     where distill_attempts > 0 or (distill_state = 'pending' and distill_tried_at is not null)

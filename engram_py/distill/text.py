@@ -12,7 +12,7 @@ _SECTIONS = (("Done", "done"), ("Decisions", "decisions"), ("Next Steps", "next_
 
 
 def text_of(digest: Digest) -> str:
-    """The summary in at most three sentences, then a list below each heading that has any, as
+    """Return the summary in at most three sentences, then a list below each heading that has any, as
     ``sessions/summary_steps.py`` reads them."""
     parts = [three_sentences(digest.summary)]
     if digest.goal:
@@ -25,11 +25,11 @@ def text_of(digest: Digest) -> str:
 
 
 def three_sentences(text: str) -> str:
-    """The first three sentences on one line."""
+    """Return the first three sentences on one line."""
     found = [" ".join(one.split()) for one in _SENTENCE.findall(" ".join(text.split()))]
     return " ".join([one for one in found if one][:MOST_SENTENCES])
 
 
 def _line(text: str) -> str:
-    """An item on one line that opens no section of its own."""
+    """Return an item on one line that opens no section of its own."""
     return " ".join(text.split()).lstrip("#").strip()

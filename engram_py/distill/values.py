@@ -78,7 +78,7 @@ class Distiller(Protocol):
         """Its name, which says how strong its text is."""
 
     def distill(self, facts: Facts) -> Digest | None:
-        """The digest; None where nothing is notable. Raises DistillerFailed."""
+        """Return the digest; None where nothing is notable. Raises DistillerFailed."""
 
 
 class DistillerFailed(Exception):

@@ -20,7 +20,7 @@ _CITED = "superseded-by"
 
 
 def split_front_matter(text: str) -> tuple[dict[str, str], int]:
-    """The front matter of a text, and how many lines it takes."""
+    """Return the front matter of a text, and how many lines it takes."""
     values, body = front_matter(text)
     if not values and body == text:
         return {}, 0
@@ -28,13 +28,13 @@ def split_front_matter(text: str) -> tuple[dict[str, str], int]:
 
 
 def title_of(path: str, head: Mapping[str, str], parts: Structure) -> str:
-    """The title of a file: its front matter's, its first heading, else its name."""
+    """Return the title of a file: its front matter's, its first heading, else its name."""
     heading = next((one.text for one in parts.headings if one.level <= 2 and one.text), "")
     return (head.get("title") or heading or PurePosixPath(path).name)[:_TITLE_CHARS]
 
 
 def status_of(head: Mapping[str, str], parts: Structure) -> str:
-    """What took a file's place or that it no longer holds, in its own words; empty for one that stands."""
+    """Return what took a file's place or that it no longer holds, in its own words; empty for one that stands."""
     if by := head.get(_CITED) or head.get("superseded_by"):
         return _plain(f"superseded by {by}")
     said = [("status", head["status"])] if head.get("status") else []
@@ -51,7 +51,7 @@ def status_of(head: Mapping[str, str], parts: Structure) -> str:
 
 
 def _under_status(parts: Structure) -> list[str]:
-    """The first line below each heading `Status`."""
+    """Return the first line below each heading `Status`."""
     found = []
     for heading in parts.headings:
         if heading.text.strip(" :").lower() == "status":
@@ -61,6 +61,6 @@ def _under_status(parts: Structure) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """A status on one line, without its links and marks, as a sentence goes on with it."""
+    """Return a status on one line, without its links and marks, as a sentence goes on with it."""
     line = " ".join(_MARKS.sub("", _LINK.sub(r"\1", text)).split()).rstrip(". ")[:_STATUS_CHARS]
     return line[:1].lower() + line[1:]

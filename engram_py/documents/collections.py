@@ -36,7 +36,7 @@ class Collections:
         self._projects = projects
 
     def collections(self, *, project: str | None = None, all_projects: bool = False) -> Listing:
-        """The collections of a project."""
+        """Return the collections of a project."""
         place = self._projects.for_read(project, all_projects=all_projects)
         return Listing("collections", tuple(table.collections(self._store, place.reads)), place.warnings)
 
@@ -235,14 +235,14 @@ class Collections:
 
 
 def _has_news(history: Collection, here: Repository) -> bool:
-    """Whether HEAD of a repository is not what was indexed; of its worktrees only the first is followed."""
+    """Return whether HEAD of a repository is not what was indexed; of its worktrees only the first is followed."""
     followed = here if str(here.root) == history.root else find_repository(Path(history.root))
     commit = followed.commit if followed is not None and str(followed.root) == history.root else None
     return commit is not None and history.cursor.partition(" ")[0] != commit
 
 
 def _checked_name(name: str) -> str:
-    """A collection's name. Raises InvalidArgumentError."""
+    """Return a collection's name. Raises InvalidArgumentError."""
     called = "-".join(name.strip().split())[:_NAME_CHARS]
     if not called or "/" in called or called in READY_MADE or called.startswith("."):
         raise InvalidArgumentError("name", name, expected=f"a word that is not {' or '.join(READY_MADE)}, without /")

@@ -55,7 +55,7 @@ def new_commits(root: Path, head: str, since: str, deadline: Deadline) -> list[s
 
 
 def lost_commits(root: Path, head: str, since: str, deadline: Deadline) -> list[str] | None:
-    """The commits that ``since`` had and ``head`` has not: the history was rewritten, or is another branch's."""
+    """Return the commits that ``since`` had and ``head`` has not: the history was rewritten, or is another branch's."""
     return _listed(root, since, head, deadline) if since else []
 
 
@@ -108,7 +108,7 @@ def _commit(record: bytes) -> Commit | None:
 
 
 def documents(commits: Sequence[Commit]) -> Iterator[Read]:
-    """The documents that commits make: those whose message gives a reason, each one passage."""
+    """Yield the documents that commits make: those whose message gives a reason, each one passage."""
     from engram_py.capture.redact import redact_head
 
     for one in commits:

@@ -38,7 +38,7 @@ class Documents(Collections):
     # --- the first session -------------------------------------------------------------------------------
 
     def overview(self, project: str | None = None) -> Overview:
-        """How much of the project's documents answers questions."""
+        """Return how much of the project's documents answers questions."""
         from engram_py.documents.overview import overview
 
         place = self._projects.for_read(project)
@@ -46,7 +46,7 @@ class Documents(Collections):
         return overview(self._store, place.project, [one for one in known if one.included])
 
     def tour(self, *, project: str | None = None) -> Tour:
-        """The three most telling things that the documents answer: each is found by what it is called."""
+        """Return the three most telling things that the documents answer: each is found by what it is called."""
         from engram_py.documents.overview import MOST_TOLD, telling
 
         place = self._projects.for_read(project)
@@ -72,7 +72,7 @@ class Documents(Collections):
         floor: float | None = None,
         session_id: str | None = None,
     ) -> DocumentResults:
-        """The passages of documents that answer, best first, one of each document.
+        """Return the passages of documents that answer, best first, one of each document.
 
         Without a ``collection`` those that are included are read. A question is answered from ``sure`` on, other words
         from ``shown``: there is always a page that is like them. Raises EmptyQueryError, CollectionNotFoundError.
@@ -102,7 +102,7 @@ class Documents(Collections):
     def open(
         self, name: str, *, first: int | None = None, count: int | None = None, project: str | None = None
     ) -> Opened | OpenedSeveral:
-        """The lines of a document, from the file or git as it is now: ``path:from:count``, ``commit:<sha>``,
+        """Return the lines of a document, from the file or git as it is now: ``path:from:count``, ``commit:<sha>``,
         ``#<6 hex>``; a glob or a comma list opens several.
 
         Raises DocumentNotFoundError, which names the near ones.
@@ -121,7 +121,7 @@ class Documents(Collections):
     def beside(
         self, query: Query, projects: tuple[str, ...] | None, known: float, said: Sequence[str]
     ) -> tuple[DocumentHit, ...]:
-        """What documents say that no memory says: at most three, each likelier to answer than ``known``.
+        """Return what documents say that no memory says: at most three, each likelier to answer than ``known``.
 
         Memories are answered whatever became of the documents' index, which the next update makes again.
         """

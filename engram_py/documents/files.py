@@ -79,8 +79,8 @@ def find_files(
     ignore: Sequence[str] = (),
     until: float | None = None,
 ) -> Iterator[Found]:
-    """The files below ``root`` that the patterns name, in the order of their paths, but for those to ``ignore``. Links
-    are not followed.
+    """Yield the files below ``root`` that the patterns name, in the order of their paths, but for those to ``ignore``.
+    Links are not followed.
 
     Raises TimeoutError when it takes longer than until then (``time.monotonic``).
     """
@@ -149,14 +149,14 @@ def _walk(root: Path, below: str, rules: Rules, skipped: Callable[[Skipped], Non
 
 
 def ignored_folder(name: str) -> str:
-    """Why a folder is never looked into; empty for others."""
+    """Return why a folder is never looked into; empty for others."""
     if name.startswith("."):
         return "hidden"
     return f"in {name}" if name.lower() in IGNORED else ""
 
 
 def _with_rules(folder: Path, below: str, rules: Rules) -> Rules:
-    """The rules above, and those of the folder's own .gitignore; in a vault, those of what the memory writes."""
+    """Return the rules above, and those of the folder's own .gitignore; in a vault, those of what the memory writes."""
     from pathspec import GitIgnoreSpec
 
     if exists(folder / VAULT):
@@ -172,7 +172,7 @@ def _with_rules(folder: Path, below: str, rules: Rules) -> Rules:
 
 
 def _ignored(path: str, rules: Rules) -> str:
-    """Which .gitignore leaves a path out, the nearest deciding; empty where none does."""
+    """Return which .gitignore leaves a path out, the nearest deciding; empty where none does."""
     for below, spec in reversed(rules):
         inner = path[len(below) + 1 :] if below else path
         include = spec.check_file(inner).include
@@ -182,7 +182,7 @@ def _ignored(path: str, rules: Rules) -> str:
 
 
 def why_ignored(root: Path, path: str) -> str:
-    """Which rule keeps a path out of every collection, for somebody who asks for it; empty where none does."""
+    """Return which rule keeps a path out of every collection, for somebody who asks for it; empty where none does."""
     parts = PurePosixPath(path).parts
     rules: Rules = ()
     for number, part in enumerate(parts):
@@ -198,7 +198,7 @@ def why_ignored(root: Path, path: str) -> str:
 
 
 def read_text(root: Path, path: str) -> str:
-    """The text of a file. Raises OSError: it cannot be read, is larger than the limit, or no text."""
+    """Return the text of a file. Raises OSError: it cannot be read, is larger than the limit, or no text."""
     data = read_bounded(root if root.is_file() else root / path, LIMIT_BYTES)
     if b"\0" in data[:8_192]:
         raise OSError(0, "binary")

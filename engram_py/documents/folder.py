@@ -91,7 +91,7 @@ def update_folder(
 
 
 def read_document(root: Path, one: Found) -> Read:
-    """A file as a document. Raises OSError."""
+    """Return a file as a document. Raises OSError."""
     from engram_py.capture.redact import redact
 
     text = redact(read_text(root, one.path)).text
@@ -115,7 +115,7 @@ def read_document(root: Path, one: Found) -> Read:
 
 
 def _under_title(cut: Cut, title: str) -> Cut:
-    """A passage before the first heading stands under the title of the document, every other below it."""
+    """Return the passage under the title of its document; one before the first heading has that title itself."""
     if not cut.title:
         return Cut(title, (), cut.text, cut.first_line, cut.last_line)
     above = cut.above if title in (*cut.above, cut.title) else (title, *cut.above)

@@ -122,7 +122,7 @@ class VisiblePassages(VisibleRows):
 def _as_observation(
     id: int, session: str, title: str, content: str, topic_key: str, aliases: str, at: str
 ) -> Observation:
-    """A passage in the form in which texts are scored."""
+    """Return a passage in the form in which texts are scored."""
     return Observation(
         id=id, sync_id="", session_id=session, project="", scope="project", type="document", title=title,
         content=content, topic_key=topic_key, aliases=aliases, tool_name=None, origin="import", lifecycle="active",

@@ -44,7 +44,7 @@ class Opening:
         self._files = [one.id for one in collections if one.kind != GIT]
 
     def open(self, name: str, *, first: int | None = None, count: int | None = None) -> Opened:
-        """The lines of one document; ``first`` and ``count`` win over those in the name.
+        """Return the lines of one document; ``first`` and ``count`` win over those in the name.
 
         Raises DocumentNotFoundError.
         """
@@ -62,7 +62,7 @@ class Opening:
         return self._shown(found, max(1, first or 1), count)
 
     def open_several(self, names: str) -> OpenedSeveral:
-        """What a glob or a comma list names; what is unknown or too large is listed with its reason."""
+        """Return what a glob or a comma list names; what is unknown or too large is listed with its reason."""
         opened: list[Opened] = []
         skipped: list[Skipped] = []
         for name in dict.fromkeys(one.strip() for one in names.split(",") if one.strip()):
@@ -91,7 +91,8 @@ class Opening:
         return self._found(rows)
 
     def _by_path(self, name: str) -> Found | None:
-        """An exact path, one that begins with a collection's name, an absolute one, else what ends like it alone."""
+        """Return an exact path, one that begins with a collection's name, an absolute one, else what ends like it
+        alone."""
         path = name.removeprefix("./")
         for one in self._collections.values():
             if one.kind == GIT:
@@ -188,7 +189,7 @@ class Opening:
 
 
 def _resolved(root: Path, commit: str) -> str:
-    """The whole id of a commit that is no document, because its message gives no reason."""
+    """Return the whole id of a commit that is no document, because its message gives no reason."""
     answer = ask_git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", deadline=Deadline())
     return answer[0].decode("ascii", "replace").strip() if answer else ""
 

@@ -35,7 +35,7 @@ FIRST = "select content from passages where document_id = :document order by id 
 
 
 def overview(store: Store, project: str, collections: Sequence[Collection]) -> Overview:
-    """How much of a project's documents answers questions."""
+    """Return how much of a project's documents answers questions."""
     commits = sum(one.documents for one in collections if one.kind == GIT)
     files = table.files(store, [one.id for one in collections])
     decisions = sum(_is_decision(row) for row in files)
@@ -43,8 +43,8 @@ def overview(store: Store, project: str, collections: Sequence[Collection]) -> O
 
 
 def telling(store: Store, collections: Sequence[Collection]) -> list[Telling]:
-    """The most telling documents: the latest decision records, and commits that give a long reason for what changes
-    often. What no longer holds, or tells the reader what to do, is left out."""
+    """Return the most telling documents: the latest decision records, and commits that give a long reason for what
+    changes often. What no longer holds, or tells the reader what to do, is left out."""
     by_id = {one.id: one for one in collections}
     records = [row for row in table.files(store, list(by_id)) if _is_decision(row)]
     records.sort(key=lambda row: (row["at"], row["path"]), reverse=True)
@@ -67,7 +67,8 @@ def _begins(store: Store, row: Row) -> str:
 
 
 def _spread(rows: Sequence[Row], often: Counter[str]) -> list[Row]:
-    """The commits, those with the longest reasons about the files that change most first, each about other files."""
+    """Return the commits, those with the longest reasons about the files that change most first, each about other
+    files."""
 
     def told(row: Row) -> float:
         heat = max((often[file] for file in json.loads(row["files"])), default=0)

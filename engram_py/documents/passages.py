@@ -47,7 +47,7 @@ class _Piece(NamedTuple):
 
 
 def structure(text: str, *, skip: int = 0) -> Structure:
-    """The structure of a Markdown text; the first ``skip`` lines are front matter, and no part of it."""
+    """Return the structure of a Markdown text; the first ``skip`` lines are front matter, and no part of it."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     tokens = _parser().parse("\n".join([*[""] * skip, *lines[skip:]]))
     headings: list[Heading] = []
@@ -65,7 +65,7 @@ def structure(text: str, *, skip: int = 0) -> Structure:
 
 
 def passages(parts: Structure, *, skip: int = 0) -> tuple[Cut, ...]:
-    """The passages of a text: those of a section stand under its heading, and none reaches into another."""
+    """Return the passages of a text: those of a section stand under its heading, and none reaches into another."""
     found: list[Cut] = []
     path: list[Heading] = []
     starts = [*parts.headings, None]
@@ -98,7 +98,7 @@ def _heading(token: Token, following: Token) -> Heading:
 
 
 def _pieces(parts: Structure, first: int, end: int) -> Iterator[_Piece]:
-    """The blocks between two lines, what is too long in parts."""
+    """Yield the blocks between two lines, what is too long in parts."""
     starts = [first, *(line for line in parts.blocks if first < line < end)]
     for start, after in zip(starts, [*starts[1:], end], strict=True):
         fenced = any(begin <= start < stop for begin, stop in parts.fences)
@@ -112,7 +112,7 @@ def _pieces(parts: Structure, first: int, end: int) -> Iterator[_Piece]:
 
 
 def _stripped(lines: Sequence[str], start: int, end: int) -> tuple[int, str]:
-    """The text of lines without the blank ones behind it, and its last line."""
+    """Return the text of lines without the blank ones behind it, and its last line."""
     while end > start and not lines[end - 1].strip():
         end -= 1
     text = "\n".join(lines[start:end])
@@ -153,7 +153,7 @@ def _size(pieces: Sequence[_Piece]) -> int:
 
 
 def _end_of(pieces: Sequence[_Piece]) -> list[_Piece]:
-    """The last pieces that fit into an overlap; a fence is not shown twice."""
+    """Return the last pieces that fit into an overlap; a fence is not shown twice."""
     kept: list[_Piece] = []
     for piece in reversed(pieces):
         if piece.fenced or _size([piece, *kept]) > OVERLAP_CHARS:

@@ -75,7 +75,7 @@ class DocumentSearch:
     def find(
         self, query: Query, collections: Sequence[Collection], *, limit: int, least: float
     ) -> tuple[Retrieved, tuple[DocumentHit, ...]]:
-        """The best passages, one of each document, best first; nothing where the best is less likely to answer."""
+        """Return the best passages, one of each document, best first; nothing where the best is less likely."""
         found = self._found(query, collections, limit=limit, least=least)
         placed = self._placed(found.answers(least), found, collections, limit)
         return found, self._hits(placed, found)
@@ -83,7 +83,7 @@ class DocumentSearch:
     def beside(
         self, query: Query, collections: Sequence[Collection], known: float, said: Sequence[str]
     ) -> tuple[DocumentHit, ...]:
-        """What documents are likely to answer, and likelier than the memories that ``said`` something."""
+        """Return what documents are likely to answer, and likelier than the memories that ``said`` something."""
         least = max(known, LIKELY)
         found = self._found(query, collections, limit=MOST_BESIDE, least=least, share=_SHARE_BESIDE)
         likely = [one for one in found.answers(least) if one.evidence.probability() > least]
@@ -133,7 +133,7 @@ class DocumentSearch:
     def _placed(
         self, answers: Sequence[Scored], found: Retrieved, collections: Sequence[Collection], limit: int
     ) -> list[Placed]:
-        """The first ``limit`` answers with their documents; of a document the best passage."""
+        """Return the first ``limit`` answers with their documents; of a document the best passage."""
         by_id = {one.id: one for one in collections}
         answers = answers[: _LOOKED_AT * limit]
         ids = json.dumps([one.id for one in answers])
@@ -155,7 +155,7 @@ class DocumentSearch:
 
 
 def notes_of(store: Store, collection: Collection, path: str, status: str = "") -> tuple[tuple[str, ...], bool]:
-    """What became of a document, and whether it no longer holds."""
+    """Return what became of a document, and whether it no longer holds."""
     if collection.kind != GIT:
         return ((status,) if status else ()), bool(status)
     later = table.later(store, collection.id, path)
@@ -171,8 +171,8 @@ def _is_reverted(store: Store, collection: Collection, commit: str) -> bool:
 
 
 def source_of(collection: Collection, path: str, line: int | None = None) -> str:
-    """How a document is named and opened: ``commit:1a2b3c4``, ``docs/adr/0007.md:12``; of an added folder with its
-    name."""
+    """Return how a document is named and opened: ``commit:1a2b3c4``, ``docs/adr/0007.md:12``; of an added folder with
+    its name."""
     if collection.kind == GIT:
         return f"commit:{path[:COMMIT_CHARS]}"
     name = f"{collection.name}/{path}" if collection.kind == "folder" else path
@@ -205,7 +205,7 @@ def _hit(placed: Placed, terms: Sequence[Term], finder: TermFinder | None, best:
 
 
 def _best_line(content: str, terms: Sequence[Term], finder: TermFinder | None) -> int:
-    """The number, from 0, of the line that holds most of what the query's words tell; the first of equal ones."""
+    """Return the number, from 0, of the line that holds most of the query's weight; the first of equal ones."""
     if finder is None:
         return 0
 

@@ -97,13 +97,13 @@ def mend(store: Store) -> bool:
 
 
 def collections(store: Store, projects: Sequence[str] | None, *, counted: bool = True) -> list[Collection]:
-    """The collections of the projects, None meaning all of them, in the order they were made; unless ``counted``
+    """Return the collections of the projects, None meaning all of them, in the order they were made; unless ``counted``
     without the number of their documents, which takes longer the more there are."""
     return [_collection(row) for row in store.rows(OF_PROJECT if counted else UNCOUNTED, projects=_json(projects))]
 
 
 def searched(store: Store, projects: Sequence[str] | None, names: Sequence[str] | None = None) -> list[int]:
-    """The ids of the collections that a search reads: those named, else those that are included."""
+    """Return the ids of the collections that a search reads: those named, else those that are included."""
     return [row[0] for row in store.tuples(SEARCHED, projects=_json(projects), names=_json(names))]
 
 
@@ -113,7 +113,7 @@ def add(store: Store, values: Mapping[str, Any]) -> int:
 
 
 def known(store: Store, collection: int) -> dict[str, Row]:
-    """What is stored of each document of a collection of files, by its path."""
+    """Return what is stored of each document of a collection of files, by its path."""
     return {row["path"]: row for row in store.rows(KNOWN, collection=collection)}
 
 
@@ -191,7 +191,7 @@ def of_path(store: Store, collections: Sequence[int], path: str) -> list[Row]:
 
 
 def beginning(store: Store, collections: Sequence[int], text: str, *, hash: bool = False, limit: int = 20) -> list[Row]:
-    """The documents whose path, or ``hash``, begins with a text."""
+    """Return the documents whose path, or ``hash``, begins with a text."""
     sql = BY_HASH if hash else BY_BEGINNING
     after = f"{text}\U0010ffff"
     return store.rows(sql, collections=_json(collections), beginning=text, after=after, limit=limit)
@@ -208,7 +208,7 @@ def gone(store: Store, projects: Sequence[str] | None) -> list[int]:
 
 
 def later(store: Store, collection: int, commit: str) -> list[tuple[str, str]]:
-    """What later commits say of one: pairs of ``reverts`` or ``fixes`` and a commit's id, the earlier first."""
+    """Return what later commits say of one: pairs of ``reverts`` or ``fixes`` and a commit's id, the earlier first."""
     rows = store.rows(LATER, collection=collection, commit=commit, beginning=commit[:4])
     return [(row["kind"], row["path"]) for row in rows]
 

@@ -28,7 +28,7 @@ class Collection:
     documents: int = 0
 
     def contexts_of(self, path: str) -> tuple[str, ...]:
-        """What somebody said of a path and of the folders above it, the general first."""
+        """Return what somebody said of a path and of the folders above it, the general first."""
         place = f"/{path}"
         prefixes = sorted(self.contexts, key=len)
         return tuple(self.contexts[one] for one in prefixes if place == one or place.startswith(f"{one.rstrip('/')}/"))

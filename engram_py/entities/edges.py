@@ -26,12 +26,12 @@ def predicate_of(text: str) -> str:
 
 
 def is_edge(source: str, predicate: str, target: str) -> bool:
-    """Whether a relation from elsewhere is an edge between two entities."""
+    """Return whether a relation from elsewhere is an edge between two entities."""
     return source.startswith(END) and target.startswith(END) and PREDICATE.fullmatch(predicate) is not None
 
 
 def edge_values(project: str, scope: str, subject: str, predicate: str, object: str) -> dict[str, Any]:
-    """The columns of an edge. Its id is made of what it says: two machines that say the same make the same row."""
+    """Return the columns of an edge. Its id is made of its words: two machines that say the same make the same row."""
     ends = (f"{END}{subject}", f"{END}{object}")
     digest = hashlib.sha256("\n".join((project, scope, ends[0], predicate, ends[1])).encode()).hexdigest()[:16]
     said = {"sync_id": f"rel-{digest}", "source_id": ends[0], "target_id": ends[1], "relation": predicate}
@@ -39,7 +39,7 @@ def edge_values(project: str, scope: str, subject: str, predicate: str, object: 
 
 
 def walk(start: str, edges: Iterable[Edge], names: Mapping[str, str], *, depth: int) -> tuple[Reached, ...]:
-    """What edges lead to, whichever way they point, the nearest first."""
+    """Return what edges lead to, whichever way they point, the nearest first."""
     at = defaultdict(list)
     for edge in edges:
         at[edge.subject].append((edge.object, edge))

@@ -222,7 +222,7 @@ class Entities(EntityReading):
     def _own(
         self, name: str, scope: str | None, project: str | None, session_id: str | None
     ) -> tuple[Known, Observation, str, dict[str, str]]:
-        """The own row of an entity that is known, made where it had none. Call inside a transaction."""
+        """Return the own row of an entity that is known, made where it had none. Call inside a transaction."""
         place = self._projects.for_write(project, session_id=session_id, scope=clean_scope(scope))
         known, line, key = self._found(name, place, scope)
         slug = self._slug(line.slug)
@@ -267,7 +267,7 @@ class Entities(EntityReading):
         return Summaries(self._store, self._journal, self._observations, self._relations, self._facts.rules)
 
     def _authors(self) -> Mapping[str, list[str]]:
-        """Who committed to the repository here, by its project."""
+        """Return who committed to the repository here, by its project."""
         place, repository = self._projects.for_read(), self._projects.settings_here().repository
         if repository is None or not place.project or not repository.commit:
             return {}

@@ -25,7 +25,7 @@ class _Entry:
 
 
 def entity_lines(store: Store, known: Known, *, project: str, scope: str, repository: bool) -> dict[str, EntityLine]:
-    """Every entity and candidate by slug, in its order. A ``repository`` is an entity from the start."""
+    """Return every entity and candidate by slug, in its order. A ``repository`` is an entity from the start."""
     found: dict[str, _Entry] = {}
 
     def entry(slug: str) -> _Entry:

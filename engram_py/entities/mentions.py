@@ -23,8 +23,8 @@ _CURSOR = "entities.{}"
 
 
 def is_promoted(name: Mapping[str, Any]) -> bool:
-    """Whether a mentioned name is an entity: somebody's own, or written as a name three times and more often than as a
-    common word."""
+    """Return whether a mentioned name is an entity: somebody's own, or written as a name three times and more often
+    than as a common word."""
     often = int(name["mentions"])
     return bool(name["claimed"]) or (often >= ENOUGH_MENTIONS and bool(name["strong"]) and often > int(name["plain"]))
 
@@ -87,7 +87,7 @@ def _restart(store: Store) -> None:
 
 
 def _promoted(store: Store, projects: Mapping[str, _Project]) -> int:
-    """How many names became entities in this pass."""
+    """Return how many names became entities in this pass."""
     now = {name: sum(map(is_promoted, table.names(store, name).values())) for name in projects}
     return max(0, sum(now[name] - one.promoted for name, one in projects.items()))
 

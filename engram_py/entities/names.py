@@ -47,19 +47,19 @@ class _Token(NamedTuple):
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in small letters, as they are compared with names."""
+    """Return the words of a text in small letters, as they are compared with names."""
     return [word.lower() for word in re.findall(r"[^\W_]+", text[:READ_CHARS])]
 
 
 def runs(words: list[str]) -> Iterator[str]:
-    """Every run of up to four words, as a slug."""
+    """Yield every run of up to four words, as a slug."""
     for first in range(len(words)):
         for many in range(1, min(MOST_WORDS, len(words) - first) + 1):
             yield "-".join(words[first : first + many])
 
 
 def names_in(text: str) -> list[Name]:
-    """The names in a text, each as often as it stands there."""
+    """Return the names in a text, each as often as it stands there."""
     text = text[:READ_CHARS]
     found = [Name(span, True) for span in _SPAN.findall(text) if _is_identifier(span)]
     for line in _SPAN.sub(" ` ", text).splitlines():
@@ -112,7 +112,7 @@ def _run(tokens: list[_Token], first: int) -> list[_Token]:
 
 
 def _owner(tokens: list[_Token], place: int) -> str:
-    """What somebody calls this theirs as: ``colleague`` of "my colleague Dana Reyes"."""
+    """Return what somebody calls this theirs as: ``colleague`` of "my colleague Dana Reyes"."""
     before = [token.text for token in tokens[max(0, place - 3) : place]]
     for many in (2, 3):
         said = before[-many:]

@@ -46,8 +46,8 @@ class EntityReading(ProjectOperations):
         project: str | None = None,
         session_id: str | None = None,
     ) -> EntityList:
-        """The entities of a project, by slug; with ``archived`` those put away, with ``candidates`` names as well that
-        are mentioned too seldom."""
+        """Return the entities of a project, by slug; with ``archived`` those put away, with ``candidates`` names as
+        well that are mentioned too seldom."""
         place = self._projects.for_read(project, session_id=session_id)
         wanted = {"active", *(("archived",) if archived else ()), *(("candidate",) if candidates else ())}
         lines = tuple(line for line in self._lines(place, scope).values() if line.state in wanted)
@@ -81,7 +81,7 @@ class EntityReading(ProjectOperations):
         project: str | None = None,
         session_id: str | None = None,
     ) -> Graph:
-        """What is at most ``depth`` (1..4) edges away from an entity. Raises EntityNotFoundError."""
+        """Return what is at most ``depth`` (1..4) edges away from an entity. Raises EntityNotFoundError."""
         depth, said = clamp("depth", depth, 1, MOST_DEPTH)
         place = self._projects.for_read(project, session_id=session_id)
         known, line, key = self._found(name, place, scope)

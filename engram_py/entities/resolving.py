@@ -51,7 +51,7 @@ class Known:
         return slug if slug in self.rows else self.called.get(slug, slug)
 
     def group(self, slug: str) -> tuple[str, ...]:
-        """The slug, and those that mean it as well: of aliases, and of entities that were merged into it."""
+        """Return the slug, and those that mean it as well: of aliases, and of entities that were merged into it."""
         slug = self.canonical(slug)
         others = [one for one, to in (*self.merged.items(), *self.called.items()) if to == slug]
         return tuple(dict.fromkeys((slug, *others)))
@@ -70,19 +70,19 @@ def aliases_of(row: Observation) -> tuple[str, ...]:
 
 
 def slugs_of(names: Iterable[str]) -> list[str]:
-    """The slugs of names, without those that have neither letter nor digit."""
+    """Return the slugs of names, without those that have neither letter nor digit."""
     return list(filter(None, map(dashed, names)))
 
 
 def canonical(store: Store, slug: str, *, project: str, scope: str) -> str:
-    """The slug of the entity that ``slug`` means in a project."""
+    """Return the slug of the entity that ``slug`` means in a project."""
     if not table.has_entities(store):
         return slug
     return Known.of(store, slug, project=project, scope=scope).canonical(slug)
 
 
 def names_of(store: Store, slug: str, *, project: str, scope: str) -> tuple[str, ...]:
-    """Every slug by which facts about the same entity were kept."""
+    """Return every slug by which facts about the same entity were kept."""
     if not table.has_entities(store):
         return (slug,)
     return Known.of(store, slug, project=project, scope=scope).group(slug)

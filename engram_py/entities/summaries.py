@@ -148,7 +148,7 @@ class Summaries:
 
 
 def summary_text(kind: str | None, facts: list[Observation], edges: list[Edge]) -> str:
-    """What holds, what did, and what it is connected with, in at most 500 words."""
+    """Return what holds, what did, and what it is connected with, in at most 500 words."""
     facts = sorted(facts, key=lambda one: (one.updated_at, one.sync_id), reverse=True)
     active = [one for one in facts if one.lifecycle == "active"]
     past = [one for one in facts if one.lifecycle == "historical"]
@@ -171,7 +171,7 @@ def summary_text(kind: str | None, facts: list[Observation], edges: list[Edge]) 
 
 
 def _lines(facts: list[Observation], words: int) -> list[str]:
-    """A line for each fact, the latest first, cut where they are many."""
+    """Return a line for each fact, the latest first, cut where they are many."""
     found: list[str] = []
     each = max(3, min(_LINE_WORDS, words // max(1, len(facts)) - 2))
     for number, one in enumerate(facts):

@@ -89,17 +89,17 @@ def has_entities(store: Store) -> bool:
 
 
 def has_any(store: Store) -> bool:
-    """Whether anything is known of any entity."""
+    """Return whether anything is known of any entity."""
     return bool(store.value(HAS_ANY))
 
 
 def own_rows(store: Store, *, project: str, scope: str) -> list[Observation]:
-    """The own rows of entities, the later of two with one topic last."""
+    """Return the own rows of entities, the later of two with one topic last."""
     return [Observation.from_row(row) for row in store.tuples(OWN_ROWS, project=project, scope=scope)]
 
 
 def rows_about(store: Store, slugs: Sequence[str], *, project: str, scope: str) -> list[Observation]:
-    """The same of these slugs, and of those that have aliases or were merged."""
+    """Return the same of these slugs, and of those that have aliases or were merged."""
     key = {"project": project, "scope": scope}
     rows = store.tuples(NAMED_ROWS, **key)
     rows += store.tuples(ROWS_OF, topics=json.dumps([f"entity/{slug}" for slug in slugs]), **key)

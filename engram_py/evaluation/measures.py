@@ -10,12 +10,12 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def first_rank(found: Sequence[Key], relevant: Collection[Key]) -> int | None:
-    """The place of the first relevant one, counted from 1; None when there is none."""
+    """Return the place of the first relevant one, counted from 1; None when there is none."""
     return next((rank for rank, key in enumerate(found, 1) if key in relevant), None)
 
 
 def hit_at(rank: int | None, k: int) -> bool:
-    """Whether something relevant was among the first ``k`` (TREC's success@k; the field's hit@k)."""
+    """Return whether something relevant was among the first ``k`` (TREC's success@k; the field's hit@k)."""
     return rank is not None and rank <= k
 
 
@@ -47,7 +47,7 @@ def ndcg_at(found: Sequence[Key], relevant: Collection[Key], k: int = 10) -> flo
 
 
 def mean(values: Iterable[float]) -> float:
-    """The mean, 0 of nothing."""
+    """Return the mean, 0 of nothing."""
     listed = list(values)
     return sum(listed) / len(listed) if listed else 0.0
 

@@ -72,7 +72,7 @@ def questions(store: Store) -> list[Row]:
 
 
 def answers(store: Store, question: int | None = None) -> list[Row]:
-    """The answers of one question or of all, with the observations they name, which may be gone."""
+    """Return the answers of one question or of all, with the observations they name, which may be gone."""
     return store.rows(ANSWERS, question=question)
 
 

@@ -30,7 +30,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n")
 
 
 def statements(text: str) -> Iterator[str]:
-    """The sentences of a prompt that say something lasting about who wrote it."""
+    """Yield the sentences of a prompt that say something lasting about who wrote it."""
     for sentence in _SENTENCE_END.split(_own_words(text[:_READ_CHARS])):
         said = " ".join(sentence.split())
         if len(said) > LONGEST_CHARS or said.endswith(("?", "？")) or not compiled(_STATEMENT).match(said):
@@ -40,12 +40,13 @@ def statements(text: str) -> Iterator[str]:
 
 
 def names_in(statement: str) -> list[str]:
-    """What somebody is called by their own statement, whole and by the first name; nothing where it names nobody."""
+    """Return what somebody is called by their own statement, whole and by the first name; nothing where it names
+    nobody."""
     found = compiled(_NAMED).match(statement)
     return list(dict.fromkeys([found[1], found[1].split()[0]])) if found else []
 
 
 def _own_words(text: str) -> str:
-    """A prompt without the code and the lines that it quotes."""
+    """Return a prompt without the code and the lines that it quotes."""
     parts = text.split("```")[::2]
     return "\n".join(line for part in parts for line in part.splitlines() if not line.lstrip().startswith((">", "|")))

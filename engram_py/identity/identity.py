@@ -92,7 +92,7 @@ class Identity(ProjectOperations):
     def listed(
         self, *, scope: str | None = None, project: str | None = None, session_id: str | None = None, limit: int = 50
     ) -> Listing:
-        """What holds always, in the order it was said: everywhere first, then in this project."""
+        """Return what holds always, in the order it was said: everywhere first, then in this project."""
         limit, said = clamp("limit", limit, 1, MOST)
         place = self._projects.for_read(project, session_id=session_id)
         wanted = _scope(scope) if scope else None
@@ -142,7 +142,7 @@ class Identity(ProjectOperations):
     def profile(
         self, *, scope: str | None = None, project: str | None = None, session_id: str | None = None
     ) -> Profile:
-        """The person in a few lines, or how to work with them in a project; empty where nobody wrote it."""
+        """Return the person in a few lines, or how to work with them in a project; empty where nobody wrote it."""
         wanted = _scope(scope)
         place = self._projects.for_read(project, session_id=session_id)
         row = table.profile(self._store, scope=wanted, project=place.project)

@@ -28,7 +28,7 @@ class Sources:
 
 
 def sources_of(store: Store, now: str) -> Sources:
-    """The personal preferences, the personal facts, and the facts about the person in any project.
+    """Return the personal preferences, the personal facts, and the facts about the person in any project.
 
     What reads like an order is left out, and what came as personal from another machine: a profile is no more to be
     trusted than what it was written from.

@@ -16,7 +16,8 @@ _LONG = 6
 
 
 def says_the_same(one: str, other: str) -> bool:
-    """Whether they differ only in case, blanks, accents and punctuation, or one slip in a long word that is no name."""
+    """Return whether they differ only in case, blanks, accents and punctuation, or one slip in a long word that is no
+    name."""
     first, second = _words(one), _words(other)
     if _key(first) == _key(second):
         return True
@@ -27,7 +28,7 @@ def says_the_same(one: str, other: str) -> bool:
 
 
 def holds(one: str, other: str) -> bool:
-    """Whether one statement says the other among more."""
+    """Return whether one statement says the other among more."""
     return f" {folded(' '.join(_words(other)))} " in f" {folded(' '.join(_words(one)))} "
 
 
@@ -37,7 +38,7 @@ def _words(text: str) -> list[str]:
 
 
 def _key(words: list[str]) -> str:
-    """The words without the blanks between them, which only matter between digits."""
+    """Return the words without the blanks between them, which only matter between digits."""
     apart = " " if any(char.isdigit() for word in words for char in word) else ""
     return folded(apart.join(words))
 

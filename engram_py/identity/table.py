@@ -67,7 +67,7 @@ PROFILE_DELETED = f"{_PROFILES} and deleted_at is not null order by deleted_at d
 
 
 def overrides(store: Store, projects: Sequence[str] | None, *, limit: int) -> list[Observation]:
-    """What holds always, in the order it was said: everywhere first, then in the projects."""
+    """Return what holds always, in the order it was said: everywhere first, then in the projects."""
     rows = store.rows(OVERRIDES, limit=limit)
     if projects:
         rows += store.rows(OVERRIDES_HERE, projects=json.dumps(list(projects)), limit=limit)
@@ -75,7 +75,7 @@ def overrides(store: Store, projects: Sequence[str] | None, *, limit: int) -> li
 
 
 def statements(store: Store, *, scope: str, project: str, limit: int = 1_000) -> list[Observation]:
-    """The live statements of a scope, pinned or not; of scope project those that are pinned."""
+    """Return the live statements of a scope, pinned or not; of scope project those that are pinned."""
     if scope == "personal":
         return [Observation.from_row(row) for row in store.rows(KNOWN_STATEMENTS, limit=limit)]
     rows = store.rows(OVERRIDES_HERE, projects=json.dumps([project]), limit=limit)
@@ -83,7 +83,7 @@ def statements(store: Store, *, scope: str, project: str, limit: int = 1_000) ->
 
 
 def was_removed(store: Store, content_hash: str) -> bool:
-    """Whether a statement about the person had this text until it was deleted."""
+    """Return whether a statement about the person had this text until it was deleted."""
     sql = """
     select 1 from observations
     where type = 'identity' and content_hash = :hash and deleted_at is not null limit 1
@@ -92,19 +92,19 @@ def was_removed(store: Store, content_hash: str) -> bool:
 
 
 def personal(store: Store, *, types: Sequence[str] = ("identity", "preference"), limit: int) -> list[Observation]:
-    """What is known of the person besides the overrides, latest change first."""
+    """Return what is known of the person besides the overrides, latest change first."""
     rows = store.rows(PERSONAL, types=json.dumps(list(types)), limit=limit)
     return [Observation.from_row(row) for row in rows]
 
 
 def facts_about(store: Store, slugs: Sequence[str], *, limit: int) -> list[Observation]:
-    """The facts about one of these entities in any project, latest change first."""
+    """Return the facts about one of these entities in any project, latest change first."""
     rows = store.rows(ABOUT_THEM, slugs=json.dumps(list(slugs)), limit=limit)
     return [Observation.from_row(row) for row in rows]
 
 
 def profile(store: Store, *, scope: str, project: str | None) -> Observation | None:
-    """The latest live profile of a scope; of scope project that of ``project``."""
+    """Return the latest live profile of a scope; of scope project that of ``project``."""
     row = store.row(PROFILE_NOW, scope=scope, project=project if scope == "project" else None)
     return None if row is None else Observation.from_row(row)
 

@@ -9,12 +9,13 @@ _NAME_CHARS = 60
 
 
 def names_document(text: str) -> bool:
-    """Whether a text is the name of a document, and no number: ``commit:1a2b3c4``, ``docs/adr/7.md:12``, ``*.md``."""
+    """Return whether a text is the name of a document, and no number: ``commit:1a2b3c4``, ``docs/adr/7.md:12``,
+    ``*.md``."""
     return any(char in text for char in "./:*,#") and any(char.isalpha() or char == "*" for char in text)
 
 
 def unknown_names(given: Iterable[str], known: Collection[str], *, kind: str = "argument") -> list[str]:
-    """A sentence for each name of ``given`` that is not ``known``, with the one it resembles."""
+    """Return a sentence for each name of ``given`` that is not ``known``, with the one it resembles."""
     strange = [as_text(name[:_NAME_CHARS]) for name in given if name not in known]
     notes: list[str] = []
     if not strange:
@@ -31,16 +32,16 @@ def unknown_names(given: Iterable[str], known: Collection[str], *, kind: str = "
 
 
 def is_text(text: str) -> bool:
-    """Whether a text is whole: half of a surrogate pair can neither be stored nor sent back."""
+    """Return whether a text is whole: half of a surrogate pair can neither be stored nor sent back."""
     return text.isascii() or as_text(text) == text
 
 
 def as_text(text: str) -> str:
-    """The text with a question mark for each half of a pair."""
+    """Return the text with a question mark for each half of a pair."""
     return text.encode("utf-8", "replace").decode()
 
 
 def mended_names(given: Mapping[str, object]) -> list[str]:
-    """A sentence for each argument that is read with question marks in it."""
+    """Return a sentence for each argument that is read with question marks in it."""
     broken = [name for name, value in given.items() if isinstance(value, str) and not is_text(value)]
     return [f'{as_text(name[:_NAME_CHARS])} held half a character, which was read as "?"' for name in broken]

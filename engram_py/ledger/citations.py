@@ -81,7 +81,7 @@ class Citations(Operations):
             self._shrink()
 
     def visible(self, session_id: str, *surfaces: Surface) -> set[int]:
-        """The ids that one of the surfaces made visible since the session's context window began."""
+        """Return the ids that one of the surfaces made visible since the session's context window began."""
         return {row[0] for row in self._store.rows(_VISIBLE, session_id=session_id, surfaces=json.dumps(surfaces))}
 
     def last_given(self, session_id: str, *surfaces: Surface) -> str | None:
@@ -131,7 +131,7 @@ _IN_VAIN_OFTEN = 6.0
 
 
 def citation_factor(injected: int, cited: int) -> float:
-    """What the relevance of an observation is multiplied by, .94 to 1.06.
+    """Return what the relevance of an observation is multiplied by, .94 to 1.06.
 
     1 + .06 c / (c + 2) after citations in c sessions. Never cited and injected into
     i > 4 sessions: 1 - .06 (i - 4) / (i - 4 + 6). One citation ends the sinking, whenever it came.

@@ -21,7 +21,7 @@ class Costs(ProjectOperations):
     """Reports what the ledger counted."""
 
     def of(self, *, session_id: str | None = None, project: str | None = None, days: int | None = None) -> Cost:
-        """What was counted: of everything, or of one session, one project, the last days (UTC, today included).
+        """Return what was counted: of everything, or of one session, one project, the last days (UTC, today included).
 
         An observation counts as used when a session of the same scope cited it in the same days.
 

@@ -111,7 +111,7 @@ class GivenCounts:
 
 
 def given_to_session(store: Store, session_id: str) -> list[Given]:
-    """What a session was shown unasked, in the order it first was, the first 500."""
+    """Return what a session was shown unasked, in the order it first was, the first 500."""
     rows = store.tuples(_TO_SESSION, session_id=session_id, most=MOST)
     return [Given(*row) for row in rows]
 
@@ -122,7 +122,7 @@ def sessions_given(store: Store, observation_id: int, *, limit: int) -> list[Giv
 
 
 def most_cited(store: Store, project: str | None, *, limit: int) -> list[Used]:
-    """The memories that agents cited most often."""
+    """Return the memories that agents cited most often."""
     return [Used(*row) for row in store.tuples(_MOST_CITED, project=project, most=limit)]
 
 

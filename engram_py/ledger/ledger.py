@@ -153,7 +153,7 @@ def _row(key: _Key, calls: int, size: int) -> dict[str, Any]:
 
 
 def _owner(session_id: str | None, caller: Caller) -> tuple[str, str]:
-    """The session and the project of an answer; empty where they cannot be told any more."""
+    """Return the session and the project of an answer; empty where they cannot be told any more."""
     try:
         own, project = caller()
     except (EngramError, OSError, sqlite3.Error):

@@ -141,15 +141,15 @@ def sessions(store: Store, scope: Mapping[str, Any], *, limit: int) -> list[Row]
 
 
 def shares(store: Store, scope: Mapping[str, Any]) -> dict[str, Row]:
-    """How many observations were injected, recalled, cited and never used, and their bytes."""
+    """Return how many observations were injected, recalled, cited and never used, and their bytes."""
     return {row["share"]: row for row in store.rows(SHARES, **scope)}
 
 
 def was_read(store: Store, scope: Mapping[str, Any]) -> bool:
-    """Whether any message in scope was read, so that its citations are known."""
+    """Return whether any message in scope was read, so that its citations are known."""
     return bool(store.value(READ, session_id=scope["session_id"], project=scope["project"]))
 
 
 def known(store: Store, session_id: str) -> bool:
-    """Whether anything was ever kept or counted for a session."""
+    """Return whether anything was ever kept or counted for a session."""
     return bool(store.value(KNOWN, session_id=session_id))

@@ -12,7 +12,7 @@ BYTES_PER_TOKEN = 4
 
 
 def tokens_of(size: int) -> int:
-    """The tokens of ``size`` bytes, a begun one included."""
+    """Return the tokens of ``size`` bytes, a begun one included."""
     return -(-size // BYTES_PER_TOKEN)
 
 

@@ -57,7 +57,7 @@ def counts(store: Store, project: str | None) -> dict[str, int]:
 
 
 def projects(store: Store) -> list[str]:
-    """Every project that anything names."""
+    """Return every project that anything names."""
     sql = """
     select name from projects union select project from observations union select project from sessions
     union select project from user_prompts union select project from memory_relations order by 1

@@ -46,6 +46,6 @@ def prune_after_first_write(store: Store, before: Callable[[], str]) -> None:
 
 
 def turns_kept(store: Store) -> tuple[int, str]:
-    """How many raw messages there are, and when the oldest was read; empty where there is none."""
+    """Return how many raw messages there are, and when the oldest was read; empty where there is none."""
     [(count, oldest)] = store.tuples("select count(*), coalesce(min(read_at), '') from turns")
     return int(count), str(oldest)

@@ -31,7 +31,7 @@ class Switches:
         self._settings = settings
 
     def allowed(self, project: str, session_id: str = "") -> Allowed:
-        """What hooks may do in a session of a project."""
+        """Return what hooks may do in a session of a project."""
         rows = self._store.rows(_CHOICES, project=project, session=session_id)
         chosen = {(row["scope"], row["switch"]): bool(row["is_on"]) for row in rows}
         return Allowed(**{switch: self._is_on(switch, chosen) for switch in SWITCHES})
@@ -42,7 +42,7 @@ class Switches:
             raise RecordingOffError(project)
 
     def note(self, project: str, session_id: str) -> tuple[str, ...]:
-        """The warning of an explicit save where recording is off."""
+        """Return the warning of an explicit save where recording is off."""
         allowed = self.allowed(project, session_id)
         if allowed.records:
             return ()
@@ -72,7 +72,7 @@ class Switches:
         return self.state(session_id)
 
     def state(self, session_id: str | None = None) -> SwitchState:
-        """What is allowed here, and every choice that was made."""
+        """Return what is allowed here, and every choice that was made."""
         project = self._projects.for_read(session_id=session_id, head=False).project
         rows = self._store.rows("select scope, name, switch, is_on from switches order by scope, name, switch")
         choices = tuple(Choice(row["scope"], row["name"], row["switch"], bool(row["is_on"])) for row in rows)

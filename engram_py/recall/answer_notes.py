@@ -108,7 +108,7 @@ def _then(days: Days) -> str:
 
 
 def _is_marked(query: Query, found: Retrieved) -> bool:
-    """Whether phrases or exclusions may be what hides an answer: not where nobody knows any of the words."""
+    """Return whether phrases or exclusions may be what hides an answer: not where nobody knows any of the words."""
     known = not query.asks or any(term.rows and not term.substitutes for term in found.terms)
     return known and bool(query.phrases or query.excluded)
 
@@ -142,8 +142,8 @@ def _said_earlier(store: Store, words: Sequence[str], projects: Sequence[str] | 
 
 
 def _has_foreign_rows(store: Store, query: Query, scope: ScopeFilter) -> bool:
-    """Whether a memory is in another language than English: of those with small words of the question, and of the
-    latest."""
+    """Return whether a memory is in another language than English: of those with small words of the question, and of
+    the latest."""
     small = match_any([word for word in query.words if word.text in FOREIGN])
     values = scope.unfiltered().values
     ids = index.newest(store, small, limit=_MOST_READ_FOREIGN) + index.latest(store, values, limit=_MOST_READ_FOREIGN)

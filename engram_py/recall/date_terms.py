@@ -32,12 +32,12 @@ def days_asked(text: str, terms: Sequence[Term], today: date | None) -> Days | N
 
 
 def is_day_term(term: Term, days: Days | None) -> bool:
-    """Whether the term stands for the days."""
+    """Return whether the term stands for the days."""
     return days is not None and term.text == days.words and not term.expression
 
 
 def names_days(word: str, days: Days | None) -> bool:
-    """Whether a word, or the text of a term, names the days."""
+    """Return whether a word, or the text of a term, names the days."""
     return days is not None and plain(word) in (days.words, *days.words.split())
 
 
@@ -120,7 +120,8 @@ def _of_types(store: Store, rows: list[int], text: str, terms: list[Term]) -> tu
 
 
 def _names_type(word: str, type: str) -> bool:
-    """Whether a word is a type, in another form or in part: ``decisions`` and ``decided``, ``bugs`` and ``fixes``."""
+    """Return whether a word is a type, in another form or in part: ``decisions`` and ``decided``, ``bugs`` and
+    ``fixes``."""
     stem = re.sub(r"(?<=..[^s])(?:e?s|e?d|ing)$", "", word)
     part = len(stem) >= _LEAST_OF_A_TYPE and (type.startswith(stem) or type.endswith(stem))
     return part or word.startswith(type[: max(_LEAST_OF_A_TYPE + 1, len(type) // 2)])

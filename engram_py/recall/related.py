@@ -212,8 +212,8 @@ def replaced_by(title: str) -> list[str]:
 
 
 def may_contradict(new: frozenset[str], old: frozenset[str], rarity: Mapping[str, float] = _ALL_RARE) -> bool:
-    """Whether the words of two titles share enough: two, and two fifths of them all; or one that only these two have,
-    where neither has more than two.
+    """Return whether the words of two titles share enough: two, and two fifths of them all; or one that only these two
+    have, where neither has more than two.
 
     Engram asks for two shared words, or for the only one (spec/engram-behaviour.md 7.1). That misses the plainest
     contradiction, "Use RS256 for tokens" and "Use HS256 for tokens", and asks about whatever has the same subject.
@@ -244,7 +244,8 @@ def frame(title: str) -> tuple[str, tuple[str, ...]]:
 
 
 def is_next(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether the numbers of two titles differ in one of them, and there by one step: 7 and 8, 1.9 and 1.10 or 2.0."""
+    """Return whether the numbers of two titles differ in one of them, and there by one step: 7 and 8, 1.9 and 1.10 or
+    2.0."""
     differing = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
     if len(one) != len(other) or len(differing) != 1:
         return False

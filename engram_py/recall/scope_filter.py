@@ -64,7 +64,8 @@ class ScopeFilter:
 
 
 def says_where(query: str, scope: str | None) -> bool:
-    """Whether a query itself says whose memory it is about: by a filter, or because personal rows have no project."""
+    """Return whether a query itself says whose memory it is about: by a filter, or because personal rows have no
+    project."""
     filters = cut_filters(query)[0]
     scopes = (scope.strip().lower(),) if scope else filters.scopes
     return bool(filters.projects) or scopes == ("personal",)

@@ -194,12 +194,13 @@ def _asked_from(search: _Searched, observation: Observation) -> str:
 
 
 def _is_text(text: str) -> bool:
-    """Whether a database takes it and gives it back: no control character, no half of a surrogate pair."""
+    """Return whether a database takes it and gives it back: no control character, no half of a surrogate pair."""
     return not any(unicodedata.category(letter) in ("Cc", "Cs") for letter in text)
 
 
 def _is_question(text: str, observation: Observation) -> bool:
-    """Whether this asks for something in more than a word, and names no ``#id`` or topic key, and holds no secret."""
+    """Return whether this asks for something in more than a word, and names no ``#id`` or topic key, and holds no
+    secret."""
     from engram_py.recall.query.parse import parse_query
     from engram_py.text.normalize import normalize_topic_key
 

@@ -34,7 +34,7 @@ _COUNTED_TO = 200
 
 
 def may_be_substituted(term: Term) -> bool:
-    """Whether the term is unknown, and another word may be meant."""
+    """Return whether the term is unknown, and another word may be meant."""
     return not term.rows and (may_resemble(term.text) or bool(synonyms(term.text)))
 
 

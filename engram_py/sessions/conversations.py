@@ -61,7 +61,7 @@ def conversation_of(given: Sequence[object], *, said_at: str | None) -> Conversa
 
 
 def _spoken(entry: object, name: str, strangers: Counter[str]) -> Iterator[tuple[Role, str]]:
-    """Who said what in one turn. A role that is nobody's is counted."""
+    """Yield who said what in one turn. A role that is nobody's is counted."""
     if not isinstance(entry, Mapping) or not entry.keys() & {"role", "user", "assistant"}:
         raise InvalidArgumentError(name, entry, expected=_SHAPES)
     if "role" not in entry:

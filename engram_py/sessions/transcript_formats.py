@@ -69,7 +69,7 @@ def cited_ids(text: str) -> list[int]:
 
 
 def role_of(name: object) -> Role | None:
-    """Who speaks, by the name a program gives them; None for a tool, a system, and names nobody knows."""
+    """Return who speaks, by the name a program gives them; None for a tool, a system, and names nobody knows."""
     return _ROLES.get(name.lower()) if isinstance(name, str) else None
 
 

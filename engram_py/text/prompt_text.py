@@ -65,7 +65,8 @@ class PromptText:
         self._cut.update(range(start, stop))
 
     def begins_with_a_capital(self, at: int) -> bool:
-        """Whether a word may be a name by how it is written: ``Ines`` is, ``I`` and a word of a shouted prompt not."""
+        """Return whether a word may be a name by how it is written: ``Ines`` is, ``I`` and a word of a shouted prompt
+        not."""
         start, stop = self._spans[at]
         return stop - start > 1 and self.text[start].isupper() and not self.text.isupper()
 

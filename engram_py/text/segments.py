@@ -50,12 +50,12 @@ def compounds(text: str) -> list[str]:
 
 
 def is_unspaced(segment: str) -> bool:
-    """Whether a segment is of a script that writes no spaces."""
+    """Return whether a segment is of a script that writes no spaces."""
     return segment[:1] >= _FIRST_UNSPACED and _unspaced_patterns()[2].match(segment) is not None
 
 
 def holds_unspaced(text: str) -> bool:
-    """Whether some of a text is of a script that writes no spaces."""
+    """Return whether some of a text is of a script that writes no spaces."""
     return not text.isascii() and max(text) >= _FIRST_UNSPACED
 
 

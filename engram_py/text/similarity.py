@@ -34,6 +34,6 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def alike(one: frozenset[str], other: frozenset[str], share: float) -> bool:
-    """Whether their ``jaccard`` is at least ``share``; sets of very different sizes are not compared."""
+    """Return whether their ``jaccard`` is at least ``share``; sets of very different sizes are not compared."""
     fewer, more = sorted((len(one), len(other)))
     return fewer >= share * more and jaccard(one, other) >= share

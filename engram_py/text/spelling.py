@@ -22,7 +22,8 @@ def slips_allowed(word: str) -> int:
 
 
 def may_resemble(word: str) -> bool:
-    """Whether another word may be meant: one a slip away, or of a name with a digit one that goes on (`argon2id`)."""
+    """Return whether another word may be meant: one a slip away, or of a name with a digit one that goes on
+    (`argon2id`)."""
     return slips_allowed(word) > 0 or (len(word) >= SHORTEST and word[0].isalpha())
 
 
@@ -41,14 +42,14 @@ def meant(word: str, known: Iterable[tuple[str, int]], *, most: int = MOST) -> t
 
 
 def _goes_on(word: str, longer: str) -> bool:
-    """Whether a word is the beginning of another; a number that goes on in digits is another number."""
+    """Return whether a word is the beginning of another; a number that goes on in digits is another number."""
     if not longer.startswith(word):
         return False
     return not word[-1].isdigit() or not longer[len(word) : len(word) + 1].isdigit()
 
 
 def may_be(typed: str, stem: str, term: str) -> bool:
-    """Whether a word as it was typed may be a known term of the index, and not only their stems.
+    """Return whether a word as it was typed may be a known term of the index, and not only their stems.
 
     Porter makes `appl` of `apple` and `redi` of `redis`, which `application` and `redirect` begin with. In a word of up
     to five letters another letter is another word (`helm`, `held`); a slip leaves one out, adds one or swaps two.

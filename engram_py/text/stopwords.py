@@ -30,7 +30,7 @@ def stop_words_of(words: Sequence[str]) -> Collection[str]:
 
 
 def is_foreign(words: Sequence[str]) -> bool:
-    """Whether a question is in one of the languages known here other than English."""
+    """Return whether a question is in one of the languages known here other than English."""
     plain = {word.lower() for word in words}
     foreign = len(plain & FOREIGN)
     foreign += len(plain & _AMONG_FOREIGN) if foreign else 0

@@ -46,7 +46,7 @@ class Applying:
         self._zone = zone
 
     def apply(self, edits: Sequence[Edit], *, project: str) -> list[Applied]:
-        """What became of each, in order."""
+        """Return what became of each, in order."""
         return [self._one(edit, project) for edit in edits]
 
     def _one(self, edit: Edit, project: str) -> Applied:
@@ -108,7 +108,7 @@ class Applying:
         return Applied(path, "add", saved.outcome, saved.title, saved.id)
 
     def _moment(self, day: str, raw: str) -> str | None:
-        """The time an entry names; None of one that names none."""
+        """Return the time an entry names; None of one that names none."""
         try:
             local = datetime.fromisoformat(f"{day}T{raw[3:8]}")
         except ValueError:

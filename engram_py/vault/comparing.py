@@ -30,7 +30,7 @@ def edits(
     now: Mapping[str, Now],
     heads: Mapping[str, frozenset[str]],
 ) -> Iterator[Edit]:
-    """The edits in the ``pages`` that differ from the last export.
+    """Yield the edits in the ``pages`` that differ from the last export.
 
     ``before`` holds the digests of the items at the last export by anchor, ``now`` the items of the memory, ``heads``
     the digests of the lines of each file that are no items, and of the front matter. ``delete`` is what is missing of a
@@ -65,7 +65,7 @@ def edits(
 
 
 def front_line(name: str, value: str) -> str:
-    """The digest of a value of the front matter, however YAML may write it."""
+    """Return the digest of a value of the front matter, however YAML may write it."""
     return digest(f"{name}: {value}")
 
 

@@ -48,7 +48,7 @@ class VaultFiles:
         return FileWritten(path, len(whole.encode()), applied)
 
     def read(self, path: str, *, project: str | None = None) -> FileText:
-        """The text of a file; of one that is missing none, and up to five files with similar names."""
+        """Return the text of a file; of one that is missing none, and up to five files with similar names."""
         folder = self._folder(project)
         text = folder.read(path)
         if text is not None:
@@ -57,15 +57,15 @@ class VaultFiles:
         return FileText(path, False, "", tuple(near))
 
     def exists(self, path: str, *, project: str | None = None) -> bool:
-        """Whether there is such a file."""
+        """Return whether there is such a file."""
         return self._folder(project).read(path) is not None
 
     def list(self, under: str = "", *, project: str | None = None) -> FileList:
-        """The files of the vault, or of a folder in it, relative to the vault."""
+        """Return the files of the vault, or of a folder in it, relative to the vault."""
         return FileList(tuple(self._folder(project).files(under)))
 
     def own(self, project: str) -> Iterator[tuple[str, str]]:
-        """The person's own files in the vault of a project, by path, each with its text; none without a vault."""
+        """Yield the person's own files in the vault of a project, by path, each with its text; none without a vault."""
         try:
             folder = self._vault.folder(project)
         except EngramError as exc:

@@ -95,7 +95,7 @@ class Folder:
         return found
 
     def read(self, path: str) -> str | None:
-        """The text of a file, None of one that is missing. Raises VaultFileError, OutsideVaultError."""
+        """Return the text of a file, None of one that is missing. Raises VaultFileError, OutsideVaultError."""
         try:
             return read_bounded(self.place(path), FILE_LIMIT_BYTES).decode("utf-8", "replace")
         except (FileNotFoundError, NotADirectoryError):
@@ -137,7 +137,7 @@ class Folder:
             pass
 
     def files(self, under: str = "") -> Iterator[str]:
-        """The files below a folder, sorted; hidden ones, links and what they lead to are left out."""
+        """Yield the files below a folder, sorted; hidden ones, links and what they lead to are left out."""
         start = self.place(under) if under.strip("/. ") else self.root
         found: list[str] = []
         for folder, folders, names in os.walk(start):

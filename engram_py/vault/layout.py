@@ -32,12 +32,12 @@ _DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
 
 
 def is_generated(path: str) -> bool:
-    """Whether the memory owns the file of this path; any other is the person's."""
+    """Return whether the memory owns the file of this path; any other is the person's."""
     return _GENERATED.fullmatch(path) is not None
 
 
 def slug_of_page(path: str) -> str:
-    """The slug of the entity whose folder has the file of this path."""
+    """Return the slug of the entity whose folder has the file of this path."""
     return path.split("/")[-2].rstrip("_")
 
 
@@ -49,7 +49,7 @@ def entity_folder(page: EntityPage) -> str:
 
 
 def shelved(rows: Sequence[Observation], edges: dict[str, list[Edge]]) -> Shelf:
-    """The rows by their homes, each list in the order of its file. ``edges`` are by an entity's slug."""
+    """Return the rows by their homes, each list in the order of its file. ``edges`` are by an entity's slug."""
     identity, memory, log, days = [], [], [], []
     entities: dict[str, Observation] = {}
     facts: dict[str, list[Observation]] = {}

@@ -33,13 +33,13 @@ _DAY = re.compile(r"memory/(\d{4}-\d\d-\d\d)\.md")
 
 
 def day_of(path: str) -> str | None:
-    """The date of a day's file, None of any other path."""
+    """Return the date of a day's file, None of any other path."""
     match = _DAY.fullmatch(path)
     return match[1] if match else None
 
 
 def plain_lines(text: str) -> str:
-    """A text with one kind of line break, as Markdown counts lines."""
+    """Return a text with one kind of line break, as Markdown counts lines."""
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
 
 
@@ -55,7 +55,7 @@ def parse(path: str, text: str) -> Page:
 
 
 def _front(text: str) -> tuple[Mapping[str, str], tuple[str, ...], str]:
-    """The front matter that a page of an entity has, its lines that say something else, and the text behind it."""
+    """Return the front matter of an entity's page, its lines that say something else, and the text behind it."""
     lines = text.split("\n")
     end = next((at for at, line in enumerate(lines[1:], 1) if line.strip() == "---"), 0)
     if lines[0].strip() != "---" or not end:
@@ -75,7 +75,7 @@ def _front(text: str) -> tuple[Mapping[str, str], tuple[str, ...], str]:
 
 
 def escape(line: str) -> str:
-    """A line of a text that would be read as the heading of an entry, so that it is not."""
+    """Return a line of a text that would be read as the heading of an entry, so that it is not."""
     return f"\\{line}" if _ESCAPED.match(line) else line
 
 
@@ -168,5 +168,5 @@ def _anchored(line: str) -> tuple[str, str]:
 
 
 def is_bold(line: str) -> bool:
-    """Whether the first line of an item would be read as a title."""
+    """Return whether the first line of an item would be read as a title."""
     return _BOLD.fullmatch(line) is not None

@@ -20,14 +20,14 @@ _ANCHOR = re.compile(r"obs-[\w.-]{1,80}")
 
 
 def anchor_of(row: Observation) -> str:
-    """What stands behind a row's item: its sync id, or a digest where that is no plain name."""
+    """Return what stands behind a row's item: its sync id, or a digest where that is no plain name."""
     if _ANCHOR.fullmatch(row.sync_id):
         return row.sync_id
     return f"obs-{hashlib.sha256(row.sync_id.encode()).hexdigest()[:16]}"
 
 
 def rendered(shelf: Shelf, zone: tzinfo | None) -> dict[str, str]:
-    """The text of each file by its path, without what a person wrote below it."""
+    """Return the text of each file by its path, without what a person wrote below it."""
     files = {
         "identity.md": _listing("Identity", shelf.identity),
         "MEMORY.md": _listing("Memory", shelf.memory, typed=True),
@@ -51,12 +51,12 @@ def rendered(shelf: Shelf, zone: tzinfo | None) -> dict[str, str]:
 
 
 def with_tail(text: str, tail: str) -> str:
-    """A file with what the person wrote, below a line that says so."""
+    """Return a file with what the person wrote, below a line that says so."""
     return f"{text.rstrip()}\n\n{TAIL}\n\n{tail}\n" if tail.strip() else text
 
 
 def bullet(row: Observation, *, typed: bool = False, said: str = "") -> str:
-    """A row as an item of a list. ``typed``: with its type and topic; ``said`` stands behind its first line."""
+    """Return a row as an item of a list. ``typed``: with its type and topic; ``said`` stands behind its first line."""
     content = plain_lines(row.content).strip("\n")
     mark = f"{said} <!-- {anchor_of(row)} -->"
     first, _, rest = content.partition("\n")

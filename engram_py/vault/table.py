@@ -27,7 +27,7 @@ def rows(store: Store, project: str) -> list[Observation]:
 
 
 def edges(store: Store) -> dict[str, list[Edge]]:
-    """The links between entities, by the slug they begin at."""
+    """Return the links between entities, by the slug they begin at."""
     found: dict[str, list[Edge]] = {}
     for source, predicate, target, sync_id in store.tuples(EDGES):
         found.setdefault(source, []).append(Edge(predicate, target, sync_id))

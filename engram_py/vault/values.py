@@ -47,7 +47,7 @@ class Shelf:
 
 
 def is_entity(path: str) -> bool:
-    """Whether the file of this path is the page of an entity."""
+    """Return whether the file of this path is the page of an entity."""
     return path.startswith("life/") and path.endswith("/summary.md")
 
 

@@ -72,7 +72,7 @@ class Vault(ProjectOperations):
         return exported
 
     def folder(self, project: str | None = None, *, home: Path | None = None) -> Folder:
-        """The folder of the project's vault; without one the folder of its name in ``home`` becomes it."""
+        """Return the folder of the project's vault; without one the folder of its name in ``home`` becomes it."""
         name = self._project(project)
         if known := get_meta(self._store, _key(name)):
             return Folder(Path(known))
@@ -119,7 +119,7 @@ class Vault(ProjectOperations):
             return Imported(str(folder.root), (*applied, *beside), False, exported, exported.warnings)
 
     def status(self, *, project: str | None = None) -> VaultStatus:
-        """What was edited since the last export, and what the memory changed."""
+        """Return what was edited since the last export, and what the memory changed."""
         name, folder = self._project(project), self.folder(project)
         manifest = folder.manifest() or Manifest(name)
         edited = [*(page.path for page in self._edited(folder, name)), *self._edited_views(folder, name)]
@@ -143,7 +143,7 @@ class Vault(ProjectOperations):
         return rendered(shelved(rows, table.edges(self._store)), self._zone)
 
     def _edited(self, folder: Folder, project: str) -> list[Page]:
-        """The generated Markdown that differs from the last export. A file that is missing says nothing."""
+        """Return the generated Markdown that differs from the last export. A file that is missing says nothing."""
         manifest = folder.manifest() or Manifest(project)
         pages = []
         for path in [one for one in folder.files() if is_generated(one) and one.endswith(".md")]:
@@ -230,7 +230,7 @@ def _key(project: str) -> str:
 
 
 def _digests_beside_items(page: Page) -> list[str]:
-    """The digests of what a file says besides its items."""
+    """Return the digests of what a file says besides its items."""
     return [*map(digest, page.heads), *(front_line(name, value) for name, value in page.front.items())]
 
 

@@ -72,7 +72,7 @@ class WordPiece:
         self.ends = (self._numbers[CLS], self._numbers[SEP])
 
     def numbers(self, text: str, *, most: int) -> list[int]:
-        """The first ``most`` pieces of the text, with no mark before or after them."""
+        """Return the first ``most`` pieces of the text, with no mark before or after them."""
         found: list[int] = []
         for word in _TOKEN.findall(_plain(text)):
             found += self._known.get(word) or self._pieces(word)
@@ -100,7 +100,7 @@ class WordPiece:
 
 
 def _plain(text: str) -> str:
-    """The text in lower case, without accents, a space around each punctuation mark and Chinese character."""
+    """Return the text in lower case, without accents, a space around each punctuation mark and Chinese character."""
     if text.isascii():
         return text.lower()
     return "".join(_spaced(c) for c in unicodedata.normalize("NFD", text.lower()))

@@ -218,7 +218,7 @@ class VectorUpkeep:
 
 
 def same_model(probe: Vectors, kept: bytes, dimension: int) -> bool:
-    """Whether the model that made ``probe`` is the one whose answer to it was kept."""
+    """Return whether the model that made ``probe`` is the one whose answer to it was kept."""
     import numpy as np
 
     if probe.shape[-1] != dimension or len(kept) != 4 * dimension:

@@ -74,7 +74,7 @@ def agents_command(app: Engram, agent_id: str | None) -> Listing:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """The fields of a conversation. Raises NoConversationError, InvalidArgumentError."""
+    """Return the fields of a conversation. Raises NoConversationError, InvalidArgumentError."""
     try:
         text = text_argument("-") if str(file) == "-" else (here() / file).read_text(encoding="utf-8-sig")
         value = json.loads(text)

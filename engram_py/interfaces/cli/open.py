@@ -94,7 +94,7 @@ def _has_page(port: int) -> bool:
 
 
 def _asked(port: int, path: str) -> tuple[int, bytes]:
-    """The status and the beginning of an answer. Raises OSError."""
+    """Return the status and the beginning of an answer. Raises OSError."""
     import http.client
 
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_ASKING)

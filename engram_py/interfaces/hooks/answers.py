@@ -40,7 +40,7 @@ def _plain(_: str, text: str) -> object:
 
 
 def _going_on(_: str, text: str) -> object:
-    """An agent that wants to stop reads a text only if it has to go on."""
+    """Return an agent that wants to stop reads a text only if it has to go on."""
     return {"decision": "block", "reason": text}
 
 
@@ -74,7 +74,7 @@ _GEMINI_NAMES = {"user-prompt": "BeforeAgent", "pre-tool": "BeforeTool"}
 
 
 def agent_named(name: str) -> str:
-    """An agent's name as we spell it: lower case, with ``-``."""
+    """Return an agent's name as we spell it: lower case, with ``-``."""
     plain = "-".join(name[:40].lower().replace("_", "-").split())
     return _ALIASES.get(plain, plain) or "unknown"
 

@@ -66,7 +66,7 @@ def select_tools(wanted: str) -> tuple[str, ...]:
 
 
 def profile_costs() -> tuple[ProfileCost, ...]:
-    """Each profile's cost before anything is asked: the list of its tools, and the instructions."""
+    """Return each profile's cost before anything is asked: the list of its tools, and the instructions."""
     from engram_py.ledger.values import ProfileCost, tokens_of
 
     instructions = len(INSTRUCTIONS.encode())

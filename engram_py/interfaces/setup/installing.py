@@ -165,7 +165,7 @@ class Setup:
 
 
 def setup_here(project: Path, data_dir: Path) -> Setup:
-    """The agents of this machine, and of ``project``."""
+    """Return the agents of this machine, and of ``project``."""
     machine = this_machine(project)
     return Setup(machine, data_dir, current_launcher(machine, data_dir))
 

@@ -217,7 +217,7 @@ class TerminalApp(Navigation):
         await self._show_rows(keep=True)
 
     def _here(self) -> int | None:
-        """The memory under the cursor."""
+        """Return the memory under the cursor."""
         row = self.rows.row
         found = self.panel.observation(row) if row is not None else None
         if found is None:

@@ -20,7 +20,7 @@ _SESSIONS, _PROMPT_CHARS, _PROMPTS, _TITLE_CHARS = 20, 600, 50, 100
 
 
 def memory(view: View, observation_id: int, *, history: bool = False) -> Iterator[Part]:
-    """An observation in the words of ``engram get``, and the sessions that were given it."""
+    """Yield an observation in the words of ``engram get``, and the sessions that were given it."""
     detail = view.app.observations.get(observation_id, history=history)
     title, about, *rest = render.text(detail, now=view.now, full=True).split("\n")
     yield f"{title}\n", _HEADING
@@ -35,7 +35,7 @@ def memory(view: View, observation_id: int, *, history: bool = False) -> Iterato
 
 
 def hit(view: View, found: Results, one: Hit) -> Iterator[Part]:
-    """Why a hit is there, in the words of ``engram search --explain``, and then the memory itself."""
+    """Yield why a hit is there, in the words of ``engram search --explain``, and then the memory itself."""
     about = [one.type, age(one.updated_at, view.now), one.project, *search.marks(one)]
     yield f"[#{one.id}] {search.named(one)}\n", _HEADING
     yield f"({' · '.join(about)})\n", _FAINT
@@ -59,7 +59,7 @@ def hit(view: View, found: Results, one: Hit) -> Iterator[Part]:
 
 
 def how(found: Results) -> Iterator[Part]:
-    """The steps of a search and the words of its query."""
+    """Yield the steps of a search and the words of its query."""
     yield "\n".join([*explain.head(found), *search.doubts(found)]) + "\n", ""
     for section in explain.sections(found)[1 if found.results else 0 :]:
         yield f"{section.title}: {section.legend}\n", _FAINT
@@ -74,7 +74,7 @@ def how(found: Results) -> Iterator[Part]:
 
 
 def session(view: View, session_id: str, *, whole: bool) -> Iterator[Part]:
-    """What my agent got; ``whole`` with what takes longer: why prompts were given nothing, and the start text."""
+    """Yield what my agent got; ``whole`` with what takes longer: why prompts were given nothing, and the start text."""
     found = session_given(view.app, session_id, explained=EXPLAINED if whole else 0)
     one = found.session
     ended = f"ended {age(one.ended_at, view.now)}" if one.ended_at else "open"
@@ -126,7 +126,7 @@ def _given(rows: Sequence[Given]) -> Iterator[Part]:
 
 
 def waiting(view: View, kind: str, one: Waiting) -> Iterator[Part]:
-    """A memory that waits for a person."""
+    """Yield a memory that waits for a person."""
     yield f"{kind}{f': {one.why}' if one.why else ''}\n", _HEADING
     yield f"{_DO[kind]}\n\n", _FAINT
     yield from memory(view, one.row.id)
@@ -155,7 +155,7 @@ def pair(view: View, one: Relation) -> Iterator[Part]:
 
 
 def failed(one: FailedSession) -> Iterator[Part]:
-    """A session that a distiller failed on."""
+    """Yield a session that a distiller failed on."""
     yield f"Session {one.id}\n", _HEADING
     yield f"{one.project}{' · given up' if one.state == 'dead' else ''}\n\n", _FAINT
     yield f"{one.detail}\n\n`engram flush {one.id}` tries again.", ""

@@ -32,11 +32,11 @@ class Access:
         self._lock = threading.Lock()
 
     def link_token(self) -> str:
-        """A token that opens the page once, within ten minutes. Raises DataDirError."""
+        """Return a token that opens the page once, within ten minutes. Raises DataDirError."""
         return self._signed("link", LINK_SECONDS, secrets.token_hex(8))
 
     def enter(self, token: str) -> str | None:
-        """The cookie for whoever brings a link's token; None where it is not good, or not any more."""
+        """Return the cookie for whoever brings a link's token; None where it is not good, or not any more."""
         nonce = self._checked("link", token)
         if nonce is None:
             return None
@@ -49,11 +49,11 @@ class Access:
         return self._signed("cookie", COOKIE_SECONDS, secrets.token_hex(8))
 
     def visitor(self, cookie: str) -> str | None:
-        """The name of the visitor that a cookie was made for; None for any other cookie."""
+        """Return the name of the visitor that a cookie was made for; None for any other cookie."""
         return self._checked("cookie", cookie)
 
     def form_token(self, visitor: str) -> str:
-        """What a form of this visitor must carry: no other page can know it."""
+        """Return what a form of this visitor must carry: no other page can know it."""
         return self._mac("form", visitor)
 
     def is_form_token(self, visitor: str, given: str) -> bool:
@@ -74,7 +74,8 @@ class Access:
         return hmac.new(self._key(), f"{kind}\0{text}".encode("utf-8", "replace"), "sha256").hexdigest()
 
     def _key(self) -> bytes:
-        """The key of this memory; made when there is none. Read each time: another process may have made a new one."""
+        """Return the key of this memory; made when there is none. Read each time: another process may have made a new
+        one."""
         try:
             try:
                 found = read_bounded(self._path, _MOST_KEY)

@@ -213,7 +213,7 @@ class PageApplication:
         return _rendered(shown.template, values | dict(shown.values), shown.status)
 
     def _refused(self, error: EngramError, *, entered: bool = False) -> Response:
-        """A page that asks neither the memory nor the key: one of them may be what failed."""
+        """Return a page that asks neither the memory nor the key: one of them may be what failed."""
         response = _rendered("refused.html", {"error": error, "entered": entered, "project": ""}, status_of(error))
         response.headers.update(error.headers if isinstance(error, HttpError) else {})
         return response
@@ -240,7 +240,7 @@ def _redirect(address: str) -> Response:
 
 
 def _fields(encoded: bytes) -> dict[str, str]:
-    """The fields of a form or an address, the first of each name. Raises InvalidPathError, InvalidTextError."""
+    """Return the fields of a form or an address, the first of each name. Raises InvalidPathError, InvalidTextError."""
     try:
         pairs = parse_qsl(encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
     except ValueError as exc:

@@ -34,7 +34,7 @@ class Step:
 
 
 def diff(old: str, new: str, *, span: tuple[int, int] | None = None) -> tuple[DiffLine, ...]:
-    """The lines that differ, with two around them; of very long changes the old text whole, then the new one.
+    """Return the lines that differ, with two around them; of very long changes the old text whole, then the new one.
 
     ``span`` keeps the changes of these lines of the old text alone, from the first to the last, counted from 1.
     """
@@ -61,26 +61,26 @@ def diff(old: str, new: str, *, span: tuple[int, int] | None = None) -> tuple[Di
 
 
 def _lines(text: str) -> list[str]:
-    """The lines as an editor counts them."""
+    """Return the lines as an editor counts them."""
     plain = text.replace("\r\n", "\n").replace("\r", "\n")
     return plain.removesuffix("\n").split("\n") if plain else []
 
 
 def _alike(one: list[str], other: list[str]) -> int:
-    """How many lines both begin with."""
+    """Return how many lines both begin with."""
     return next(
         (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )
 
 
 def _touches(code: tuple[str, int, int, int, int], span: tuple[int, int], start: int) -> bool:
-    """Whether a change is within the span or cuts it; ``start`` lines were left out before it."""
+    """Return whether a change is within the span or cuts it; ``start`` lines were left out before it."""
     kind, first, end = code[0], code[1] + start, code[2] + start
     return kind != "equal" and first < span[1] and end > span[0] - 1
 
 
 def history(now: Version, older: list[Version]) -> list[Step]:
-    """Each older text, newest first, with its difference from the text that replaced it."""
+    """Return each older text, newest first, with its difference from the text that replaced it."""
     return [
         Step(old.version, old.created_at, old.title, new.title, diff(old.content, new.content))
         for new, old in pairwise([now, *older])

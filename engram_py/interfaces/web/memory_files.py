@@ -39,7 +39,7 @@ def files_of(app: Engram, detail: Detail) -> list[File]:
 
 
 def not_here(app: Engram, row: Observation) -> str:
-    """Why the files of the observation cannot be looked at on this machine; empty where they may be."""
+    """Return why the files of the observation cannot be looked at on this machine; empty where they may be."""
     session = session_table.by_id(app.store, row.session_id)
     if session is None or session_table.made_elsewhere(app.store, row.session_id):
         return "It was saved on another machine."

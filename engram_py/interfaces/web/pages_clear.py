@@ -26,7 +26,8 @@ def clear(visit: Visit) -> Shown | Goto:
 
 
 def _target(visit: Visit, what: str, project: str) -> tuple[str, str | None, str]:
-    """What to clear, its project, and the word that confirms it. Raises InvalidArgumentError, UnknownProjectError."""
+    """Return what to clear, its project, and the word that confirms it. Raises InvalidArgumentError,
+    UnknownProjectError."""
     if what not in ("turns", "project", "everything") or (what == "project" and not project.strip()):
         raise InvalidArgumentError("what", what, expected="turns, everything, or project with its name")
     if what != "project":

@@ -11,7 +11,8 @@ _FACTS = 50
 
 @page("GET", "/ui/entities")
 def entities_page(visit: Visit) -> Shown:
-    """The entities of a project, active ones first, or one of them; entities belong to a project, so one is chosen."""
+    """Return the entities of a project, active ones first, or one of them; entities belong to a project, so one is
+    chosen."""
     names = [one.name for one in visit.app.projects.list()]
     project = visit.project or (names[0] if len(names) == 1 else None)
     if project is None:

@@ -16,7 +16,7 @@ _SESSIONS = 40
 
 @page("GET", "/ui/given")
 def sessions_page(visit: Visit) -> Shown:
-    """The latest sessions, with how much each was given."""
+    """Return the latest sessions, with how much each was given."""
     sessions = visit.app.sessions.recent(**visit.place, limit=_SESSIONS)
     told = {one.id: counts(visit.app.store, one.id) for one in sessions}
     return Shown("sessions.html", {"sessions": sessions, "counts": told})
@@ -33,7 +33,7 @@ def session_page(visit: Visit) -> Shown:
 
 @page("GET", "/ui/ask")
 def ask_page(visit: Visit) -> Shown:
-    """What a prompt would be given, and what a session that starts now begins with."""
+    """Return what a prompt would be given, and what a session that starts now begins with."""
     prompt, project = visit.query.get("prompt", ""), visit.project
     session_id = visit.asked("session")
     values: dict[str, Any] = {"prompt": prompt, "session": session_id, "found": None, "why": "", "start": None}

@@ -13,7 +13,7 @@ _LOOKED_AT = 500
 
 
 def zone_of(visit: Visit) -> tzinfo | None:
-    """The reader's zone; None is the system's."""
+    """Return the reader's zone; None is the system's."""
     name = visit.app.settings.timezone
     if not name:
         return None
@@ -29,7 +29,7 @@ def day_of(moment: str, zone: tzinfo | None) -> str:
 
 @page("GET", "/ui/timeline")
 def timeline_page(visit: Visit) -> Shown:
-    """What was saved, by day, newest first."""
+    """Return what was saved, by day, newest first."""
     zone = zone_of(visit)
     rows = saved_last(visit)
     days: list[tuple[str, list[Observation]]] = [

@@ -27,7 +27,7 @@ _EDITED = ("title", "content", "type", "scope", "topic_key")
 
 
 def seen(row: Observation) -> str:
-    """The mark of how an observation reads now: a form made from another one is out of date."""
+    """Return the mark of how an observation reads now: a form made from another one is out of date."""
     text = json.dumps([getattr(row, name) for name in _EDITED])
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
@@ -81,7 +81,7 @@ class _Typed:
         return cls(given.title.strip(), content, given.type.strip(), given.scope, given.topic_key.strip())
 
     def change_from(self, row: Observation) -> Change | None:
-        """What differs from the observation; None for nothing."""
+        """Return what differs from the observation; None for nothing."""
         before = _Typed.of(row)
         changed: dict[str, Any] = {
             name: getattr(self, name) for name in _EDITED if getattr(self, name) != getattr(before, name)
@@ -90,7 +90,7 @@ class _Typed:
 
 
 def _with_line_ends(sent: str, before: str) -> str:
-    """What a browser sent, whose line ends are CR LF always; where only they differ, the text as it was."""
+    """Return what a browser sent, whose line ends are CR LF always; where only they differ, the text as it was."""
     plain = sent.replace("\r\n", "\n")
     return before if plain == before.replace("\r\n", "\n") else plain
 
@@ -102,7 +102,7 @@ def edit_page(visit: Visit) -> Shown:
 
 
 def _form(row: Observation, typed: _Typed, *, error: EngramError | None = None) -> Shown:
-    """The edit form. After a refusal it holds what was typed, beside the text that stands now: neither is lost."""
+    """Return the edit form. After a refusal it holds the typed text beside the one that stands now."""
     stale = isinstance(error, ChangedMeanwhileError)
     values = {
         "row": row,
@@ -230,7 +230,7 @@ def undelete(visit: Visit) -> Goto:
 
 
 def as_shown(visit: Visit) -> Observation | Shown:
-    """The observation, if it still reads as on the page that asks; else the page that says so."""
+    """Return the observation, if it still reads as on the page that asks; else the page that says so."""
     row = live_observation(visit.app.store, visit.observation_id)
     if visit.form.get("seen") == seen(row):
         return row
@@ -247,7 +247,7 @@ def back_to(visit: Visit, observation_id: int, done: str, **more: str) -> Goto:
 
 
 def done_to(visit: Visit, row: Observation | None) -> dict[str, Any]:
-    """What the change that led to a page did, as its template takes it."""
+    """Return what the change that led to a page did, as its template takes it."""
     undo = visit.asked("undo")
     return {
         "changed": row,

@@ -13,7 +13,7 @@ _HITS, _LATEST = 20, 30
 
 @page("GET", HOME)
 def search_page(visit: Visit) -> Shown:
-    """The hits of a query with their numbers; without one, what was changed last."""
+    """Return the hits of a query with their numbers; without one, what was changed last."""
     query, kind, scope = (visit.asked(name) for name in ("q", "type", "scope"))
     values = {"query": query, "type": kind, "scope": scope, "any": visit.asked("match") == "any"}
     values |= {"types": TYPES, "scopes": SCOPES, "found": None, "latest": (), "error": None}

@@ -28,7 +28,7 @@ class _Today:
 
 @page("GET", "/ui/today")
 def today_page(visit: Visit) -> Shown:
-    """The sessions and the notes of the day, and the version of the memory that they were read from."""
+    """Return the sessions and the notes of the day, and the version of the memory that they were read from."""
     version = version_of(visit.app.store)
     local = zone_of(visit)
     now: datetime = visit.app.journal.moment().astimezone(local)

@@ -17,7 +17,7 @@ _MOST_WEEKS = 53
 
 @page("GET", "/ui/worth")
 def worth_page(visit: Visit) -> Shown:
-    """What the memory took of agents' context, and what of it was cited."""
+    """Return what the memory took of agents' context, and what of it was cited."""
     asked, project, store = visit.asked("days"), visit.project, visit.app.store
     cost = visit.app.costs.of(project=project, days=_DAYS.get(asked))
     today = visit.app.journal.moment().astimezone(UTC).date()

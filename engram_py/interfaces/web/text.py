@@ -42,12 +42,12 @@ _SHOWN |= {0x7F: "\u2421"} | {ord(char): f"⟦{name}⟧" for char, name in _TURN
 
 
 def visible(value: Any) -> Any:
-    """A text with its control characters shown; everything else as it is."""
+    """Return a text with its control characters shown; everything else as it is."""
     return value.translate(_SHOWN) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def verbatim(text: str) -> Markup:
-    """A text for a field that is sent back: escaped, and otherwise exactly as it is.
+    """Return a text for a field that is sent back: escaped, and otherwise exactly as it is.
 
     A browser drops one newline at the beginning of a field, so there is one more.
     """
@@ -100,7 +100,7 @@ def _link_open(renderer: Any, tokens: Any, place: int, options: Any, env: Any) -
 
 
 def ago(moment: str, now: datetime) -> str:
-    """How long ago a moment was, as a person says it: ``5d ago``."""
+    """Return how long ago a moment was, as a person says it: ``5d ago``."""
     said = age(moment, now)
     return "just now" if said == "now" else said if said == "?" else f"{said} ago"
 
@@ -110,7 +110,7 @@ def with_project(path: str, project: str) -> str:
 
 
 def without(name: str, query: str, project: str, kind: str, scope: str, any_word: bool) -> str:
-    """The address of a search that has one filter less."""
+    """Return the address of a search that has one filter less."""
     fields = {"q": query, "project": project, "type": kind, "scope": scope, "match": "any" if any_word else ""}
     return urlencode({one: value for one, value in fields.items() if value and one != name})
 

@@ -28,7 +28,7 @@ class Visit:
     undo: Undo
 
     def asked(self, name: str) -> str:
-        """A field of the address, trimmed; empty where it was left out."""
+        """Return a field of the address, trimmed; empty where it was left out."""
         return self.query.get(name, "").strip()
 
     @property
@@ -44,7 +44,7 @@ class Visit:
         return {"project": project, "all_projects": project is None}
 
     def latest(self, limit: int) -> list[Observation]:
-        """The observations changed last, pinned ones among them."""
+        """Return the observations changed last, pinned ones among them."""
         lines = self.app.observations.listed(**self.place, limit=limit).items
         return list(self.app.browsing.whole([line.id for line in lines]))
 
@@ -58,7 +58,7 @@ class Visit:
 
 
 def observation_number(text: str) -> int:
-    """An observation's number as a person types it: ``12`` or ``#12``. Raises InvalidArgumentError."""
+    """Return an observation's number as a person types it: ``12`` or ``#12``. Raises InvalidArgumentError."""
     given = text.strip().removeprefix("#")
     if not (given.isascii() and given.isdecimal() and len(given) <= _MOST_DIGITS and int(given)):
         raise InvalidArgumentError("id", text[:80], expected="the number of a memory, as in 12")

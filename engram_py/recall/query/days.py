@@ -66,7 +66,7 @@ class Days:
 
 
 def may_name_days(words: Iterable[str]) -> bool:
-    """Whether any of the words names a time: a quick look before ``days_in``."""
+    """Return whether any of the words names a time: a quick look before ``days_in``."""
     return any(word in _TIMES for word in map(plain, words))
 
 
@@ -75,7 +75,7 @@ _TIMES |= {f"{unit}s" for unit in _UNITS} | {"day"}
 
 
 def is_generic_verb(word: str) -> bool:
-    """Whether a word only says that something was done or decided."""
+    """Return whether a word only says that something was done or decided."""
     return word.lower() in _GENERIC_VERBS
 
 

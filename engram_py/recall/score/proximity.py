@@ -155,12 +155,13 @@ def _read_row(
 
 
 def _of_a_file(text: str, at: int) -> bool:
-    """Whether the name of a file ends there: `main.go` says nothing of Go."""
+    """Return whether the name of a file ends there: `main.go` says nothing of Go."""
     return text[at - 1] == "." and text[at - 2 : at - 1].isalnum()
 
 
 def _ends(text: str, end: int) -> bool:
-    """Whether a word whose stem ends there is that word, as far as its ending tells: `ads` has `ad`, `address` not.
+    """Return whether a word whose stem ends there is that word, as far as its ending tells: `ads` has `ad`, `address`
+    not.
 
     Of 60,000 words of commit messages none is missed. Endings of other scripts do not matter: the index keeps them.
     """
