@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.database.store import Row, Store
@@ -76,8 +76,8 @@ class DocumentSearch:
         self, query: Query, collections: Sequence[Collection], *, limit: int, least: float
     ) -> tuple[Retrieved, tuple[DocumentHit, ...]]:
         """Return the best passages, one of each document, best first; nothing where the best is less likely."""
-        found = self._found(query, collections, limit=limit, least=least)
-        placed = self._placed(found.answers(least), found, collections, limit)
+        found, places = self._found(query, collections, limit=limit, least=least)
+        placed = self._placed(found.answers(least), found, places, collections, limit)
         return found, self._hits(placed, found)
 
     def beside(
@@ -85,13 +85,13 @@ class DocumentSearch:
     ) -> tuple[DocumentHit, ...]:
         """Return what documents are likely to answer, and likelier than the memories that ``said`` something."""
         least = max(known, LIKELY)
-        found = self._found(query, collections, limit=MOST_BESIDE, least=least, share=_SHARE_BESIDE)
+        found, places = self._found(query, collections, limit=MOST_BESIDE, least=least, share=_SHARE_BESIDE)
         likely = [one for one in found.answers(least) if one.evidence.probability() > least]
         if not likely:
             return ()
         texts = [shingles(one) for one in said]
         kept = []
-        for hit in self._hits(self._placed(likely, found, collections, 2 * MOST_BESIDE), found):
+        for hit in self._hits(self._placed(likely, found, places, collections, 2 * MOST_BESIDE), found):
             words = shingles(f"{hit.title} {hit.snippet}")
             if not any(alike(words, text, _SAME) for text in texts):
                 kept.append(hit)
@@ -99,7 +99,8 @@ class DocumentSearch:
 
     def _found(
         self, query: Query, collections: Sequence[Collection], *, limit: int, least: float, share: float = 1.0
-    ) -> Retrieved:
+    ) -> tuple[Retrieved, dict[int, Row]]:
+        """Return how the search went, and where the passages that it scored lie, by their ids."""
         if self._opened != self._store.opened:  # another file stands there now
             self._passages, self._opened = PassageStore(self._store), self._store.opened
         store = self._passages
@@ -107,38 +108,27 @@ class DocumentSearch:
         terms = word_terms(store, query.content_words, size=totals.rows)
         visible = VisiblePassages(self._store, [one.id for one in collections], self._known, share=share)
         found = retrieve_terms(store, query, terms, visible, totals, limit=limit, least=least)
-        return self._with_whole_documents(found, totals.rows)
-
-    def _with_whole_documents(self, found: Retrieved, size: int) -> Retrieved:
-        """Count for a passage what other passages of its document hold; the index has ``size`` passages."""
         ids = json.dumps([one.id for one in found.scored])
-        document = {row["id"]: row["document_id"] for row in self._store.rows(PASSAGES, ids=ids)}
-        held: dict[int, set[int]] = {}
-        for one in found.scored:
-            held.setdefault(document.get(one.id, -one.id), set()).update(one.passage | one.titled)
-        telling = [rarity(term, size) * term.discount for term in found.terms]
-        whole = sum(telling) or 1.0
-        for one in found.scored:
-            rest = held[document.get(one.id, -one.id)] - one.passage
-            one.relevance += _REST_RANKS * sum(found.terms[number].weight for number in rest)
-            share = one.evidence.passage + _REST_TELLS * sum(telling[number] for number in rest) / whole
-            one.evidence = replace(one.evidence, passage=min(1.0, share))
-        scored = sorted(found.scored, key=lambda one: (-one.relevance, -one.id))
-        return replace(found, scored=scored, evidence=scored[0].evidence) if scored else found
+        places = {row["id"]: row for row in self._store.rows(PASSAGES, ids=ids)}
+        return _with_whole_documents(found, places, totals.rows), places
 
     def _hits(self, placed: Sequence[Placed], found: Retrieved) -> tuple[DocumentHit, ...]:
         finder, best = term_finder(found.terms), max((one.score for one in placed), default=0.0) or 1.0
         return tuple(_hit(one, found.terms, finder, best) for one in placed)
 
     def _placed(
-        self, answers: Sequence[Scored], found: Retrieved, collections: Sequence[Collection], limit: int
+        self,
+        answers: Sequence[Scored],
+        found: Retrieved,
+        places: Mapping[int, Row],
+        collections: Sequence[Collection],
+        limit: int,
     ) -> list[Placed]:
         """Return the first ``limit`` answers with their documents; of a document the best passage."""
         by_id = {one.id: one for one in collections}
         answers = answers[: _LOOKED_AT * limit]
-        ids = json.dumps([one.id for one in answers])
-        places = {row["id"]: row for row in self._store.rows(PASSAGES, ids=ids)}
-        documents = table.by_ids(self._store, {row["document_id"] for row in places.values()})
+        looked_at = {places[one.id]["document_id"] for one in answers if one.id in places}
+        documents = table.by_ids(self._store, looked_at)
         placed: dict[int, Placed] = {}
         for one in answers:
             place = places.get(one.id)
@@ -152,6 +142,23 @@ class DocumentSearch:
                 one, found.rows[one.id], document, collection, place["first_line"], place["last_line"], notes, score
             )
         return sorted(placed.values(), key=lambda one: -one.score)[:limit]
+
+
+def _with_whole_documents(found: Retrieved, places: Mapping[int, Row], size: int) -> Retrieved:
+    """Count for a passage what other passages of its document hold; the index has ``size`` passages."""
+    document = {row: place["document_id"] for row, place in places.items()}
+    held: dict[int, set[int]] = {}
+    for one in found.scored:
+        held.setdefault(document.get(one.id, -one.id), set()).update(one.passage | one.titled)
+    telling = [rarity(term, size) * term.discount for term in found.terms]
+    whole = sum(telling) or 1.0
+    for one in found.scored:
+        rest = held[document.get(one.id, -one.id)] - one.passage
+        one.relevance += _REST_RANKS * sum(found.terms[number].weight for number in rest)
+        share = one.evidence.passage + _REST_TELLS * sum(telling[number] for number in rest) / whole
+        one.evidence = replace(one.evidence, passage=min(1.0, share))
+    scored = sorted(found.scored, key=lambda one: (-one.relevance, -one.id))
+    return replace(found, scored=scored, evidence=scored[0].evidence) if scored else found
 
 
 def notes_of(store: Store, collection: Collection, path: str, status: str = "") -> tuple[tuple[str, ...], bool]:

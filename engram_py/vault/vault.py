@@ -90,8 +90,9 @@ class Vault(ProjectOperations):
         """
         name, folder = self._project(project), self.folder(project)
         with self._alone():
-            if edited := [*(page.path for page in self._edited(folder, name)), *self._edited_views(folder, name)]:
-                raise VaultEditedError(edited)
+            pages, views = self._edited(folder, name)
+            if pages or views:
+                raise VaultEditedError([*(page.path for page in pages), *views])
             return self._export(folder, name)
 
     def take_in(self, *, prune: bool = False, dry_run: bool = False, project: str | None = None) -> Imported:
@@ -104,12 +105,12 @@ class Vault(ProjectOperations):
         """
         name, folder = self._project(project), self.folder(project)
         with self._alone():
-            pages, views = self._edited(folder, name), self._edited_views(folder, name)
+            pages, views = self._edited(folder, name)
             wanted = [one for one in self._edits(folder, name, pages) if prune or one.action != "delete"]
             if dry_run:
                 shown = [_kept_view(path, "would keep", "a file beside it") for path in views]
                 return Imported(str(folder.root), (*map(_planned, wanted), *shown), True)
-            beside = [_kept_view(path, "kept", folder.set_aside(path, folder.read(path) or "")) for path in views]
+            beside = [_kept_view(path, "kept", folder.set_aside(path, text)) for path, text in views.items()]
             applied = self._applying().apply(wanted, project=name)
             kept = {page.path: page.tail for page in pages}
             for edit, done in zip(wanted, applied, strict=True):
@@ -122,7 +123,8 @@ class Vault(ProjectOperations):
         """Return what was edited since the last export, and what the memory changed."""
         name, folder = self._project(project), self.folder(project)
         manifest = folder.manifest() or Manifest(name)
-        edited = [*(page.path for page in self._edited(folder, name)), *self._edited_views(folder, name)]
+        pages, views = self._edited(folder, name)
+        edited = [*(page.path for page in pages), *views]
         texts = self._texts(name)
         tails = {path: parse(path, folder.read(path) or "").tail for path in texts}
         behind = [
@@ -142,24 +144,25 @@ class Vault(ProjectOperations):
         rows = table.rows(self._store, project)
         return rendered(shelved(rows, table.edges(self._store)), self._zone)
 
-    def _edited(self, folder: Folder, project: str) -> list[Page]:
-        """Return the generated Markdown that differs from the last export. A file that is missing says nothing."""
-        manifest = folder.manifest() or Manifest(project)
-        pages = []
-        for path in [one for one in folder.files() if is_generated(one) and one.endswith(".md")]:
-            text = folder.read(path) or ""
-            if digest(text) != manifest.files.get(path):
-                pages.append(parse(path, text))
-        return pages
+    def _edited(self, folder: Folder, project: str) -> tuple[list[Page], dict[str, str]]:
+        """Return the generated files that differ from the last export: Markdown, and the text of each JSON file.
 
-    def _edited_views(self, folder: Folder, project: str) -> list[str]:
-        """Return the generated JSON files that a person edited: nothing reads them back, and no export loses them."""
+        A file that is missing says nothing. Nothing reads a JSON file back, and no export loses it.
+        """
         manifest = folder.manifest() or Manifest(project)
-        paths = [path for path in folder.files() if is_generated(path) and not path.endswith(".md")]
-        texts = {path: plain_lines(folder.read(path) or "") for path in paths}
-        edited = {path: text for path, text in texts.items() if digest(text) != manifest.files.get(path)}
-        now = self._texts(project) if edited else {}
-        return [path for path, text in edited.items() if text != now.get(path)]
+        pages: list[Page] = []
+        views: dict[str, str] = {}
+        for path in [one for one in folder.files() if is_generated(one)]:
+            text = folder.read(path) or ""
+            is_page = path.endswith(".md")
+            if digest(text if is_page else plain_lines(text)) == manifest.files.get(path):
+                continue
+            if is_page:
+                pages.append(parse(path, text))
+            else:
+                views[path] = text
+        now = self._texts(project) if views else {}
+        return pages, {path: text for path, text in views.items() if plain_lines(text) != now.get(path)}
 
     def _edits(self, folder: Folder, project: str, pages: list[Page]) -> list[Edit]:
         if not pages:

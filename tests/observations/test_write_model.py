@@ -207,4 +207,6 @@ def test_a_memory_and_its_model_agree_about_any_history(steps: list[Step]) -> No
             expected, answered = take(app, clock, model, step)
             assert answered == expected
         assert live_rows(app) == model.live
+        indexed = app.store.tuples("select rowid from observations_fts where observations_fts match 'text'")
+        assert {row[0] for row in indexed} == set(model.live)
         assert app.doctor.examine(check="search_index").status == "ok"

@@ -63,10 +63,7 @@ def search_memory(
     app: Engram, listed: Listed, notes: Notes, q: Annotated[str, Field(description=QUERY)] = ""
 ) -> object:
     """The list of `GET /search` under Aurelius's address; no words find nothing."""
-    if not q.strip():
-        return []
-    found = _found(app, q, listed, Search(), "list", listed.limit or 10, explain=False)
-    return _answer(app, found, "list", notes)
+    return search(app, q, listed, Search(), notes) if q.strip() else []
 
 
 @operation("POST", "/search", FOUND, errors=(404, 409), lenient=True)
