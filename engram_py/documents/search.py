@@ -85,7 +85,7 @@ class DocumentSearch:
     ) -> tuple[DocumentHit, ...]:
         """Return what documents are likely to answer, and likelier than the memories that ``said`` something."""
         least = max(known, LIKELY)
-        found, places = self._found(query, collections, limit=MOST_BESIDE, least=least, share=_SHARE_BESIDE)
+        found, places = self._found(query, collections, limit=MOST_BESIDE, share=_SHARE_BESIDE)
         likely = [one for one in found.answers(least) if one.evidence.probability() > least]
         if not likely:
             return ()
@@ -98,9 +98,18 @@ class DocumentSearch:
         return tuple(kept[:MOST_BESIDE])
 
     def _found(
-        self, query: Query, collections: Sequence[Collection], *, limit: int, least: float, share: float = 1.0
+        self,
+        query: Query,
+        collections: Sequence[Collection],
+        *,
+        limit: int,
+        least: float | None = None,
+        share: float = 1.0,
     ) -> tuple[Retrieved, dict[int, Row]]:
-        """Return how the search went, and where the passages that it scored lie, by their ids."""
+        """Return how the search went, and where the passages that it scored lie, by their ids.
+
+        An answer that is ``least`` likely, by default enough to be shown, needs no other reading of the words.
+        """
         if self._opened != self._store.opened:  # another file stands there now
             self._passages, self._opened = PassageStore(self._store), self._store.opened
         store = self._passages

@@ -17,6 +17,7 @@ from engram_py.recall.query.parse import Query
 from engram_py.recall.scope_filter import ScopeFilter, VisibleRows
 from engram_py.recall.score.bm25 import (
     ALL_WORDS,
+    Neighbours,
     Scored,
     Term,
     best_of,
@@ -196,19 +197,19 @@ class _Retrieval:
         visible, query = self._visible, self._query
         terms = look_up(self._store, query, terms, within=visible.project_rows(self._index.rows))
         own = first_scores(terms)
-        best, asked = self._best(own)
+        neighbours, asked = self._best(own)
         filtered_away = 0
-        if visible.scope.filtered and not best and own:
+        if visible.scope.filtered and not neighbours and own:
             filtered_away = len(visible.among(list(own), filtered=False))
-        terms = self._with_visibility(terms, best, asked)
-        neighbours = visible.neighbours(best)
+        terms = self._with_visibility(terms, list(neighbours), asked)
         rows = {*neighbours, *(row for one in neighbours.values() for row, _ in one.parts())}
-        sizes = lengths(self._store, rows)
+        sizes = lengths(self._store, {row for term in terms for row in term.mentions.keys() & rows})
         scored = score(terms, neighbours, sizes, self._index.average)
         if query.phrases or query.excluded:  # a neighbour may lack the phrase, or hold the excluded word
             scored = {row: one for row, one in scored.items() if row in neighbours}
         loaded = self._loaded(scored)
         scored = {row: scored[row] for row in loaded}
+        sizes |= lengths(self._store, loaded.keys() - sizes.keys())
         terms = read_texts(terms, scored, loaded, sizes, self._index.average)
         sessions = {row: observation.session_id for row, observation in loaded.items()}
         set_relevance(scored, sessions)
@@ -225,17 +226,20 @@ class _Retrieval:
         most = round((READ_OF_PASTED if self._query.pasted else READ) * self._visible.share)
         return self._visible.load_first([one.id for one in best], most=most)
 
-    def _best(self, own: Mapping[int, float]) -> tuple[list[int], list[int]]:
-        """Return the best visible rows by their own words, best first, and all that were asked about."""
+    def _best(self, own: Mapping[int, float]) -> tuple[dict[int, Neighbours], list[int]]:
+        """Return the best visible rows by their own words, best first, with their neighbours, and all that were asked
+        about."""
         visible, most = self._visible, round(BEST * self._visible.share)
         pool = best_of(own, _POOL)
-        shown = visible.among(pool[: 2 * most])
-        if len(shown) < most and len(pool) > 2 * most:
-            shown |= visible.among(pool[2 * most :])
+        shown: dict[int, Neighbours] = {}
+        at = 0
+        while len(shown) < most and at < len(pool):  # of one project nearly all are visible
+            shown |= visible.neighbours(pool[at : max(most, 2 * at)])
+            at = max(most, 2 * at)
         if len(shown) < most // 2 and len(own) > len(pool):  # most of the best are of other projects
-            shown = visible.among(list(own))
-            pool = sorted(shown, key=lambda row: (-own[row], -row))
-        return [row for row in pool if row in shown][:most], pool
+            pool = sorted(visible.among(list(own)), key=lambda row: (-own[row], -row))
+            shown = visible.neighbours(pool[:most])
+        return {row: shown[row] for row in [one for one in pool if one in shown][:most]}, pool
 
     def _with_visibility(self, terms: Sequence[Term], best: Sequence[int], asked: Sequence[int]) -> list[Term]:
         """Return the terms, those that only other projects know marked; rows that were ``asked`` about come first."""

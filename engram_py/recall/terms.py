@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import accumulate
 
@@ -13,7 +13,7 @@ from engram_py.recall.index import mentions, vocabulary
 from engram_py.recall.index import table as index
 from engram_py.recall.index.mentions import EVERYWHERE, Span
 from engram_py.recall.query.parse import Query, Word, quote
-from engram_py.recall.score.bm25 import Term, added, idf
+from engram_py.recall.score.bm25 import Term, add, idf
 
 # A query of more words was pasted; many of them nobody ever saw.
 MOST_WORDS_ASKED = 12
@@ -88,9 +88,9 @@ class ProjectRows:
         """The ids between which they are: other rows are not walked."""
         return EVERYWHERE if self.rows is None else Span.around(self.rows)
 
-    def among(self, found: Set[int]) -> Set[int]:
+    def among(self, found: Iterable[int]) -> Iterable[int]:
         """Return those of ``found`` that are of these rows."""
-        return found if self.rows is None else found & self.rows
+        return found if self.rows is None else [row for row in found if row in self.rows]
 
     def only(self, counts: Mapping[int, float]) -> Mapping[int, float]:
         """Return the counts of these rows."""
@@ -149,9 +149,10 @@ def _with_rows(store: Store, term: Term, within: ProjectRows) -> Term:
     if term.indexed and term.rows <= COUNTED_ROWS:
         read = [mentions.mentions(store, one, at_most=MENTIONS_A_ROW * term.rows) for one in term.indexed]
         if None not in read:
-            texts, titles = term.mentions, term.titled
+            texts, titles = dict(term.mentions), dict(term.titled)
             for in_texts, in_titles in filter(None, read):
-                texts, titles = added(texts, within.only(in_texts)), added(titles, within.only(in_titles))
+                add(texts, within.only(in_texts))
+                add(titles, within.only(in_titles))
             return replace(term, mentions=texts, titled=titles)
     rows, titled = mentions.matching_rows(store, term.expression, title=term.expression, span=within.span)
     texts, titles = (dict.fromkeys(within.among(found), 1.0) for found in (rows, titled))
@@ -167,5 +168,5 @@ def _newest_rows(store: Store, query: Query, terms: Sequence[Term], within: Proj
     candidates: dict[int, float] = {}
     for expression in (" AND ".join(term.expression for term in few), terms[0].expression):
         found = index.newest(store, query.restricted(expression), limit=most, span=within.span)
-        candidates |= dict.fromkeys(within.among(dict.fromkeys(found).keys()), 1.0)
+        candidates |= dict.fromkeys(within.among(found), 1.0)
     return candidates

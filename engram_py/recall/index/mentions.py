@@ -89,10 +89,10 @@ def mentions(store: Store, term: str, *, at_most: int) -> tuple[Mapping[int, flo
     return found, titled
 
 
-def matching_rows(store: Store, match: str, *, title: str, span: Span = EVERYWHERE) -> tuple[set[int], set[int]]:
-    """Return the rows of ``span`` that match an expression, and those whose title matches another."""
+def matching_rows(store: Store, match: str, *, title: str, span: Span = EVERYWHERE) -> tuple[list[int], list[int]]:
+    """Return the rows of ``span`` that match an expression, and those whose title matches another, each once."""
     [row] = store.tuples(ROWS, match=match, title=title, first=span.first, last=span.last)
-    everywhere, titles = map(set, map(json.loads, row))
+    everywhere, titles = map(json.loads, row)
     return everywhere, titles
 
 
@@ -113,6 +113,8 @@ def totals(store: Store) -> Totals:
 
 def _varints(blob: bytes) -> list[int]:
     """Read SQLite's numbers of seven bits a byte, the highest first (sqlite.org/fileformat2.html, 1.6)."""
+    if blob.isascii():  # a byte each
+        return list(blob)
     numbers = []
     number = 0
     for byte in blob:

@@ -86,12 +86,6 @@ class Term:
         """Whether no row has it, and no row that the search may show has a substitute."""
         return not self.visible if self.substitutes else not self.rows
 
-    def frequency(self, row: int, title_words: float) -> float:
-        """Return how often a row has the term, with the weight of a title of so many words."""
-        found = self.mentions.get(row, 0.0)
-        titled = self.titled.get(row, 0.0)
-        return found + titled * (1 + TITLE / max(1.0, title_words)) if titled else found
-
 
 class Neighbours(NamedTuple):
     """The session of a row, the row before it there, and the two after it; None where there is none."""
@@ -142,49 +136,61 @@ class Scored:
 def first_scores(terms: Sequence[Term]) -> dict[int, float]:
     """Return BM25F of every row that was looked up, as if all were of the same length."""
     total: dict[int, float] = {}
+    in_title = title_weight(USUAL_TITLE)
     for term in terms:
-        scores = {count: term.weight * saturated(count, K1) for count in set(term.mentions.values())}
-        found = {row: scores[count] for row, count in term.mentions.items()}
-        for row in term.titled:
-            found[row] = term.weight * saturated(term.frequency(row, USUAL_TITLE), K1)
-        total = added(total, found)
+        counts = dict(term.mentions)
+        for row, count in term.titled.items():
+            counts[row] += count * in_title
+        scores = {count: term.weight * saturated(count, K1) for count in set(counts.values())}
+        add(total, {row: scores[count] for row, count in counts.items()})
     return total
 
 
-def added(one: Mapping[int, float], other: Mapping[int, float]) -> dict[int, float]:
-    """Return the sum by row. Joined as a whole, then mended where they meet: four times as fast as row by row."""
-    return {**one, **other, **{row: one[row] + other[row] for row in one.keys() & other.keys()}}
+def add(total: dict[int, float], other: Mapping[int, float]) -> None:
+    """Add by row. Joined as a whole, then mended where they meet: four times as fast as row by row."""
+    sums = {row: total[row] + other[row] for row in total.keys() & other.keys()}
+    total |= other
+    total |= sums
+
+
+def title_weight(words: float) -> float:
+    """Return how much a mention in a title of so many words counts."""
+    return 1 + TITLE / max(1.0, words)
 
 
 def best_of(scores: Mapping[int, float], count: int) -> list[int]:
     """Return the rows with the ``count`` highest scores, best first; of equal ones the newer."""
     least = sorted(scores.values(), reverse=True)[count - 1] if len(scores) > count else 0.0
-    best = sorted([(score, row) for row, score in scores.items() if score >= least], reverse=True)
-    return [row for _, row in best[:count]]
+    best = sorted([(score, row) for row, score in scores.items() if score > least], reverse=True)
+    # Of the rows that have one word alone thousands may be equal.
+    equal = sorted([row for row, score in scores.items() if score == least], reverse=True)
+    return [*(row for _, row in best), *equal][:count]
 
 
 def score(
     terms: Sequence[Term], neighbours: Mapping[int, Neighbours], lengths: Mapping[int, Length], average: float
 ) -> dict[int, Scored]:
     """Score the rows of ``neighbours`` and those beside them by their own words and those of their neighbours."""
-    near: dict[int, list[tuple[int, float]]] = {row: [] for row in neighbours}
-    for row, beside in neighbours.items():
-        for other, part in beside.parts():
-            near.setdefault(other, []).append((row, part))
+    beside = {row: tuple(one.parts()) for row, one in neighbours.items()}
+    rows = dict.fromkeys([*beside, *(other for parts in beside.values() for other, _ in parts)])
+    found = {row: Scored(row) for row in rows}
     total_idf = sum(term.idf for term in terms) or 1.0
-    found = {}
-    for row, givers in near.items():
-        found[row] = one = Scored(row)
-        length = lengths.get(row)
-        by = norm(length, average)
-        for term in terms:
-            count = term.frequency(row, length.title if length else USUAL_TITLE)
-            if count:
-                one.bm25 += term.weight * saturated(count, by)
-                one.coverage += term.weight / total_idf
-            elif givers and term.for_neighbours:
-                parts = (part for other, part in givers if other in term.mentions)
-                one.neighbour_score += term.weight * max(parts, default=0.0)
+    for term in terms:  # most rows lack most terms: only those that have one are gone through
+        own = term.mentions.keys() & rows.keys()
+        for row in own:
+            length = lengths.get(row)
+            in_title = title_weight(length.title if length else USUAL_TITLE)
+            count = term.mentions[row] + term.titled.get(row, 0.0) * in_title
+            found[row].bm25 += term.weight * saturated(count, norm(length, average))
+            found[row].coverage += term.weight / total_idf
+        if term.for_neighbours:
+            parts: dict[int, float] = {}
+            for giver in own & beside.keys():
+                for other, part in beside[giver]:
+                    if other not in own:
+                        parts[other] = max(part, parts.get(other, 0.0))
+            for row, part in parts.items():
+                found[row].neighbour_score += term.weight * part
     return found
 
 

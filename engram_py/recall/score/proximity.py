@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
@@ -67,6 +66,9 @@ class Reading(NamedTuple):
     proximity: float
 
 
+NOTHING_READ = Reading({}, frozenset(), 0.0)
+
+
 def term_finder(terms: Sequence[Term]) -> TermFinder | None:
     """Return the finder of the terms, None when there is nothing to look for."""
     written = [(stem, number) for number, term in enumerate(terms) for stem in (*term.stems, *term.substitutes)]
@@ -95,8 +97,13 @@ def read(text: str, finder: TermFinder, terms: Sequence[Term], *, besides: Set[i
     ``besides`` are terms that the title already has: the others decide which passage is the best.
     """
     found = finder.found_in(folded(text[:READ_CHARS]))
+    if not found:
+        return NOTHING_READ
     others = [one for one in found if one[1] not in besides] if besides else found
-    return Reading(Counter(number for _, number in found), passage(others, terms), _pairs(found, terms))
+    seen: dict[int, int] = {}
+    for _, number in found:
+        seen[number] = seen.get(number, 0) + 1
+    return Reading(seen, passage(others, terms), _pairs(found, terms))
 
 
 def read_texts(
@@ -109,49 +116,59 @@ def read_texts(
     """Read the texts for the words each holds and how near they stand; return the terms, those that were read marked as
     visible."""
     finder = term_finder(terms)
+    held: dict[int, set[int]] = {row: set() for row in scored}
+    for number, term in enumerate(terms):
+        for row in term.mentions.keys() & held.keys():
+            held[row].add(number)
     met: set[int] = set()
-    for one in scored.values():
+    for row, one in scored.items():
         if finder is None:  # nothing but days and files
-            held = {number for number, term in enumerate(terms) if one.id in term.mentions}
-            one.passage = frozenset(held)
+            one.passage = frozenset(held[row])
         else:
-            held, seen = _read_row(one, rows[one.id], finder, terms, sizes.get(one.id), average)
-            met |= seen
-        one.words = tuple(terms[number].text for number in sorted(held))
+            met |= _read_row(one, rows[row], held[row], finder, terms, length=sizes.get(row), average=average)
+        one.words = tuple(terms[number].text for number in sorted(held[row]))
     return [replace(term, visible=True) if number in met else term for number, term in enumerate(terms)]
 
 
 def _read_row(
-    one: Scored, row: Observation, finder: TermFinder, terms: list[Term], length: Length | None, average: float
-) -> tuple[set[int], set[int]]:
-    """Score the text of a row; return the numbers of the terms that it has, and of those that were read in it.
+    one: Scored,
+    row: Observation,
+    held: set[int],
+    finder: TermFinder,
+    terms: Sequence[Term],
+    *,
+    length: Length | None,
+    average: float,
+) -> set[int]:
+    """Score the text of a row; return the numbers of the terms that were read in it, and add them to those it
+    ``held``.
 
     The title of a session's summary is made of the project's name, and its headings of a template: only its text
     counts.
     """
     is_summary = row.type == "session_summary"
-    title = read("" if is_summary else row.title, finder, terms)
-    beside = read("" if is_summary else f"{row.topic_key or ''} {row.aliases}", finder, terms)
+    title = NOTHING_READ if is_summary else read(row.title, finder, terms)
+    names = "" if is_summary else f"{row.topic_key or ''} {row.aliases}"
+    beside = read(names, finder, terms) if len(names) > 1 else NOTHING_READ
     named = title.seen.keys() | beside.seen.keys()
     body = read(unframed(row.content)[1] if is_summary else row.content, finder, terms, besides=named)
     one.proximity = title.proximity + body.proximity
     one.titled = frozenset(named)
     one.named = min(1.0, len(title.seen) / max(1, length.title)) if length else 0.0
-    held = {number for number, term in enumerate(terms) if one.id in term.mentions}
     if is_summary:
         one.bm25 = one.coverage = 0.0
-        held = {number for number in held if not terms[number].indexed}
+        held -= {number for number in held if terms[number].indexed}
     seen = named | body.seen.keys()
-    total_idf, by = sum(term.idf for term in terms) or 1.0, norm(length, average)
-    for number in seen - held:
-        if is_summary or not terms[number].looked_up:
+    if unscored := [number for number in seen - held if is_summary or not terms[number].looked_up]:
+        total_idf, by = sum(term.idf for term in terms) or 1.0, norm(length, average)
+        for number in unscored:
             count = sum(reading.seen.get(number, 0) for reading in (title, beside, body))
             one.bm25 += terms[number].weight * saturated(count, by)
             one.coverage += terms[number].weight / total_idf
     held |= seen
     # Parts of a word that the index finds stand in no text; a passage has them too.
     one.passage = frozenset(held - (body.seen.keys() - body.passage - named))
-    return held, seen
+    return seen
 
 
 def _of_a_file(text: str, at: int) -> bool:
