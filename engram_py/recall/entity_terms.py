@@ -83,7 +83,7 @@ def _term(store: Store, named: _Named, naming: Sequence[Term], *, size: int) -> 
     expression = " OR ".join(filter(None, map(phrase, sorted(names))))
     if index.frequency(store, expression, cap=ROW_BUDGET + 1) > ROW_BUDGET:
         return None
-    texts, titled = mentions.matching_rows(store, expression, title=expression)
+    texts, titled = (mentions.matching_rows(store, one) for one in (expression, f"title : ({expression})"))
     rows: dict[int, float] = {}
     for other in neighbours[:_MOST_NEIGHBOURS]:
         connected = entities.fact_ids(store, known.group(other), **key, limit=_MOST_CONNECTED_FACTS)

@@ -33,16 +33,16 @@ def test_a_mention_weighs_what_its_column_does(store: Store) -> None:
     assert mentions.mentions(store, "alder", at_most=7) is None
 
 
-def test_of_a_common_word_only_its_rows_and_titles_are_told(store: Store) -> None:
+def test_of_a_common_word_only_its_rows_are_told(store: Store) -> None:
     for row, column in enumerate(COLUMNS, start=1):
         _index(store, row, **{column: "alder, alder"})
     _index(store, 2**40, title="alder birch", content="alder")
     _index(store, 7, content="birch")
     every, both = [1, 2, 3, 4, 5, 2**40], '("alder" OR "birch")'
-    assert mentions.matching_rows(store, '"alder"', title='"alder"') == (every, [1, 2**40])
-    assert mentions.matching_rows(store, both, title=both) == ([1, 2, 3, 4, 5, 7, 2**40], [1, 2**40])
-    assert mentions.matching_rows(store, '("alder") AND ("birch")', title='"alder"') == ([2**40], [1, 2**40])
-    assert mentions.matching_rows(store, '"cedar"', title='"cedar"') == ([], [])
+    assert mentions.matching_rows(store, '"alder"') == every
+    assert mentions.matching_rows(store, both) == [1, 2, 3, 4, 5, 7, 2**40]
+    assert mentions.matching_rows(store, '("alder") AND ("birch")') == [2**40]
+    assert mentions.matching_rows(store, '"cedar"') == []
 
 
 def test_lengths_are_counted_in_words_however_long(store: Store) -> None:

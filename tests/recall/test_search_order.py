@@ -7,7 +7,7 @@ from math import prod
 import pytest
 
 from engram_py import Engram
-from engram_py.recall import retrieval
+from engram_py.recall import retrieval, terms
 from engram_py.recall.values import Explain
 from tests.memory import FakeClock
 from tests.recall.searching import ids, kept
@@ -21,6 +21,19 @@ def explained(app: Engram, query: str, **arguments: object) -> Explain:
     found = app.searches.search(query, explain=True, **arguments).explain  # type: ignore[arg-type]
     assert found is not None
     return found
+
+
+def test_a_word_in_a_title_and_one_often_said_count_as_much_when_the_index_did_not_count_them(
+    app: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept(app, "Deadlock seen once.", title="Other")
+    titled = kept(app, "Seen once.", title="Deadlock")
+    kept(app, "Deadlock, then a deadlock: deadlock upon deadlock.", title="Often")
+    counted = {one.id: one.bm25 for one in explained(app, "deadlock").hits}
+    monkeypatch.setattr(terms, "COUNTED_ROWS", 0)
+    found = {one.id: one.bm25 for one in explained(app, "deadlock").hits}
+    assert len(found) == 3 and found[titled] == max(found.values())
+    assert found == pytest.approx(counted)
 
 
 # --- neighbours -------------------------------------------------------------------------------------------------

@@ -30,11 +30,8 @@ from (select doc, col from observations_mentions where term = :term limit :most)
 """
 
 ROWS = """
-select
-    (select json_group_array(rowid) from observations_fts
-     where observations_fts match :match and rowid between :first and :last),
-    (select json_group_array(rowid) from observations_fts
-     where observations_fts match 'title : (' || :title || ')' and rowid between :first and :last)
+select json_group_array(rowid) from observations_fts
+where observations_fts match :match and rowid between :first and :last
 """
 
 LENGTHS = """
@@ -89,11 +86,10 @@ def mentions(store: Store, term: str, *, at_most: int) -> tuple[Mapping[int, flo
     return found, titled
 
 
-def matching_rows(store: Store, match: str, *, title: str, span: Span = EVERYWHERE) -> tuple[list[int], list[int]]:
-    """Return the rows of ``span`` that match an expression, and those whose title matches another, each once."""
-    [row] = store.tuples(ROWS, match=match, title=title, first=span.first, last=span.last)
-    everywhere, titles = map(json.loads, row)
-    return everywhere, titles
+def matching_rows(store: Store, match: str, *, span: Span = EVERYWHERE) -> list[int]:
+    """Return the rows of ``span`` that match an expression, each once."""
+    found: list[int] = json.loads(store.value(ROWS, match=match, first=span.first, last=span.last))
+    return found
 
 
 def lengths(store: Store, ids: Collection[int]) -> dict[int, Length]:

@@ -42,8 +42,9 @@ class Term:
 
     ``rows`` is how many rows hold it (0: never seen). ``stems`` are its forms in the index. ``indexed`` are the index
     terms that together find the same rows as ``expression``, none where it takes more than these. ``mentions`` and
-    ``titled`` are the rows it was found in, with how often their text or their title has it. A term that was not
-    ``looked_up`` is too common: it only counts in rows that other terms found. ``substitutes`` are index terms of near
+    ``titled`` are the rows it was found in, with how often their text or their title has it; of a term that was not
+    ``counted`` it is 1 until the text of a row is read. A term that was not ``looked_up`` is too common: it only counts
+    in rows that other terms found. ``substitutes`` are index terms of near
     spellings and other names, ``read_as`` the same for a reader, and ``discount`` is their weight. ``visible`` is
     false when no row that the search may show holds the term. Days do not count ``for_neighbours``.
     """
@@ -57,6 +58,7 @@ class Term:
     mentions: Mapping[int, float] = field(default_factory=dict)
     titled: Mapping[int, float] = field(default_factory=dict)
     looked_up: bool = False
+    counted: bool = True
     substitutes: tuple[str, ...] = ()
     read_as: tuple[str, ...] = ()
     discount: float = 1.0
@@ -138,6 +140,9 @@ def first_scores(terms: Sequence[Term]) -> dict[int, float]:
     total: dict[int, float] = {}
     in_title = title_weight(USUAL_TITLE)
     for term in terms:
+        if not term.counted:
+            add(total, dict.fromkeys(term.mentions, term.weight * saturated(1.0, K1)))
+            continue
         counts = dict(term.mentions)
         for row, count in term.titled.items():
             counts[row] += count * in_title
@@ -161,10 +166,8 @@ def title_weight(words: float) -> float:
 def best_of(scores: Mapping[int, float], count: int) -> list[int]:
     """Return the rows with the ``count`` highest scores, best first; of equal ones the newer."""
     least = sorted(scores.values(), reverse=True)[count - 1] if len(scores) > count else 0.0
-    best = sorted([(score, row) for row, score in scores.items() if score > least], reverse=True)
-    # Of the rows that have one word alone thousands may be equal.
-    equal = sorted([row for row, score in scores.items() if score == least], reverse=True)
-    return [*(row for _, row in best), *equal][:count]
+    best = sorted([row for row, score in scores.items() if score >= least], reverse=True)
+    return sorted(best, key=scores.__getitem__, reverse=True)[:count]  # equal ones keep their order
 
 
 def score(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from engram_py.dataclass import dataclass, replace
 from engram_py.observations.values import Observation
 from engram_py.recall.index.mentions import Length
-from engram_py.recall.score.bm25 import Scored, Term, norm, saturated
+from engram_py.recall.score.bm25 import USUAL_TITLE, Scored, Term, norm, saturated, title_weight
 from engram_py.sessions.summary_steps import unframed
 from engram_py.text.normalize import folded
 from engram_py.text.segments import is_unspaced
@@ -159,16 +159,28 @@ def _read_row(
         one.bm25 = one.coverage = 0.0
         held -= {number for number in held if terms[number].indexed}
     seen = named | body.seen.keys()
-    if unscored := [number for number in seen - held if is_summary or not terms[number].looked_up]:
-        total_idf, by = sum(term.idf for term in terms) or 1.0, norm(length, average)
-        for number in unscored:
-            count = sum(reading.seen.get(number, 0) for reading in (title, beside, body))
-            one.bm25 += terms[number].weight * saturated(count, by)
-            one.coverage += terms[number].weight / total_idf
+    scored = held if is_summary else {number for number in held if terms[number].counted}
+    if unscored := [n for n in seen - scored if n in held or is_summary or not terms[n].looked_up]:
+        in_title = title_weight(length.title if length else USUAL_TITLE)
+        counts = {n: title.seen.get(n, 0) * in_title + beside.seen.get(n, 0) + body.seen.get(n, 0) for n in unscored}
+        _score_counts(one, counts, held, terms, norm(length, average))
     held |= seen
     # Parts of a word that the index finds stand in no text; a passage has them too.
     one.passage = frozenset(held - (body.seen.keys() - body.passage - named))
     return seen
+
+
+def _score_counts(one: Scored, counts: Mapping[int, float], held: Set[int], terms: Sequence[Term], by: float) -> None:
+    """Score what was counted in a text by the length norm; the terms that the row ``held`` were scored as one mention
+    each."""
+    total_idf = sum(term.idf for term in terms) or 1.0
+    for number, count in counts.items():
+        weight = terms[number].weight
+        one.bm25 += weight * saturated(count, by)
+        if number in held:
+            one.bm25 -= weight * saturated(1.0, by)
+        else:
+            one.coverage += weight / total_idf
 
 
 def _of_a_file(text: str, at: int) -> bool:
