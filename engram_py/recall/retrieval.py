@@ -232,10 +232,10 @@ class _Retrieval:
         visible, most = self._visible, round(BEST * self._visible.share)
         pool = best_of(own, _POOL)
         shown: dict[int, Neighbours] = {}
-        at = 0
+        at, end = 0, most
         while len(shown) < most and at < len(pool):  # of one project nearly all are visible
-            shown |= visible.neighbours(pool[at : max(most, 2 * at)])
-            at = max(most, 2 * at)
+            shown |= visible.neighbours(pool[at:end])
+            at, end = end, 2 * end
         if len(shown) < most // 2 and len(own) > len(pool):  # most of the best are of other projects
             pool = sorted(visible.among(list(own)), key=lambda row: (-own[row], -row))
             shown = visible.neighbours(pool[:most])

@@ -44,9 +44,9 @@ class Term:
     terms that together find the same rows as ``expression``, none where it takes more than these. ``mentions`` and
     ``titled`` are the rows it was found in, with how often their text or their title has it; of a term that was not
     ``counted`` it is 1 until the text of a row is read. A term that was not ``looked_up`` is too common: it only counts
-    in rows that other terms found. ``substitutes`` are index terms of near
-    spellings and other names, ``read_as`` the same for a reader, and ``discount`` is their weight. ``visible`` is
-    false when no row that the search may show holds the term. Days do not count ``for_neighbours``.
+    in rows that other terms found. ``substitutes`` are index terms of near spellings and other names, ``read_as`` the
+    same for a reader, and ``discount`` is their weight. ``visible`` is false when no row that the search may show holds
+    the term. Days do not count ``for_neighbours``.
     """
 
     text: str
