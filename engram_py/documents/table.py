@@ -35,9 +35,10 @@ where (:projects is null or project in (select value from json_each(:projects)))
 """
 
 KNOWN = "select path, id, hash, size, mtime_ns, active from documents where collection_id = :collection"
+# The plus keeps SQLite from reading all active documents of the collection to find a few.
 KNOWN_PATHS = """
 select path from documents
-where collection_id = :collection and active = 1 and path in (select value from json_each(:paths))
+where collection_id = :collection and +active = 1 and path in (select value from json_each(:paths))
 """
 
 DOCUMENT = "id, collection_id, path, title, hash, author, at, status, files"
@@ -54,8 +55,8 @@ order by path limit :limit
 """
 BY_HASH = f"""
 select {DOCUMENT} from documents
-where hash >= :beginning and hash < :after and active = 1
-  and collection_id in (select value from json_each(:collections))
+where hash >= :beginning and hash < :after and +active = 1
+  and +collection_id in (select value from json_each(:collections))
 order by path limit :limit
 """
 PATHS = f"""

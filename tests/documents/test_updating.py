@@ -11,6 +11,8 @@ import pytest
 from engram_py import Draft
 from engram_py.database.lease import NamedLease
 from engram_py.documents import history as updating
+from engram_py.documents import table
+from engram_py.documents.values import Read
 from tests.anchors.repositories import Repo
 from tests.documents.conftest import sources, write
 from tests.documents.test_history import WHY
@@ -139,3 +141,32 @@ def test_what_the_settings_of_a_repository_ignore_is_not_indexed(open_memory: Op
 
     assert sources(app, "how long is oolong steeped") == []
     assert sources(app, "when does grinding happen") == ["docs/coffee.md:3"]
+
+
+def test_a_document_is_looked_up_in_as_many_steps_among_two_thousand_as_among_two_hundred(
+    open_memory: Opener, history: Repo
+) -> None:
+    store = open_memory(history.root).store
+    with store.transaction():
+        one = table.add(store, {"project": "widgets", "name": "many", "kind": "git", "root": "/", "created_at": "now"})
+
+    def put(first: int, end: int) -> None:
+        with store.transaction():
+            for number in range(first, end):
+                table.put(store, one, Read(f"{number:040x}", "Title", f"{number:064x}", (), "2026-05-01T00:00:00Z", ""))
+
+    def steps() -> int:
+        counted: list[int] = []
+        with store.connection() as connection:
+            connection.set_progress_handler(lambda: counted.append(1), 1)
+        assert table.known_paths(store, one, [f"{7:040x}", "unknown"]) == {f"{7:040x}"}
+        assert len(table.beginning(store, [one], f"{7:064x}", hash=True)) == 1
+        with store.connection() as connection:
+            connection.set_progress_handler(None, 0)
+        return len(counted)
+
+    put(0, 200)
+    among_few = steps()
+    put(200, 2_000)
+
+    assert steps() == pytest.approx(among_few, rel=0.1)
