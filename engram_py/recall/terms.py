@@ -22,8 +22,10 @@ _MEASURED = re.compile(r"[0-9]{2,}[a-z]{0,3}|0x[0-9a-f]+|(?=[a-f]*[0-9])[0-9a-f]
 # Rows that a search looks up, about a microsecond each. Recall at 5 is the same at 4,000 on nine sets, but for DPDK
 # (.272 to .277); at 1,000 CoSQA, DPDK and nl2bash lose .02.
 ROW_BUDGET = 2_500
-# Rows without their counts cost a tenth of that: of a word that is everywhere, so many of the newest are candidates.
+# Rows without their counts cost a tenth of that: of a file, a day or an entity, so many of the newest are looked up.
 NEWEST_ROWS = 2_000
+# Of words that are everywhere, so many of the newest rows are candidates, and as many of those where the words meet.
+CANDIDATES = 1_000
 # Rows of other projects cost a tenth as well. Recall at 5 of 5,000 commits beside 95,000 of another project:
 # 5,000 rows .387, 10,000 .432, 20,000 .464, at 11, 13 and 22 ms a search.
 WALKED_ROWS = 10_000
@@ -113,7 +115,7 @@ ANYWHERE = ProjectRows()
 def look_up(store: Store, query: Query, terms: Sequence[Term], *, within: ProjectRows = ANYWHERE) -> list[Term]:
     """Return the terms with the rows of the rarest that fit the budget; earlier look-ups stay.
 
-    When even the rarest is over the budget, its newest rows are candidates, first those where the words meet.
+    When even the rarest is over the budget, its newest rows are candidates, and before them those where the words meet.
     """
     known = sorted((number for number, term in enumerate(terms) if _is_due(term)), key=lambda at: terms[at].rows)
     found = list(terms)
@@ -121,10 +123,9 @@ def look_up(store: Store, query: Query, terms: Sequence[Term], *, within: Projec
     for number in known[:affordable]:
         found[number] = replace(_with_rows(store, terms[number], within), looked_up=True)
     found = _restricted(store, query, found)
-    if known[affordable:] and not any(term.mentions for term in found):
-        rarest = known[affordable]
-        rows = _newest_rows(store, query, [found[number] for number in known[affordable:]], within)
-        found[rarest] = replace(found[rarest], mentions=rows, counted=False)
+    if (common := known[affordable:]) and not any(term.mentions for term in found):
+        for number, rows in _newest_rows(store, query, {one: found[one] for one in common}, within).items():
+            found[number] = replace(found[number], mentions=dict.fromkeys(rows, 1.0), counted=False)
     return found
 
 
@@ -159,14 +160,18 @@ def _with_rows(store: Store, term: Term, within: ProjectRows) -> Term:
     return replace(term, mentions=dict.fromkeys(within.among(rows), 1.0), counted=False)
 
 
-def _newest_rows(store: Store, query: Query, terms: Sequence[Term], within: ProjectRows) -> dict[int, float]:
-    """Return candidates where every word is common: the newest rows with the rarest words together, then the newest of
-    the rarest."""
-    walked = accumulate(term.rows for term in terms)
-    few = terms[: max(2, sum(rows <= _MET_ROWS for rows in walked))]
-    most = NEWEST_ROWS if within.rows is None else PASSED_ROWS
-    candidates: dict[int, float] = {}
-    for expression in (" AND ".join(term.expression for term in few), terms[0].expression):
-        found = index.newest(store, query.restricted(expression), limit=most, span=within.span)
-        candidates |= dict.fromkeys(within.among(found), 1.0)
-    return candidates
+def _newest_rows(
+    store: Store, query: Query, terms: Mapping[int, Term], within: ProjectRows
+) -> dict[int, Sequence[int]]:
+    """Return candidates where every word is common, by the numbers of the terms, which are given rarest first: the
+    newest rows where the rarest meet, and the newest of the rarest."""
+    walked = accumulate(term.rows for term in terms.values())
+    few = list(terms)[: max(2, sum(rows <= _MET_ROWS for rows in walked))]
+    most = CANDIDATES if within.rows is None else PASSED_ROWS
+
+    def newest(*numbers: int) -> Iterable[int]:
+        expression = " AND ".join(terms[number].expression for number in numbers)
+        return within.among(index.newest(store, query.restricted(expression), limit=most, span=within.span))
+
+    met = list(newest(*few))
+    return {number: [*met, *newest(number)] if number == few[0] else met for number in few}

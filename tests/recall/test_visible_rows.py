@@ -92,7 +92,7 @@ def test_words_that_are_everywhere_else_find_what_a_small_project_says(
 ) -> None:
     mine = _words_of_everybody(app)
     monkeypatch.setattr(terms, "ROW_BUDGET", 5)
-    monkeypatch.setattr(terms, "NEWEST_ROWS", 5)
+    monkeypatch.setattr(terms, "CANDIDATES", 5)
     assert ids(app, query, project="small") == [mine]
 
 
@@ -104,8 +104,19 @@ def test_where_even_walking_is_too_long_the_newest_of_the_small_project_are_cand
     kept(app, "Another pump.", project="small")  # behind the others: all of them lie between
     kept(app, "The barn leaks.", project="large")
     monkeypatch.setattr(terms, "WALKED_ROWS", 5)
-    monkeypatch.setattr(terms, "NEWEST_ROWS", 5)
+    monkeypatch.setattr(terms, "CANDIDATES", 5)
     assert ids(app, query, project="small", floor=0.0)[0] == mine
+
+
+def test_where_every_word_is_common_a_row_with_all_of_them_comes_before_newer_ones_with_one(
+    app: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = kept(app, "The pump of the ferry leaks.", project="large")
+    for number in range(70):
+        kept(app, f"Pump {number} works.", project="large")
+        kept(app, f"Barn {number} leaks.", project="large")
+    monkeypatch.setattr(terms, "ROW_BUDGET", 5)
+    assert ids(app, "pump leaks", project="large", floor=0.0)[0] == mine
 
 
 def test_a_project_with_half_of_the_memory_is_asked_like_all_of_it(app: Engram) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ PAIR_CHARS = 48
 PAIR_SHARE = 0.3
 MOST_PAIRS = 12
 READ_CHARS = 8_000
+_BETWEEN = "\n"  # no word goes on behind it
 _EXTENSION_CHARS = 2
 # What Porter's stemmer takes off, one after the other (M. F. Porter, An algorithm for suffix stripping, 1980).
 _ENDING = re.compile(
@@ -90,13 +92,12 @@ def term_finder(terms: Sequence[Term]) -> TermFinder | None:
     return TermFinder(stems, re.compile("|".join(branches)), owners)
 
 
-def read(text: str, finder: TermFinder, terms: Sequence[Term], *, besides: Set[int] = frozenset()) -> Reading:
-    """Read the first 8,000 characters of ``text``.
+def read(found: Found, terms: Sequence[Term], *, besides: Set[int] = frozenset()) -> Reading:
+    """Read what was found in a text.
 
     Each pair counts once, where it stands closest: the smaller idf of the two, less up to half of it with distance.
     ``besides`` are terms that the title already has: the others decide which passage is the best.
     """
-    found = finder.found_in(folded(text[:READ_CHARS]))
     if not found:
         return NOTHING_READ
     others = [one for one in found if one[1] not in besides] if besides else found
@@ -104,6 +105,21 @@ def read(text: str, finder: TermFinder, terms: Sequence[Term], *, besides: Set[i
     for _, number in found:
         seen[number] = seen.get(number, 0) + 1
     return Reading(seen, passage(others, terms), _pairs(found, terms))
+
+
+def found_in_each(texts: Sequence[str], finder: TermFinder) -> list[Found]:
+    """Return what stands in the first 8,000 characters of each text: asked for all at once, in two thirds of the
+    time."""
+    whole = [folded(text[:READ_CHARS]) for text in texts]
+    found = finder.found_in(_BETWEEN.join(whole))
+    parts: list[Found] = []
+    first = end = 0
+    for text in whole:
+        end += len(text) + len(_BETWEEN)
+        last = bisect_left(found, (end,), first)
+        parts.append(found[first:last])
+        first = last
+    return parts
 
 
 def read_texts(
@@ -147,11 +163,14 @@ def _read_row(
     counts.
     """
     is_summary = row.type == "session_summary"
-    title = NOTHING_READ if is_summary else read(row.title, finder, terms)
-    names = "" if is_summary else f"{row.topic_key or ''} {row.aliases}"
-    beside = read(names, finder, terms) if len(names) > 1 else NOTHING_READ
+    if is_summary:
+        texts = ("", "", unframed(row.content)[1])
+    else:
+        texts = (row.title, f"{row.topic_key or ''} {row.aliases}", row.content)
+    in_title, in_names, in_text = found_in_each(texts, finder)
+    title, beside = read(in_title, terms), read(in_names, terms)
     named = title.seen.keys() | beside.seen.keys()
-    body = read(unframed(row.content)[1] if is_summary else row.content, finder, terms, besides=named)
+    body = read(in_text, terms, besides=named)
     one.proximity = title.proximity + body.proximity
     one.titled = frozenset(named)
     one.named = min(1.0, len(title.seen) / max(1, length.title)) if length else 0.0
@@ -161,8 +180,8 @@ def _read_row(
     seen = named | body.seen.keys()
     scored = held if is_summary else {number for number in held if terms[number].counted}
     if unscored := [n for n in seen - scored if n in held or is_summary or not terms[n].looked_up]:
-        in_title = title_weight(length.title if length else USUAL_TITLE)
-        counts = {n: title.seen.get(n, 0) * in_title + beside.seen.get(n, 0) + body.seen.get(n, 0) for n in unscored}
+        titled = title_weight(length.title if length else USUAL_TITLE)
+        counts = {n: title.seen.get(n, 0) * titled + beside.seen.get(n, 0) + body.seen.get(n, 0) for n in unscored}
         _score_counts(one, counts, held, terms, norm(length, average))
     held |= seen
     # Parts of a word that the index finds stand in no text; a passage has them too.
