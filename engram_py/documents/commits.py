@@ -122,7 +122,6 @@ def documents(commits: Sequence[Commit]) -> Iterator[Read]:
             hash=hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
             passages=(Cut(subject, (), body, 3, 3 + body.count("\n")),),
             at=one.at,
-            session=f"{one.author} {one.at[:10]}",
             terms=(" ".join(filter(None, (derived_terms(subject, body), derived_terms(*one.files)))),),
             size=len(text),
             author=redact_head(one.author, _AUTHOR_CHARS).text,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -105,7 +104,6 @@ def read_document(root: Path, one: Found) -> Read:
         hash=hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
         passages=cuts,
         at=to_text(datetime.fromtimestamp(max(0, one.mtime_ns) / 1e9, UTC)),
-        session=os.fspath(root / one.path),
         words_of_path=one.path,
         terms=tuple(derived_terms(one.path, cut.title, cut.text) for cut in cuts),
         size=one.size,

@@ -24,20 +24,23 @@ select id from passages
 where id in (select value from json_each(:ids)) and collection_id in (select value from json_each(:collections))
 """
 ROWS = """
-select passages.id, session, passages.title, content, topic_key, aliases, documents.at
+select passages.id, cast(document_id as text), passages.title, content, topic_key, aliases, documents.at
 from passages
 join documents on documents.id = document_id
 where passages.id in (select value from json_each(:ids))
   and passages.collection_id in (select value from json_each(:collections))
 """
+# The passages of a document, as rows of a session are. A commit has one, and those around it speak of other things:
+# with those of its author and day as neighbours recall at 5 was .273 (DPDK) and .312 (curl), without .278 and .315.
 NEIGHBOURS = """
 select
     id,
-    session,
-    (select max(other.id) from passages as other where other.session = passages.session and other.id < passages.id),
-    (select min(other.id) from passages as other where other.session = passages.session and other.id > passages.id),
+    (select max(other.id) from passages as other
+     where other.document_id = passages.document_id and other.id < passages.id),
+    (select min(other.id) from passages as other
+     where other.document_id = passages.document_id and other.id > passages.id),
     (select other.id from passages as other
-     where other.session = passages.session and other.id > passages.id order by other.id limit 1 offset 1)
+     where other.document_id = passages.document_id and other.id > passages.id order by other.id limit 1 offset 1)
 from passages
 where id in (select value from json_each(:ids)) and collection_id in (select value from json_each(:collections))
 """
@@ -120,11 +123,11 @@ class VisiblePassages(VisibleRows):
 
 
 def _as_observation(
-    id: int, session: str, title: str, content: str, topic_key: str, aliases: str, at: str
+    id: int, document: str, title: str, content: str, topic_key: str, aliases: str, at: str
 ) -> Observation:
     """Return a passage in the form in which texts are scored."""
     return Observation(
-        id=id, sync_id="", session_id=session, project="", scope="project", type="document", title=title,
+        id=id, sync_id="", session_id=document, project="", scope="project", type="document", title=title,
         content=content, topic_key=topic_key, aliases=aliases, tool_name=None, origin="import", lifecycle="active",
         pinned=False, salience=0.5, access_count=0, last_accessed_at=None, review_after=None, expires_at=None,
         git_branch=None, git_commit=None, revision_count=1, duplicate_count=1, last_seen_at=None, created_at=at,

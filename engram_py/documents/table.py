@@ -144,7 +144,7 @@ def put(store: Store, collection: int, read: Read) -> None:
         store.insert("document_links", {"document_id": document, "kind": kind, "target": target}, replace=True)
     for number, cut in enumerate(read.passages):
         passage = {
-            "document_id": document, "collection_id": collection, "session": read.session, "title": cut.title,
+            "document_id": document, "collection_id": collection, "title": cut.title,
             "topic_key": read.words_of_path, "aliases": "\n".join(cut.above), "content": cut.text,
             "terms": read.terms[number], "first_line": cut.first_line, "last_line": cut.last_line,
         }  # fmt: skip

@@ -54,7 +54,6 @@ class Read:
     hash: str
     passages: tuple[Cut, ...]
     at: str
-    session: str
     words_of_path: str = ""
     terms: tuple[str, ...] = ()
     size: int = 0

@@ -153,7 +153,7 @@ def test_a_document_is_looked_up_in_as_many_steps_among_two_thousand_as_among_tw
     def put(first: int, end: int) -> None:
         with store.transaction():
             for number in range(first, end):
-                table.put(store, one, Read(f"{number:040x}", "Title", f"{number:064x}", (), "2026-05-01T00:00:00Z", ""))
+                table.put(store, one, Read(f"{number:040x}", "Title", f"{number:064x}", (), "2026-05-01T00:00:00Z"))
 
     def steps() -> int:
         counted: list[int] = []

@@ -128,7 +128,6 @@ TYPES = "select id, type from observations where id in (select value from json_e
 NEIGHBOURS = f"""
 select
     id,
-    session_id,
     (select max(other.id) from observations as other
      where other.session_id = observations.session_id and other.id < observations.id and other.deleted_at is null),
     (select min(other.id) from observations as other
@@ -219,7 +218,7 @@ def latest_deleted(store: Store, filters: Mapping[str, object], *, limit: int, o
 
 
 def neighbours(store: Store, ids: Sequence[int], filters: Mapping[str, object]) -> list[tuple[Any, ...]]:
-    """Return of each row that the filters let through id, session, the row before it there, and the two after it."""
+    """Return the ids of each row that the filters let through, of the one before it in its session and two after."""
     return store.tuples(NEIGHBOURS, ids=json.dumps(list(ids)), **filters)
 
 

@@ -90,9 +90,8 @@ class Term:
 
 
 class Neighbours(NamedTuple):
-    """The session of a row, the row before it there, and the two after it; None where there is none."""
+    """The row before a row in its session, and the two after it; None where there is none."""
 
-    session: str
     before: int | None = None
     after: int | None = None
     second: int | None = None

@@ -137,69 +137,76 @@ def read_texts(
         for row in term.mentions.keys() & held.keys():
             held[row].add(number)
     met: set[int] = set()
+    reader = _Reader(terms, finder, average) if finder is not None else None
     for row, one in scored.items():
-        if finder is None:  # nothing but days and files
+        if reader is None:  # nothing but days and files
             one.passage = frozenset(held[row])
         else:
-            met |= _read_row(one, rows[row], held[row], finder, terms, length=sizes.get(row), average=average)
-        one.words = tuple(terms[number].text for number in sorted(held[row]))
+            met |= reader.read_row(one, rows[row], held[row], sizes.get(row))
+        one.words = tuple([terms[number].text for number in sorted(held[row])])
     return [replace(term, visible=True) if number in met else term for number, term in enumerate(terms)]
 
 
-def _read_row(
-    one: Scored,
-    row: Observation,
-    held: set[int],
-    finder: TermFinder,
-    terms: Sequence[Term],
-    *,
-    length: Length | None,
-    average: float,
-) -> set[int]:
-    """Score the text of a row; return the numbers of the terms that were read in it, and add them to those it
-    ``held``.
+class _Reader:
+    """Reads the texts of rows for the terms of one query."""
 
-    The title of a session's summary is made of the project's name, and its headings of a template: only its text
-    counts.
-    """
-    is_summary = row.type == "session_summary"
-    if is_summary:
-        texts = ("", "", unframed(row.content)[1])
-    else:
-        texts = (row.title, f"{row.topic_key or ''} {row.aliases}", row.content)
-    in_title, in_names, in_text = found_in_each(texts, finder)
-    title, beside = read(in_title, terms), read(in_names, terms)
-    named = title.seen.keys() | beside.seen.keys()
-    body = read(in_text, terms, besides=named)
-    one.proximity = title.proximity + body.proximity
-    one.titled = frozenset(named)
-    one.named = min(1.0, len(title.seen) / max(1, length.title)) if length else 0.0
-    if is_summary:
-        one.bm25 = one.coverage = 0.0
-        held -= {number for number in held if terms[number].indexed}
-    seen = named | body.seen.keys()
-    scored = held if is_summary else {number for number in held if terms[number].counted}
-    if unscored := [n for n in seen - scored if n in held or is_summary or not terms[n].looked_up]:
-        titled = title_weight(length.title if length else USUAL_TITLE)
-        counts = {n: title.seen.get(n, 0) * titled + beside.seen.get(n, 0) + body.seen.get(n, 0) for n in unscored}
-        _score_counts(one, counts, held, terms, norm(length, average))
-    held |= seen
-    # Parts of a word that the index finds stand in no text; a passage has them too.
-    one.passage = frozenset(held - (body.seen.keys() - body.passage - named))
-    return seen
+    def __init__(self, terms: Sequence[Term], finder: TermFinder, average: float) -> None:
+        self._terms = terms
+        self._finder = finder
+        self._average = average
+        self._total_idf = sum(term.idf for term in terms) or 1.0
+        self._counted = {number for number, term in enumerate(terms) if term.counted}
+        self._common = {number for number, term in enumerate(terms) if not term.looked_up}
+        self._indexed = {number for number, term in enumerate(terms) if term.indexed}
 
+    def read_row(self, one: Scored, row: Observation, held: set[int], length: Length | None) -> set[int]:
+        """Score the text of a row; return the numbers of the terms that were read in it, and add them to those it
+        ``held``.
 
-def _score_counts(one: Scored, counts: Mapping[int, float], held: Set[int], terms: Sequence[Term], by: float) -> None:
-    """Score what was counted in a text by the length norm; the terms that the row ``held`` were scored as one mention
-    each."""
-    total_idf = sum(term.idf for term in terms) or 1.0
-    for number, count in counts.items():
-        weight = terms[number].weight
-        one.bm25 += weight * saturated(count, by)
-        if number in held:
-            one.bm25 -= weight * saturated(1.0, by)
+        The title of a session's summary is made of the project's name, and its headings of a template: only its text
+        counts.
+        """
+        is_summary = row.type == "session_summary"
+        if is_summary:
+            texts = ("", "", unframed(row.content)[1])
+            one.bm25 = one.coverage = 0.0
+            held -= self._indexed
         else:
-            one.coverage += weight / total_idf
+            texts = (row.title, f"{row.topic_key or ''} {row.aliases}", row.content)
+        in_title, in_names, in_text = found_in_each(texts, self._finder)
+        title, names = read(in_title, self._terms), read(in_names, self._terms)
+        named = title.seen.keys() | names.seen.keys()
+        body = read(in_text, self._terms, besides=named)
+        one.proximity = title.proximity + body.proximity
+        one.titled = frozenset(named)
+        one.named = min(1.0, len(title.seen) / max(1, length.title)) if length else 0.0
+        seen = named | body.seen.keys()
+        # What was looked up and not found here is another word of the same beginning.
+        unscored = seen - held if is_summary else (seen & (held | self._common)) - (held & self._counted)
+        if unscored:
+            self._score(one, unscored, (title, names, body), held, length)
+        held |= seen
+        # Parts of a word that the index finds stand in no text; a passage has them too.
+        one.passage = frozenset(held - (body.seen.keys() - body.passage - named))
+        return seen
+
+    def _score(
+        self, one: Scored, numbers: Set[int], parts: tuple[Reading, ...], held: Set[int], length: Length | None
+    ) -> None:
+        """Score terms by their counts in the parts of a text; those that the row ``held`` were scored as one mention
+        each."""
+        title, names, body = (part.seen for part in parts)
+        in_title = title_weight(length.title if length else USUAL_TITLE)
+        by = norm(length, self._average)
+        mentioned = saturated(1.0, by)
+        for number in numbers:
+            count = title.get(number, 0) * in_title + names.get(number, 0) + body.get(number, 0)
+            weight = self._terms[number].weight
+            one.bm25 += weight * saturated(count, by)
+            if number in held:
+                one.bm25 -= weight * mentioned
+            else:
+                one.coverage += weight / self._total_idf
 
 
 def _of_a_file(text: str, at: int) -> bool:
