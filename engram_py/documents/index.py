@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from sqlite3 import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
 from engram_py.database.store import Row, Store
 from engram_py.observations.values import Observation
@@ -18,13 +18,15 @@ from engram_py.recall.terms import ANYWHERE, ProjectRows
 # A smaller share of the passages is known by heart while nothing is written.
 SMALL = 20_000
 _MOST_KNOWN = 8
+_TEXTS = 7  # columns of a loaded passage before those of its place
 
 PASSING = """
 select id from passages
 where id in (select value from json_each(:ids)) and collection_id in (select value from json_each(:collections))
 """
 ROWS = """
-select passages.id, cast(document_id as text), passages.title, content, topic_key, aliases, documents.at
+select passages.id, cast(document_id as text), passages.title, content, topic_key, aliases, documents.at,
+    document_id, passages.collection_id, first_line, last_line
 from passages
 join documents on documents.id = document_id
 where passages.id in (select value from json_each(:ids))
@@ -81,8 +83,17 @@ def _of_passages(sql: str) -> str:
     return sql.replace("observations", "passages")
 
 
+class Place(NamedTuple):
+    """Where a passage stands: the ids of its document and collection, and its lines, from 1, both included."""
+
+    document: int
+    collection: int
+    first_line: int
+    last_line: int
+
+
 class VisiblePassages(VisibleRows):
-    """The passages of some collections, for one search."""
+    """The passages of some collections, for one search; ``places`` of those that were loaded."""
 
     def __init__(
         self, store: Store, collections: Sequence[int], known: dict[object, ProjectRows], *, share: float
@@ -92,6 +103,7 @@ class VisiblePassages(VisibleRows):
         self._collections = json.dumps(list(collections))
         self._known = known
         self.share = share
+        self.places: dict[int, Place] = {}
 
     def among(self, rows: Sequence[int], *, filtered: bool = True) -> set[int]:
         found = self._store.tuples(PASSING, ids=json.dumps(list(rows)), collections=self._collections)
@@ -103,7 +115,8 @@ class VisiblePassages(VisibleRows):
 
     def load(self, ids: Sequence[int]) -> dict[int, Observation]:
         found = self._store.tuples(ROWS, ids=json.dumps(list(ids)), collections=self._collections)
-        return {row[0]: _as_observation(*row) for row in found}
+        self.places |= {row[0]: Place(*row[_TEXTS:]) for row in found}
+        return {row[0]: _as_observation(*row[:_TEXTS]) for row in found}
 
     def replacements(self, rows: Sequence[Observation]) -> dict[int, int]:
         return {}

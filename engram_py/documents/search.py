@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.documents import table
-from engram_py.documents.index import PassageStore, VisiblePassages
+from engram_py.documents.index import PassageStore, Place, VisiblePassages
 from engram_py.documents.values import GIT, Collection
 from engram_py.observations.values import Observation
 from engram_py.recall.index import mentions
@@ -42,11 +41,6 @@ _REST_RANKS, _REST_TELLS = 0.1, 0.5
 _SAME = 0.6
 # What was reverted or superseded gives way to what holds.
 PAST = 0.5
-
-PASSAGES = """
-select passages.id, document_id, collection_id, first_line, last_line from passages
-where id in (select value from json_each(:ids))
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +99,7 @@ class DocumentSearch:
         limit: int,
         least: float | None = None,
         share: float = 1.0,
-    ) -> tuple[Retrieved, dict[int, Row]]:
+    ) -> tuple[Retrieved, Mapping[int, Place]]:
         """Return how the search went, and where the passages that it scored lie, by their ids.
 
         An answer that is ``least`` likely, by default enough to be shown, needs no other reading of the words.
@@ -117,9 +111,7 @@ class DocumentSearch:
         terms = word_terms(store, query.content_words, size=totals.rows)
         visible = VisiblePassages(self._store, [one.id for one in collections], self._known, share=share)
         found = retrieve_terms(store, query, terms, visible, totals, limit=limit, least=least)
-        ids = json.dumps([one.id for one in found.scored])
-        places = {row["id"]: row for row in self._store.rows(PASSAGES, ids=ids)}
-        return _with_whole_documents(found, places, totals.rows), places
+        return _with_whole_documents(found, visible.places, totals.rows), visible.places
 
     def _hits(self, placed: Sequence[Placed], found: Retrieved) -> tuple[DocumentHit, ...]:
         finder, best = term_finder(found.terms), max((one.score for one in placed), default=0.0) or 1.0
@@ -129,33 +121,33 @@ class DocumentSearch:
         self,
         answers: Sequence[Scored],
         found: Retrieved,
-        places: Mapping[int, Row],
+        places: Mapping[int, Place],
         collections: Sequence[Collection],
         limit: int,
     ) -> list[Placed]:
         """Return the first ``limit`` answers with their documents; of a document the best passage."""
         by_id = {one.id: one for one in collections}
         answers = answers[: _LOOKED_AT * limit]
-        looked_at = {places[one.id]["document_id"] for one in answers if one.id in places}
+        looked_at = {places[one.id].document for one in answers if one.id in places}
         documents = table.by_ids(self._store, looked_at)
         placed: dict[int, Placed] = {}
         for one in answers:
             place = places.get(one.id)
-            document = documents.get(place["document_id"]) if place is not None else None
+            document = documents.get(place.document) if place is not None else None
             if place is None or document is None or document["id"] in placed or one.id not in found.rows:
                 continue
-            collection = by_id[place["collection_id"]]
+            collection = by_id[place.collection]
             notes, past = notes_of(self._store, collection, document["path"], document["status"])
             score = one.relevance * (PAST if past else 1.0)
             placed[document["id"]] = Placed(
-                one, found.rows[one.id], document, collection, place["first_line"], place["last_line"], notes, score
+                one, found.rows[one.id], document, collection, place.first_line, place.last_line, notes, score
             )
         return sorted(placed.values(), key=lambda one: -one.score)[:limit]
 
 
-def _with_whole_documents(found: Retrieved, places: Mapping[int, Row], size: int) -> Retrieved:
+def _with_whole_documents(found: Retrieved, places: Mapping[int, Place], size: int) -> Retrieved:
     """Count for a passage what other passages of its document hold; the index has ``size`` passages."""
-    document = {row: place["document_id"] for row, place in places.items()}
+    document = {row: place.document for row, place in places.items()}
     held: dict[int, set[int]] = {}
     for one in found.scored:
         held.setdefault(document.get(one.id, -one.id), set()).update(one.passage | one.titled)

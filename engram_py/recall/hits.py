@@ -104,11 +104,12 @@ class Hits:
             row, seen, tally = rows[one.id], visibility.get(one.id), tallies.get(one.id)
             branch = seen.label if seen is not None and seen.elsewhere else ""
             signals = Signals(bool(seen and seen.elsewhere), *((tally.injected, tally.cited) if tally else ()))
-            by = factors(row, now, signals, self._half_life)
+            fresh = recency(row, now, self._half_life)
+            by = factors(row, now, signals, fresh)
             score = one.relevance
             for factor in by.values():
                 score *= factor
-            found.append(Ranked(row, one, score, self._recency(row), by, notes.get(row.sync_id, ()), branch))
+            found.append(Ranked(row, one, score, fresh, by, notes.get(row.sync_id, ()), branch))
         found.sort(key=lambda one: (not (all_words_first and one.scored.has_all_words), -one.score, -one.row.id))
         return _different_first(found, limit)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from engram_py.ledger.citations import citation_factor
 from engram_py.observations.values import Observation
-from engram_py.recall.score.rank import Signals, factors
+from engram_py.recall.score.rank import Signals, factors, recency
 from engram_py.times import to_text
 
 NOW = datetime(2026, 3, 31, tzinfo=UTC)
@@ -22,8 +23,12 @@ def observation(**fields: Any) -> Observation:
     return Observation(**(row | fields))
 
 
+def factors_of(row: Observation, signals: Signals | None = None) -> Mapping[str, float]:
+    return factors(row, NOW, signals or Signals(), recency(row, NOW))
+
+
 def test_a_row_of_which_nothing_is_known_keeps_its_relevance() -> None:
-    assert factors(observation(), NOW, Signals()) == {}
+    assert factors_of(observation()) == {}
 
 
 @pytest.mark.parametrize(
@@ -36,7 +41,7 @@ def test_a_row_of_which_nothing_is_known_keeps_its_relevance() -> None:
     ],
 )
 def test_what_lifts_a_row_is_named_and_small(name: str, fields: dict[str, Any]) -> None:
-    found = factors(observation(**fields), NOW, Signals())
+    found = factors_of(observation(**fields))
     assert 1 < found[name] <= 1.1
 
 
@@ -50,22 +55,22 @@ def test_what_lifts_a_row_is_named_and_small(name: str, fields: dict[str, Any]) 
     ],
 )
 def test_what_lets_a_row_sink_is_named(name: str, fields: dict[str, Any], signals: Signals) -> None:
-    found = factors(observation(**fields), NOW, signals)
+    found = factors_of(observation(**fields), signals)
     assert list(found) == [name]
     assert 0 < found[name] < 1
 
 
 @pytest.mark.parametrize("time", [to_text(NOW + timedelta(days=1)), None, "", "garbage"])
 def test_a_time_to_come_or_none_lets_nothing_sink(time: str | None) -> None:
-    assert factors(observation(review_after=time, expires_at=time), NOW, Signals()) == {}
+    assert factors_of(observation(review_after=time, expires_at=time)) == {}
 
 
 @pytest.mark.parametrize("salience", [-5.0, 7.0])
 def test_salience_is_held_between_none_and_all(salience: float) -> None:
-    [factor] = factors(observation(salience=salience), NOW, Signals()).values()
+    [factor] = factors_of(observation(salience=salience)).values()
     assert factor in (0.94, 1.06)
 
 
 def test_what_was_shown_in_vain_sinks_although_nobody_cited_anything() -> None:
-    assert factors(observation(), NOW, Signals(injected=20)) == {"cited": round(citation_factor(20, 0), 4)}
+    assert factors_of(observation(), Signals(injected=20)) == {"cited": round(citation_factor(20, 0), 4)}
     assert citation_factor(20, 0) < 1

@@ -94,6 +94,8 @@ def matching_rows(store: Store, match: str, *, span: Span = EVERYWHERE) -> list[
 
 def lengths(store: Store, ids: Collection[int]) -> dict[int, Length]:
     """Return the length of each row."""
+    if not ids:
+        return {}
     found = {row: _varints(sizes) for row, sizes in store.tuples(LENGTHS, ids=json.dumps(list(ids)))}
     return {row: Length(sum(sizes[:-1]), sizes[0]) for row, sizes in found.items() if sizes}
 

@@ -42,16 +42,15 @@ def recency(row: Observation, now: datetime, half_life_days: int = HALF_LIFE_DAY
     return float(0.5 ** (days / half_life_days))
 
 
-def factors(
-    row: Observation, now: datetime, signals: Signals, half_life_days: int = HALF_LIFE_DAYS
-) -> Mapping[str, float]:
-    """Return the factors of the relevance of a row by name, without those that change nothing.
+def factors(row: Observation, now: datetime, signals: Signals, fresh: float) -> Mapping[str, float]:
+    """Return the factors of the relevance of a row by name, without those that change nothing; ``fresh`` is its
+    ``recency``.
 
     ``recency``: 1 + .06 r; ``pinned``: 1.10; ``salience``: 1 + .06 (2 s - 1), s in 0..1 with .5 in the middle;
     ``use``: 1 + .04 n / (n + 4) after n times shown; ``cited``: see ledger/citations.py.
     ``expired`` .7, ``overdue`` .9, ``branch`` .8.
     """
-    found = {"recency": 1 + RECENCY * recency(row, now, half_life_days)}
+    found = {"recency": 1 + RECENCY * fresh}
     if row.pinned:
         found["pinned"] = 1 + PINNED
     if row.salience != _MIDDLE:
