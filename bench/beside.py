@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,9 +25,9 @@ class Times:
         self.empty += other.empty
         self.cpu += other.cpu
 
-    def line(self, what: str, *, at_most: float | None = None) -> Line:
+    def line(self, what: str, *, at_most: float | None = None, unit: Sequence[float] = ()) -> Line:
         """Time on the clock, and the processor's share of it: the one grows when others use the machine."""
-        line = above(what, self.ours, self.empty, at_most=at_most)
+        line = above(what, self.ours, self.empty, at_most=at_most, unit=unit)
         cpu = self.cpu / len(self.ours)
         compared = f"{line.compared}, cpu {cpu * 1000:.1f} ms"
         return replace(line, compared=compared, numbers={**line.numbers, "cpu_s": cpu})

@@ -44,8 +44,16 @@ def ratio(
     )
 
 
-def above(what: str, ours: Sequence[float], baseline: Sequence[float], *, at_most: float | None = None) -> Line:
-    """The 95th percentile of ours less the baseline's median; ``at_most`` in seconds."""
+def above(
+    what: str,
+    ours: Sequence[float],
+    baseline: Sequence[float],
+    *,
+    at_most: float | None = None,
+    unit: Sequence[float] = (),
+) -> Line:
+    """The 95th percentile of ours less the baseline's median; ``at_most`` times the median of ``unit``."""
+    most = None if at_most is None else at_most * statistics.median(unit)
     p50, p95, theirs = percentile(ours, 50), percentile(ours, 95), statistics.median(baseline)
     numbers = {
         "p50_s": p50,
@@ -59,8 +67,8 @@ def above(what: str, ours: Sequence[float], baseline: Sequence[float], *, at_mos
         f"p50 {seconds(p50)}, p95 {seconds(p95)}",
         seconds(theirs),
         f"p95 +{seconds(p95 - theirs)}",
-        "" if at_most is None else f"<= +{seconds(at_most)}",
-        judged(p95 - theirs, at_most),
+        "" if most is None else f"<= {at_most:g} x {seconds(statistics.median(unit))}",
+        judged(p95 - theirs, most),
         numbers=numbers | _spread(ours, baseline),
     )
 

@@ -53,7 +53,7 @@ def start(place: Workplace) -> list[Line]:
     beside a server made with the SDK; what is over budget is measured as often again."""
     runs: tuple[Callable[[], float], ...] = (
         lambda: _start_seconds(lambda: place.engram("start")),
-        lambda: _process_seconds(PLAIN, place),
+        lambda: process_seconds(PLAIN, place),
         lambda: _start_seconds(place.one_tool),
     )
     for run in runs:  # warms the file cache and the byte code
@@ -148,7 +148,7 @@ def commands(place: Workplace) -> list[Line]:
     times: dict[str, list[float]] = {name: [] for name in (*measured, "plain")}
     for turn in range(place.rounds(15, 5) + 1):
         for name, command in (*measured.items(), ("plain", PLAIN)):
-            elapsed = _process_seconds(command, place)
+            elapsed = process_seconds(command, place)
             if turn:
                 times[name].append(elapsed)
     return [_command(name, times[name], times["plain"]) for name in measured]
@@ -160,7 +160,8 @@ def _command(name: str, ours: list[float], baseline: list[float]) -> Line:
     return Line(line.what, line.ours, line.baseline, line.compared, budget, verdict, numbers=line.numbers)
 
 
-def _process_seconds(command: list[str], place: Workplace) -> float:
+def process_seconds(command: list[str], place: Workplace) -> float:
+    """The seconds from starting a process to its end."""
     env = environment(place.data_dir("commands"))
     started = time.perf_counter()
     subprocess.run(command, cwd=place.folder, env=env, check=True, capture_output=True, stdin=subprocess.DEVNULL)
