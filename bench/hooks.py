@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
 from statistics import median
 
 from bench.filling import fill
 from bench.report import Line, ratio
+from bench.starting import PLAIN
 from bench.wire import engram_command, environment
 from bench.workplace import Workplace
 
@@ -20,8 +20,6 @@ GATED_RATIO = 5.0
 GROWTH_RATIO = 1.5
 SMALL = 100
 QUESTION = "why did we choose uv?"
-
-_PLAIN = [sys.executable, "-c", "import sqlite3, json"]
 
 
 def hooks(place: Workplace) -> list[Line]:
@@ -43,7 +41,7 @@ def _whole(place: Workplace, data_dir: Path) -> list[Line]:
     for turn in range(place.rounds(25, 9) + 1):
         for name, (event, fields) in kinds.items():
             said = {key: text.format(turn=turn) for key, text in fields.items()}
-            before = _timed(_PLAIN, place, data_dir, b"")[0]
+            before = _timed(PLAIN, place, data_dir, b"")[0]
             took, printed = _hook(place, data_dir, event, session_id=f"bench-{turn}", **said)
             assert ("given memory" not in name) or b"Chose uv" in printed, "the question found its answer"
             if turn:  # the first warms the file cache and the byte code

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from engram_py.database.errors import (
@@ -105,13 +104,23 @@ def translate(error: sqlite3.Error, path: Path, *, waited_seconds: float = 0) ->
     return None
 
 
-@contextmanager
-def translated(path: Path, *, waited_seconds: float = 0) -> Iterator[None]:
-    """Turn SQLite's own failures into ours; what is a bug of ours passes through, loud."""
-    try:
-        yield
-    except sqlite3.Error as exc:
-        error = translate(exc, path, waited_seconds=waited_seconds)
-        if error is None:
-            raise
-        raise error from exc
+class translated:
+    """A context that turns SQLite's own failures into ours; what is a bug of ours passes through, loud.
+
+    A class, for every statement enters one: a generator takes longer.
+    """
+
+    def __init__(self, path: Path, *, waited_seconds: float = 0) -> None:
+        self._path = path
+        self._waited_seconds = waited_seconds
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, sqlite3.Error) and (ours := self.ours(error)):
+            raise ours from error
+
+    def ours(self, error: sqlite3.Error) -> StoreError | None:
+        """Return the failure to raise, None for a bug of ours."""
+        return translate(error, self._path, waited_seconds=self._waited_seconds)

@@ -12,14 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.database import filesystem, migrations
-from engram_py.database.connection import (
-    LOCK_TIMEOUT_SECONDS,
-    begin_immediate,
-    connect,
-    translate,
-    translated,
-    use_wal,
-)
+from engram_py.database.connection import LOCK_TIMEOUT_SECONDS, begin_immediate, connect, translated, use_wal
 from engram_py.database.errors import IndexDamagedError, StoreGoneError, StoreReplacedError
 from engram_py.database.generation import Generation
 from engram_py.database.soundness import is_of_index
@@ -35,21 +28,16 @@ _COUNT = "select count(*) from observations where deleted_at is null"
 logger = logger_of(__name__)
 
 
-class _Said:
-    """A context that turns SQLite's failures into ours. Each statement enters one: a generator takes five times as
-    long."""
-
-    __slots__ = ("_store",)
+class _Said(translated):
+    """The same for the statements of a store: a failure of the search index is IndexDamagedError."""
 
     def __init__(self, store: Store) -> None:
+        super().__init__(store.path)
         self._store = store
 
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, sqlite3.Error) and (ours := self._store._as_ours(error)):
-            raise ours from error
+    def ours(self, error: sqlite3.Error) -> StoreError | None:
+        reason = is_of_index(self._store._connection, error)
+        return IndexDamagedError(str(self._path), reason) if reason else super().ours(error)
 
 
 class Store:
@@ -265,11 +253,6 @@ class Store:
         """Lend the connection itself for work on the file (backup, integrity), while nothing else runs."""
         with self._lock, _Said(self):
             yield self._usable()
-
-    def _as_ours(self, error: sqlite3.Error) -> StoreError | None:
-        """Return a failure of SQLite as ours, one of the search index as IndexDamagedError; None for a bug of ours."""
-        reason = is_of_index(self._connection, error)
-        return IndexDamagedError(str(self.path), reason) if reason else translate(error, self.path)
 
     def reopen(self) -> None:
         """Close and open again: after the file was replaced. When that fails, the next call tries again."""

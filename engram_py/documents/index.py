@@ -18,15 +18,14 @@ from engram_py.recall.terms import ANYWHERE, ProjectRows
 # A smaller share of the passages is known by heart while nothing is written.
 SMALL = 20_000
 _MOST_KNOWN = 8
-_TEXTS = 7  # columns of a loaded passage before those of its place
 
 PASSING = """
 select id from passages
 where id in (select value from json_each(:ids)) and collection_id in (select value from json_each(:collections))
 """
 ROWS = """
-select passages.id, cast(document_id as text), passages.title, content, topic_key, aliases, documents.at,
-    document_id, passages.collection_id, first_line, last_line
+select passages.id, passages.title, content, topic_key, aliases, documents.at, document_id,
+    passages.collection_id, first_line, last_line
 from passages
 join documents on documents.id = document_id
 where passages.id in (select value from json_each(:ids))
@@ -115,8 +114,11 @@ class VisiblePassages(VisibleRows):
 
     def load(self, ids: Sequence[int]) -> dict[int, Observation]:
         found = self._store.tuples(ROWS, ids=json.dumps(list(ids)), collections=self._collections)
-        self.places |= {row[0]: Place(*row[_TEXTS:]) for row in found}
-        return {row[0]: _as_observation(*row[:_TEXTS]) for row in found}
+        loaded: dict[int, Observation] = {}
+        for id, title, content, topic_key, aliases, at, *place in found:
+            self.places[id] = where = Place(*place)
+            loaded[id] = _as_observation(id, str(where.document), title, content, topic_key, aliases, at)
+        return loaded
 
     def replacements(self, rows: Sequence[Observation]) -> dict[int, int]:
         return {}

@@ -128,18 +128,18 @@ class DocumentSearch:
         """Return the first ``limit`` answers with their documents; of a document the best passage."""
         by_id = {one.id: one for one in collections}
         answers = answers[: _LOOKED_AT * limit]
-        looked_at = {places[one.id].document for one in answers if one.id in places}
+        looked_at = {places[one.id].document for one in answers}
         documents = table.by_ids(self._store, looked_at)
         placed: dict[int, Placed] = {}
         for one in answers:
-            place = places.get(one.id)
-            document = documents.get(place.document) if place is not None else None
-            if place is None or document is None or document["id"] in placed or one.id not in found.rows:
+            place = places[one.id]
+            document = documents.get(place.document)  # None: another process took it out
+            if document is None or place.document in placed:
                 continue
             collection = by_id[place.collection]
             notes, past = notes_of(self._store, collection, document["path"], document["status"])
             score = one.relevance * (PAST if past else 1.0)
-            placed[document["id"]] = Placed(
+            placed[place.document] = Placed(
                 one, found.rows[one.id], document, collection, place.first_line, place.last_line, notes, score
             )
         return sorted(placed.values(), key=lambda one: -one.score)[:limit]
@@ -147,14 +147,13 @@ class DocumentSearch:
 
 def _with_whole_documents(found: Retrieved, places: Mapping[int, Place], size: int) -> Retrieved:
     """Count for a passage what other passages of its document hold; the index has ``size`` passages."""
-    document = {row: place.document for row, place in places.items()}
     held: dict[int, set[int]] = {}
     for one in found.scored:
-        held.setdefault(document.get(one.id, -one.id), set()).update(one.passage | one.titled)
+        held.setdefault(places[one.id].document, set()).update(one.passage | one.titled)
     telling = [rarity(term, size) * term.discount for term in found.terms]
     whole = sum(telling) or 1.0
     for one in found.scored:
-        rest = held[document.get(one.id, -one.id)] - one.passage
+        rest = held[places[one.id].document] - one.passage
         one.relevance += _REST_RANKS * sum(found.terms[number].weight for number in rest)
         share = one.evidence.passage + _REST_TELLS * sum(telling[number] for number in rest) / whole
         one.evidence = replace(one.evidence, passage=min(1.0, share))

@@ -83,9 +83,15 @@ class Hits:
             return []
         rows = table.by_ids(self._store, ids)
         notes = relation_notes(self._store, [row.sync_id for row in rows.values()])
-        found = [rows[row_id] for row_id in ids if row_id in rows]
+        found, now = [rows[row_id] for row_id in ids if row_id in rows], self._journal.moment()
         return [
-            Ranked(row, Scored(row.id, coverage=1.0), 1.0, self._recency(row), relations=notes.get(row.sync_id, ()))
+            Ranked(
+                row,
+                Scored(row.id, coverage=1.0),
+                1.0,
+                recency(row, now, self._half_life),
+                relations=notes.get(row.sync_id, ()),
+            )
             for row in found
         ]
 
@@ -142,9 +148,6 @@ class Hits:
             note = RelationNote("replaced", old.id, old.title) if old else None
             hits.append(replace(hit, anchors=states.get(hit.id, ()), instead_of=note))
         return tuple(hits)
-
-    def _recency(self, row: Observation) -> float:
-        return recency(row, self._journal.moment(), self._half_life)
 
 
 def _hit(one: Ranked, score: float, passage: Preview, state: str) -> Hit:

@@ -174,4 +174,5 @@ def _newest_rows(
         return within.among(index.newest(store, query.restricted(expression), limit=most, span=within.span))
 
     met = list(newest(*few))
-    return {number: [*met, *newest(number)] if number == few[0] else met for number in few}
+    of_rarest = newest(few[0]) if len(few) > 1 else ()
+    return {**dict.fromkeys(few, met), few[0]: [*met, *of_rarest]}

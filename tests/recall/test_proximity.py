@@ -7,18 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py.recall.score.bm25 import Term
-from engram_py.recall.score.proximity import PAIR_SHARE, Found, Reading, found_in_each, passage, read, term_finder
+from engram_py.recall.score.proximity import PAIR_SHARE, Reading, passage, read, term_finder
 
 
 def term(stem: str, *, idf: float = 2.0, substitutes: tuple[str, ...] = ()) -> Term:
     return Term(stem, f'"{stem}"', idf, 1, () if substitutes else (stem,), substitutes=substitutes)
 
 
-def reading(text: str, *terms: Term, besides: frozenset[int] = frozenset()) -> Reading:
+def reading(text: str, *terms: Term) -> Reading:
     finder = term_finder(terms)
     assert finder is not None
-    [found] = found_in_each([text], finder)
-    return read(found, terms, besides=besides)
+    return read(text, finder, terms)
 
 
 def test_a_text_holds_a_term_where_a_word_begins_with_its_stem() -> None:
@@ -116,18 +115,8 @@ def test_without_a_mention_there_is_no_passage() -> None:
 
 def test_what_the_title_says_does_not_choose_the_passage() -> None:
     terms = (term("deadlock", idf=5.0), term("worker"), term("queue"))
-    text = "The deadlock struck. " + "x" * 700 + " The worker of the queue was blocked."
-    assert reading(text, *terms).passage == {0}
-    assert reading(text, *terms, besides=frozenset({0})).passage == {1, 2}
-
-
-@given(texts=st.lists(st.text("dé\u0301ploy ing.\n", max_size=12), min_size=1, max_size=4))
-def test_several_texts_hold_what_each_of_them_holds(texts: list[str]) -> None:
-    finder = term_finder([term("deploi"), term("go"), term("ploi")])
+    finder = term_finder(terms)
     assert finder is not None
-    alone = [found_in_each([text], finder)[0] for text in texts]
-    assert [_numbers(found) for found in found_in_each(texts, finder)] == [_numbers(found) for found in alone]
-
-
-def _numbers(found: Found) -> list[int]:
-    return [number for _, number in found]
+    text = "The deadlock struck. " + "x" * 700 + " The worker of the queue was blocked."
+    assert read(text, finder, terms).passage == {0}
+    assert read(text, finder, terms, besides={0}).passage == {1, 2}
