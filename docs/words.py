@@ -11,6 +11,8 @@ TABLES = {
     "meta": "Facts about this file: its device id, its last clock, the progress of a rebuild.",
     "projects": "The projects. Other tables refer to them by name.",
     "project_aliases": "Other names of a project: old ones after a merge, and chosen ones.",
+    "arrivals": "The folders, servers and files that rows came from, their authors, and which of them are trusted.",
+    "project_confirmations": "The places whose `.engram.json` may name a project that has memory of other places.",
     "project_identities": "Which repository is which project: git directories of this machine and remotes without "
     "credentials. Never synced.",
     "sessions": "Runs of an agent in a project, from start to end, with the summary each left.",
@@ -136,6 +138,7 @@ ERRORS = {
     "not_a_folder": "What shall be a collection is no folder or file.",
     "unknown_project": "A project to read, merge or alias does not exist. A save creates an unknown project instead.",
     "unknown_resource": "There is no MCP resource with this address.",
+    "arrival_not_found": "Nobody of this name wrote what came from elsewhere, or nothing came at all.",
     "recording_off": "Recording is switched off here, so prompts and learnings are not kept.",
     "operation_conflict": "An `operation_id` was used before with other arguments.",
     "topic_taken": "An update would give an observation the topic key of another one.",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from engram_py.observations.usage import Usage
     from engram_py.privacy.clear import Clearing
     from engram_py.privacy.switches import Switches
+    from engram_py.privacy.trust import Trust
     from engram_py.privacy.values import PrivacySettings
     from engram_py.projects.merge import Merging
     from engram_py.projects.projects import Projects
@@ -285,6 +286,13 @@ class MemoryServices:
         from engram_py.upkeep.reindex import Reindexing
 
         return Reindexing(self.store)
+
+    @cached_property
+    def trust(self) -> Trust:
+        """Say which memories from elsewhere the user answers for."""
+        from engram_py.privacy.trust import Trust
+
+        return Trust(self.store, self.journal, self.projects)
 
     @cached_property
     def adopting(self) -> Importers:

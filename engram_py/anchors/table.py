@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 from engram_py.anchors.values import ANCHOR_COLUMNS, Anchor
 from engram_py.database.store import Row, Store
-from engram_py.observations.table import read
-from engram_py.observations.values import OBSERVATION_COLUMNS, Observation
+from engram_py.observations.table import COLUMNS, read
+from engram_py.observations.values import Observation
 
 _COLUMNS = ", ".join(ANCHOR_COLUMNS)
-_OBSERVATION = ", ".join(f"observations.{name}" for name in OBSERVATION_COLUMNS)
 _MOST_MEMORIES = 50_000
 _MOST_NAMED_SO = 10_000
 
@@ -65,7 +64,7 @@ limit :limit
 """
 
 ANCHORED = f"""
-select {_OBSERVATION}
+select {COLUMNS}
 from observations
 where project = :project and deleted_at is null and lifecycle = 'active'
   and exists (select 1 from anchors where observation_id = observations.id)
@@ -139,7 +138,7 @@ where newest.path <> :path
 """
 
 AT_PATHS = f"""
-select {_OBSERVATION}
+select {COLUMNS}
 from observations
 where id in (
     select observation_id from anchors

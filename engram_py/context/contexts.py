@@ -47,6 +47,7 @@ TOKENS: dict[Mode, tuple[int, int, int]] = {
 SAME_PROMPT_CHARS = 120
 MOST_QUERY_CHARS = 8_000
 
+_MOST_APART: dict[Mode, int] = {"query": 3, "cascade": 5}  # of what nobody checked, told behind everything else
 _NOTHING_SAID: tuple[str, ...] = ()
 _LINE_BYTES = 60  # what stands around a title and a piece of text, about
 _TITLE_CHARS, _TEXT_CHARS = 200, 300
@@ -215,6 +216,10 @@ class Contexts(MemoryStats):
                     unmerged = self._unmerged(ask)
             case "cascade" | "full":
                 sections = self._read_on_purpose(build)
+        if ask.mode != "session":
+            most = _MOST_APART.get(ask.mode, len(build.findings.unchecked))
+            apart = tuple(build.findings.told_apart(most))
+            sections = (*sections, Section("unchecked", apart)) if apart else sections
         new = ask.mode == "session" and bool(ask.place.project) and not any(one.items for one in sections)
         near = _within_budget(sections, max_bytes=ask.max_bytes, compact=ask.compact)
         self._vetting.look_at_files([item for item in near if isinstance(item, Observation)], build.findings)

@@ -13,7 +13,7 @@ from engram_py.context.entities import named_in
 from engram_py.context.likely import look_up
 from engram_py.context.prompt_kinds import asks_something, covers, plain_words
 from engram_py.context.request import Build
-from engram_py.context.visibility import VisibilityFilter, handle
+from engram_py.context.visibility import NOT_TOLD, VisibilityFilter, handle
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.doors import call
@@ -97,6 +97,15 @@ class Providers:
         if place.project:
             found.append(identity_table.profile(self._store, scope="project", project=place.project))
         return self.vetted(build, [row for row in found if row is not None])
+
+    def unchecked(self, build: Build, *, limit: int) -> list[Observation]:
+        """Return the latest that came from elsewhere and that nobody trusted, of the project alone."""
+        project, scope = build.ask.place.project, build.ask.scope
+        if not project or scope not in (None, "project"):
+            return []
+        rows = observation_table.unchecked_in(self._store, [project], without=NOT_TOLD, limit=2 * limit)
+        self.vetted(build, rows)
+        return build.findings.told_apart(limit)
 
     # --- sessions --------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from engram_py.observations.values import Observation
 from engram_py.recall.query.days import Days
 from engram_py.sessions import table as session_table
 
-SESSIONS, PROMPTS, PINNED, RECENT = 5, 10, 20, 20
+SESSIONS, PROMPTS, PINNED, RECENT, UNCHECKED = 5, 10, 20, 20, 8
 DECISIONS, NOTES = 8, 20
 PROFILE_LINES = 12
 _DECIDING = ("decision", "architecture", "policy")
@@ -40,7 +40,7 @@ def session_sections(store: Store, providers: Providers, build: Build) -> tuple[
     wanted = _preferences(store, providers, build, since=since)
     notes = _notes(store, providers, build)
     known = {row.id for row in (*wanted, *notes)} | said
-    prompts = session_table.recent_prompts(store, projects=ask.reads, limit=PROMPTS)
+    prompts = session_table.recent_prompts(store, projects=ask.reads, limit=PROMPTS, own=True)
     if build.unasked:  # an imported one may have been written for whoever reads it
         prompts = [prompt for prompt in prompts if not reads_like_an_order(prompt.content)]
     return (
@@ -52,7 +52,13 @@ def session_sections(store: Store, providers: Providers, build: Build) -> tuple[
         Section("recent", tuple(_recent(store, providers, build, without=known, since=since))),
         Section("notes", tuple(notes)),
         Section("prompts", tuple(prompts)),
+        *_apart(providers, build),
     )
+
+
+def _apart(providers: Providers, build: Build) -> list[Section]:
+    rows = providers.unchecked(build, limit=UNCHECKED)
+    return [Section("unchecked", tuple(rows))] if rows else []
 
 
 def _notes(store: Store, providers: Providers, build: Build) -> list[Observation]:
@@ -70,7 +76,7 @@ def table_rows(store: Store, build: Build, *, limit: int, pinned: bool = False) 
     ask = build.ask
     without = [] if pinned else [SUMMARY, ENTITY]  # a pass of upkeep rewrites what is known of all entities at once
     return observation_table.recent(
-        store, projects=ask.reads, limit=limit, pinned=pinned, scope=ask.scope, without=without
+        store, projects=ask.reads, limit=limit, pinned=pinned, scope=ask.scope, without=without, own=True
     )
 
 

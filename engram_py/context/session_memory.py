@@ -91,11 +91,12 @@ class SessionMemory:
         rows = self._vetting.vetted([found[row_id] for row_id in wanted if row_id in found], findings, unasked=True)[
             :_FILE_ROWS
         ]
-        self._vetting.look_at_files(rows, findings)
+        apart = findings.told_apart(_FILE_ROWS - len(rows))
+        self._vetting.look_at_files([*rows, *apart], findings)
         return Context(
             project=place.project,
             project_source=place.source,
-            sections=(Section(FILE_SECTION, tuple(rows)),),
+            sections=(Section(FILE_SECTION, tuple(rows)), *([Section("unchecked", tuple(apart))] if apart else [])),
             max_bytes=FILE_BYTES,
             mode="query",
             remarks=findings.remarks,

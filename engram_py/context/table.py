@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.database.store import Store
-from engram_py.observations.table import COLUMNS, VISIBLE, by_ids, newest_of, read
+from engram_py.observations.table import COLUMNS, SHARED, VISIBLE, by_ids, newest_of, read
 from engram_py.observations.values import Observation
+from engram_py.privacy.provenance import OWN
 from engram_py.recall.index.table import changed_between
 from engram_py.sessions.table import PROMPT, SUMMARY, per_project
 from engram_py.sessions.values import Prompt, SessionLine
@@ -39,7 +40,7 @@ from observations
 where id in (
     select id from (
         select id, type, pinned, lifecycle from observations
-        where {{where}} and deleted_at is null
+        where {{where}} and deleted_at is null and {OWN}
         order by updated_at desc, id desc
         limit :pool
     )
@@ -49,7 +50,7 @@ and (:scope is null or scope = :scope)
 order by updated_at desc, id desc
 limit :limit
 """
-OF_TYPES = tuple(_OF_TYPES.format(where=where) for where in ("true", "scope <> 'project'", "project = :project"))
+OF_TYPES = tuple(_OF_TYPES.format(where=where) for where in ("true", SHARED, "project = :project"))
 
 _LINES = f"""
 select id, project, agent, started_at, ended_at, {SUMMARY} as summary,
@@ -82,7 +83,7 @@ order by id desc
 limit :limit
 """
 
-_OWN = "deleted_at is null and lifecycle = 'active' and origin <> 'import' and type <> 'session_summary'"
+_OWN = f"{_LIVE} and origin <> 'import' and type <> 'session_summary' and {OWN}"
 
 # An agent's MCP server does not know the agent's session and opens one of its own (`mcp-…`): what such a server saved
 # in the project since the session began is taken for the session's. Two selects, so that each has its index.
@@ -104,7 +105,7 @@ order by updated_at desc, id desc
 limit :limit
 """
 
-PROMPTS = f"{PROMPT} where session_id = :session_id order by id desc limit :limit"
+PROMPTS = f"{PROMPT} where session_id = :session_id and {OWN} order by id desc limit :limit"
 
 
 def of_family(store: Store, family: str, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:

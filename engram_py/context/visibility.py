@@ -10,10 +10,12 @@ from engram_py.context.values import Remarks
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
-from engram_py.observations import table
-from engram_py.observations.quarantine import quarantined
 from engram_py.observations.values import Observation
+from engram_py.privacy.provenance import is_withheld
 from engram_py.recall.values import Hit
+
+# What only its own person may say in a session: not told of others, not even apart.
+NOT_TOLD = ("session_summary", "entity", "note", "identity", "preference")
 
 
 def handle(observation_id: int | None, title: str) -> str:
@@ -29,14 +31,21 @@ class Findings:
     withheld: set[int] = field(default_factory=set)
     states: dict[int, tuple[AnchorState, ...]] = field(default_factory=dict)
     unmerged: bool = False  # whether something was left out because of its branch
+    unchecked: dict[int, Observation] = field(default_factory=dict)  # kept apart: nobody trusted where they came from
+
+    def told_apart(self, limit: int) -> list[Observation]:
+        """Return what came from elsewhere, the latest change first."""
+        rows = [row for row in self.unchecked.values() if row.type not in NOT_TOLD]
+        return sorted(rows, key=lambda row: (row.updated_at, row.id), reverse=True)[:limit]
 
 
 class VisibilityFilter:
     """Leaves out what must not be shown, and remarks on the rest.
 
-    Gone are rows that are not current: deleted, historical, archived or expired. Text that was imported or came from
-    another machine, and reads like an order, is withheld. A row of a branch that is not in the history of HEAD sinks
-    behind the others and is labelled; ``unasked``, it and what came as personal from elsewhere are left out.
+    Gone are rows that are not current: deleted, historical, archived or expired. An unchecked row
+    (``privacy/provenance.py``) never stands among the user's own: it is put apart in ``Findings.unchecked``. What
+    was imported or derived, or is unchecked, and reads like an order is withheld. A row of a branch that is not in the
+    history of HEAD sinks behind the others and is labelled; ``unasked`` it is left out.
     """
 
     def __init__(self, store: Store, journal: Journal, anchors: Anchors) -> None:
@@ -60,12 +69,11 @@ class VisibilityFilter:
         """
         now = self._journal.now()
         current = [row for row in rows if _is_current(row, now)]
-        foreign = table.made_elsewhere(self._store, [row.id for row in current])
-        if unasked:  # what somebody else's folder keeps as personal is not known to be this user's
-            current = [row for row in current if row.scope != "personal" or row.id not in foreign]
-        harmful = quarantined(self._store, current, foreign=foreign)
+        harmful = {row.id for row in current if is_withheld(row)}
         findings.withheld |= harmful
-        kept = [row for row in current if row.id not in harmful]
+        fit = [row for row in current if row.id not in harmful]
+        findings.unchecked |= {row.id: row for row in fit if row.unchecked and row.scope != "personal"}
+        kept = [row for row in fit if not row.unchecked]
         old = {row_id: hit.instead_of for row_id, hit in (hits or {}).items() if hit.instead_of}
         findings.remarks.instead_of.update({row_id: handle(note.id, note.title) for row_id, note in old.items()})
         findings.states.update({row_id: hit.anchors for row_id, hit in (hits or {}).items()})

@@ -9,6 +9,7 @@ from typing import Any
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass
 from engram_py.observations.values import Observation
+from engram_py.privacy.provenance import OWN
 
 # Of a long conversation the beginning and the end are read.
 FIRST_TURNS, LAST_TURNS = 100, 400
@@ -57,14 +58,14 @@ select min(at) as first, max(at) as last from (
     union all select created_at from user_prompts where session_id = :session_id
 )
 """
-PROMPTS = """
+PROMPTS = f"""
 select substr(content, 1, :chars) as content, created_at from user_prompts
-where session_id = :session_id order by id limit :limit
+where session_id = :session_id and {OWN} order by id limit :limit
 """
 NEXT_START = "select min(started_at) from sessions where project = :project and started_at > :moment"
-SUMMARY = """
+SUMMARY = f"""
 select id, origin, tool_name, content_hash, deleted_at, lifecycle from observations
-where type = 'session_summary' and session_id = :session_id
+where type = 'session_summary' and session_id = :session_id and {OWN}
 order by origin = 'derived' or deleted_at is not null, origin <> 'derived', id desc limit 1
 """
 

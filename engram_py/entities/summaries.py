@@ -113,7 +113,7 @@ class Summaries:
             since = [one.updated_at for one in relations_table.replacing(self._store, fact.sync_id)]
             if since and min(since) < before:
                 short = fact.content[: SHORT_CHARS - 1].rsplit(None, 1)[0] + "…"
-                self._observations.update(fact.id, Change(content=short))
+                self._observations.update(fact.id, Change(content=short), by="upkeep")
                 cut += 1
         return cut
 

@@ -9,12 +9,13 @@ from typing import Any
 from engram_py.database.store import Row, Store
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
+from engram_py.privacy.provenance import OWN, own
 
 MOST_ENTITIES = 5_000
 MOST_EDGES = 1_000
 
-# As the partial index has it.
-_OWN = "topic_key >= 'entity/' and topic_key < 'entity0' and deleted_at is null"
+# As the partial index has it; what is unchecked names nothing.
+_OWN = f"topic_key >= 'entity/' and topic_key < 'entity0' and deleted_at is null and {OWN}"
 
 HAS_ENTITIES = f"select exists (select 1 from observations indexed by observations_entity where {_OWN})"
 # One step into each of two small indexes: what a search of a memory without entities pays.
@@ -42,10 +43,10 @@ order by topic_key, updated_at, id
 """
 
 # The facts of a project as a number for each slug.
-FACTS = """
+FACTS = f"""
 select about, count(*), sum(lifecycle = 'active'), max(updated_at)
 from observations indexed by observations_about
-where about is not null and deleted_at is null and type = 'fact' and project = :project and scope = :scope
+where about is not null and deleted_at is null and type = 'fact' and {OWN} and project = :project and scope = :scope
 group by about order by about
 """
 
@@ -57,7 +58,7 @@ join observations as fact on fact.sync_id = memory_relations.evidence
 where {{ends}}
   and source_id like 'entity:%' and target_id like 'entity:%' and memory_relations.project = :project
   and judgment_status = 'judged' and superseded_at is null
-  and fact.deleted_at is null and fact.lifecycle = 'active' and fact.scope = :scope
+  and fact.deleted_at is null and fact.lifecycle = 'active' and fact.scope = :scope and {own("fact")}
 order by memory_relations.id limit {MOST_EDGES}
 """
 _TOUCHED = """memory_relations.id in (
@@ -68,11 +69,11 @@ _TOUCHED = """memory_relations.id in (
 EDGES = _EDGES.format(ends=_TOUCHED)
 ALL_EDGES = _EDGES.format(ends="source_id >= 'entity:' and source_id < 'entity;'")
 
-MENTIONED = """
+MENTIONED = f"""
 select observations.id, type, title, created_at from entity_mentions
 join observations on observations.id = observation_id
 where entity_mentions.project = :project and slug in (select value from json_each(:slugs)) and deleted_at is null
-  and lifecycle = 'active'
+  and lifecycle = 'active' and {own("observations")}
 order by created_at desc, observations.id desc limit :limit
 """
 

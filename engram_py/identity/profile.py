@@ -7,7 +7,6 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.identity import table
 from engram_py.identity.about_me import names_in
-from engram_py.observations.table import made_elsewhere
 from engram_py.observations.values import Observation
 
 # What a person is called in a fact about themselves, besides the name that they gave; a `user` is a table as well.
@@ -30,17 +29,15 @@ class Sources:
 def sources_of(store: Store, now: str) -> Sources:
     """Return the personal preferences, the personal facts, and the facts about the person in any project.
 
-    What reads like an order is left out, and what came as personal from another machine: a profile is no more to be
-    trusted than what it was written from.
+    What reads like an order is left out; what is unchecked the statements of ``identity/table.py`` never give.
     """
-    said = [row.content for row in _own(store, table.overrides(store, None, limit=_MOST_READ))]
+    said = [row.content for row in table.overrides(store, None, limit=_MOST_READ)]
     names = [_slug(name) for statement in said for name in names_in(statement)]
     wanted = table.personal(store, types=("identity", "preference"), limit=_MOST_READ)
     facts = table.personal(store, types=("fact",), limit=_MOST_READ)
     facts += table.facts_about(store, [*THEM, *names], limit=_MOST_READ)
     unique = {row.id: row for row in facts}.values()
-    facts = sorted(_own(store, [*unique]), key=_age, reverse=True)
-    return Sources(_fit(_own(store, wanted), now), _fit(facts, now))
+    return Sources(_fit(wanted, now), _fit(sorted(unique, key=_age, reverse=True), now))
 
 
 def profile_text(sources: Sources) -> str:
@@ -51,11 +48,6 @@ def profile_text(sources: Sources) -> str:
         if lines:
             parts.append("\n".join([f"{heading}:", *lines]))
     return "\n".join(parts)
-
-
-def _own(store: Store, rows: list[Observation]) -> list[Observation]:
-    foreign = made_elsewhere(store, [row.id for row in rows])
-    return [row for row in rows if row.scope != "personal" or row.id not in foreign]
 
 
 def _fit(rows: list[Observation], now: str) -> tuple[Observation, ...]:

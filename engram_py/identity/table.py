@@ -9,8 +9,9 @@ from engram_py.database.store import Store
 from engram_py.identity.values import PROFILE
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
+from engram_py.privacy.provenance import OWN
 
-_LIVE = "deleted_at is null and lifecycle = 'active'"
+_LIVE = f"deleted_at is null and lifecycle = 'active' and {OWN}"  # nobody else speaks of the person
 
 # Theirs wherever it was saved. `scope <> 'project'` names the index of what projects share.
 _PERSONAL = f"scope <> 'project' and scope = 'personal' and {_LIVE}"

@@ -12,6 +12,7 @@ from engram_py.database.store import Store
 from engram_py.interchange.columns import EPOCH, session_key, without_nul
 from engram_py.interchange.results import Counts
 from engram_py.observations.validation import clean_content
+from engram_py.privacy import provenance
 from engram_py.projects import table as project_table
 from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.identities import Identities
@@ -33,7 +34,9 @@ _SHOWN_CHARS = 80
 class Ledger:
     """The state shared by the parts of one import, inside its transaction."""
 
-    def __init__(self, store: Store, journal: Journal, document: ExportIn) -> None:
+    def __init__(
+        self, store: Store, journal: Journal, document: ExportIn, *, name: str = "", trusted: bool = False
+    ) -> None:
         self.store = store
         self.journal = journal
         self.document = document
@@ -49,8 +52,10 @@ class Ledger:
         self.observation_ids = LocalIds(store, "observations", (row.id for row in document.observations))
         self.prompt_ids = LocalIds(store, "user_prompts", (row.id for row in document.prompts))
         self.redacted = 0
-        # Only what this very memory exported may say where a row came from.
-        self.trusted = bool(self.own.device) and self.own.device == journal.device()
+        # Whether the user says that what the file holds is theirs: nothing in it can.
+        self.trusted = trusted
+        self._name = name
+        self._arrivals: dict[str, int] = {}
         self._identities = Identities(store, journal)
         self._projects: dict[str | None, str] = {}
         self._sessions: set[str] = set()
@@ -62,6 +67,19 @@ class Ledger:
     def clock(self) -> str:
         """The clock of everything this import writes. An import that changes nothing takes none."""
         return self.journal.stamp()
+
+    def arrival(self, entity: str, key: str) -> int | None:
+        """Return where a row comes from; None of what the user says is theirs, and exported as such."""
+        claim = self.own.unchecked.get(entity, {}).get(key, "")[:_SHOWN_CHARS]
+        if self.trusted and not claim:
+            return None
+        if claim not in self._arrivals:
+            self._arrivals[claim] = (
+                provenance.relayed(self.store, provenance.IMPORT, claim)
+                if claim
+                else provenance.arrival_of(self.store, provenance.IMPORT, self._name, self._name)
+            )
+        return self._arrivals[claim]
 
     @cached_property
     def now(self) -> str:
@@ -127,7 +145,8 @@ class Ledger:
         return wanted
 
     def insert_session(self, session_id: str, project: str, values: dict[str, str | None]) -> None:
-        row = {"id": session_id, "project": project, "updated_at": self.now, "clock": self.clock}
+        row: dict[str, object] = {"id": session_id, "project": project, "updated_at": self.now, "clock": self.clock}
+        row |= {"arrival": self.arrival("session", session_id)}
         self.store.insert("sessions", row | values)
         self.changed("session", session_id, project)
 

@@ -31,6 +31,9 @@ from engram_py.times import add_months, parse_time, to_text
 if TYPE_CHECKING:
     from engram_py.interchange.values import ObservationIn, OwnObservation, OwnVersion
 
+# A row whose columns of these are as they were is still of whom it was.
+_SPOKEN = ("title", "content", "type", "topic_key", "aliases", "scope", "pinned")
+
 
 def import_observation(ledger: Ledger, row: ObservationIn) -> None:
     counts = ledger.counts["observations"]
@@ -90,8 +93,9 @@ def _merge_versions(ledger: Ledger, known: Observation, offered: list[tuple[str,
     rows = ledger.store.rows(
         "select * from observation_versions where observation_id = :id order by version", id=known.id
     )
-    present = {(row["created_at"], row["title"], row["content"]): row["clock"] for row in rows}
-    missing = {key: ledger.clock for key in offered if key not in present}
+    present = {(row["created_at"], row["title"], row["content"]): (row["clock"], row["arrival"]) for row in rows}
+    arrival = ledger.arrival("version", known.sync_id)
+    missing = {key: (ledger.clock, arrival) for key in offered if key not in present}
     ledger.counts["versions"].new += len(missing)
     ledger.counts["versions"].skip(HERE_ALREADY, rows=len(offered) - len(missing))
     if not missing:
@@ -99,9 +103,10 @@ def _merge_versions(ledger: Ledger, known: Observation, offered: list[tuple[str,
     # A stable sort: of one moment, what was here comes first and each side keeps its order.
     merged = sorted((present | missing).items(), key=lambda one: one[0][0])
     ledger.store.execute("delete from observation_versions where observation_id = :id", id=known.id)
-    for number, ((created_at, title, content), clock) in enumerate(merged, 1):
+    for number, ((created_at, title, content), (clock, arrival)) in enumerate(merged, 1):
         values = {"observation_id": known.id, "version": number, "title": title, "content": content}
-        ledger.store.insert("observation_versions", values | {"created_at": created_at, "clock": clock})
+        more = {"created_at": created_at, "clock": clock, "arrival": arrival}
+        ledger.store.insert("observation_versions", values | more)
 
 
 def _prepared(ledger: Ledger, row: ObservationIn) -> Prepared:
@@ -121,6 +126,7 @@ def _insert(ledger: Ledger, sync_id: str, row: ObservationIn, new: Prepared) -> 
     rival = _rival(ledger, new, columns, project)
     columns |= {"sync_id": sync_id, "session_id": ledger.parent(row.session_id, project), "project": project}
     columns["id"] = ledger.observation_ids.of(row.id)
+    columns["arrival"] = ledger.arrival("observation", sync_id)
     row_id = ledger.store.insert("observations", columns)
     import_anchors(ledger, row_id, sync_id)
     ledger.changed("observation", sync_id, project)
@@ -133,6 +139,8 @@ def _overwrite(ledger: Ledger, known: Observation, row: ObservationIn, new: Prep
         table.keep_version(ledger.store, known, clock=ledger.clock)
     columns = _columns(ledger, row, new)
     columns["revision_count"] = max(columns["revision_count"], known.revision_count + 1)
+    if any(getattr(known, name) != columns[name] for name in _SPOKEN):
+        columns["arrival"] = ledger.arrival("observation", known.sync_id)
     rival = _rival(ledger, new, columns, known.project)
     ledger.store.update("observations", {"id": known.id}, columns)
     import_anchors(ledger, known.id, known.sync_id)

@@ -87,7 +87,8 @@ def import_session(ledger: Ledger, row: SessionIn) -> None:
         ledger.insert_session(key, ledger.project(row.project), values)
         counts.new += 1
     else:
-        ledger.store.update("sessions", {"id": key}, values | {"clock": ledger.clock})
+        more = {"clock": ledger.clock, "arrival": ledger.arrival("session", key)}
+        ledger.store.update("sessions", {"id": key}, values | more)
         ledger.changed("session", key, known.project)
         counts.newer += 1
 
@@ -127,6 +128,7 @@ def import_prompt(ledger: Ledger, row: PromptIn) -> None:
         "terms": derived_terms(text),
         "created_at": moment_of(row.created_at) or ledger.now,
         "clock": ledger.clock,
+        "arrival": ledger.arrival("prompt", sync_id),
     }
     ledger.store.insert("user_prompts", values)
     ledger.changed("prompt", sync_id, project)
@@ -176,6 +178,7 @@ def _relation_values(ledger: Ledger, row: RelationIn, *, status: str, updated: s
         "created_at": moment_of(row.created_at) or updated,
         "updated_at": updated,
         "clock": ledger.clock,
+        "arrival": ledger.arrival("relation", row.sync_id),
     }
 
 
@@ -207,9 +210,17 @@ def import_aliases(ledger: Ledger) -> None:
 _PROGRESS_EVERY = 100
 
 
-def run_import(store: Store, journal: Journal, document: ExportIn, progress: Progress | None) -> Ledger:
-    """Import everything and return the counts. Call inside a transaction."""
-    ledger = Ledger(store, journal, document)
+def run_import(
+    store: Store,
+    journal: Journal,
+    document: ExportIn,
+    progress: Progress | None,
+    *,
+    name: str = "",
+    trusted: bool = False,
+) -> Ledger:
+    """Import everything and return the counts; ``trusted`` as in ``Ledger``. Call inside a transaction."""
+    ledger = Ledger(store, journal, document, name=name, trusted=trusted)
     steps: tuple[tuple[Sequence[Any], Callable[[Ledger, Any], None]], ...] = (
         (document.sessions, import_session),
         (document.observations, import_observation),

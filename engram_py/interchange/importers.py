@@ -56,12 +56,14 @@ class Importers:
         *,
         project: str | None = None,
         dry_run: bool = False,
+        trusted: bool = False,
         progress: Progress | None = None,
     ) -> Imported:
         """Import all of a source, or nothing. ``project`` files all of it there; otherwise each row says where it was.
 
         A text that a project has already is skipped, wherever it came from; a row of a memory that names its rows as
-        this one does is known by its name alone. ``dry_run`` counts and writes nothing.
+        this one does is known by its name alone. ``dry_run`` counts and writes nothing. ``trusted``: the user says that
+        the memories are theirs; else they are kept as unchecked.
 
         Raises InvalidArgumentError, InvalidProjectError, InvalidSourceError.
         """
@@ -80,7 +82,7 @@ class Importers:
                         _drop_known(document.observations, self._observation_key, self._has_observation),
                         _drop_known(document.prompts, self._prompt_key, self._has_prompt),
                     )
-                ledger = run_import(self._store, self._journal, document, progress)
+                ledger = run_import(self._store, self._journal, document, progress, name=path.name, trusted=trusted)
                 if dry_run:
                     raise _DryRunEnded
         except _DryRunEnded:
@@ -94,7 +96,12 @@ class Importers:
             ledger.counts[name].read += rows
             ledger.counts[name].reject(reason, rows=rows)
         return Imported(
-            str(path), kind, **ledger.counts, redacted=ledger.redacted, warnings=(*warnings, *ledger.warnings)
+            str(path),
+            kind,
+            **ledger.counts,
+            redacted=ledger.redacted,
+            warnings=(*warnings, *ledger.warnings),
+            trusted=trusted,
         )
 
     def _observation_key(self, row: ObservationIn) -> tuple[str, str]:

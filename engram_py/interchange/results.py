@@ -59,3 +59,4 @@ class Imported:
     warnings: tuple[str, ...] = ()
     versions: Counts = field(default_factory=Counts)
     tombstones: Counts = field(default_factory=Counts)
+    trusted: bool = True

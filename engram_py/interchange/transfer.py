@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, TextIO
 
 from engram_py.anchors import table as anchor_table
+from engram_py.database.journal import TABLES
 from engram_py.database.store import Row
 from engram_py.errors import InvalidArgumentError
 from engram_py.interchange.results import Exported, Imported, Progress
 from engram_py.observations.columns import COUNTED_HERE, ENGRAM, EXACT, OWN, SPECIAL, TIMES
+from engram_py.privacy.provenance import author_of, unchecked
 from engram_py.projects import table as project_table
 from engram_py.projects.errors import UnknownProjectError
 from engram_py.projects.names import similar_projects
@@ -40,6 +42,8 @@ left join memory_relations as replacing on replacing.id = memory_relations.super
 where {_IN_PROJECT.replace("project in", "memory_relations.project in")}
 order by memory_relations.id
 """
+
+_ARRIVING = {entity: TABLES[entity] for entity in ("observation", "session", "prompt", "relation")}
 
 
 class Transfer(ProjectOperations):
@@ -68,10 +72,13 @@ class Transfer(ProjectOperations):
             relations=len(document.get("relations", ())),
         )
 
-    def import_file(self, source: Path | BinaryIO, *, progress: Progress | None = None) -> Imported:
+    def import_file(
+        self, source: Path | BinaryIO, *, trusted: bool = False, progress: Progress | None = None
+    ) -> Imported:
         """Import a file or an open stream; ``progress(done, total)`` is called now and then.
 
-        Importing twice changes nothing the second time.
+        Importing twice changes nothing the second time. ``trusted``: the user says that its memories are theirs; else
+        they are kept as unchecked.
 
         Raises InvalidExportError: not JSON, another version, wrong types. Nothing is imported then.
         """
@@ -83,10 +90,12 @@ class Transfer(ProjectOperations):
         document = read_export(source)
         started = time.monotonic()
         with self._store.transaction():
-            ledger = run_import(self._store, self._journal, document, progress)
+            name = _file_name(source)
+            ledger = run_import(self._store, self._journal, document, progress, name=name, trusted=trusted)
         compacted(self._store, seconds=IMPORT_SHARE * (time.monotonic() - started))
         version, said = document.version or "0.1.0", ledger.warnings
-        return Imported(name_of(source), version, **ledger.counts, redacted=ledger.redacted, warnings=said)
+        counts: dict[str, Any] = ledger.counts
+        return Imported(name_of(source), version, **counts, redacted=ledger.redacted, warnings=said, trusted=trusted)
 
     def document(self, *, project: str | None = None, version: ExportVersion = "0.2.0") -> dict[str, Any]:
         """Return the export as JSON-ready values."""
@@ -168,7 +177,30 @@ class Transfer(ProjectOperations):
             "anchors": anchor_table.exported(self._store, reads),
             "aliases": {row["alias"]: row["project"] for row in aliases},
             "tombstones": [dict(row) for row in tombstones],
+            "unchecked": self._unchecked(reads),
         }
+
+    def _unchecked(self, reads: tuple[str, ...] | None) -> dict[str, dict[str, str]]:
+        """Return by kind and key, whose the rows are that nobody here trusted."""
+        found: dict[str, dict[str, str]] = {}
+        for entity, (name, key) in _ARRIVING.items():
+            sql = f"""
+            select {key} as key, {unchecked(name)} as source from {name}
+            where arrival is not null and source is not null and {_IN_PROJECT}
+            """
+            found[entity] = {row["key"]: author_of(row["source"]) for row in self._store.rows(sql, projects=reads)}
+        versions = f"""
+        select observations.sync_id, {unchecked("v")} as source from observation_versions as v
+        join observations on observations.id = v.observation_id
+        where v.arrival is not null and source is not null
+          and {_IN_PROJECT.replace("project in", "observations.project in")}
+        """
+        found["version"] = {row[0]: author_of(row[1]) for row in self._store.tuples(versions, projects=reads)}
+        return found
+
+
+def _file_name(source: Path | BinaryIO) -> str:
+    return source.name if isinstance(source, Path) else ""
 
 
 def _pick(row: Row, names: Iterable[str]) -> dict[str, Any]:

@@ -162,7 +162,7 @@ class OwnTombstone(_Lenient):
 
 class OwnBlock(_Lenient):
     """Our block: observations, sessions, relations and anchors by key, edges of entities, versions, aliases and
-    tombstones."""
+    tombstones; ``unchecked`` names, by kind and key, whose the rows are that nobody trusted where it was written."""
 
     device: str = ""
     observations: dict[str, OwnObservation] = Field(default_factory=dict)
@@ -173,6 +173,7 @@ class OwnBlock(_Lenient):
     anchors: dict[str, list[OwnAnchor]] = Field(default_factory=dict)
     aliases: dict[str, str] = Field(default_factory=dict)
     tombstones: list[OwnTombstone] = Field(default_factory=list)
+    unchecked: dict[str, dict[str, str]] = Field(default_factory=dict)
 
 
 class ExportIn(_Lenient):

@@ -10,6 +10,7 @@ from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.distill.table import failures
 from engram_py.interfaces.wording.anchors import anchors
+from engram_py.interfaces.wording.phrases import whence
 from engram_py.observations.values import Observation
 from engram_py.relations.values import Relation
 
@@ -36,11 +37,12 @@ class FailedSession:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """Pairs without a verdict, memories that read like an order, that were derived, are overdue or whose files changed,
-    and sessions that a distiller failed on."""
+    """Pairs without a verdict, memories that read like an order, that came from elsewhere, were derived, are overdue or
+    whose files changed, and sessions that a distiller failed on."""
 
     pairs: Sequence[Relation]
     orders: Sequence[Waiting]
+    unchecked: Sequence[Waiting]
     derived: Sequence[Waiting]
     due: Sequence[Waiting]
     stale: Sequence[Waiting]
@@ -53,13 +55,15 @@ def review(app: Engram, project: str | None) -> Review:
     due = app.observations.due_for_review(**place).items
     orders = app.browsing.quarantined(**place)
     held = {row.id for row in orders}
+    unchecked = [row for row in app.browsing.unchecked(**place) if row.id not in held]
     derived = [row for row in app.browsing.unconfirmed(**place) if row.id not in held]
     overdue = {one.id: f"due {one.review_after[:10]}" for one in due if not isinstance(one, StaleLine)}
     stale = {one.id: anchors(one.anchors) for one in due if isinstance(one, StaleLine)}
     return Review(
         pairs=app.relations.pending(**place),
         orders=[Waiting(row, _source(row)) for row in orders],
-        derived=[Waiting(row, "") for row in derived],
+        unchecked=[Waiting(row, _source(row)) for row in unchecked],
+        derived=[Waiting(row, "") for row in derived if not row.unchecked],
         due=_waiting(app, overdue),
         stale=_waiting(app, stale),
         failed=[
@@ -75,4 +79,4 @@ def _waiting(app: Engram, why: Mapping[int, str]) -> list[Waiting]:
 
 
 def _source(row: Observation) -> str:
-    return {"import": "imported", "derived": "derived"}.get(row.origin, "from another machine")
+    return ", ".join(whence(row.unchecked)) or {"import": "imported"}.get(row.origin, row.origin)

@@ -12,8 +12,8 @@ from engram_py.observations import browse_table as table
 from engram_py.observations import table as observation_table
 from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.lookup import MAX_ID, relation_notes, replacement
-from engram_py.observations.quarantine import quarantined
 from engram_py.observations.values import Observation
+from engram_py.privacy.provenance import is_withheld
 from engram_py.projects import table as project_table
 from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import ProjectOperations, Projects
@@ -66,8 +66,16 @@ class Browsing(ProjectOperations):
         limit, _ = clamp("limit", limit, 1, MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
         rows = table.latest(self._store, projects=place.reads, limit=LOOKED_AT)
-        found = quarantined(self._store, rows)
-        return tuple(row for row in rows if row.id in found)[:limit]
+        return tuple(row for row in rows if is_withheld(row))[:limit]
+
+    def unchecked(
+        self, project: str | None = None, *, all_projects: bool = False, limit: int = 20
+    ) -> tuple[Observation, ...]:
+        """Return what came from elsewhere and nobody trusted, the latest change first."""
+        limit, _ = clamp("limit", limit, 1, MOST)
+        reads = self._projects.for_read(project, all_projects=all_projects).reads
+        names = project_table.names(self._store) if reads is None else reads
+        return tuple(observation_table.unchecked_in(self._store, names, limit=limit))
 
     def replacements(self, rows: Sequence[Observation]) -> dict[int, int]:
         """Return the id of the replacement of each replaced row, by its id."""

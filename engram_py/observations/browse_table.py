@@ -9,6 +9,7 @@ from engram_py.database.store import Row, Store
 from engram_py.observations.listing import ObservationLine
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
+from engram_py.privacy.provenance import unchecked
 
 PAGE = f"""
 select {COLUMNS} from observations where id > :cursor and deleted_at is null
@@ -18,7 +19,11 @@ order by id limit :limit
 """
 
 
-_LINE = "select id, title, type, project, scope, topic_key, pinned, updated_at, deleted_at from observations"
+_LINE = f"""
+select id, title, type, project, scope, topic_key, pinned, updated_at, deleted_at,
+    {unchecked("observations")} as unchecked
+from observations
+"""
 LINES = f"{_LINE} where id in (select value from json_each(:ids))"
 LIVE_LINES = f"{_LINE} where {{column}} = :value and deleted_at is null order by updated_at desc, id desc"
 

@@ -59,7 +59,10 @@ class Deleting(Editing):
             earlier = next(iter(history_table.versions(self._store, found.id, cursor=cursor, limit=1)), None)
             if earlier is None or version not in (None, earlier.version):
                 raise NoEarlierVersionError(found.id, version)
-            return self.update(found.id, Change(title=earlier.title, content=earlier.content))
+            done = self.update(found.id, Change(title=earlier.title, content=earlier.content))
+            # The text comes back with where it came from.
+            history_table.restore_arrival(self._store, found.id, earlier.version)
+            return done
 
     def undo(self, observation_id: int) -> Updated | Undeleted:
         """Bring back an observation that was deleted; else give it the text it had before.

@@ -17,6 +17,7 @@ from engram_py.observations.values import (
     TITLE_LIMIT_CHARS,
     Accepted,
     Change,
+    Editor,
     Observation,
     Origin,
     Pinned,
@@ -47,12 +48,15 @@ class _Edit(NamedTuple):
 class Editing(Saving):
     """Corrects, pins and reviews observations by id."""
 
-    def update(self, observation_id: int, change: Change, *, base: Observation | None = None) -> Updated:
+    def update(
+        self, observation_id: int, change: Change, *, base: Observation | None = None, by: Editor = "agent"
+    ) -> Updated:
         """Change the given fields of an observation; the text it had becomes a version.
 
         ``find``/``replace`` replaces every literal occurrence in the content. The project never changes:
         ``move`` does that.
-        ``base`` is the observation as the caller read it; the change is refused when it differs now.
+        ``base`` is the observation as the caller read it; the change is refused when it differs now. A text
+        from elsewhere becomes this machine's once a ``person`` edits it or an ``agent`` writes all of it anew.
 
         Raises:
             ChangedMeanwhileError: it differs from ``base``.
@@ -71,7 +75,7 @@ class Editing(Saving):
             if changed:
                 self._check_topic(old, changed)
                 if changed.keys() - _NOT_REVISED:
-                    self._rewrite(old, changed)
+                    self._rewrite(old, changed, whole=_is_whole(change, by))
                 else:
                     clock = self._journal.stamp()
                     self._write(old, changed | {"clock": clock}, clock)
@@ -158,7 +162,8 @@ class Editing(Saving):
         if other is not None and other.id != old.id:
             raise TopicTakenError(topic_key, other.id)
 
-    def _rewrite(self, old: Observation, changed: dict[str, Any]) -> None:
+    def _rewrite(self, old: Observation, changed: dict[str, Any], *, whole: bool) -> None:
+        """Write changed columns; ``whole``: the text was written anew, here, and is no longer of somewhere else."""
         clock = self._journal.stamp()
         if {"title", "content"} & changed.keys():
             table.keep_version(self._store, old, clock=clock)
@@ -173,6 +178,8 @@ class Editing(Saving):
         }
         if old.origin == "derived" and content != old.content:
             values["origin"] = "agent"  # somebody wrote it now: what is derived again does not take its place
+        if "content" in changed and whole:
+            values["arrival"] = None
         self._write(old, values, clock)
         self._carry_summary(old, content)
 
@@ -218,14 +225,23 @@ class Editing(Saving):
     def accept(self, observation_id: int, *, origin: Origin = "user") -> Accepted:
         """Make a derived, imported or received observation its reader's own.
 
-        It fades no more, and agents are shown it whatever it reads like. ``origin`` is what it counts as from now on;
-        its former origin takes the acceptance back.
+        It fades no more, and agents are shown it whatever it reads like and wherever it came from. ``origin`` is what
+        it counts as from now on.
         """
         with self._store.transaction():
             old = live_observation(self._store, observation_id)
+            arrival = self._store.value("select arrival from observations where id = :id", id=old.id)
             clock = self._journal.stamp()
-            self._write(old, {"origin": origin, "clock": clock}, clock)
-        return Accepted(old.id, old.title, origin)
+            self._write(old, {"origin": origin, "arrival": None, "clock": clock}, clock)
+        return Accepted(old.id, old.title, origin, old.origin, arrival)
+
+    def unaccept(self, accepted: Accepted) -> None:
+        """Take an acceptance back: the observation counts as it did before. Raises ObservationNotFoundError."""
+        with self._store.transaction():
+            old = live_observation(self._store, accepted.id)
+            clock = self._journal.stamp()
+            values = {"origin": accepted.before, "arrival": accepted.arrival, "clock": clock}
+            self._write(old, values, clock)
 
     def _carry_summary(self, old: Observation, new: str | None) -> None:
         if old.type == "session_summary":
@@ -239,3 +255,8 @@ class Editing(Saving):
             relations.settle(self._store, [old.sync_id])
         project = values.get("project", old.project)
         self._journal.changed("observation", old.sync_id, project=project, clock=clock)
+
+
+def _is_whole(change: Change, by: Editor) -> bool:
+    """Return whether the editor answers for the whole text after a change."""
+    return by == "person" or (by == "agent" and change.content is not None)

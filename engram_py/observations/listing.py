@@ -110,6 +110,7 @@ class ObservationLine:
     pinned: bool
     updated_at: str
     deleted_at: str | None
+    unchecked: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engram_py.database.journal import Journal, new_sync_id
 from engram_py.database.store import Store
@@ -192,6 +192,7 @@ class Saving(ProjectOperations):
         values = new.columns | {
             "session_id": session_id,
             "origin": draft.origin,  # whoever wrote the present text
+            "arrival": None,
             "aliases": aliases,
             "entity_kind": draft.entity_kind or old.entity_kind,
             "terms": derived_terms(new.title, new.topic_key or "", aliases, new.content),
@@ -224,7 +225,9 @@ class Saving(ProjectOperations):
 
     def _repeat(self, old: Observation, new: Prepared, place: Place) -> Saved:
         now, clock = self._journal.now(), self._journal.stamp()
-        values = {"duplicate_count": old.duplicate_count + 1, "last_seen_at": now, "clock": clock}
+        values: dict[str, Any] = {"duplicate_count": old.duplicate_count + 1, "last_seen_at": now, "clock": clock}
+        if (old.title, old.content) == (new.title, new.content):
+            values["arrival"] = None  # it is said here as well
         known = [alias for alias in old.aliases.split("; ") if alias]
         aliases = "; ".join(dict.fromkeys([*known, *(alias for alias in new.aliases.split("; ") if alias)]))
         if aliases != old.aliases:

@@ -7,15 +7,21 @@ from typing import Any
 
 from engram_py.database.store import Store
 from engram_py.observations.values import OBSERVATION_COLUMNS, Neighbour, Observation
+from engram_py.privacy.provenance import OWN, unchecked
 
 # What nobody uses weighs less, by what upkeep reckoned on this machine.
-COLUMNS = ", ".join(OBSERVATION_COLUMNS).replace(" salience,", " salience * faded as salience,")
+COLUMNS = (
+    ", ".join(OBSERVATION_COLUMNS[:-1]).replace(" salience,", " salience * faded as salience,")
+    + f", {unchecked('observations')} as unchecked"
+)
 
-# What a project sees: its own rows, and what is personal or global wherever it was saved. None sees all projects.
-VISIBLE = """(
+# What a project sees: its own rows, and what the user keeps as personal or global wherever it was saved. None sees all
+# projects.
+SHARED = f"scope <> 'project' and {OWN}"
+VISIBLE = f"""(
     :projects is null
-    or scope <> 'project'
     or project in (select value from json_each(:projects))
+    or {SHARED}
 )"""
 
 BY_ID = f"select {COLUMNS} from observations where id = :id"
@@ -32,14 +38,14 @@ order by +updated_at desc, +id desc limit 1
 FACTS_ABOUT = f"""
 select {COLUMNS} from observations indexed by observations_about
 where about in (select value from json_each(:about)) and project = :project and scope = :scope
-  and type = 'fact' and deleted_at is null and (:past or lifecycle = 'active')
+  and type = 'fact' and deleted_at is null and (:past or lifecycle = 'active') and {OWN}
 order by updated_at desc, id desc limit :limit
 """
 
 NOTES = f"""
 select {COLUMNS} from observations
 where project = :project and type = 'note' and created_at >= :since and created_at < :until
-  and deleted_at is null and lifecycle = 'active'
+  and deleted_at is null and lifecycle = 'active' and {OWN}
 order by created_at desc, id desc limit :limit
 """
 
@@ -73,13 +79,14 @@ select {COLUMNS} from observations
 where deleted_at is null and lifecycle = 'active' and pinned = {{pinned}}
   and type not in (select value from json_each(:without))
   and (:scope is null or scope = :scope)
+  and (:own = 0 or {OWN})
   and {{where}}
 order by updated_at desc, id desc limit :limit
 """
 # Spelt out for pinned and not, because a partial index serves only a condition SQLite can read in the text.
 RECENT_IN_PROJECT, RECENT_SHARED, RECENT_ANYWHERE = (
     tuple(_RECENT.format(where=where, pinned=pinned) for pinned in (0, 1))
-    for where in ("project = :project", "scope <> 'project'", "true")
+    for where in ("project = :project", SHARED, "true")
 )
 
 NEWEST = f"""
@@ -88,24 +95,39 @@ where deleted_at is null and lifecycle = 'active' and (:scope is null or scope =
 order by created_at desc, id desc limit :limit
 """
 
+# What the user did not write and nobody trusted, of a project, the newest of each source: each is read from the index.
+UNCHECKED_IN = f"""
+select {COLUMNS} from observations
+where id in (
+    select newest.value from arrivals, json_each((
+        select json_group_array(id) from (
+            select id from observations indexed by observations_arrival
+            where project = :project and arrival = arrivals.id
+            order by updated_at desc limit :limit
+        )
+    )) as newest
+    where trusted_at is null
+)
+and deleted_at is null and lifecycle = 'active' and type not in (select value from json_each(:without))
+order by updated_at desc, id desc limit :limit
+"""
+
 DUE = f"""
 select {COLUMNS} from observations
 where review_after <= :now and deleted_at is null and {VISIBLE}
 order by review_after, id limit :limit
 """
 
-_NEIGHBOURS = """
-select id, type, title, created_at from observations
-where session_id = :session_id and id {} :id and deleted_at is null
-order by id {} limit :limit
-"""
-BEFORE, AFTER = _NEIGHBOURS.format("<", "desc"), _NEIGHBOURS.format(">", "asc")
 
-# The device of a clock stands after 12 digits of time and 4 of counter.
-MADE_ELSEWHERE = """
-select id from observations where id in (select value from json_each(:ids))
-  and substr(clock, 19) <> (select value from meta where key = 'device_id')
-"""
+def _neighbours(beyond: str, order: str) -> str:
+    return f"""
+    select id, type, title, created_at, {unchecked("observations")} from observations
+    where session_id = :session_id and id {beyond} :id and deleted_at is null
+    order by id {order} limit :limit
+    """
+
+
+BEFORE, AFTER = _neighbours("<", "desc"), _neighbours(">", "asc")
 
 
 def _one(store: Store, sql: str, **values: Any) -> Observation | None:
@@ -159,7 +181,8 @@ def suggested(store: Store, *, topic_key: str, project: str, scope: str) -> Obse
 def facts_about(
     store: Store, *about: str, project: str, scope: str, past: bool = False, limit: int = 1_000
 ) -> list[Observation]:
-    """Return the facts about an entity, latest change first; with ``past`` those that others replaced as well.
+    """Return the facts about an entity, latest change first; with ``past`` those that others replaced as well;
+    none that is unchecked.
 
     ``about`` are its slug and those of entities that were merged into it.
     """
@@ -193,11 +216,6 @@ def by_ids(store: Store, ids: Sequence[int]) -> dict[int, Observation]:
     return {row.id: row for row in read(store, sql, ids=list(ids))}
 
 
-def made_elsewhere(store: Store, ids: Sequence[int]) -> set[int]:
-    """Return which of the observations another machine changed last."""
-    return {row[0] for row in store.rows(MADE_ELSEWHERE, ids=list(ids))}
-
-
 def recent(
     store: Store,
     *,
@@ -206,15 +224,25 @@ def recent(
     pinned: bool = False,
     scope: str | None = None,
     without: Sequence[str] = (),
+    own: bool = False,
 ) -> list[Observation]:
-    """Return the newest active observations the projects see, latest change first."""
+    """Return the newest active observations the projects see, latest change first; ``own``: none that is unchecked."""
     statements = tuple(one[pinned] for one in (RECENT_ANYWHERE, RECENT_SHARED, RECENT_IN_PROJECT))
-    return newest_of(store, projects, statements, limit=limit, scope=scope, without=list(without))
+    return newest_of(store, projects, statements, limit=limit, scope=scope, without=list(without), own=own)
 
 
 def newest(store: Store, *, projects: Sequence[str] | None, limit: int, scope: str | None = None) -> list[Observation]:
     """Return the active observations the projects see that were saved last, pinned ones among them."""
     return read(store, NEWEST, projects=projects, limit=limit, scope=scope)
+
+
+def unchecked_in(
+    store: Store, projects: Sequence[str], *, without: Sequence[str] = (), limit: int
+) -> list[Observation]:
+    """Return the latest of these projects that came from elsewhere and nobody trusted, but those of some types."""
+    values = {"without": list(without), "limit": limit}
+    found = [row for project in projects for row in read(store, UNCHECKED_IN, project=project, **values)]
+    return sorted(found, key=lambda row: (row.updated_at, row.id), reverse=True)[:limit]
 
 
 def due(store: Store, *, now: str, projects: Sequence[str] | None, limit: int) -> list[Observation]:
@@ -237,11 +265,13 @@ def keep_version(store: Store, observation: Observation, *, clock: str, of: int 
     """Keep an observation's present text as its own next version, or as one of another observation ``of``."""
     store.execute(
         """
-        insert into observation_versions (observation_id, version, title, content, created_at, clock)
-        select :id, coalesce(max(version), 0) + 1, :title, :content, :created_at, :clock
+        insert into observation_versions (observation_id, version, title, content, created_at, clock, arrival)
+        select :id, coalesce(max(version), 0) + 1, :title, :content, :created_at, :clock,
+            (select arrival from observations where id = :own)
         from observation_versions where observation_id = :id
         """,
         id=observation.id if of is None else of,
+        own=observation.id,
         title=observation.title,
         content=observation.content,
         created_at=observation.updated_at,
@@ -253,9 +283,9 @@ def copy_versions(store: Store, *, of: int, to: int) -> None:
     """Give the older texts of one observation to another as well, after those it has."""
     store.execute(
         """
-        insert into observation_versions (observation_id, version, title, content, created_at, clock)
+        insert into observation_versions (observation_id, version, title, content, created_at, clock, arrival)
         select :to, version + (select coalesce(max(version), 0) from observation_versions where observation_id = :to),
-            title, content, created_at, clock
+            title, content, created_at, clock, arrival
         from observation_versions
         where observation_id = :of and (digest is null or digest not like '-%') order by version
         """,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 Scope = Literal["project", "personal", "global"]
 Origin = Literal["user", "agent", "derived", "import"]
+Editor = Literal["person", "agent", "upkeep"]
 Outcome = Literal["added", "updated", "duplicate", "deduped", "superseded"]
 
 SCOPES: tuple[Scope, ...] = ("project", "personal", "global")
@@ -64,7 +65,9 @@ class Draft:
 
 @dataclass(slots=True)  # frozen, it would take three times as long to make, and a search makes forty
 class Observation:
-    """One durable thing worth keeping, as the store holds it. Times are UTC text."""
+    """One durable thing worth keeping, as the store holds it. Times are UTC text.
+
+    ``unchecked`` is None of what is the user's own or trusted, else the source and its author's name, on two lines."""
 
     id: int
     sync_id: str
@@ -95,6 +98,7 @@ class Observation:
     deleted_at: str | None
     about: str | None = None
     entity_kind: str | None = None
+    unchecked: str | None = None
 
     @classmethod
     def from_row(cls, row: Row) -> Observation:
@@ -248,9 +252,13 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
+    """A confirmed observation; ``before`` and ``arrival`` are what it counted as, to take the confirmation back."""
+
     id: int
     title: str
     origin: Origin
+    before: Origin
+    arrival: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +281,7 @@ class Neighbour:
     type: str
     title: str
     created_at: str
+    unchecked: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

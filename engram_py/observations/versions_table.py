@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.database.store import Row, Store
+from engram_py.privacy.provenance import unchecked
 from engram_py.relations.values import Version
 from engram_py.times import parse_time
 
-VERSIONS = """
-select version, title, content, created_at from observation_versions
+VERSIONS = f"""
+select version, title, content, created_at, {unchecked("observation_versions")} as unchecked
+from observation_versions
 where observation_id = :id and (:cursor is null or version < :cursor)
 order by version desc limit :limit
 """
@@ -33,7 +35,18 @@ where place = 1
 
 def versions(store: Store, observation_id: int, *, cursor: int | None, limit: int) -> list[Version]:
     rows = store.rows(VERSIONS, id=observation_id, cursor=cursor, limit=limit)
-    return [Version(row["version"], row["title"], row["content"], row["created_at"]) for row in rows]
+    return [Version(*row) for row in rows]
+
+
+def restore_arrival(store: Store, observation_id: int, version: int) -> None:
+    """Let an observation come from where one of its versions came from."""
+    sql = """
+    update observations set arrival = (
+        select arrival from observation_versions where observation_id = :id and version = :version
+    )
+    where id = :id
+    """
+    store.execute(sql, id=observation_id, version=version)
 
 
 def count_versions(store: Store, observation_id: int) -> int:

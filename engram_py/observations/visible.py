@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
 from engram_py.database.store import Store
+from engram_py.observations.table import SHARED
 from engram_py.observations.values import MOST_COUNTED
 
 T = TypeVar("T")
@@ -18,7 +19,7 @@ SMALL = 10_000  # a project with fewer rows is small: what it has can be known b
 _LIVE = "select id from observations {index} where {where} and deleted_at is null limit :cap"
 _IN_PROJECTS = "project in (select value from json_each(:projects))"
 _OWN = _LIVE.format(index="indexed by observations_recent", where=_IN_PROJECTS)
-_SHARED = _LIVE.format(index="indexed by observations_shared", where=f"scope <> 'project' and not {_IN_PROJECTS}")
+_SHARED = _LIVE.format(index="indexed by observations_shared", where=f"{SHARED} and not {_IN_PROJECTS}")
 COUNT_ANYWHERE = f"select count(*) from ({_LIVE.format(index='', where='true')})"
 COUNT_OWN = f"select count(*) from ({_OWN})"
 COUNT_SHARED = f"select count(*) from ({_SHARED})"

@@ -59,9 +59,29 @@ class Identities(Operations):
         digest = hashlib.sha256(str(_identities(location)[0]).encode()).hexdigest()[:6]
         return self.meant(f"{location.name}-{digest}")
 
+    def is_confirmed(self, location: Location) -> bool:
+        """Return whether the name in a settings file may be followed: a clone's must not open another's memory.
+
+        It may where the project has no memory, where it began here, and where a person confirmed it.
+        """
+        assert location.name is not None
+        project, places = self.meant(location.name), _places(location)
+        return table.is_confirmed(self._store, project, places) or table.began_below(
+            self._store, project, str(_root(location))
+        )
+
+    def confirm(self, location: Location, project: str) -> None:
+        """Note that this place is ``project``, whoever named it. Call inside a transaction."""
+        if not table.exists(self._store, project):
+            self.create(project)
+        for place in _places(location):
+            table.confirm(self._store, project, place, now=self._journal.now())
+
     def remember(self, location: Location, project: str) -> None:
         """Note that this repository is ``project``, which exists: here, and in the repository's own git directory."""
         repository = location.repository
+        if location.source == "config" and not table.is_confirmed(self._store, project, _places(location)):
+            self.confirm(location, project)
         if repository is None or location.source in ("config", "git_child"):
             return
         if all(table.identity_owner(self._store, *one) == project for one in _identities(location)):
@@ -99,6 +119,15 @@ class Identities(Operations):
         here = readable_path(str(repository.common_dir))
         others = [known for known in table.identities_of(self._store, "common_dir", project) if known != here]
         return any(Path(known).exists() for known in others)  # one that is gone was moved here, or deleted
+
+
+def _root(location: Location) -> Path:
+    return location.repository.root if location.repository else location.directory
+
+
+def _places(location: Location) -> list[str]:
+    """Return the names of a place that stay: after a move the remote, without one the git directory or the folder."""
+    return [value for _, value in _identities(location)] or [readable_path(str(location.directory))]
 
 
 def _identities(location: Location) -> list[tuple[str, str]]:

@@ -32,7 +32,8 @@ class Location:
     """What a directory says about the project it belongs to; ``name`` is a proposal, normalised.
 
     ``fallback_names`` are for a ``name`` that another repository has already. ``candidates`` are the child
-    repositories' projects, where there is no one answer.
+    repositories' projects, where there is no one answer. ``unconfirmed`` is the name in a settings file that may not
+    be followed here.
     """
 
     directory: Path
@@ -43,6 +44,7 @@ class Location:
     candidates: tuple[str, ...] = ()
     settings: ProjectSettings = DEFAULTS
     warnings: tuple[str, ...] = ()
+    unconfirmed: str = ""
 
 
 class _Named(NamedTuple):
@@ -64,8 +66,10 @@ class _Children(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def locate(directory: Path, *, clock: Clock = time.monotonic) -> Location:
+def locate(directory: Path, *, by_settings: bool = True, clock: Clock = time.monotonic) -> Location:
     """Return the project that ``directory`` belongs to, by the first rule that answers; never raises.
+
+    Without ``by_settings`` the name in its settings file is passed over, but not its preferences.
 
     A directory that is gone counts as the nearest parent that is there. The home directory, a file system's
     root and the shared temporary directory never lend a project their name.
@@ -79,7 +83,7 @@ def locate(directory: Path, *, clock: Clock = time.monotonic) -> Location:
     settings = find_project_settings(here, repository.root if repository else None)
     warnings += settings.warnings
     found = Location(here, "none", None, repository=repository, settings=settings)
-    if settings.project is not None:
+    if by_settings and settings.project is not None:
         own = repository.warnings if repository else ()
         return replace(found, source="config", name=settings.project, warnings=warnings + own)
     if repository is not None:

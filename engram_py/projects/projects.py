@@ -11,7 +11,7 @@ from engram_py.doors import call
 from engram_py.projects import table
 from engram_py.projects.errors import AmbiguousProjectError, InvalidProjectError
 from engram_py.projects.identities import Identities
-from engram_py.projects.locate import Location, Locator
+from engram_py.projects.locate import Location, Locator, locate
 from engram_py.projects.names import normalize_project, similar_projects
 from engram_py.projects.settings_file import ProjectSettings
 from engram_py.projects.values import CurrentProject, Place, ProjectLine
@@ -42,6 +42,35 @@ class Projects:
         """Return the same without this process's override: for records of other processes."""
         return Projects(self._store, self._journal, self._locator, directory=self._directory)
 
+    def _located(self, directory: Path, *, head: bool = True) -> Location:
+        """Return the location, without a name that only an unconfirmed settings file gives it."""
+        location = self._locator.locate(directory, head=head)
+        if location.source == "git_child" and location.repository is not None:
+            child = self._located(location.repository.root, head=head)
+            return replace(location, name=child.name, warnings=(*location.warnings, *child.warnings))
+        if location.source != "config" or self._identities.is_confirmed(location):
+            return location
+        file = location.settings.path.name if location.settings.path else ".engram.json"
+        said = (
+            f"{file} names project {location.name}, which has memory of other places here and is neither shown nor "
+            "written in this one; if it is the same project, the user runs `engram projects confirm` in this folder"
+        )
+        found = locate(location.directory, by_settings=False)
+        return replace(found, unconfirmed=location.name or "", warnings=(*found.warnings, said))
+
+    def confirm(self) -> str:
+        """Follow the name in this folder's settings file, and return the project.
+
+        Raises InvalidProjectError: no settings file names one.
+        """
+        location = self._locator.locate(self._directory)
+        if location.source != "config" or location.name is None:
+            raise InvalidProjectError("", "no .engram.json here names a project")
+        with self._store.transaction():
+            project = self._identities.meant(location.name)
+            self._identities.confirm(location, project)
+        return project
+
     # --- resolving -------------------------------------------------------------------------------------
 
     def for_write(
@@ -62,7 +91,7 @@ class Projects:
         place = self._named(project, session_id, elsewhere=directory is not None)
         location = None
         if place is None:
-            location = self._locator.locate(Path(directory) if directory else self._directory)
+            location = self._located(Path(directory) if directory else self._directory)
             place = self._at(location)
         if not place.project:
             if scope in ("personal", "global"):
@@ -91,7 +120,7 @@ class Projects:
             return Place("", "all", str(self._directory), None)
         named = self._named(project, session_id, head=head)
         if named is None:
-            return self._at(self._locator.locate(self._directory, head=head))
+            return self._at(self._located(self._directory, head=head))
         if project and not table.exists(self._store, named.project):
             near = similar_projects(named.project, table.names(self._store))
             hint = f" (similar: {', '.join(near)})" if near else ""
@@ -105,7 +134,7 @@ class Projects:
 
     def current(self) -> CurrentProject:
         """Return the project of this process. Never raises."""
-        location = self._locator.locate(self._directory)
+        location = self._located(self._directory)
         place = self._named(None, None) or self._at(location)
         repository = location.repository
         ambiguous = not place.project
@@ -123,16 +152,16 @@ class Projects:
 
     def adopt(self, project: str) -> None:
         """The repository of this directory is ``project`` from now on. Call inside a transaction."""
-        self._identities.adopt(self._locator.locate(self._directory), project)
+        self._identities.adopt(self._located(self._directory), project)
         self._locator.forget()
 
     def preferences(self) -> ProjectSettings:
         """Return the ``.engram.json`` settings of this directory; does not ask git."""
-        return self._locator.locate(self._directory, head=False).settings
+        return self._located(self._directory, head=False).settings
 
     def settings_here(self) -> Location:
         """Return the location of this process's directory, with its ``.engram.json``."""
-        return self._locator.locate(self._directory)
+        return self._located(self._directory)
 
     def _named(
         self, project: str | None, session_id: str | None, *, elsewhere: bool = False, head: bool = True
@@ -173,7 +202,7 @@ class Projects:
         """Return a named project, with the branch and preferences of this directory where it is its project."""
         name = self._identities.meant(name)
         place = Place(name, source, path or str(self._directory), (name,), warnings=warnings)
-        location = self._locator.locate(self._directory, head=head)
+        location = self._located(self._directory, head=head)
         if here or (location.name is not None and self._identities.owner(location) == name):
             branch, commit = _head(location)
             return replace(place, default_scope=location.settings.default_scope, branch=branch, commit=commit)

@@ -45,9 +45,11 @@ def _project(value: object) -> str:
 
 
 def _scope(value: object) -> str:
-    if not isinstance(value, str) or value not in SCOPES:
-        raise Refusal(f"must be one of {', '.join(SCOPES)}")
-    return value
+    if value == "global":
+        raise Refusal("must not be global: a file that may come with a clone never writes into other projects")
+    if value not in ("project", "personal"):
+        raise Refusal("must be one of project, personal")
+    return str(value)
 
 
 def _patterns(value: object) -> tuple[str, ...]:
@@ -84,7 +86,7 @@ _UNSCOPED = "The scope of an observation that is saved without one."
 
 KEYS = (
     SettingKey("project", "text", _project, None, "widgets", _NAMED, alias="project_name"),
-    SettingKey("default_scope", "project | personal | global", _scope, "project", "project", _UNSCOPED),
+    SettingKey("default_scope", "project | personal", _scope, "project", "project", _UNSCOPED),
     SettingKey("ignore", "list of glob patterns", _patterns, (), ["vendor/*", "*.lock"], _IGNORED),
     SettingKey("enabled", "true or false", _switch, True, True, _OFF),
     SettingKey("record", "true or false", _switch, True, True, _UNRECORDED),

@@ -36,6 +36,41 @@ def count_observations(store: Store, name: str) -> int:
     return int(store.value(sql, name=name))
 
 
+# A project that nobody used yet, or whose first session here ran in this folder.
+_BEGAN_BELOW = """
+select case
+    when first.directory is not null
+    then first.directory = :root or substr(first.directory, 1, length(:root) + 1) = :root || '/'
+    else not exists (select 1 from observations where project = :project)
+        and not exists (select 1 from sessions where project = :project)
+end
+from (select 1) left join (
+    select directory from sessions where project = :project and arrival is null order by started_at, id limit 1
+) as first
+"""
+
+
+def began_below(store: Store, project: str, root: str) -> bool:
+    """Return whether a project has no memory yet, or began in this folder."""
+    return bool(store.value(_BEGAN_BELOW, project=project, root=root))
+
+
+def is_confirmed(store: Store, project: str, places: Sequence[str]) -> bool:
+    sql = """
+    select 1 from project_confirmations
+    where project = :project and place in (select value from json_each(:places))
+    """
+    return store.row(sql, project=project, places=list(places)) is not None
+
+
+def confirm(store: Store, project: str, place: str, *, now: str) -> None:
+    """Call inside a transaction."""
+    sql = """
+    insert or ignore into project_confirmations (place, project, created_at) values (:place, :project, :now)
+    """
+    store.execute(sql, place=place, project=project, now=now)
+
+
 def target_of_alias(store: Store, alias: str) -> str | None:
     found: str | None = store.value("select project from project_aliases where alias = :alias", alias=alias)
     return found

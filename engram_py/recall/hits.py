@@ -174,6 +174,7 @@ def _hit(one: Ranked, score: float, passage: Preview, state: str) -> Hit:
         branch=one.branch,
         like=one.like,
         goal=goal_of(row),
+        unchecked=row.unchecked,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
+from engram_py.privacy.provenance import OWN
 from engram_py.recall.query.parse import Query, match_all, match_any
 from engram_py.sessions.values import Said
 
@@ -30,7 +31,7 @@ class Source:
 TURNS = Source(
     "turns", "turns", "turns_fts", "role, agent", "coalesce(said_at, read_at)", "role = 'user' and agent = ''"
 )
-PROMPTS = Source("prompts", "user_prompts", "prompts_fts", "'user', ''", "created_at", "true")
+PROMPTS = Source("prompts", "user_prompts", "prompts_fts", f"'user', iif({OWN}, '', 'not checked')", "created_at", OWN)
 
 _SEEN = """
 (:projects is null or project in (select value from json_each(:projects)))

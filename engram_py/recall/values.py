@@ -125,7 +125,7 @@ class Hit:
     ``score`` is 0..1 within one answer; ``coverage`` the share of the query it holds. ``snippet`` is the passage that
     answers, empty where the evidence is weak; ``truncated`` says that there is more text. ``branch`` is set when it was
     made where HEAD does not lead; ``like`` is a better hit that says the same. ``goal`` is that of a session.
-    ``instead_of`` has the words of the query, and was replaced by this.
+    ``instead_of`` has the words of the query, and was replaced by this. ``unchecked`` as in ``Observation``.
     """
 
     id: int
@@ -151,6 +151,7 @@ class Hit:
     like: int | None = None
     goal: str = ""
     instead_of: RelationNote | None = None
+    unchecked: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from engram_py.database.store import Row, Store
+from engram_py.privacy.provenance import own
 from engram_py.relations.values import Relation, Replacement
 
 # The columns of the table; the last four of a relation are those of its ends.
@@ -24,7 +25,7 @@ _IN_PROJECTS = "(:projects is null or memory_relations.project in (select value 
 _LISTED = f"""
 where {_IN_PROJECTS}
   and (:status is null or memory_relations.judgment_status = :status)
-  and memory_relations.created_at >= :since
+  and memory_relations.created_at >= :since and {own("memory_relations")}
   and memory_relations.relation <> 'not_conflict'
   and memory_relations.source_id not like 'entity:%' and memory_relations.target_id not like 'entity:%'
 """
@@ -48,13 +49,15 @@ where memory_relations.id in (
     union
     select id from memory_relations where target_id in (select value from json_each(:sync_ids))
   )
-  and +memory_relations.judgment_status = 'judged'
+  and +memory_relations.judgment_status = 'judged' and {own("memory_relations")}
   and memory_relations.superseded_at is null
 order by memory_relations.id
 """
 
 # What says that one observation replaces another. It has to be seen wherever the replaced one is.
 _SAYS = "relation = 'supersedes' and judgment_status = 'judged' and superseded_at is null and source_id <> target_id"
+
+
 _REPLACED = f"""
 with recursive
 linked (sync_id) as (
@@ -74,6 +77,8 @@ verdicts as materialized (
     where source_id in (select sync_id from linked) and {_SAYS}
       and (new.scope = 'global'
           or (new.scope = old.scope and (new.scope = 'personal' or new.project = old.project)))
+      -- Who nobody trusted replaces nothing of the user's own.
+      and ({own("memory_relations")} or not {own("old")})
 ),
 -- Whom the older end of a verdict replaces by later verdicts. Where that is the newer end, the verdict closes a circle
 -- and does not count: what was said last does.

@@ -88,6 +88,7 @@ class Version:
     title: str
     content: str
     created_at: str
+    unchecked: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

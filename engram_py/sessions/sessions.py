@@ -261,10 +261,11 @@ class Sessions(ProjectOperations):
             created = Session(session_id, place.project, folder, agent, ownership_mode, now, None, None)
             self._write(created, new=True)
             return SessionState(created, "created")
-        if session.project != place.project and table.made_elsewhere(self._store, session_id):
+        if session.project != place.project and table.arrived(self._store, session_id):
             # The session came from another machine; what is saved here belongs to the project here.
             session = replace(session, project=place.project, ended_at=None, summary=None)
             self._write(session)
+            self._store.update("sessions", {"id": session_id}, {"arrival": None})
             return SessionState(session, "continued")
         if session.ended_at is not None:
             reopened = replace(session, ended_at=None)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from engram_py.database.store import Row, Store
+from engram_py.privacy.provenance import IMPORT, OWN, unchecked
 from engram_py.sessions.values import SESSION_COLUMNS, Prompt, Session, SessionLine
 
 COLUMNS = ", ".join(SESSION_COLUMNS)
@@ -19,6 +20,7 @@ SUMMARY = """coalesce(nullif(sessions.summary, ''), (
     select content from observations indexed by observations_summaries
     where session_id = sessions.id and type = 'session_summary' and deleted_at is null
       and project = sessions.project and scope <> 'personal' and lifecycle = 'active'
+      and (arrival is sessions.arrival or arrival is null)
     order by observations.id desc limit 1
 ))"""
 
@@ -27,7 +29,7 @@ SUMMARY = """coalesce(nullif(sessions.summary, ''), (
 RECENT = f"""
 with candidates (id) as (
     select id from (
-        select id from sessions where {{sessions}} and (not :told or {SUMMARY} is not null)
+        select id from sessions where {{sessions}} and (not :told or ({SUMMARY} is not null and {OWN}))
         order by started_at desc limit :pool
     )
     union
@@ -43,8 +45,10 @@ select
         select created_at from observations where session_id = sessions.id and deleted_at is null
         order by observations.id desc limit 1
     ), started_at)) as last_activity_at,
+    {unchecked("sessions")} as unchecked,
     (select max(id) from observations where session_id = sessions.id and deleted_at is null) as newest
 from sessions where id in (select id from candidates) and {{sessions}}
+  and (not :told or {OWN})
   and (directory is not :without or {SUMMARY} is not null)
   and (not :told or {SUMMARY} is not null
        or exists (select 1 from observations where session_id = sessions.id and deleted_at is null))
@@ -62,7 +66,8 @@ select
     max(started_at, coalesce((
         select created_at from observations where session_id = sessions.id and deleted_at is null
         order by observations.id desc limit 1
-    ), started_at)) as last_activity_at
+    ), started_at)) as last_activity_at,
+    {unchecked("sessions")} as unchecked
 from sessions
 where (:projects is null or project in (select value from json_each(:projects)))
   and (directory is not :without or {SUMMARY} is not null)
@@ -75,7 +80,7 @@ order by last_activity_at desc, id limit :limit offset :offset
 """
 
 PROMPT = "select id, sync_id, session_id, project, content, created_at from user_prompts"
-_PROMPTS = f"{PROMPT} where {{where}} order by created_at desc, id desc limit :limit"
+_PROMPTS = f"{PROMPT} where {{where}} and (:own = 0 or {OWN}) order by created_at desc, id desc limit :limit"
 PROMPTS_IN_PROJECT = _PROMPTS.format(where="project = :project")
 PROMPTS_ANYWHERE = _PROMPTS.format(where="true")
 PROMPTS_OF_SESSION = f"{PROMPT} where session_id = :session_id order by id"
@@ -158,9 +163,9 @@ def per_project(
     return [row for project in projects for row in store.rows(in_project, project=project, **values)]
 
 
-def recent_prompts(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[Prompt]:
-    """Return the prompts of the projects, newest first."""
-    rows = per_project(store, projects, PROMPTS_ANYWHERE, PROMPTS_IN_PROJECT, {"limit": limit})
+def recent_prompts(store: Store, *, projects: Sequence[str] | None, limit: int, own: bool = False) -> list[Prompt]:
+    """Return the prompts of the projects, newest first; ``own``: none that is unchecked."""
+    rows = per_project(store, projects, PROMPTS_ANYWHERE, PROMPTS_IN_PROJECT, {"limit": limit, "own": own})
     rows.sort(key=lambda row: (row["created_at"], row["id"]), reverse=True)
     return [Prompt(*row) for row in rows[:limit]]
 
@@ -190,10 +195,7 @@ def observations_in(store: Store, session_id: str) -> int:
     return int(store.value("select count(*) from observations where session_id = :id", id=session_id))
 
 
-def made_elsewhere(store: Store, session_id: str) -> bool:
-    """Return whether another machine changed a session last."""
-    sql = """
-    select 1 from sessions
-    where id = :id and substr(clock, 19) <> coalesce((select value from meta where key = 'device_id'), '')
-    """
-    return store.row(sql, id=session_id) is not None
+def arrived(store: Store, session_id: str) -> bool:
+    """Return whether a session came from another machine: what it says of directories is not so here."""
+    sql = "select 1 from sessions join arrivals on arrivals.id = arrival where sessions.id = :id and source <> :own"
+    return store.row(sql, id=session_id, own=IMPORT) is not None

@@ -43,7 +43,8 @@ class SessionState:
 
 @dataclass(frozen=True, slots=True)
 class SessionLine:
-    """A session in a list, with the number of live observations it holds, and when the last of them was saved."""
+    """A session in a list, with the number of live observations it holds, and when the last of them was saved.
+    ``unchecked`` as in ``Observation``."""
 
     id: str
     project: str
@@ -53,6 +54,7 @@ class SessionLine:
     summary: str | None
     observations: int
     last_activity_at: str = ""
+    unchecked: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

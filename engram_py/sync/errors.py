@@ -34,7 +34,7 @@ class UnconfirmedProjectError(SyncError):
         self.project, self.path = project, path
         super().__init__(
             f".engram.json makes {path} project {project}, whose memory is from elsewhere; nothing was read or written",
-            hint=f"if this repository may have it: `engram sync --project {project}`, once",
+            hint="if it is the same project, run `engram projects confirm` in this folder, once",
         )
 
 

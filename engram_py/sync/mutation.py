@@ -10,6 +10,8 @@ Op = Literal["upsert", "delete"]
 
 # Where a payload keeps what Engram has no place for. Its importer ignores the block.
 OWN_BLOCK = "engram_py"
+# In the block: whose a row is that the sender passes on without trusting it. It can only take trust away.
+UNCHECKED = "unchecked"
 
 # The kinds this program writes. A row of another kind, from a newer one, is kept and passed on untouched.
 KINDS = ("project", "alias", "session", "observation", "version", "prompt", "relation")

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from engram_py.clock import LAST_MILLISECOND, MOST_DEVICE_CHARS, Stamp, parse_stamp
-from engram_py.sync.mutation import OWN_BLOCK, Mutation
+from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation
 from engram_py.times import parse_time
 
 KEY_LIMIT_CHARS = 400
@@ -131,7 +131,10 @@ def rank(mutation: Mutation) -> str:
 
 
 def fingerprint(payload: dict[str, Any]) -> str:
-    """Return 64 hex digits of the payload's content, whatever the order of its keys."""
+    """Return 64 hex digits of the payload's content, whatever the order of its keys and whoever passed it on."""
+    own = payload.get(OWN_BLOCK)
+    if isinstance(own, dict) and UNCHECKED in own:
+        payload = {**payload, OWN_BLOCK: {name: value for name, value in own.items() if name != UNCHECKED}}
     text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

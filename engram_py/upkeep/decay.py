@@ -15,6 +15,7 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
+from engram_py.privacy.provenance import OWN
 from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.relations import table as relations_table
 from engram_py.relations.relations import Relations
@@ -48,14 +49,14 @@ order by id limit :limit
 """
 EPISODES_OF = f"""
 select {COLUMNS} from observations
-where type = 'session_summary' and origin = 'derived' and deleted_at is null and lifecycle = 'active'
+where type = 'session_summary' and origin = 'derived' and deleted_at is null and lifecycle = 'active' and {OWN}
   and project = :project and created_at >= :since
 order by created_at desc, id desc limit :limit
 """
 PROJECTS = "select distinct project from observations where origin = 'derived' and deleted_at is null"
 FACTS = f"""
 select {COLUMNS}, salience as weight, faded, faded_at from observations indexed by observations_derived
-where {_DERIVED} and project = :project order by id
+where {_DERIVED} and project = :project and {OWN} order by id
 """
 OLD_EPISODES = """
 select id, sync_id, project from observations indexed by observations_derived

@@ -15,6 +15,7 @@ from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.distill.table import failures
 from engram_py.errors import InvalidArgumentError, StoreError
+from engram_py.privacy.trust import arrivals
 from engram_py.projects.identities import Identities
 from engram_py.sync.autosync.settings import CloudSettings
 from engram_py.sync.autosync.table import is_used
@@ -62,6 +63,7 @@ class Doctor:
             "hooks": lambda: hooks_check(self._store.path.parent, self._journal.moment()),
             "sync": self._sync,
             "distilling": self._distilling,
+            "trust": self._trust,
         }
 
     def check_ids(self, *, engram: bool = False) -> tuple[str, ...]:
@@ -245,6 +247,14 @@ class Doctor:
         from engram_py.sync.autosync.status import sync_check
 
         return sync_check(self._store, self._journal, self._cloud)
+
+    def _trust(self) -> Check:
+        found = [one for one in arrivals(self._store) if not one.trusted and one.rows]
+        if not found:
+            return Check("trust", "ok", "every memory is your own, or of somebody you trust")
+        evidence = {f"{one.source} {one.name}".strip(): one.rows for one in found}
+        message = f"{sum(one.rows for one in found)} memories came from elsewhere and are shown apart, as not checked"
+        return Check("trust", "ok", message, evidence, "`engram trust` lists their authors and makes them yours")
 
     def _distilling(self) -> Check:
         rows = failures(self._store)

@@ -79,7 +79,7 @@ class Applying:
             type=item.type,
             topic_key=item.topic_key,
         )
-        done = self._observations.update(edit.row.id, change, base=edit.row)
+        done = self._observations.update(edit.row.id, change, base=edit.row, by="person")
         return Applied(edit.path, "revise", done.outcome, done.title, done.id, _BOTH if edit.conflict else "")
 
     def _describe(self, edit: Edit, project: str) -> Applied:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from engram_py.database.store import Store
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
+from engram_py.privacy.provenance import OWN
 from engram_py.vault.values import Edge
 
 # The rows of a project, those of the person, and the facts and entities that are past.
 ROWS = f"""
 select {COLUMNS} from observations
-where deleted_at is null and (project = :project or scope <> 'project')
+where deleted_at is null and (project = :project or scope <> 'project') and {OWN}
   and (lifecycle = 'active' or (lifecycle = 'historical' and about is not null)
        or (lifecycle = 'archived' and topic_key > 'entity/' and topic_key < 'entity0'))
 """

@@ -11,6 +11,7 @@ from engram_py.identity.sameness import says_the_same
 from engram_py.interfaces.wording import render
 from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.observations.values import Change
+from engram_py.privacy.provenance import arrival_of
 from tests.memory import FakeClock, Opener
 
 ENGLISH = "Always reply in English"
@@ -197,7 +198,7 @@ def test_an_order_in_what_was_imported_reaches_no_profile(app: Engram) -> None:
 def test_what_came_as_personal_from_elsewhere_is_not_theirs(app: Engram) -> None:
     personal_facts(app)
     with app.store.transaction():
-        app.store.execute("update observations set clock = substr(clock, 1, 18) || 'another-device'")
+        app.store.execute("update observations set arrival = :it", it=arrival_of(app.store, "git:0"))
     assert app.identity.rewrite_profile() == {"sources": 0, "empty": 1}
 
 

@@ -19,11 +19,11 @@ def database(folder: Path) -> Path:
 
 
 def from_database(app: Engram, folder: Path) -> None:
-    app.adopting.adopt("engram", database(folder))
+    app.adopting.adopt("engram", database(folder), trusted=True)
 
 
 def from_export(app: Engram, _: Path) -> None:
-    app.transfer.import_file(FILES / "export.json")
+    app.transfer.import_file(FILES / "export.json", trusted=True)
 
 
 def unpack(folder: Path) -> None:
@@ -34,7 +34,8 @@ def unpack(folder: Path) -> None:
 def from_folder(app: Engram, folder: Path) -> None:
     """The folder as Engram left it in a repository, where ``app`` works."""
     unpack(folder)
-    app.git_sync.sync(write=False)
+    found = app.git_sync.sync(write=False)
+    app.trust.source(*{one.source for one in found.unchecked})
 
 
 WAYS: dict[str, Callable[[Engram, Path], None]] = {

@@ -37,19 +37,19 @@ def test_an_export_imported_into_an_empty_memory_is_exported_the_same_and_once_m
     first, own = json.loads(file.read_text(encoding="utf-8")), digest(here)
     clock.advance(days=3)
 
-    there.transfer.import_file(file)
+    there.transfer.import_file(file, trusted=True)
     before, second = digest(there), there.transfer.document()
     clock.advance(hours=1)
-    again = there.transfer.import_file(file)
+    again = there.transfer.import_file(file, trusted=True)
     here.transfer.import_file(file)
 
     assert portable(second) == portable(first)
     assert (digest(there), digest(here)) == (before, own)
     assert counts(again) == (0, 0, 4, 0)
     assert counts(again, "sessions")[:2] == counts(again, "prompts")[:2] == counts(again, "relations")[:2] == (0, 0)
-    # where a row came from is believed only of this memory's own export
+    # where a row came from is what the user says of the file
     assert {row[0] for row in here.store.rows("select origin from observations")} == {"agent", "user"}
-    assert {row[0] for row in there.store.rows("select origin from observations")} == {"import"}
+    assert {row[0] for row in there.store.rows("select origin from observations")} == {"agent", "user"}
 
 
 def test_everything_a_memory_holds_is_in_its_export(open_at: OpenAt) -> None:

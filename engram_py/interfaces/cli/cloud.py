@@ -9,6 +9,7 @@ import click
 
 from engram_py.interfaces.cli.commands import LazyGroup, group, prints_result
 from engram_py.interfaces.cli.terminal import can_ask, progress_bars, show
+from engram_py.sync.autosync.settings import TARGET
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -78,12 +79,22 @@ def status_command(app: Engram, retry: bool) -> object:
 @click.command("enroll")
 @click.argument("projects", nargs=-1, metavar="PROJECT...", help="Projects, by name.")
 @click.option("--all", "everything", is_flag=True, help="Every project that the server grants.")
+@click.option("--trust/--no-trust", default=None, help="What comes from the server counts as your own, or never does.")
 @prints_result
-def enroll_command(app: Engram, projects: tuple[str, ...], everything: bool) -> object:
-    """Sync projects with the server from now on, with everything saved so far."""
+def enroll_command(app: Engram, projects: tuple[str, ...], everything: bool, trust: bool | None) -> object:
+    """Sync projects with the server from now on, with everything saved so far.
+
+    You are asked once, at a terminal, whether you trust whoever writes there; until then agents see what comes from
+    the server apart, as not checked.
+    """
     if not projects and not everything:
         raise click.UsageError("name the projects, or pass --all")
-    return app.autosync.account.enroll(projects, everything=everything)
+    enrolled = app.autosync.account.enroll(projects, everything=everything)
+    if trust is None and can_ask() and not app.trust.is_decided(TARGET):
+        trust = click.confirm("Is what comes from this server your own, or of people you trust?", err=True)
+    if trust is not None:
+        app.trust.source(TARGET, trusted=trust)
+    return enrolled
 
 
 @click.command("unenroll")

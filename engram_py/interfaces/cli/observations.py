@@ -102,7 +102,7 @@ def timeline_command(app: Engram, observation_id: int, **counts: int) -> object:
 def update_command(app: Engram, observation_id: int, content: str | None, **fields: Any) -> object:
     """Correct an observation; its old text stays in its history."""
     text = text_argument(content) if content is not None else None
-    return app.observations.update(observation_id, Change(content=text, **fields))
+    return app.observations.update(observation_id, Change(content=text, **fields), by="person")
 
 
 @click.command("pin")
@@ -168,7 +168,7 @@ def unarchive_command(app: Engram, ids: tuple[int, ...]) -> object:
 @ids_argument
 @prints_result
 def accept_command(app: Engram, ids: tuple[int, ...]) -> object:
-    """Stand for what was derived, imported or sent: it fades no more, and agents are given it."""
+    """Make derived, imported or received observations your own: they fade no more, and agents are given them."""
     return _for_each(app, ids, app.observations.accept, "accepted")
 
 
@@ -239,4 +239,4 @@ def edit_command(observation_id: int, as_json: bool) -> None:
 
 def _keep(base: Observation, as_json: bool, change: Change) -> None:
     with memory() as app:
-        show(app.observations.update(base.id, change, base=base), app.settings, as_json=as_json)
+        show(app.observations.update(base.id, change, base=base, by="person"), app.settings, as_json=as_json)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.interfaces.cli.commands import group, prints_result, yes_option
+from engram_py.interfaces.cli.commands import OBSERVATION_ID, group, prints_result, yes_option
 from engram_py.interfaces.cli.terminal import can_ask, printable
+from engram_py.observations.listing import Listing
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -41,6 +42,33 @@ off_command = _switch(
     """,
 )
 on_command = _switch("on", "Switch hooks on; with --record or --inject, only that part.")
+
+
+@click.command("trust")
+@click.argument("ids", nargs=-1, metavar="[ID...]", type=OBSERVATION_ID, help="Observations that become yours.")
+@click.option("--author", metavar="NAME", help="All that this author wrote and will write.")
+@click.option(
+    "--project", metavar="NAME", is_flag=False, flag_value="", help="All sources of a project; default: here."
+)
+@click.option("--stop", is_flag=True, help="Trust --author or --project no longer.")
+@prints_result
+def trust_command(app: Engram, ids: tuple[int, ...], author: str | None, project: str | None, stop: bool) -> object:
+    """Make what came from elsewhere your own: from a repository's .engram, a team's server, an import file.
+
+    Until then agents see it apart, in its own project, as not checked. Without arguments the authors are listed.
+    """
+    if ids and (author or project is not None or stop):
+        raise click.UsageError("give ids, or --author or --project")
+    if stop and author is None and project is None:
+        raise click.UsageError("--stop goes with --author or --project")
+    if ids:
+        with app.store.transaction():
+            accepted = [app.observations.accept(one) for one in ids]
+        return accepted[0] if len(accepted) == 1 else Listing("accepted", tuple(accepted))
+    if author is not None:
+        return app.trust.author(author, project=project or None, trusted=not stop)
+    return app.trust.arrivals() if project is None else app.trust.project(project or None, trusted=not stop)
+
 
 _everywhere = click.option("--everywhere", is_flag=True, help="Also on the machines and the server it syncs with.")
 

@@ -41,6 +41,8 @@ def init_command(name: str | None, force: bool) -> tuple[object, str]:
     project = normalize_project(suggested)
     root = found.repository.root if found.repository else here()
     path = write_project_settings(root, project, force=force)
+    with memory() as app:
+        app.projects.confirm()
     said = f"Wrote {path}: everything saved below it belongs to {project}. Commit it to share the name."
     documents = index_documents()
     return {"path": str(path), "project": project}, "\n".join(filter(None, (said, documents)))
@@ -61,6 +63,15 @@ def list_command(app: Engram) -> Listing:
 def current_command(app: Engram) -> object:
     """Print which project this folder is, and why."""
     return app.projects.current()
+
+
+@projects_command.command("confirm")
+@prints_value
+def confirm_command() -> tuple[object, str]:
+    """Follow the project name in this folder's .engram.json, though that project has memory of other places."""
+    with memory() as app:
+        project = app.projects.confirm()
+    return {"project": project}, f"This folder is project {project} from now on, as its .engram.json says."
 
 
 @projects_command.command("merge")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engram_py.dataclass import replace
 from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.interfaces.cli.commands import here, json_command, memory
 from engram_py.interfaces.cli.terminal import can_ask, print_notes, print_value, printable, progress
@@ -90,6 +91,10 @@ def _answer(app: Engram, asked: dict[str, Any]) -> tuple[Any, list[str]]:
         changed = [str(path) for path in app.git_sync.uninstall_hooks()]
         return {"changed": changed}, [f"Took our lines out of {path}" for path in changed] or ["There were no hooks."]
     done = _sync(app, asked)
+    if done.unchecked and can_ask():
+        sources = dict.fromkeys(one.source for one in done.unchecked)
+        app.trust.source(*sources, trusted=click.confirm(printable(words.vouching(done)), default=False, err=True))
+        done = replace(done, unchecked=())
     return done, words.synced(done)
 
 

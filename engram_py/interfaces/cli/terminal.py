@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -14,11 +13,10 @@ import click
 
 from engram_py.dataclass import is_dataclass, replace
 from engram_py.errors import NotConfirmedError
+from engram_py.text.fences import visible
 
 if TYPE_CHECKING:
     from engram_py.config import Settings
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def show(value: object, settings: Settings, *, as_json: bool) -> None:
@@ -60,8 +58,8 @@ def print_value(value: object, text: str, *, as_json: bool) -> None:
 
 
 def printable(text: str) -> str:
-    """Return text without control characters that could move the cursor or answer for the user."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+    """Return text without what could move the cursor, answer for the user, or hide."""
+    return visible(text)
 
 
 def local_now(settings: Settings) -> datetime:

@@ -61,9 +61,7 @@ def accept(view: View, row: Row) -> Done:
     if row.head in ("overdue", "changed"):
         return Done(_said(view.app.observations.mark_reviewed(one.row.id), view))
     accepted = view.app.observations.accept(one.row.id)
-    if one.row.origin not in ("derived", "import"):  # it came from another machine, which no undo brings back
-        return Done(_said(accepted, view))
-    return Done(_said(accepted, view), lambda app: app.observations.accept(one.row.id, origin=one.row.origin))
+    return Done(_said(accepted, view), lambda app: app.observations.unaccept(accepted))
 
 
 def judge(view: View, relation: str, verdict: str) -> Done:
@@ -72,7 +70,7 @@ def judge(view: View, relation: str, verdict: str) -> Done:
 
 def update(view: View, base: Observation, change: Change) -> Done:
     """Keep an edit of ``base``. Raises ChangedMeanwhileError."""
-    updated = view.app.observations.update(base.id, change, base=base)
+    updated = view.app.observations.update(base.id, change, base=base, by="person")
     if updated.outcome == "unchanged":
         return Done(_said(updated, view))
     before: dict[str, Any] = {name: getattr(base, name) or "" for name in updated.changed if name in _EDITED}

@@ -170,6 +170,7 @@ class ReviewPanel:
         ]
         kinds = {
             "order": (previews.ORDER, found.orders),
+            "unchecked": (previews.UNCHECKED, found.unchecked),
             "derived": (previews.DERIVED, found.derived),
             "overdue": (previews.DUE, found.due),
             "changed": (previews.STALE, found.stale),

@@ -41,7 +41,7 @@ def files_of(app: Engram, detail: Detail) -> list[File]:
 def not_here(app: Engram, row: Observation) -> str:
     """Return why the files of the observation cannot be looked at on this machine; empty where they may be."""
     session = session_table.by_id(app.store, row.session_id)
-    if session is None or session_table.made_elsewhere(app.store, row.session_id):
+    if session is None or session_table.arrived(app.store, row.session_id):
         return "It was saved on another machine."
     gone = session.directory and not is_folder(Path(session.directory))
     return f"The folder that it was saved in is not on this disk: {session.directory}" if gone else ""
@@ -51,7 +51,7 @@ def where_it_was_saved(app: Engram, row: Observation) -> Engram:
     """The memory as it stands in the folder of the session that saved the observation, where it is one of this
     machine's: its files are looked at there."""
     session = session_table.by_id(app.store, row.session_id)
-    if session is None or not session.directory or session_table.made_elsewhere(app.store, row.session_id):
+    if session is None or not session.directory or session_table.arrived(app.store, row.session_id):
         return app
     folder = Path(session.directory)
     return app.standing_in(folder) if folder.is_absolute() and is_folder(folder) else app

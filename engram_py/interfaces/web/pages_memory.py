@@ -17,7 +17,6 @@ from engram_py.interfaces.web.visit import Goto, Shown, Visit, page
 from engram_py.ledger.given import sessions_given
 from engram_py.observations.errors import ChangedMeanwhileError, ObservationNotFoundError
 from engram_py.observations.lookup import live_observation
-from engram_py.observations.quarantine import BROUGHT
 from engram_py.observations.values import CONTENT_LIMIT_BYTES, SCOPES, TYPES, Change, Observation
 from engram_py.relations.values import Version
 
@@ -131,7 +130,7 @@ def edit(visit: Visit) -> Shown | Goto:
         change = typed.change_from(row)
         if change is None:
             return back_to(visit, row.id, "unchanged")
-        done = visit.app.observations.update(row.id, change, base=row)
+        done = visit.app.observations.update(row.id, change, base=row, by="person")
     except EngramError as exc:
         return _form(live_observation(visit.app.store, row.id), typed, error=exc)
     undo = {name: getattr(_Typed.of(row), name) for name in done.changed if name in _EDITED}
@@ -156,7 +155,7 @@ def undo(visit: Visit) -> Shown | Goto:
         before = {one: getattr(taken.change, one) for one in _EDITED if getattr(taken.change, one) is not None}
         values = {one: getattr(_Typed.of(row), one) for one in _EDITED} | before
         return _form(row, _Typed(**values), error=ChangedMeanwhileError(row.id))
-    visit.app.observations.update(row.id, taken.change, base=row)
+    visit.app.observations.update(row.id, taken.change, base=row, by="person")
     visit.undo.forget(name)
     return back_to(visit, row.id, "undone")
 
@@ -203,12 +202,10 @@ def accept(visit: Visit) -> Shown | Goto:
     row = as_shown(visit)
     if isinstance(row, Shown):
         return row
-    visit.app.observations.accept(row.id)
-    if row.origin not in BROUGHT:  # it came from another machine, which no undo brings back
-        return back_to(visit, row.id, "accepted")
+    accepted = visit.app.observations.accept(row.id)
 
     def take_back(app: Engram) -> None:
-        app.observations.accept(row.id, origin=row.origin)
+        app.observations.unaccept(accepted)
 
     return back_to(visit, row.id, "accepted", undo=visit.undo.keep(Taken(row.id, take_back, seen(row), "unaccepted")))
 

@@ -23,8 +23,7 @@ class _Form:
 
 @page("GET", "/ui/review")
 def review_page(visit: Visit) -> Shown:
-    """Pairs without a verdict, what was derived or reads like an order, memories that are overdue or whose files
-    changed, and sessions that a distiller failed on."""
+    """Show what waits for a person: ``waiting.Review``."""
     judged, changed = visit.asked("judged"), visit.asked("id")
     found = review(visit.app, visit.project)
     [row] = visit.app.browsing.whole([observation_number(changed)]) or [None] if changed else [None]
@@ -36,6 +35,7 @@ def review_page(visit: Visit) -> Shown:
             "pairs": found.pairs,
             "texts": _texts(visit, [*found.pairs, verdict] if verdict else found.pairs),
             "orders": _forms(found.orders),
+            "unchecked": _forms(found.unchecked),
             "derived": _forms(found.derived),
             "due": _forms(found.due),
             "stale": _forms(found.stale),

@@ -8,7 +8,7 @@ from typing import Any
 from engram_py.context.values import Context, Item, OwnFile
 from engram_py.interfaces.wording.anchors import anchor
 from engram_py.interfaces.wording.context import PREVIEW_CHARS
-from engram_py.interfaces.wording.phrases import one_line
+from engram_py.interfaces.wording.phrases import one_line, whence
 from engram_py.observations.values import Observation
 from engram_py.sessions.values import Said, SessionLine
 
@@ -74,6 +74,7 @@ def _observation(row: Observation, context: Context) -> dict[str, Any]:
     told = {name: getattr(row, name) for name in names} | {"title": one_line(row.title)}
     remarks = context.remarks
     said = {
+        "unchecked": ", ".join(whence(row.unchecked)),
         "replaced": remarks.instead_of.get(row.id),
         "elsewhere": remarks.branches.get(row.id),
         "files": [anchor(state) for state in remarks.files.get(row.id, ())],

@@ -21,6 +21,10 @@ def _imported(value: Imported, now: datetime) -> str:
     lines += [_counts(kind, getattr(value, kind)) for kind in _KINDS]
     lines += [_counts(kind, found) for kind in ("versions", "tombstones") if (found := getattr(value, kind)).read]
     lines += [f"redacted {amount(value.redacted, 'secret or private part')}"] if value.redacted else []
+    if value.observations.new and not value.trusted:
+        lines.append(
+            f"They stay apart as not checked; `engram trust --author {value.path.rpartition('/')[2]}` makes them yours."
+        )
     return "\n".join(lines)
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 
 from engram_py.doors import call
-from engram_py.interfaces.wording.phrases import Words, age, amount, beyond_project, clock, filled, joined, relation
+from engram_py.interfaces.wording.phrases import (
+    Words,
+    age,
+    amount,
+    beyond_project,
+    clock,
+    filled,
+    joined,
+    relation,
+    whence,
+)
 from engram_py.observations.listing import (
     BulkDone,
     Fact,
@@ -61,10 +71,10 @@ def _updated(value: Updated, now: datetime) -> str:
 
 def _history(value: Detail, now: datetime) -> list[str]:
     """Return the earlier texts and supersessions as one line of events, newest first."""
-    events = [
-        (one.created_at, f"--- version {one.version}, of {clock(one.created_at, now)}: {one.title}", one.content)
-        for one in value.versions
-    ]
+    events = []
+    for one in value.versions:
+        about = filled((f"of {clock(one.created_at, now)}", *whence(one.unchecked)))
+        events.append((one.created_at, f"--- version {one.version}, {about}: {one.title}", one.content))
     for step in value.line:
         why = f": {step.reason}" if step.reason else ""
         replaced = f"[#{step.newer}] {step.newer_title} replaced [#{step.older}] {step.older_title}"
@@ -84,6 +94,7 @@ def _detail(value: Detail, now: datetime) -> str:
         "pinned" if row.pinned else "",
         f"revision {row.revision_count}" if row.revision_count > 1 else "",
         "NEEDS REVIEW" if value.state == "needs_review" else "",
+        *whence(row.unchecked),
     )
     lines = [f"[#{row.id}] {row.title}", f"({filled(marks, ' · ')})"]
     facts = {"topic": row.topic_key, "aliases": row.aliases, "branch": row.git_branch, "session": row.session_id}
@@ -113,12 +124,14 @@ def _timeline(value: Timeline, now: datetime) -> str:
     focus = value.focus
     head = f"Session {value.session_id} ({clock(value.session_started_at, now)}), {value.total_in_session} observations"
     lines = [head, *(_neighbour(row, now) for row in value.before)]
-    lines += [f">>> [#{focus.id}] [{focus.type}] {focus.title} <<<", focus.content]
+    kind = filled((focus.type, *whence(focus.unchecked)))
+    lines += [f">>> [#{focus.id}] [{kind}] {focus.title} <<<", focus.content]
     return "\n".join([*lines, *(_neighbour(row, now) for row in value.after)])
 
 
 def _neighbour(row: Neighbour, now: datetime) -> str:
-    return f"[#{row.id}] {clock(row.created_at, now, _MINUTE)} [{row.type}] {row.title}"
+    kind = filled((row.type, *whence(row.unchecked)))
+    return f"[#{row.id}] {clock(row.created_at, now, _MINUTE)} [{kind}] {row.title}"
 
 
 def _reviewed(value: Reviewed, now: datetime) -> str:
@@ -130,7 +143,7 @@ def _line(value: ObservationLine, now: datetime) -> str:
     deleted = f"deleted {age(value.deleted_at, now)}" if value.deleted_at else ""
     pinned = "pinned" if value.pinned else ""
     about = (value.type, age(value.updated_at, now), value.project, beyond_project(value.scope), pinned, deleted)
-    return f"[#{value.id}] {value.title} ({filled(about)})"
+    return f"[#{value.id}] {value.title} ({filled((*about, *whence(value.unchecked)))})"
 
 
 def _suggestion(value: Suggestion, now: datetime) -> str:

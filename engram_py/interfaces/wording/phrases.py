@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from engram_py.observations.values import RelationNote
+from engram_py.privacy.provenance import RELAYED
 from engram_py.times import ago, parse_time
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ Words = dict[type, Callable[[Any, datetime], str]]
 
 LINE_CHARS = 200
 _LOOKED_AT = 4  # of a text that begins with blanks and line ends
+_DOORS = {"git": "from .engram", "cloud": "from the team's server", "import": "imported"}
 _RELATED = {"related": "related to", "compatible": "compatible with", "conflicts": "conflicts with"}
 
 
@@ -66,6 +68,20 @@ def one_line(text: str, limit: int = LINE_CHARS) -> str:
     begins = text[: limit * _LOOKED_AT]
     line = " ".join(begins.split())
     return line if len(line) <= limit and len(begins) == len(text) else line[: limit - 1] + "…"
+
+
+def whence(unchecked: str | None) -> list[str]:
+    """Return where a row came from that nobody here trusted: ``from .engram, by alice, not checked``."""
+    if unchecked is None:
+        return []
+    source, _, name = unchecked.partition("\n")
+    passed = "passed on " if source.startswith(RELAYED) else ""
+    door = source.removeprefix(RELAYED).partition(":")[0]
+    return [
+        filled(
+            (f"{passed}{_DOORS.get(door, 'from elsewhere')}", f"by {one_line(name, 40)}" if name else "", "not checked")
+        )
+    ]
 
 
 def end(observation: int | None, title: str | None) -> str:

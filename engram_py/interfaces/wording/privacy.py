@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from engram_py.interfaces.wording.phrases import Words, amount, joined
+from engram_py.interfaces.wording.phrases import Words, amount, joined, whence
+from engram_py.privacy.trust import Arrival, Arrivals, TrustChanged
 from engram_py.privacy.values import Allowed, Choice, Cleared, SwitchState
+from engram_py.recall.values import counted
 
 _NAMES = {"enabled": "engram", "record": "recording", "inject": "injecting"}
 
@@ -58,7 +60,31 @@ def _what(value: Cleared) -> str:
 
 _ROWS = {"versions": "earlier text", "turns": "raw message"}
 
+
+def _arrivals(value: Arrivals, now: datetime) -> str:
+    if not value.items:
+        return "Every memory here is your own: nothing came from elsewhere."
+    return "\n".join(_arrival(one) for one in value.items)
+
+
+def _arrival(one: Arrival) -> str:
+    [door] = whence(f"{one.source}\n{one.name}")
+    state = "trusted" if one.trusted else "not checked"
+    key = f" ({one.author})" if one.author and one.author != one.name else ""
+    where = joined(one.projects) or "no project"
+    return f"{door.removesuffix(', not checked')}{key}: {counted(one.rows)} in {where}, {state}"
+
+
+def _trust(value: TrustChanged, now: datetime) -> str:
+    rows = counted(value.rows)
+    if value.trusted:
+        return f"Trusted: {rows} count as your own, and so does what comes from there later."
+    return f"No longer trusted: {rows} stay apart as not checked, and so does what comes from there later."
+
+
 WORDS: Words = {
+    Arrivals: _arrivals,
+    TrustChanged: _trust,
     SwitchState: _state,
     Cleared: lambda value, now: (
         f"Destroyed {_what(value)}." if any(value.counts.values()) else "There is nothing to destroy."

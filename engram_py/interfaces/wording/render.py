@@ -16,6 +16,7 @@ from engram_py.interfaces.wording.phrases import Words, notes
 from engram_py.observations.listing import Listing
 from engram_py.observations.values import Detail, Saved
 from engram_py.recall.values import Results
+from engram_py.text.fences import harmless, visible
 
 # Kinds that most answers are not, so that a search does not import them.
 _RARE = ("engram_py.context.values", "engram_py.upkeep.values")
@@ -37,7 +38,10 @@ _EMPTY = {
 
 
 def text(value: object, *, now: datetime, full: bool = False) -> str:
-    """Return a result as a person or a model reads it. ``full`` gives search hits longer previews."""
+    """Return a result as a person or a model reads it: nothing in it moves a terminal or ends a fence of a host.
+
+    ``full`` gives search hits longer previews.
+    """
     room = type(value).__module__.split(".")[1]
     if isinstance(value, Results):
         said = _search(value, now, full=full)
@@ -47,7 +51,7 @@ def text(value: object, *, now: datetime, full: bool = False) -> str:
         return str(_words(value, "context")(value, now))
     else:
         said = _words(value, *_FILES.get(room, (room,)))(value, now)
-    return with_notes(said, getattr(value, "warnings", ()))
+    return harmless(with_notes(said, getattr(value, "warnings", ())))
 
 
 def _search(value: Results, now: datetime, *, full: bool) -> str:
@@ -119,7 +123,8 @@ def _rare_to_json(value: Any) -> Any:
 
 
 def json_text(value: Any) -> str:
-    return json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
+    return visible(text).replace("\n", " ")  # a line end of Unicode inside of a text
 
 
 def error_text(error: EngramError) -> str:
@@ -132,4 +137,6 @@ def with_notes(body: str, warnings: Sequence[str]) -> str:
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+    # Said only of what nobody trusted, as everything else is the user's own.
+    named = {field.name: getattr(value, field.name) for field in fields(value)}
+    return {name: to_json(one) for name, one in named.items() if name != "unchecked" or one is not None}

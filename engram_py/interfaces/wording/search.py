@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from engram_py.doors import call
-from engram_py.interfaces.wording.phrases import age, relation
+from engram_py.interfaces.wording.phrases import age, relation, whence
 from engram_py.recall.values import NO_WORD, Hit, NoResults, Results, counted
 
 _QUERY_CHARS, _WORD_CHARS = 200, 40
@@ -66,6 +66,7 @@ def marks(hit: Hit) -> list[str]:
     found += ["archived"] if hit.lifecycle == "archived" else []
     found += ["needs review"] if hit.state == "needs_review" else []
     found += [f"on branch {hit.branch}"] if hit.branch else []
+    found += whence(hit.unchecked)
     found += [f"says the same as [#{hit.like}]"] if hit.like is not None else []
     found += ["fresh"] if hit.anchors and all(anchor.state == "fresh" for anchor in hit.anchors) else []
     return found

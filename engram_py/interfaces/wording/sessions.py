@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from engram_py.interfaces.wording.phrases import Words, age, amount, last_active, one_line
+from engram_py.interfaces.wording.phrases import Words, age, amount, filled, last_active, one_line, whence
 from engram_py.sessions.values import Captured, KeptTurn, Prompt, PromptSaved, SessionLine, SessionState
 
 _KEPT = {"added": "kept", "duplicate": "known already"}
@@ -20,7 +20,8 @@ def _captured(value: Captured, now: datetime) -> str:
 def _session(item: SessionLine, now: datetime) -> str:
     state = "open" if item.ended_at is None else "ended"
     agent = f" {item.agent}" if item.agent else ""
-    head = f"{item.id} {item.project}{agent} {last_active(item, now)}, {state}"
+    told = filled((last_active(item, now), state, *whence(item.unchecked)))
+    head = f"{item.id} {item.project}{agent} {told}"
     return f"{head} [{amount(item.observations, 'observation')}] {one_line(item.summary or '')}".rstrip()
 
 

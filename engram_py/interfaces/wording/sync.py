@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from engram_py.errors import EngramError
-from engram_py.interfaces.wording.phrases import amount
+from engram_py.interfaces.wording.phrases import amount, joined
+from engram_py.recall.values import counted
 from engram_py.sync.errors import PassphraseMissingError
 from engram_py.sync.git.values import (
     Adoption,
@@ -40,7 +41,27 @@ def synced(value: GitSynced) -> list[str]:
         lines.append(_written(value.written, value))
         if not value.written.chunks:
             lines += _uncommitted(value.uncommitted)
+    if value.unchecked:
+        found = counted(sum(one.rows for one in value.unchecked))
+        lines.append(
+            f"{found} of {_authors(value)} stay apart as not checked; `engram trust --project` makes them yours "
+            "if they are your own or your team's"
+        )
     return lines
+
+
+def _authors(value: GitSynced) -> str:
+    names = dict.fromkeys(one.name or "somebody without a name" for one in value.unchecked)
+    return joined([*names][:_MOST_NAMED])
+
+
+def vouching(value: GitSynced) -> str:
+    """Return the question whether the authors of a repository's memory are trusted."""
+    rows = counted(sum(one.rows for one in value.unchecked))
+    return (
+        f"{rows} came from {_authors(value)} through {value.folder}. Agents see them apart, as not checked. "
+        "Are they your own or of people you trust, and everything that comes from there later?"
+    )
 
 
 def adopted(value: GitSynced) -> list[str]:

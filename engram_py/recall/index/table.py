@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any
 
 from engram_py.database.store import Row, Store
-from engram_py.observations.table import COLUMNS, VISIBLE, read
+from engram_py.observations.table import COLUMNS, SHARED, VISIBLE, read
 from engram_py.observations.values import Observation
 from engram_py.observations.visible import live_ids
+from engram_py.privacy.provenance import OWN
 from engram_py.recall.index.mentions import EVERYWHERE, Span
 
 _POOL = 20
@@ -102,11 +103,11 @@ CHANGED_ANYWHERE = _CHANGED.format(index="observations_newest", where="true")
 CHANGED_IN_PROJECT = _CHANGED.format(index="observations_recent", where="project = :project")
 CHANGED_SHARED = _CHANGED.format(
     index="observations_shared",
-    where="scope <> 'project' and project not in (select value from json_each(:projects))",
+    where=f"{SHARED} and project not in (select value from json_each(:projects))",
 )
 
 # What was made or written then and changed again since: a revised topic belongs to the days of all its texts.
-WRITTEN_THEN = """
+WRITTEN_THEN = f"""
 select max(at), id from (
     select observation_versions.created_at as at, observation_id as row
     from observation_versions indexed by observation_versions_made
@@ -117,7 +118,7 @@ select max(at), id from (
 )
 join observations on id = row
 where deleted_at is null
-  and (:projects is null or scope <> 'project' or project in (select value from json_each(:projects)))
+  and {VISIBLE}
 group by id
 order by 1 desc, id desc
 limit :limit
@@ -150,11 +151,11 @@ order by +updated_at desc, +id desc
 limit :limit
 """
 
-CANDIDATES = """
+CANDIDATES = f"""
 select id, sync_id, title, type, topic_key
 from observations
 where id in (select value from json_each(:ids)) and project = :project and scope = :scope and id <> :id
-  and lifecycle = 'active'
+  and lifecycle = 'active' and {OWN}
 order by id desc
 """
 

@@ -13,7 +13,7 @@ from engram_py.sync import packing
 from engram_py.sync.chunk import About, Contents, decompose
 from engram_py.sync.git import table
 from engram_py.sync.git.folder import ChunkFile, ChunkFolder
-from engram_py.sync.git.keys import signer_of
+from engram_py.sync.git.keys import Signer, signer_of
 from engram_py.sync.git.places import Job
 from engram_py.sync.git.values import ChunkRefusal, ChunksRead
 from engram_py.sync.mutation import Applied, Mutation
@@ -115,7 +115,7 @@ class Importer:
         job, file = self._job, b""
         try:
             file = job.folder.read(chunk)
-            device = self._signing_device(chunk, file)
+            signer = self._signer(chunk, file)
             contents = self._contents(chunk, file)
         except ChunkRefusedError as exc:
             self._outcomes[chunk.name] = _Outcome(refused=str(exc))
@@ -124,8 +124,10 @@ class Importer:
             policy = job.policy(self._names) if file else ""
             self._note(chunk, file, asdict(listed), state=state, reason=str(exc), policy=policy)
             return
+        about = About() if chunk.sealed else listed
+        about = _with_manifest_facts(contents.about, about)
         choice = folder_rows(job.store, contents.mutations, self._names)
-        applied, refusals, whole = self._apply(choice.taken)
+        applied, refusals, whole = self._apply(choice.taken, *_author(signer, about))
         self._applied += applied
         if not whole:
             return
@@ -136,8 +138,8 @@ class Importer:
         self._note(
             chunk,
             file,
-            asdict(About() if chunk.sealed else _with_manifest_facts(contents.about, listed)),
-            device=device or contents.device,
+            asdict(About() if chunk.sealed else about),
+            device=signer.device if signer else contents.device,
             state="imported",
             reason="; ".join(problems)[:500],
             policy=job.policy(self._names),
@@ -150,13 +152,13 @@ class Importer:
         with self._job.store.transaction():
             table.remember(self._job.store, row | sizes | about | more)
 
-    def _signing_device(self, chunk: ChunkFile, file: bytes) -> str:
-        """Return the name of the device that signed a chunk, '' without one. Raises ChunkRefusedError."""
+    def _signer(self, chunk: ChunkFile, file: bytes) -> Signer | None:
+        """Return the device that signed a chunk, None without one. Raises ChunkRefusedError."""
         job, signature = self._job, self._job.folder.read_signature(chunk.name)
         if signature is None:
             if job.trusted:
                 raise _UntrustedError("it is not signed, and only trusted devices are read here")
-            return ""
+            return None
         signer = signer_of(chunk.name, file, signature)
         if signer.key != job.device.key:
             with job.store.transaction():
@@ -164,7 +166,7 @@ class Importer:
             if job.trusted and signer.key not in job.trusted:
                 step = f"`engram sync --trust {signer.key}`"
                 raise _UntrustedError(f"it is signed by device {signer.device}, which is not trusted; {step}")
-        return signer.device
+        return signer
 
     def _contents(self, chunk: ChunkFile, file: bytes) -> Contents:
         job = self._job
@@ -182,14 +184,14 @@ class Importer:
             raise ChunkRefusedError("it does not hold what its name says: it was changed, or renamed")
         return decompose(packing.parse(data), project=job.project)
 
-    def _apply(self, mutations: Sequence[Mutation]) -> tuple[Applied, list[str], bool]:
+    def _apply(self, mutations: Sequence[Mutation], author: str, name: str) -> tuple[Applied, list[str], bool]:
         """Apply the rows; return the counts, the refusals, and whether there was time for all of them."""
         job, applied, refusals = self._job, Applied(), list[str]()
         for start in range(0, len(mutations), _BATCH):
             if start and job.is_late:
                 return applied, refusals, False
             batch = mutations[start : start + _BATCH]
-            done = job.replica.apply(batch, source=job.target)
+            done = job.replica.apply(batch, source=job.target, author=author, author_name=name)
             refusals += [f"{one.entity} {one.entity_key}: {one.reason}" for one in done.refused]
             applied += done
             with job.store.transaction():
@@ -206,6 +208,12 @@ def _is_new(chunk: ChunkFile, row: Row | None, policy: str) -> bool:
     if row is None or _is_changed(chunk, row):
         return True
     return bool(table.is_refused(row) or row["left_out"]) and row["policy"] != policy
+
+
+def _author(signer: Signer | None, about: About) -> tuple[str, str]:
+    """Return whom a chunk is of, by the key that signed it, else by what it says, and the name they give themselves."""
+    name = about.created_by
+    return (signer.key, name or signer.device) if signer else (f"~{name}" if name else "", name)
 
 
 def _with_manifest_facts(said: About, listed: About) -> About:

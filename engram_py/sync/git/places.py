@@ -83,9 +83,8 @@ class Places:
             raise AmbiguousProjectError(found.path, found.reads or (), *(found.warnings or (NO_PROJECT,)))
         warnings = found.warnings if project else ()
         place = Place(repository, folder, _target(repository), found.project, warnings)
-        named = bool(project) or all_projects
-        if not named and found.source == "config" and not self._is_used_here(place):
-            raise UnconfirmedProjectError(found.project, str(repository.root))
+        if not (project or all_projects) and (name := self._projects.settings_here().unconfirmed):
+            raise UnconfirmedProjectError(name, str(repository.root))
         return place
 
     def current(self, project: str) -> str:
@@ -118,17 +117,11 @@ class Places:
 
     def confirm(self, place: Place) -> None:
         """Record that the project syncs through this folder."""
+        if self._projects.settings_here().unconfirmed == place.project:
+            self._projects.confirm()
         if not table.is_allowed(self._store, place.target, place.project):
             with self._store.transaction():
                 table.allow(self._store, place.target, place.project, self._journal.now())
-
-    def _is_used_here(self, place: Place) -> bool:
-        """Return whether the project may sync here: a clone's ``.engram.json`` alone must not open another's memory."""
-        return (
-            table.is_allowed(self._store, place.target, place.project)
-            or not project_access.has_memory(self._store, place.project)
-            or table.used_below(self._store, place.project, str(place.repository.root))
-        )
 
 
 def _target(repository: Repository) -> str:

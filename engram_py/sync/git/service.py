@@ -11,6 +11,8 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
+from engram_py.privacy import provenance
+from engram_py.privacy.trust import undecided
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Projects
 from engram_py.sync.errors import EncryptionChangedError, PassphraseMissingError, SyncFolderError, WrongPassphraseError
@@ -97,6 +99,7 @@ class GitSync:
             tuple(warnings),
             uncommitted(place.folder.root),
             adopted,
+            undecided(self._store, place.target) if read else (),
         )
 
     def arrive(self, *, until: float) -> GitSynced | None:
@@ -178,7 +181,10 @@ class GitSync:
         if trusted and key == job.device.key:
             raise InvalidArgumentError("key", key, expected="another device's key; this device is always believed")
         with self._store.transaction():
-            table.trust(self._store, place.target, key=key, now=self._journal.now() if trusted else None)
+            at = self._journal.now() if trusted else None
+            table.trust(self._store, place.target, key=key, now=at)
+            arrival = provenance.arrival_of(self._store, place.target, key)
+            self._store.update("arrivals", {"id": arrival}, {"trusted_at": at})
         return next(device for device in self._devices(job) if device.key == key)
 
     def untrust(self, key: str) -> Device:

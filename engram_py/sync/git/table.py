@@ -113,17 +113,6 @@ def allow(store: Store, target: str, project: str, now: str) -> None:
     store.execute(sql, target=target, project=project, now=now)
 
 
-def used_below(store: Store, project: str, root: str) -> bool:
-    """Return whether a session of the project ran in this folder."""
-    sql = """
-    select 1
-    from sessions
-    where project = :project and (directory = :root or substr(directory, 1, length(:root) + 1) = :root || '/')
-    limit 1
-    """
-    return store.row(sql, project=project, root=root) is not None
-
-
 # --- devices ---------------------------------------------------------------------------------------------
 
 

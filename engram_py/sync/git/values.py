@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engram_py.dataclass import dataclass, field
+from engram_py.privacy.trust import Arrival
 from engram_py.sync.mutation import Applied
 
 
@@ -81,7 +82,7 @@ class Adoption:
 @dataclass(frozen=True, slots=True)
 class GitSynced:
     """The result of a sync; a half that was not asked for is None. ``adopted``: the repository now has the project of
-    its chunks."""
+    its chunks. ``unchecked`` are authors here of whom nobody has said whether they are trusted."""
 
     project: str
     folder: str
@@ -91,6 +92,7 @@ class GitSynced:
     warnings: tuple[str, ...] = ()
     uncommitted: Uncommitted = field(default_factory=Uncommitted)
     adopted: Adoption | None = None
+    unchecked: tuple[Arrival, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

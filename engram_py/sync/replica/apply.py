@@ -36,6 +36,12 @@ _READERS: dict[str, Callable[[Mutation], Any]] = {
     "relation": read_relation,
 }
 _CARRIED_LIMIT_BYTES = 1_000_000
+# A row whose columns of these are as they were is still of whom it was.
+_SPOKEN = {
+    "session": ("summary", "directory"),
+    "prompt": ("content",),
+    "relation": ("relation", "reason", "judgment_status", "superseded_at"),
+}
 
 # Dependencies first, deletions last.
 _ORDER = {kind: place for place, kind in enumerate(KINDS)}
@@ -94,6 +100,8 @@ def _apply_row(batch: Batch, mutation: Mutation, read: Read) -> bool | None:
         batch.session(read.columns["session_id"], project)
     name, column = TABLES[entity]
     values = {**read.columns, **read.derived, "project": project, "clock": mutation.clock}
+    if here is None or any(here[name] != values[name] for name in _SPOKEN[entity]):
+        values["arrival"] = batch.arrival(mutation)
     if here is None:
         batch.store.insert(name, {column: key, **values, **batch.new_id(name, read.number)})
     else:

@@ -19,6 +19,8 @@ from engram_py.sync.wire import fingerprint, is_final
 
 # What a row of Engram itself does not say: the row here keeps its own.
 _OURS = ("pinned", *SPECIAL, *OWN)
+# A row whose columns of these are as they were is still of whom it was.
+_SPOKEN = ("title", "content", "type", "topic_key", "aliases", "scope", "pinned", "about", "origin")
 
 
 def apply_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
@@ -36,7 +38,7 @@ def apply_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
         return False
     here = batch.row("observation", key)
     if here is not None and here["scope"] == "personal" and not personal:
-        _keep_version(batch, here["id"], key, read.columns, mutation.clock, live=here)
+        _keep_version(batch, here["id"], key, read.columns, mutation.clock, live=here, of=batch.arrival(mutation))
         return _withdraw_again(batch, mutation, here)
     project = batch.project(read.project)
     if here is None:
@@ -48,8 +50,9 @@ def apply_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
     if not wins(
         mutation.clock, {**columns, "given": read.project, "files": _anchor_key(read.anchors)}, here["clock"], mine
     ):
-        return _keep_version(batch, here["id"], key, read.columns, mutation.clock, live=here)
-    _keep_version(batch, here["id"], key, mine, here["clock"], live=columns)
+        arrival = batch.arrival(mutation)
+        return _keep_version(batch, here["id"], key, read.columns, mutation.clock, live=here, of=arrival)
+    _keep_version(batch, here["id"], key, mine, here["clock"], live=columns, of=here["arrival"])
     if not read.own:
         # Joined with what Engram does not know, it is a state of its own, which others have to hear of.
         outcome = fingerprint({**columns, "given": read.project, "files": mine["files"]})
@@ -62,7 +65,8 @@ def apply_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
 
 def _insert(batch: Batch, mutation: Mutation, read: Read, project: str) -> None:
     batch.session(read.columns["session_id"], project)
-    values = {"sync_id": mutation.entity_key, "project": project, "clock": mutation.clock}
+    values: dict[str, Any] = {"sync_id": mutation.entity_key, "project": project, "clock": mutation.clock}
+    values["arrival"] = batch.arrival(mutation)
     number = batch.new_id("observations", read.number)
     row_id = batch.store.insert("observations", {**read.columns, **read.derived, **values, **number})
     if read.anchors:
@@ -74,6 +78,8 @@ def _overwrite(batch: Batch, mutation: Mutation, read: Read, columns: dict[str, 
     batch.session(columns["session_id"], project)
     changed = {name: value for name, value in (columns | read.derived).items() if here[name] != value}
     changed |= {"clock": mutation.clock}
+    if changed.keys() & set(_SPOKEN):
+        changed["arrival"] = batch.arrival(mutation)
     if project != here["project"]:
         changed["project"] = project
     batch.store.update("observations", {"id": here["id"]}, changed)
@@ -105,11 +111,12 @@ def _anchor_key(anchors: Any) -> str:
     return json.dumps([[one[name] for name in names] for one in anchors])
 
 
-def _keep_version(batch: Batch, row_id: int, sync_id: str, lost: Any, clock: str, *, live: Any) -> bool:
-    """Keep the text that lost as an older version, if it differs."""
+def _keep_version(batch: Batch, row_id: int, sync_id: str, lost: Any, clock: str, *, live: Any, of: int | None) -> bool:
+    """Keep the text that lost as an older version, if it differs; ``of`` is where it came from."""
     if (lost["title"], lost["content"]) == (live["title"], live["content"]):
         return False
-    return batch.add_version(row_id, sync_id, (lost["updated_at"], lost["title"], lost["content"]), clock=clock)
+    text = (lost["updated_at"], lost["title"], lost["content"])
+    return batch.add_version(row_id, sync_id, text, clock=clock, arrival=of)
 
 
 def apply_version(batch: Batch, mutation: Mutation, read: tuple[str, str, dict[str, str]]) -> bool | None:
@@ -129,7 +136,8 @@ def apply_version(batch: Batch, mutation: Mutation, read: tuple[str, str, dict[s
         return None
     if row["scope"] == "personal":
         return False
-    added = table.add_version(batch.store, row["id"], digest=digest, clock=mutation.clock, **text)
+    arrival = batch.arrival(mutation)
+    added = table.add_version(batch.store, row["id"], digest=digest, clock=mutation.clock, arrival=arrival, **text)
     if added:
         batch.renumbered.add(row["id"])
         batch.queue("version", key, "upsert", project=row["project"], clock=mutation.clock, source=source)

@@ -12,10 +12,13 @@ from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, field
 from engram_py.interchange.columns import EPOCH
 from engram_py.interchange.import_ledger import RECOVERED_SESSION, LocalIds
+from engram_py.privacy import provenance
 from engram_py.projects import table as project_table
 from engram_py.sync.merge import Names, version_digest, version_key
-from engram_py.sync.mutation import Mutation
+from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation
 from engram_py.sync.replica import table
+
+_CLAIM_CHARS = 80
 
 
 @dataclass
@@ -38,7 +41,10 @@ class Batch:
     aliased: bool = False
     # The numbers that rows of Engram have where they come from, by table: they keep them while they are free.
     offered: dict[str, list[object]] = field(default_factory=dict)
+    author: str = ""
+    author_name: str = ""
     _ids: dict[str, LocalIds] = field(default_factory=dict)
+    _arrivals: dict[tuple[str, str], int] = field(default_factory=dict)
     _now: str = ""
     _projects: set[str] = field(default_factory=set)
     _sessions: dict[str, str] = field(default_factory=dict)
@@ -95,6 +101,18 @@ class Batch:
             self._ids[name] = LocalIds(self.store, name, self.offered[name])
         return {"id": self._ids[name].of(number)}
 
+    def arrival(self, mutation: Mutation) -> int:
+        """Return where a row comes from: what the door says, unless its sender says that it is of somebody else."""
+        claim = (mutation.payload.get(OWN_BLOCK) or {}).get(UNCHECKED)
+        key = (self.source, str(claim or "")[:_CLAIM_CHARS])
+        if key not in self._arrivals:
+            self._arrivals[key] = (
+                provenance.relayed(self.store, *key)
+                if claim
+                else provenance.arrival_of(self.store, self.source, self.author, self.author_name)
+            )
+        return self._arrivals[key]
+
     # --- what became of it -------------------------------------------------------------------------------
 
     def record(self, mutation: Mutation, *, project: str, given: str = "") -> None:
@@ -127,12 +145,15 @@ class Batch:
         row = {"entity": entity, "entity_key": key, "project": given, "clock": clock}
         self.store.insert("sync_renamed", row, replace=True)
 
-    def add_version(self, row_id: int, sync_id: str, text: tuple[str, str, str], *, clock: str) -> bool:
+    def add_version(
+        self, row_id: int, sync_id: str, text: tuple[str, str, str], *, clock: str, arrival: int | None
+    ) -> bool:
         """Return whether the older text ``(updated_at, title, content)`` is new here; it is queued for the other
         machines."""
         at, title, content = text
         digest = version_digest(at, title, content)
-        if not table.add_version(self.store, row_id, digest=digest, title=title, content=content, at=at, clock=clock):
+        columns = {"digest": digest, "title": title, "content": content, "at": at, "clock": clock, "arrival": arrival}
+        if not table.add_version(self.store, row_id, **columns):
             return False
         self.renumbered.add(row_id)
         project = self.store.value("select project from observations where id = :id", id=row_id)

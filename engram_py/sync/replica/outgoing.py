@@ -11,8 +11,9 @@ from engram_py.anchors import table as anchor_table
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import replace
 from engram_py.observations.columns import ENGRAM, EXACT, OWN, SPECIAL, TIMES
+from engram_py.privacy.provenance import author_of
 from engram_py.sync.merge import version_key, version_owner
-from engram_py.sync.mutation import OWN_BLOCK, Mutation, chosen_lifecycle
+from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation, chosen_lifecycle
 from engram_py.sync.replica import table
 from engram_py.times import to_engram
 
@@ -95,7 +96,7 @@ class Outgoing:
             key = version_key(row["sync_id"], row["digest"])
             if row["scope"] != "personal":
                 payload = {name: row[name] for name in ("title", "content", "created_at")}
-                payload |= {"sync_id": row["sync_id"], OWN_BLOCK: {}}
+                payload |= {"sync_id": row["sync_id"], OWN_BLOCK: _passed_on(row)}
                 found[key] = Mutation("version", key, "upsert", "", payload, row["clock"])
         return found
 
@@ -156,8 +157,13 @@ _WITHHELD = Mutation("", "", "upsert", "", {}, "")
 def _payload(row: Row, names: tuple[str, ...], own: tuple[str, ...]) -> dict[str, Any]:
     payload = {name: to_engram(row[name]) if name in _TIMES else row[name] for name in names}
     payload["project"] = row["given_project"]
-    payload[OWN_BLOCK] = {name: row[name] for name in own}
+    payload[OWN_BLOCK] = {name: row[name] for name in own} | _passed_on(row)
     return payload
+
+
+def _passed_on(row: Row) -> dict[str, str]:
+    """Return what tells the next machine that nobody here trusted where a row came from."""
+    return {UNCHECKED: author_of(row["unchecked"])} if row["unchecked"] else {}
 
 
 def _upsert(entity: str, key: str, row: Row, payload: dict[str, Any]) -> Mutation:

@@ -216,7 +216,6 @@ where (entity, entity_key) in (select value ->> 0, value ->> 1 from json_each(:k
 _MEMORY = " union all ".join(
     f"select 1 from {table} where project = :name" for table in ("observations", "sessions", "user_prompts")
 )
-HAS_MEMORY = f"{_MEMORY} limit 1"
 IS_TAKEN = f"""
 {_MEMORY}
 union all select 1 from memory_relations where project = :name
@@ -255,11 +254,6 @@ def owners(store: Store, rows: Iterable[tuple[str, str]]) -> dict[tuple[str, str
     for row in store.rows(CARRIED_OWNERS, keys=json.dumps(wanted)):
         found.setdefault((row["entity"], row["key"]), set()).add(row["project"])
     return found
-
-
-def has_memory(store: Store, project: str) -> bool:
-    """Return whether anything was remembered of the project: an observation, a session or a prompt."""
-    return store.row(HAS_MEMORY, name=project) is not None
 
 
 def is_taken(store: Store, name: str) -> bool:

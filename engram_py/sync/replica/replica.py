@@ -70,11 +70,14 @@ class Replica:
         more = len(queued) == max_rows
         return Changes(tuple(kept), queued[-1]["seq"] if more else max(end, after), more)
 
-    def apply(self, mutations: Sequence[Mutation], *, source: str = "") -> Applied:
+    def apply(
+        self, mutations: Sequence[Mutation], *, source: str = "", author: str = "", author_name: str = ""
+    ) -> Applied:
         """Apply mutations of other machines in one transaction; an unreadable one is refused by its index.
 
         The order of the batch, of batches, and how often one arrives make no difference to what is here in the end.
-        ``source`` is the target they came from, which is not told of them again.
+        ``source`` is the target they came from, which is not told of them again. ``author`` is what the door knows of
+        who wrote them, ``author_name`` how they call themselves; see ``privacy/provenance.py``.
         """
         # Imported here: reading what others sent needs pydantic, telling them does not.
         from engram_py.sync.replica.apply import apply_order
@@ -86,6 +89,7 @@ class Replica:
         with self._store.transaction():
             self._journal.device()  # made by now, or nothing here could be told from what others wrote
             batch = self._prepare(source)
+            batch.author, batch.author_name = author, author_name
             for mutation, read in zip(mutations, parsed, strict=True):
                 if (number := getattr(read, "number", None)) is not None:
                     batch.offered.setdefault(TABLES[mutation.entity][0], []).append(number)

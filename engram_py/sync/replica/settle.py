@@ -18,7 +18,7 @@ from engram_py.sync.replica.batch import Batch
 
 # But for those that were replaced while it was personal.
 _OLDER_TEXTS = """
-select created_at, title, content from observation_versions where observation_id = :id and digest not like '-%'
+select created_at, title, content, arrival from observation_versions where observation_id = :id and digest not like '-%'
 """
 
 
@@ -89,10 +89,10 @@ def _settle_topic(batch: Batch, holders: list[Row]) -> None:
         # What the row becomes follows from its own state and the winner's moment: another outcome has another clock.
         outcome = f"{row['clock']} {winner['sync_id']} {winner['updated_at']}"
         clock = consequence(max(winner["clock"], row["clock"]), outcome)
-        texts = [(row["updated_at"], row["title"], row["content"])]
-        texts += [(one[0], one[1], one[2]) for one in batch.store.rows(_OLDER_TEXTS, id=row["id"])]
-        for text in texts:
-            batch.add_version(winner["id"], winner["sync_id"], text, clock=clock)
+        texts = [(row["updated_at"], row["title"], row["content"], row["arrival"])]
+        texts += batch.store.tuples(_OLDER_TEXTS, id=row["id"])
+        for *text, arrival in texts:
+            batch.add_version(winner["id"], winner["sync_id"], tuple(text), clock=clock, arrival=arrival)
         batch.store.update("observations", {"id": row["id"]}, {"deleted_at": winner["updated_at"], "clock": clock})
         batch.queue("observation", row["sync_id"], "upsert", project=row["project"], clock=clock)
         batch.linked.add(row["sync_id"])

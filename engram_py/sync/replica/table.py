@@ -8,6 +8,7 @@ from typing import Any
 
 from engram_py.database.journal import TABLES
 from engram_py.database.store import Row, Store
+from engram_py.privacy.provenance import unchecked
 
 # The kinds that belong to a project, and move with its name.
 OWNED = ("session", "observation", "prompt", "relation")
@@ -17,7 +18,7 @@ _GIVEN = """coalesce(
      where entity = '{entity}' and entity_key = t.{key} and clock = t.clock), t.project) as given_project"""
 
 OUTGOING = {
-    entity: f"select t.*, {_GIVEN.format(entity=entity, key=key)} from {table} as t"
+    entity: f"select t.*, {_GIVEN.format(entity=entity, key=key)}, {unchecked('t')} as unchecked from {table} as t"
     f" where t.{key} in (select value from json_each(:keys))"
     for entity, (table, key) in TABLES.items()
     if entity in OWNED
@@ -97,8 +98,9 @@ def named(store: Store, entity: str, keys: Sequence[str]) -> dict[str, Row]:
 
 def versions(store: Store, keys: Sequence[tuple[str, str]]) -> list[Row]:
     """Return versions by observation and digest."""
-    sql = """
-    select observations.sync_id, observations.scope, v.digest, v.title, v.content, v.created_at, v.clock
+    sql = f"""
+    select observations.sync_id, observations.scope, v.digest, v.title, v.content, v.created_at, v.clock,
+        {unchecked("v")} as unchecked
     from json_each(:keys) as wanted
     join observations on observations.sync_id = wanted.value ->> 0
     join observation_versions as v on v.observation_id = observations.id and v.digest = wanted.value ->> 1
@@ -169,14 +171,14 @@ def renumber(store: Store, observation_id: int) -> None:
         store.execute(sql, id=observation_id)
 
 
-def add_version(store: Store, observation_id: int, **columns: str) -> bool:
-    """Add an older text (``digest``, ``title``, ``content``, ``at``, ``clock``) unless it exists.
+def add_version(store: Store, observation_id: int, **columns: str | int | None) -> bool:
+    """Add an older text (``digest``, ``title``, ``content``, ``at``, ``clock``, ``arrival``) unless it exists.
 
     Return whether it was added. The caller renumbers.
     """
     sql = """
-    insert into observation_versions (observation_id, version, title, content, created_at, clock, digest)
-    select :id, coalesce(max(version), 0) + 1, :title, :content, :at, :clock, :digest
+    insert into observation_versions (observation_id, version, title, content, created_at, clock, digest, arrival)
+    select :id, coalesce(max(version), 0) + 1, :title, :content, :at, :clock, :digest, :arrival
     from observation_versions where observation_id = :id
     having not exists (select 1 from observation_versions where observation_id = :id and digest = :digest)
     """

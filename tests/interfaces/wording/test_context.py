@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -139,7 +138,7 @@ def test_the_json_holds_what_fits_into_the_same_bytes(given_context: Context) ->
 
     empty = tuple(replace(section, items=()) for section in given_context.sections)
     frame = render.json_text(replace(given_context, sections=empty))
-    size = len(json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode())
+    size = len(render.json_text(given_context).encode())
     assert size <= max(len(frame.encode()), given_context.max_bytes)
     held = sum(len(values[section]) for section in ("pinned", "sessions", "recent", "prompts"))
     there = sum(len(getattr(given_context, section)) for section in ("pinned", "sessions", "recent", "prompts"))

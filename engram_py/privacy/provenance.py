@@ -1,0 +1,72 @@
+"""Where rows came from, and which of them may speak as the user.
+
+A row's ``arrival`` is recorded by the door it came through and by nothing that the row says of itself: null for the
+tools and hooks of this machine, else a row of ``arrivals`` that names the folder, server or file. A foreign row that
+nobody trusted is *unchecked*: it is shown in its own project, apart and with its source, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from engram_py.capture.orders import reads_like_an_order
+from engram_py.database.store import Store
+
+if TYPE_CHECKING:
+    from engram_py.observations.values import Observation
+
+ANYBODY = "*"  # the author of a statement about a whole source
+EARLIER, IMPORT, RELAYED = "earlier", "import", "relayed:"
+BROUGHT = ("import", "derived")
+
+# The tables whose rows have an arrival.
+TABLES = ("observations", "observation_versions", "user_prompts", "sessions", "memory_relations")
+
+_TRUSTED = "select id from arrivals where trusted_at is not null"
+
+
+def own(table: str) -> str:
+    """Return the SQL condition of a row that may be taken for the user's own."""
+    return f"({table}.arrival is null or {table}.arrival in ({_TRUSTED}))"
+
+
+# The same where one table has an arrival.
+OWN = f"(arrival is null or arrival in ({_TRUSTED}))"
+
+
+def unchecked(table: str) -> str:
+    """Return the SQL expression of a row's source and author where nobody trusted them, else null."""
+    return f"(select source || char(10) || name from arrivals where id = {table}.arrival and trusted_at is null)"
+
+
+def arrival_of(store: Store, source: str, author: str = "", name: str = "") -> int:
+    """Return the id of an arrival, made when it is new. Call inside a transaction."""
+    row = store.row("select id, name from arrivals where source = :s and author = :a", s=source, a=author)
+    if row is not None:
+        if name and name != row["name"]:
+            store.update("arrivals", {"id": row["id"]}, {"name": name})
+        return int(row["id"])
+    trusted = store.value("select trusted_at from arrivals where source = :s and author = :a", s=source, a=ANYBODY)
+    return store.insert("arrivals", {"source": source, "author": author, "name": name, "trusted_at": trusted})
+
+
+def relayed(store: Store, source: str, claim: str) -> int:
+    """Return the arrival of a row that its sender says is somebody else's: trust of the sender does not reach it."""
+    return arrival_of(store, f"{RELAYED}{source}", claim, claim)
+
+
+def author_of(unchecked: str) -> str:
+    """Return the author's name of an ``unchecked`` value, or a word for one that is not known."""
+    return unchecked.partition("\n")[2] or "somebody else"
+
+
+def is_withheld(row: Observation) -> bool:
+    """Return whether an observation is never given unasked: another wrote it, and it reads like an order."""
+    return bool(row.unchecked or row.origin in BROUGHT) and reads_like_an_order(row.title, row.content)
+
+
+def unchecked_rows(store: Store, table: str, ids: Sequence[object], *, key: str = "id") -> dict[object, str]:
+    """Return the source of each of these rows that is unchecked."""
+    sql = f"select {key}, {unchecked(table)} as source from {table} where {key} in (select value from json_each(:ids))"
+    return {row[0]: row[1] for row in store.tuples(sql, ids=list(ids)) if row[1] is not None}

@@ -1,0 +1,21 @@
+"""The memory of these tests, and one of another machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engram_py import Engram
+from engram_py.config import Settings
+from tests.memory import FakeClock, app, clock, open_memory
+
+__all__ = ["app", "clock", "open_memory"]
+
+
+@pytest.fixture
+def other(tmp_path: Path, folder: Path, clock: FakeClock) -> Iterator[Engram]:
+    """An empty memory with a file of its own."""
+    with Engram(settings=Settings(tmp_path / "other", clock=clock), directory=folder) as memory:
+        yield memory
