@@ -40,7 +40,8 @@ class UnauthorizedError(HttpError):
 
     def __init__(self) -> None:
         super().__init__(
-            "this server asks for its token", hint="send the header `Authorization: Bearer` with ENGRAM_HTTP_TOKEN"
+            "this server asks for its token",
+            hint="send the header `Authorization: Bearer TOKEN`; `engram serve --token` prints the token",
         )
 
 
@@ -148,16 +149,6 @@ class UnsupportedScopeError(HttpError):
 
     def __init__(self) -> None:
         super().__init__("all_projects is not supported for sync status", hint="leave it out, or name one project")
-
-
-class TokenNotSetError(HttpError):
-    code = "token_not_set"
-    status = 503
-
-    def __init__(self) -> None:
-        super().__init__(
-            "this route works only on a server that has a token", hint="set ENGRAM_HTTP_TOKEN and start it again"
-        )
 
 
 class ProjectMismatchError(HttpError):

@@ -34,7 +34,7 @@ F = TypeVar("F", bound=Function)
 class Operation:
     """A registered route. ``answers`` is its answer: a model, a value class that goes out whole, or a list of one.
 
-    ``guarded``: works only on a server with a token. ``lenient``: half a character in its body becomes a question mark.
+    ``lenient``: half a character in its body becomes a question mark.
     """
 
     method: str
@@ -44,7 +44,6 @@ class Operation:
     status: int = 200
     errors: tuple[int, ...] = ()
     most_body: int = MOST_BODY
-    guarded: bool = False
     lenient: bool = False
     headers: Mapping[str, str] | None = None
 

@@ -366,26 +366,22 @@ def test_what_is_not_there_yet_says_so_in_the_same_shape(ask: Asker) -> None:
     assert ask("GET", "/sync/status?all_projects=true").code == "unsupported_project_scope"
 
 
-def test_a_rescue_moves_nothing_that_has_an_owner_and_needs_a_token(ask: Asker, guarded: Asker) -> None:
+def test_a_rescue_moves_nothing_that_has_an_owner_and_needs_the_secret(ask: Asker, guarded: Asker) -> None:
     saved(ask, session_id="s-1")
     saved(ask, title="Elsewhere", content="Other.", project="gadgets")
     body = {"target_project": "widgets", "confirmed": True, "observation_ids": [1, 2, 9], "session_ids": ["s-1"]}
-    assert (ask("POST", "/projects/migrate", body).status, ask("POST", "/projects/migrate", body).code) == (
-        503,
-        "token_not_set",
-    )
+    assert guarded("POST", "/projects/migrate", body).code == "unauthorized"
 
-    bearer = {"Authorization": "Bearer swordfish"}
-    reply = guarded("POST", "/projects/rescue-ownership", body, bearer)
+    reply = ask("POST", "/projects/rescue-ownership", body)
     assert (reply.status, reply.value["status"], reply.value["complete"]) == (200, "partially_rescued", False)
     assert [(one["id"], one["reason"], one["owned_by"]) for one in reply.value["blocked"]] == [
         ("2", "owned_by_other_project", "gadgets"),
         ("9", "missing", ""),
     ]
     assert reply.value["rescued_observations"] == 0
-    assert guarded("POST", "/projects/migrate", {**body, "confirmed": False}, bearer).status == 400
+    assert ask("POST", "/projects/migrate", {**body, "confirmed": False}).status == 400
     large = json.dumps(body | {"prompt_ids": [1] * 9_000}).encode()
-    assert guarded("POST", "/projects/migrate", large, bearer).status == 413
+    assert ask("POST", "/projects/migrate", large).status == 413
 
 
 def test_a_text_is_counted_as_often_as_it_was_said_as_engram_counts(ask: Asker) -> None:

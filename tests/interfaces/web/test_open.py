@@ -53,7 +53,7 @@ def memory(data_dir: Path, folder: Path) -> int:
 
 def test_a_real_server_shows_a_hostile_memory_edits_and_deletes_it(folder: Path, memory: int) -> None:
     with serving(folder) as server:
-        visitor = Visitor(server.ask, f"http://127.0.0.1:{server.port}")
+        visitor = Visitor(server.browse, f"http://127.0.0.1:{server.port}")
         assert visitor.look("/ui/").status == 401
         link = run_open(folder, "--port", str(server.port))
         assert link.returncode == 0, link.stderr

@@ -116,7 +116,7 @@ def sync_status(app: Engram, projects: Projects) -> object:
     )
 
 
-@operation("POST", "/projects/rescue-ownership", RescueOut, most_body=RESCUE_BODY, guarded=True, errors=(503,))
+@operation("POST", "/projects/rescue-ownership", RescueOut, most_body=RESCUE_BODY)
 def rescue_ownership(app: Engram, rescue: Rescue) -> object:
     """Give records without an owner to a project. Here every record has one from its first moment, so nothing moves:
     the answer says of each selected record whether it is the target's."""
@@ -134,7 +134,7 @@ def rescue_ownership(app: Engram, rescue: Rescue) -> object:
     )
 
 
-@operation("POST", "/projects/migrate", RescueOut, most_body=RESCUE_BODY, guarded=True, errors=(503,))
+@operation("POST", "/projects/migrate", RescueOut, most_body=RESCUE_BODY)
 def migrate_project(app: Engram, rescue: Rescue) -> object:
     """The older name of /projects/rescue-ownership."""
     return rescue_ownership(app, rescue)
