@@ -43,9 +43,9 @@ _OF_PLUGINS = """
 GET /health, GET /stats, GET /doctor, GET /project/current, GET /projects, GET /sync/status,
 POST /sessions, GET /sessions/recent, GET /sessions/{id}, POST /sessions/{id}/end,
 POST /runtime-sessions/end, POST /runtime-sessions/resolve,
-POST /prompts, GET /prompts/recent, GET /prompts/search,
+POST /prompts, POST /prompts/capture-decision, GET /prompts/recent, GET /prompts/search,
 POST /observations, POST /observations/passive, GET /observations, GET /observations/recent,
- GET /observations/{id}, PATCH /observations/{id}, PUT /observations/{id}/pin,
+ GET /observations/save-result, GET /observations/{id}, PATCH /observations/{id}, PUT /observations/{id}/pin,
 GET /search, POST /search, GET /timeline, GET /context, GET /context/compaction,
 GET /review, POST /review/mark_reviewed, POST /topic-keys/suggest
 """

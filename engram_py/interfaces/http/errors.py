@@ -7,7 +7,15 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from engram_py.database.errors import StoreBusyError, StoreFullError, StoreGoneError, StoreReplacedError
-from engram_py.errors import ConflictError, EngramError, InvalidInputError, NotFoundError, ServeError, TransferError
+from engram_py.errors import (
+    ConflictError,
+    EngramError,
+    InvalidInputError,
+    NotFoundError,
+    OperationExpiredError,
+    ServeError,
+    TransferError,
+)
 from engram_py.projects.errors import AmbiguousProjectError
 
 
@@ -193,6 +201,25 @@ class SessionScopeError(HttpError):
         )
 
 
+class SessionIsolationError(HttpError):
+    code = "session_isolation_conflict"
+    status = 409
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(
+            f"session {session_id[:80]!r} belongs to a directory, or to other projects as well",
+            hint="start an isolated session under an id of its own, project_owned and without a directory",
+        )
+
+
+class SaveResultNotFoundError(HttpError):
+    code = "observation_save_result_not_found"
+    status = 404
+
+    def __init__(self) -> None:
+        super().__init__("no committed result found for operation_id", hint="the save may be sent again as it was")
+
+
 class RequestFailedError(HttpError):
     """A bug. What it was stays in the log: an exception's text can hold what somebody saved."""
 
@@ -212,6 +239,8 @@ def status_of(error: EngramError) -> int:
             return 409
         case InvalidInputError() | TransferError():
             return 400
+        case OperationExpiredError():
+            return 410
         case NotFoundError():
             return 404
         case StoreBusyError() | StoreGoneError() | StoreReplacedError():

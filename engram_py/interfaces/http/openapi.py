@@ -30,6 +30,7 @@ STATUSES = {
     403: "A web page from elsewhere asked.",
     404: "There is no such thing.",
     409: "It contradicts what is there, or nothing decides between several projects.",
+    410: "It was there, and is deleted.",
     413: "The body is too large.",
     415: "The body is not JSON.",
     421: "The Host is not this server's.",
