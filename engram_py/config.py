@@ -81,7 +81,7 @@ def load_settings(environ: Mapping[str, str] | None = None, *, data_dir: Path | 
     cloud, unclear = _cloud(values, environ)
     privacy, not_said = _privacy(values, environ)
     distill, not_clear = distill_settings(values)
-    opened, not_on = _on(environ.get("ENGRAM_HTTP_OPEN", ""), "ENGRAM_HTTP_OPEN")
+    opened, not_on = _on(values.pop("http_open", ""), "http_open")
     settings = Settings(
         folder,
         port=port,

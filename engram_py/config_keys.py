@@ -108,7 +108,7 @@ SETTINGS = (
         secret=True,
     ),
     Setting(
-        "",
+        "http_open",
         "ENGRAM_HTTP_OPEN",
         "off",
         "Answer Engram's plugins without a secret, and so every account of this machine: on or off.",
