@@ -271,7 +271,9 @@ class MemoryServices:
         """What is wrong with the file, and its repair."""
         from engram_py.upkeep.doctor import Doctor
 
-        return Doctor(self.store, self.journal, self.backups, self.vectors, self.cloud)
+        return Doctor(
+            self.store, self.journal, self.backups, self.vectors, self.cloud, http_open=self.settings.http_open
+        )
 
     @cached_property
     def compaction(self) -> Compaction:

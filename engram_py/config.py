@@ -53,6 +53,7 @@ class Settings:
     port: int = DEFAULT_PORT
     socket: str = ""
     http_token: str = field(default="", repr=False)
+    http_open: bool = False
     sync_passphrase: str = field(default="", repr=False)
     cloud: CloudSettings = field(default_factory=CloudSettings)
     privacy: PrivacySettings = field(default_factory=PrivacySettings)
@@ -80,17 +81,19 @@ def load_settings(environ: Mapping[str, str] | None = None, *, data_dir: Path | 
     cloud, unclear = _cloud(values, environ)
     privacy, not_said = _privacy(values, environ)
     distill, not_clear = distill_settings(values)
+    opened, not_on = _on(values.pop("http_open", ""), "http_open")
     settings = Settings(
         folder,
         port=port,
         socket=environ.get("ENGRAM_SOCKET", "").strip(),
         http_token=environ.get("ENGRAM_HTTP_TOKEN", "").strip(),
+        http_open=opened is True,
         sync_passphrase=environ.get("ENGRAM_SYNC_PASSPHRASE", ""),
         cloud=cloud,
         privacy=privacy,
         distill=distill,
         clock=_clock(environ),
-        warnings=(*warnings, *said, *unclear, *not_said, *not_clear),
+        warnings=(*warnings, *said, *unclear, *not_said, *not_clear, *not_on),
     )
     return replace(settings, **_checked(values, settings))
 

@@ -104,8 +104,14 @@ SETTINGS = (
         "",
         "ENGRAM_HTTP_TOKEN",
         "",
-        "Bearer token that `engram serve` asks for, on every route but `/health`.",
+        "A token of your own for `engram serve`. Every request must then show it, or that of `http.token`.",
         secret=True,
+    ),
+    Setting(
+        "http_open",
+        "ENGRAM_HTTP_OPEN",
+        "off",
+        "Answer Engram's plugins without a secret, and so every account of this machine: on or off.",
     ),
     Setting(
         "",

@@ -147,6 +147,16 @@ class InvalidTopicKeyError(InvalidInputError):
         )
 
 
+class OperationExpiredError(NotFoundError):
+    code = "operation_expired"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "what operation_id saved was deleted since",
+            hint="use a new operation_id to save it again; nothing was written",
+        )
+
+
 class OperationConflictError(ConflictError):
     code = "operation_conflict"
 

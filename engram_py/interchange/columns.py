@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 EPOCH = "1970-01-01T00:00:00.000Z"
 _OLDEST, _NEWEST = "1970", "9000"
 _MADE_TITLE_CHARS = 80
+_ORG_CHARS = 200
 _TITLE_READ_CHARS = 4 * TITLE_LIMIT_CHARS
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 _OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -74,6 +75,7 @@ def observation_columns(
     return {
         **prepared.columns,
         "scope": prepared.scope or "project",
+        "org": redact(without_nul(row.org).strip()[:_ORG_CHARS]).text or None,
         "pinned": int(row.pinned),
         "revision_count": max(1, row.revision_count),
         "duplicate_count": max(1, row.duplicate_count),

@@ -14,7 +14,7 @@ from engram_py.database.journal import TABLES
 from engram_py.database.store import Row
 from engram_py.errors import InvalidArgumentError
 from engram_py.interchange.results import Exported, Imported, Progress
-from engram_py.observations.columns import COUNTED_HERE, ENGRAM, EXACT, OWN, SPECIAL, TIMES
+from engram_py.observations.columns import COUNTED_HERE, ENGRAM, EXACT, OWN, SOMETIMES, SPECIAL, TIMES
 from engram_py.privacy.provenance import author_of, unchecked
 from engram_py.projects import table as project_table
 from engram_py.projects.errors import UnknownProjectError
@@ -229,7 +229,7 @@ def _relation(row: Row, ends: set[str]) -> dict[str, Any]:
 
 
 def _observation(row: Row, version: str) -> dict[str, Any]:
-    values = _pick(row, ("id", *ENGRAM))
+    values = _pick(row, ("id", *ENGRAM, *(name for name in SOMETIMES if row[name] is not None)))
     if version != "0.1.0":
         values |= {"pinned": bool(row["pinned"]), "review_after": to_engram(row["review_after"])}
     return values

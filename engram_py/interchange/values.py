@@ -57,6 +57,7 @@ class ObservationIn(_Times):
     project: str | None = None
     scope: str | None = None
     topic_key: str | None = None
+    org: str | None = None
     revision_count: Count = 1
     duplicate_count: Count = 1
     pinned: bool = False

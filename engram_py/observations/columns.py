@@ -13,6 +13,9 @@ ENGRAM = (
     "revision_count", "duplicate_count", "last_seen_at", "created_at", "updated_at", "deleted_at",
 )  # fmt: skip
 
+# Columns that Engram's JSON has where they have a value.
+SOMETIMES = ("org",)
+
 # Columns of ours alone: they travel in the block `engram_py`, which Engram ignores.
 OWN: dict[str, Kind] = {
     "salience": "value",

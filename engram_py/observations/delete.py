@@ -9,6 +9,7 @@ from engram_py.observations import versions_table as history_table
 from engram_py.observations.edit import Editing
 from engram_py.observations.errors import NoEarlierVersionError
 from engram_py.observations.lookup import kept_observation, live_observation
+from engram_py.observations.repeated_saves import expire
 from engram_py.observations.values import Change, Deleted, Observation, Undeleted, Updated
 from engram_py.relations import table as relations
 from engram_py.relations.values import Relation, pair_id
@@ -87,8 +88,7 @@ class Deleting(Editing):
             values = {"judgment_status": "orphaned", "updated_at": self._journal.now(), "clock": clock}
             self._store.update("memory_relations", {"id": relation.id}, values)
             self._journal.changed("relation", relation.sync_id, project=relation.project, clock=clock)
-        # The answers of repeated saves hold the title: their own, and as a candidate of later saves.
-        self._store.execute("delete from save_operations where instr(answer, :sync_id)", sync_id=found.sync_id)
+        expire(self._store, found.sync_id)
         self._carry_summary(found, None)
         self._store.execute("delete from observations where id = :id", id=found.id)
         relations.settle(self._store, [end for one in related for end in (one.source_id, one.target_id)])

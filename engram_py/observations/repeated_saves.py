@@ -10,7 +10,7 @@ from typing import NamedTuple
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import asdict, replace
-from engram_py.errors import OperationConflictError, TextTooLongError
+from engram_py.errors import OperationConflictError, OperationExpiredError, TextTooLongError
 from engram_py.observations.validation import NAME_LIMIT_CHARS, Prepared
 from engram_py.observations.values import Candidate, Draft, RelationNote, Saved, Truncated
 from engram_py.text.normalize import check_text
@@ -34,6 +34,8 @@ class Operation(NamedTuple):
         row = store.row("select * from save_operations where operation_id = :id", id=self.id)
         if row is None:
             return None
+        if not row["answer"]:
+            raise OperationExpiredError
         if row["fingerprint"] != self.fingerprint:
             raise OperationConflictError
         return replace(_saved_from_json(row["answer"]), replayed=True)
@@ -43,6 +45,31 @@ class Operation(NamedTuple):
         store.execute(_FORGET, before=to_text(journal.moment() - timedelta(days=_KEPT_DAYS)))
         values = {"operation_id": self.id, "fingerprint": self.fingerprint, "answer": json.dumps(asdict(saved))}
         store.insert("save_operations", values | {"created_at": journal.now()})
+
+
+def committed(store: Store, operation_id: str) -> int | None:
+    """Return what a save under this id became, None where there was none. Raises OperationExpiredError."""
+    row = store.row("select answer from save_operations where operation_id = :id", id=_digest(operation_id))
+    if row is None:
+        return None
+    saved = _saved_from_json(row["answer"]) if row["answer"] else None
+    sql = "select 1 from observations where id = :id and deleted_at is null"
+    if saved is None or store.row(sql, id=saved.id) is None:
+        raise OperationExpiredError
+    return saved.id
+
+
+def expire(store: Store, sync_id: str) -> None:
+    """Forget what answers say of a destroyed observation: its own all of it, others whom they named.
+
+    That there was a save stays known. Call inside a transaction.
+    """
+    for row in store.rows("select * from save_operations where instr(answer, :sync_id)", sync_id=sync_id):
+        answer = json.loads(row["answer"])
+        own = answer["sync_id"] == sync_id
+        kept = "" if own else json.dumps(answer | {"candidates": [], "replaced": [], "warnings": []})
+        values = {"answer": kept, "fingerprint": "" if own else row["fingerprint"]}
+        store.update("save_operations", {"operation_id": row["operation_id"]}, values)
 
 
 def operation_of(draft: Draft, new: Prepared, project: str | None, session_id: str | None) -> Operation | None:
@@ -58,7 +85,11 @@ def operation_of(draft: Draft, new: Prepared, project: str | None, session_id: s
     # Each part with its length, so that no two requests run together.
     joined = "".join(f"{len(part)}:{part}" for part in (part or "" for part in parts))
     fingerprint = hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()
-    return Operation(hashlib.sha256(draft.operation_id.encode()).hexdigest(), f"v1:{fingerprint}")
+    return Operation(_digest(draft.operation_id), f"v1:{fingerprint}")
+
+
+def _digest(operation_id: str) -> str:
+    return hashlib.sha256(operation_id.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _saved_from_json(text: str) -> Saved:

@@ -63,10 +63,12 @@ class Sessions(ProjectOperations):
         directory: str | None = None,
         project: str | None = None,
         ownership_mode: str = "shared",
+        isolated: bool = False,
     ) -> SessionState:
         """Begin ``session_id``, or continue it: an ended one is opened again. Later saves of this process join it.
 
-        ``ownership_mode`` is ``shared`` or ``project_owned``, and is kept as the session's first start said.
+        ``ownership_mode`` is ``shared`` or ``project_owned``, and is kept as the session's first start said. An
+        ``isolated`` one has no directory.
         """
         if ownership_mode not in OWNERSHIP_MODES:
             raise InvalidArgumentError(
@@ -75,7 +77,7 @@ class Sessions(ProjectOperations):
         session_id = clean_session_id(session_id)
         with self._store.transaction():
             place = self._projects.for_write(project, directory=directory)
-            state = self._ensure_row(session_id, place, directory or place.path, ownership_mode)
+            state = self._ensure_row(session_id, place, "" if isolated else directory or place.path, ownership_mode)
             if state.event == "continued":  # a hook that was late does not end what goes on
                 self._store.update("sessions", {"id": session_id}, {"updated_at": self._journal.now()})
         before = self._started.get(place.project)

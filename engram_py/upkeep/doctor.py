@@ -36,13 +36,21 @@ class Doctor:
     """Checks the database. Reads only, unless asked to fix."""
 
     def __init__(
-        self, store: Store, journal: Journal, backups: Backups, vectors: Vectors, cloud: CloudSettings | None = None
+        self,
+        store: Store,
+        journal: Journal,
+        backups: Backups,
+        vectors: Vectors,
+        cloud: CloudSettings | None = None,
+        *,
+        http_open: bool = False,
     ) -> None:
         self._store = store
         self._journal = journal
         self._backups = backups
         self._vectors = vectors
         self._cloud = cloud or CloudSettings()
+        self._http_open = http_open
         self._identities = Identities(store, journal)
         self._engram = EngramChecks(store, self._identities, journal.moment)
 
@@ -64,6 +72,7 @@ class Doctor:
             "sync": self._sync,
             "distilling": self._distilling,
             "trust": self._trust,
+            "http": self._http,
         }
 
     def check_ids(self, *, engram: bool = False) -> tuple[str, ...]:
@@ -265,6 +274,13 @@ class Doctor:
         message = f"the distiller failed on {len(rows)} session(s), {given_up} of them for good"
         step = f"try it with `engram flush {rows[0]['id']}`; the setting distill_command or distill_url names it"
         return Check("distilling", "warning", message, evidence, step)
+
+    def _http(self) -> Check:
+        if not self._http_open:
+            return Check("http", "ok", "`engram serve` answers only who shows a secret, and this user's own programs")
+        message = "ENGRAM_HTTP_OPEN is on: `engram serve` answers every account of this machine, as it does plugins"
+        step = "unset ENGRAM_HTTP_OPEN, or http_open in config.json, where other people use this machine"
+        return Check("http", "warning", message, {"http_open": True}, step)
 
     def _vectors_check(self) -> Check:
         vectors = self._vectors

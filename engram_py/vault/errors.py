@@ -59,5 +59,5 @@ class OutsideVaultError(InvalidInputError):
         self.path = path[:200]
         super().__init__(
             f"{self.path!r} is not a path inside the vault",
-            hint="give a relative path without .., as in knowledge/databases.md",
+            hint="give a relative path without .. and hidden names, as in knowledge/databases.md",
         )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 logger = logger_of(__name__)
 
 _NEAR = 5
+_WRITTEN = (".md", ".markdown", ".txt", ".json")  # what nothing runs
 
 
 class VaultFiles:
@@ -35,6 +36,8 @@ class VaultFiles:
     def write(self, path: str, text: str, *, append: bool = False, project: str | None = None) -> FileWritten:
         """Replace a file, or append to it, with the folders it needs. Of a file that the memory owns (``identity.md``,
         a day) the change is taken in at once, as an import does."""
+        if not path.lower().endswith(_WRITTEN):
+            raise VaultFileError(path, f"is none of the files that are written here: {', '.join(_WRITTEN)}")
         folder = self._folder(project)
         whole = f"{folder.read(path) or ''}{text}" if append else text
         if len(whole.encode()) > FILE_LIMIT_BYTES:

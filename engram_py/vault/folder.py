@@ -6,18 +6,22 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import stat
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from engram_py.dataclass import asdict, dataclass, field
 from engram_py.documents.files import VAULT as MANIFEST
 from engram_py.files import read_bounded, real_path, reason, write_atomically
 from engram_py.vault.errors import NotAVaultError, OutsideVaultError, VaultFileError
+from engram_py.vault.layout import is_generated
 
 FILE_LIMIT_BYTES = 32_000_000
 _MANIFEST_BYTES = 256_000_000
 _VERSION = 1
 _MOST_LISTED = 20_000
+_UNSEEN = ("Cc", "Cf")  # control and format characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,12 @@ class Manifest:
     files: Mapping[str, str] = field(default_factory=dict)
     items: Mapping[str, str] = field(default_factory=dict)
     heads: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def written(manifest: Manifest) -> str:
+    """Return the text of a manifest."""
+    values = {"version": _VERSION} | asdict(manifest)
+    return json.dumps(values, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
 def digest(text: str) -> str:
@@ -52,7 +62,9 @@ class Folder:
             found = json.loads(read_bounded(self.root / MANIFEST, _MANIFEST_BYTES))
             if found["version"] != _VERSION:
                 raise NotAVaultError(self.root, f"was written by another version ({found['version']})")
-            return Manifest(str(found["project"]), dict(found["files"]), dict(found["items"]), dict(found["heads"]))
+            # A manifest can come with a clone: whatever it names, only files that a memory writes are its.
+            files = {path: text for path, text in dict(found["files"]).items() if is_generated(path)}
+            return Manifest(str(found["project"]), files, dict(found["items"]), dict(found["heads"]))
         except FileNotFoundError:
             return None
         except OSError as exc:
@@ -60,17 +72,34 @@ class Folder:
         except (ValueError, KeyError, TypeError, RecursionError) as exc:
             raise NotAVaultError(self.root, f"has a {MANIFEST} that cannot be read") from exc
 
-    def write_manifest(self, manifest: Manifest) -> None:
-        values = {"version": _VERSION} | asdict(manifest)
-        self.write(MANIFEST, json.dumps(values, ensure_ascii=False, indent=1, sort_keys=True) + "\n")
+    def manifest_digest(self) -> str:
+        """Return the digest of the manifest as it stands there; empty without one. Raises VaultFileError."""
+        try:
+            return digest(read_bounded(self.root / MANIFEST, _MANIFEST_BYTES).decode("utf-8", "replace"))
+        except FileNotFoundError:
+            return ""
+        except OSError as exc:
+            raise VaultFileError(self.root / MANIFEST, reason(exc)) from exc
 
-    def claim(self, project: str) -> None:
-        """Make the folder this project's vault. Raises NotAVaultError: it holds something else."""
+    def write_manifest(self, text: str) -> None:
+        self._put(MANIFEST, self.root / MANIFEST, text)
+
+    def claim(self, project: str, *, written: Collection[str]) -> bool:
+        """Make the folder this project's vault; whether it is a new one.
+
+        ``written`` are the digests of manifests that this memory wrote.
+
+        Raises NotAVaultError: it holds something else.
+        """
         known = self.manifest()
         if known is not None and known.project != project:
             raise NotAVaultError(self.root, f"is the vault of project {known.project!r}")
+        if known is not None and self.manifest_digest() not in written:
+            raise NotAVaultError(self.root, f"has a {MANIFEST} that this memory did not write")
         if known is not None:
-            return
+            return False
+        if ".git" in self.root.parts:
+            raise NotAVaultError(self.root, "lies inside what git keeps of a repository")
         if any((parent / MANIFEST).is_file() for parent in self.root.parents):
             raise NotAVaultError(self.root, "lies inside another vault")
         try:
@@ -79,14 +108,19 @@ class Folder:
             self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as exc:
             raise VaultFileError(self.root, reason(exc)) from exc
-        self.write_manifest(Manifest(project))
+        return True
 
     # --- files ------------------------------------------------------------------------------------------
 
     def place(self, path: str) -> Path:
-        """Where ``path`` is. Raises OutsideVaultError: not below the root, through a link, or no name of a file."""
+        """Where ``path`` is. What git and editors obey is hidden: ``.git``, ``.vscode``, also to disks that overlook
+        characters nobody sees.
+
+        Raises OutsideVaultError: not below the root, through a link, hidden, or no name of a file.
+        """
         parts = PurePosixPath(path.replace("\\", "/")).parts
-        bad = not parts or any(part in ("..", "/") or ":" in part or "\0" in part for part in parts)
+        bad = not parts or any(part.startswith(".") or part == "/" or ":" in part for part in parts)
+        bad = bad or any(unicodedata.category(letter) in _UNSEEN for letter in path)
         if bad or path.startswith("~") or len(path) > 1_000:
             raise OutsideVaultError(path)
         found = self.root.joinpath(*parts)
@@ -105,10 +139,15 @@ class Folder:
 
     def write(self, path: str, text: str) -> bool:
         """Put a text at ``path``; whether it was another before. Raises VaultFileError, OutsideVaultError."""
-        place, data = self.place(path), text.encode("utf-8", "replace")
+        return self._put(path, self.place(path), text)
+
+    def _put(self, path: str, place: Path, text: str) -> bool:
+        data = text.encode("utf-8", "replace")
         try:
-            with contextlib.suppress(OSError):
-                if place.read_bytes() == data:
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                if not stat.S_ISREG(place.lstat().st_mode):
+                    raise VaultFileError(path, "is no regular file")
+                if place.stat().st_size == len(data) and read_bounded(place, len(data)) == data:
                     return False
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             write_atomically(place, data, exact=True)

@@ -17,7 +17,7 @@ from engram_py.vault import table
 from engram_py.vault.applying import Applying
 from engram_py.vault.comparing import Now, edits, front_line
 from engram_py.vault.errors import NoVaultError, VaultBusyError, VaultEditedError, VaultFileError
-from engram_py.vault.folder import Folder, Manifest, digest
+from engram_py.vault.folder import Folder, Manifest, digest, written
 from engram_py.vault.layout import is_generated, shelved
 from engram_py.vault.parsing import parse, plain_lines
 from engram_py.vault.rendering import anchor_of, rendered, with_tail
@@ -64,7 +64,8 @@ class Vault(ProjectOperations):
             raise VaultFileError(str(path)[:200], "is not a path") from exc
         with self._alone():
             folder = Folder(root)
-            folder.claim(name)
+            if folder.claim(name, written=self._written(name, folder)):
+                self._write_manifest(folder, Manifest(name))
             with self._store.transaction():
                 set_meta(self._store, _key(name), str(folder.root))
             exported = self._export(folder, name)
@@ -201,11 +202,11 @@ class Vault(ProjectOperations):
         files: dict[str, str] = {}
         items: dict[str, str] = {}
         heads: dict[str, list[str]] = {}
-        written: list[str] = []
+        changed: list[str] = []
         for path, text in sorted(texts.items()):
             whole = with_tail(text, (tails or {}).get(path, "")).removeprefix("\n\n")
             if whole and folder.write(path, whole):
-                written.append(path)
+                changed.append(path)
             files[path] = digest(whole)
             if path.endswith(".md"):
                 page = parse(path, text)
@@ -214,8 +215,21 @@ class Vault(ProjectOperations):
         gone = [path for path in old if path not in texts]
         for path in gone:
             folder.remove(path)
-        folder.write_manifest(Manifest(project, files, items, heads))
-        return Exported(str(folder.root), len(files), tuple(written), tuple(gone), tuple(said))
+        self._write_manifest(folder, Manifest(project, files, items, heads))
+        return Exported(str(folder.root), len(files), tuple(changed), tuple(gone), tuple(said))
+
+    def _write_manifest(self, folder: Folder, manifest: Manifest) -> None:
+        text = written(manifest)
+        known = {one for one in self._written(manifest.project, folder) if one == folder.manifest_digest()}
+        with self._store.transaction():  # before the file: after a crash between them the old one is still known
+            set_meta(self._store, f"{_key(manifest.project)}:written", " ".join([digest(text), *known]))
+        folder.write_manifest(text)
+
+    def _written(self, project: str, folder: Folder) -> list[str]:
+        """Return the digests of the manifests that this memory wrote. Older versions did not keep them."""
+        kept = get_meta(self._store, f"{_key(project)}:written")
+        is_known = get_meta(self._store, _key(project)) == str(folder.root)
+        return kept.split() if kept else [folder.manifest_digest()] if is_known else []
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.clients.conftest import on_newer_node
-from tests.interfaces.http.asking import serving
+from tests.interfaces.http.asking import Running, serving
 
 SERVER = [sys.executable, "-m", "engram_py", "mcp", "--tools=all"]
 SEARCH = ["tools/call", "--tool-name", "mem_search", "--tool-args-json"]
@@ -26,7 +26,7 @@ ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
 class Inspector:
     command: list[str]
     folder: Path
-    url: str
+    server: Running
 
     def over_stdio(self, era: str, *words: str) -> tuple[int, Any, Any]:
         variables = [f"{name}={os.environ[name]}" for name in os.environ if name.startswith(("ENGRAM_", "GIT_"))]
@@ -34,7 +34,13 @@ class Inspector:
         return self._run("--protocol-era", era, *given, "--method", *words, "--", *SERVER)
 
     def over_http(self, era: str, *words: str) -> tuple[int, Any, Any]:
-        return self._run("--protocol-era", era, "--transport", "http", "--server-url", self.url, "--method", *words)
+        url, secret = (
+            f"http://127.0.0.1:{self.server.port}/mcp",
+            f"Authorization: {self.server.secret['authorization']}",
+        )
+        return self._run(
+            "--protocol-era", era, "--transport", "http", "--server-url", url, "--header", secret, "--method", *words
+        )
 
     def _run(self, *words: str) -> tuple[int, Any, Any]:
         """The exit code, what it printed, and its complaint: JSON, without the age of what was just saved."""
@@ -51,7 +57,7 @@ class Inspector:
 def inspector(folder: Path) -> Iterator[Inspector]:
     command = on_newer_node("mcp-inspector")
     with serving(folder, "0", "--tools", "all") as server:
-        yield Inspector(command, folder, f"http://127.0.0.1:{server.port}/mcp")
+        yield Inspector(command, folder, server)
         assert server.end() == (0, "")
 
 

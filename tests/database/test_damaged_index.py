@@ -15,11 +15,10 @@ from mcp import Client
 
 from engram_py.config import Settings
 from engram_py.database.errors import IndexDamagedError
-from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.mcp.server import build_server
 from engram_py.upkeep import hook_log
 from tests.database.files import damage_table, filled, opened, save
-from tests.interfaces.http.asking import PORT, Asker
+from tests.interfaces.http.asking import asker
 from tests.interfaces.mcp.agent import Agent
 
 DAMAGE = {
@@ -134,7 +133,7 @@ def test_a_hook_logs_the_code_keeps_the_prompt_and_the_doctor_tells_what_to_do(d
 
 def test_http_names_the_way_out(broken: Path, data_dir: Path) -> None:
     with opened(data_dir) as app:
-        ask = Asker(build_application(app, port=PORT))
+        ask = asker(app)
         for refused in (ask("GET", "/search?q=content"), ask("POST", "/observations", {"title": "A", "content": "B"})):
             assert (refused.status, refused.code) == (500, "index_damaged")
             assert "engram doctor --fix" in refused.value["hint"]

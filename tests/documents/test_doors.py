@@ -11,14 +11,13 @@ from click.testing import CliRunner
 
 from engram_py import Draft, Engram
 from engram_py.interfaces.cli.main import cli
-from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.mcp.schemas import declared
 from engram_py.interfaces.mcp.tool_calls import Memory, run_tool
 from engram_py.recall.layers import LAYERS
 from tests.anchors.repositories import Repo
 from tests.documents.conftest import write
 from tests.documents.test_history import WHY
-from tests.interfaces.http.asking import PORT, Asker
+from tests.interfaces.http.asking import asker
 from tests.memory import Opener
 
 
@@ -83,7 +82,7 @@ def test_mem_get_observation_opens_documents(asked: Engram, history: Repo) -> No
 
 
 def test_http_answers_the_same(asked: Engram) -> None:
-    ask = Asker(build_application(asked, port=PORT))
+    ask = asker(asked)
 
     found = ask("GET", f"/search?q={quote(WHY)}&response_format=json").value
     opened = ask("GET", "/documents?name=docs/adr/0007.md:1:1").value

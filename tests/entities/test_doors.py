@@ -15,10 +15,9 @@ from mcp import Client
 from engram_py import Engram
 from engram_py.config import Settings
 from engram_py.interfaces.cli.main import cli
-from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.mcp.profiles import LAYERS
 from engram_py.interfaces.mcp.server import build_server
-from tests.interfaces.http.asking import PORT, Asker
+from tests.interfaces.http.asking import asker
 
 FACT = "Alice works at Acme since May"
 # A refusal is its code.
@@ -54,7 +53,7 @@ def by_tool(data_dir: Path) -> Door:
 
 
 def by_request(app: Engram) -> Door:
-    ask = Asker(build_application(app, port=PORT))
+    ask = asker(app)
 
     def do(action: str, entity: str = "", **more: Any) -> Any:
         at = f"/entities/{entity}"

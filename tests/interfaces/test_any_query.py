@@ -155,7 +155,7 @@ def test_an_answer_is_short_and_has_a_sentence_for_what_was_done(doors: Doors, n
 @pytest.mark.parametrize("name", ["long-words", "long-emoji", "long-combining", "operators", "nul", "right-to-left"])
 def test_the_tools_over_http_say_the_same(doors: Doors, name: str) -> None:
     async def call() -> dict[str, Any]:
-        async with Client(f"http://127.0.0.1:{doors.server.port}/mcp", mode="legacy") as client:
+        async with Client(doors.server.mcp(), mode="legacy") as client:
             return await Agent(client).value("mem_search", query=WHOLE[name])
 
     started = time.monotonic()

@@ -15,9 +15,8 @@ from mcp import Client
 from engram_py import Draft, Engram
 from engram_py.config import Settings
 from engram_py.interfaces.cli.main import cli
-from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.mcp.server import build_server
-from tests.interfaces.http.asking import PORT, Asker
+from tests.interfaces.http.asking import Asker, asker
 
 ENGLISH, STATE = "Always reply in English", b'{"step": 3}\r\n\xc3\xa9\n\n'
 
@@ -29,7 +28,7 @@ def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def ask(app: Engram) -> Asker:
-    return Asker(build_application(app, port=PORT))
+    return asker(app)
 
 
 def run(*words: str, stdin: bytes | None = None) -> Result:

@@ -12,6 +12,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.clock import Stamp
+from engram_py.config import load_settings
 from engram_py.database.backup import check_backup
 from engram_py.database.errors import StoreDamagedError
 from engram_py.errors import InvalidArgumentError
@@ -39,7 +40,7 @@ def test_every_check_of_a_healthy_memory_is_ok(memory: Engram) -> None:
     report = memory.doctor.examine()
     assert {check.check_id: check.result for check in report.checks} == dict.fromkeys(memory.doctor.check_ids(), "ok")
     assert (report.status, report.path, report.backup) == ("ok", str(memory.store.path), None)
-    assert report.summary == {"total": 14, "ok": 14, "warnings": 0, "errors": 0}
+    assert report.summary == {"total": 15, "ok": 15, "warnings": 0, "errors": 0}
 
 
 def test_a_new_memory_is_healthy_and_fixing_it_makes_no_backup(data_dir: Path) -> None:
@@ -198,3 +199,10 @@ def test_damage_is_a_finding_and_is_not_repaired_over(data_dir: Path) -> None:
         assert not list(app.settings.data_dir.glob("backups/*.db"))
         assert app.doctor.examine(fix=True).status == "error"
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(("said", "result"), [("1", "warning"), ("on", "warning"), ("", "ok"), ("off", "ok")])
+def test_a_server_that_is_open_to_others_is_said(data_dir: Path, folder: Path, said: str, result: str) -> None:
+    settings = load_settings({"ENGRAM_HTTP_OPEN": said}, data_dir=data_dir)
+    with Engram(settings=settings, directory=folder) as app:
+        assert app.doctor.examine(check="http").checks[0].result == result

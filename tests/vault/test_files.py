@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -39,12 +42,14 @@ def test_row_46_a_file_that_is_missing_has_no_text_and_near_names(app: Engram, r
     assert not app.vault_files.exists("knowledge/database.md")
 
 
-@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "link/x", "", ".", "C:\\x", "~/x", "a\0b"])
+@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "link/x", "", ".", "C:\\x", "~/x", "a\0b",
+                                  ".git/config", "a/.git/hooks/x.md", ".GIT/x.md", ".vscode/tasks.json", ".hidden.md",
+                                  ".engram-vault.json", "\u200c.git/x.md", "a/\u200b.md"])  # fmt: skip
 def test_row_47_a_path_out_of_the_vault_is_refused(app: Engram, root: Path, tmp_path: Path, path: str) -> None:
     (tmp_path / "outside").mkdir()
     (root / "link").symlink_to(tmp_path / "outside")
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(OutsideVaultError):
+    with pytest.raises((OutsideVaultError, VaultFileError)):
         app.vault_files.write(path, "x")
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -98,3 +103,31 @@ def test_what_the_person_writes_in_the_vault_is_a_document_and_what_the_memory_w
     found = app.search_in("documents", "how often does the narwhal pump need oil?")
     assert [hit.source.partition(":")[0] for hit in found.results] == ["vault/knowledge/pumps.md"]  # type: ignore[union-attr]
     assert not app.documents.search("Readers do not wait for WAL").results
+
+
+@pytest.mark.parametrize("path", ["Makefile", "run.sh", "conf.toml", "a.py", "a.md.exe", "HEAD", "page.html", "a.svg"])
+def test_only_markdown_text_and_json_is_written(app: Engram, root: Path, path: str) -> None:
+    before = sorted(root.rglob("*"))
+    with pytest.raises(VaultFileError):
+        app.vault_files.write(path, "x")
+    assert sorted(root.rglob("*")) == before
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "device", "link"])
+@pytest.mark.parametrize("append", [False, True])
+def test_what_is_no_regular_file_is_left_as_it_is(app: Engram, root: Path, kind: str, append: bool) -> None:
+    place = root / "a.md"
+    makes: dict[str, Callable[[], object]] = {
+        "fifo": lambda: os.mkfifo(place),
+        "folder": place.mkdir,
+        "link": lambda: place.symlink_to(root / "b.md"),
+    }
+    if kind == "device":
+        if os.geteuid() != 0:
+            pytest.skip("only root makes a device")
+        makes["device"] = lambda: os.mknod(place, 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+    makes[kind]()
+    with pytest.raises((VaultFileError, OutsideVaultError)):
+        app.vault_files.write("a.md", "x", append=append)
+    assert not stat.S_ISREG(place.lstat().st_mode)
+    assert not (root / "b.md").exists()

@@ -13,7 +13,7 @@ from engram_py import Draft, Engram
 from engram_py.config import Settings
 from engram_py.observations.values import Change
 from engram_py.vault.errors import NotAVaultError, VaultEditedError, VaultFileError
-from engram_py.vault.folder import Folder
+from engram_py.vault.folder import Folder, digest
 from engram_py.vault.parsing import TAIL
 from tests.memory import FakeClock, RepoMaker
 
@@ -264,6 +264,40 @@ def test_a_folder_that_is_not_ours_is_refused(app: Engram, root: Path, tmp_path:
 def test_the_vault_of_another_project_is_refused(app: Engram, root: Path) -> None:
     with pytest.raises(NotAVaultError, match="widgets"):
         app.vault.init(root, project="other")
+
+
+FOREIGN = {".env": "mine", "notes.txt": "mine", "src/main.py": "mine", ".git/HEAD": "ref", "MEMORY.md": "mine"}
+
+
+def clone(folder: Path, files: dict[str, str]) -> Path:
+    """A repository of somebody else with a manifest of theirs that names files."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    named = {name: digest(text) for name, text in files.items()}
+    values = {"version": 1, "project": "widgets", "files": named, "items": {}, "heads": {}}
+    (folder / ".engram-vault.json").write_text(json.dumps(values))
+    return folder
+
+
+def test_a_folder_whose_manifest_this_memory_did_not_write_is_left_as_it_is(app: Engram, tmp_path: Path) -> None:
+    app.save(Draft("One", "Text of one."))
+    folder = clone(tmp_path / "clone", FOREIGN)
+    before = everything(folder)
+    with pytest.raises(NotAVaultError, match="did not write"):
+        app.vault.init(folder)
+    assert everything(folder) == before
+
+
+def test_a_manifest_that_was_replaced_removes_no_file_of_the_persons(app: Engram, root: Path) -> None:
+    clone(root, {name: text for name, text in FOREIGN.items() if name != "MEMORY.md"})
+    app.vault.take_in()
+    assert all((root / name).read_text() == text for name, text in FOREIGN.items() if name != "MEMORY.md")
+
+
+def test_a_vault_that_was_moved_is_known_by_its_manifest(app: Engram, root: Path, tmp_path: Path) -> None:
+    root.rename(tmp_path / "moved")
+    assert app.vault.init(tmp_path / "moved").written == ()
 
 
 def test_a_link_out_of_the_vault_is_not_written_through(app: Engram, root: Path, tmp_path: Path) -> None:

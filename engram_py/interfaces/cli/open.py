@@ -29,15 +29,17 @@ def open_command(port: int | None, print_only: bool, project: str | None, as_jso
 
     with memory(embedder="") as app:
         port = app.settings.port if port is None else port
-        _ensure_server(app.browsing.instance(), port)
+        access = Access(app.settings.data_dir)
+        _ensure_server(app.browsing.instance(), port, access.bearer())
         named = app.projects.existing(project) if project else project_here(app)
-        token = Access(app.settings.data_dir).link_token()
+        token = access.link_token()
     link = f"http://127.0.0.1:{port}/ui/enter?{_query(token, named)}"
     print_value({"link": link, "port": port}, link, as_json=as_json)
     if not (print_only or as_json):
         import webbrowser
 
-        if not webbrowser.open(link):
+        # Everybody sees the words that a browser is started with, so these name a file that leads to the link.
+        if not webbrowser.open(access.leading_to(link, token).as_uri()):
             click.echo("No browser was found: open the link above in one on this machine.", err=True)
 
 
@@ -54,31 +56,31 @@ def _query(token: str, project: str) -> str:
     return urlencode({"token": token} | ({"project": project} if project else {}))
 
 
-def _ensure_server(instance: str, port: int) -> None:
+def _ensure_server(instance: str, port: int, secret: str) -> None:
     """Raises PortTakenError, NotStartedError."""
     from engram_py.interfaces.web.errors import NotStartedError, PortTakenError
 
-    found = _instance_at(port)
+    found = _instance_at(port, secret)
     if found is None:
         _start(port)
         until = time.monotonic() + _SECONDS
         while not found and time.monotonic() < until:  # one that is still starting may accept and not answer yet
             time.sleep(_PAUSE)
-            found = _instance_at(port)
+            found = _instance_at(port, secret)
     if found is None:
         raise NotStartedError(port, _SECONDS)
     if found != instance:
         raise PortTakenError(port, "serves another memory" if found else "is another program's")
-    if not _has_page(port):
+    if not _has_page(port, secret):
         raise PortTakenError(port, "serves this memory without its page: to other machines, or as an older version")
 
 
-def _instance_at(port: int) -> str | None:
+def _instance_at(port: int, secret: str) -> str | None:
     """The memory that is served there; empty for another program, None where nobody listens."""
     import json
 
     try:
-        answer = json.loads(_asked(port, "/health")[1])
+        answer = json.loads(_asked(port, "/health", secret)[1])
     except ConnectionRefusedError:
         return None
     except (OSError, ValueError):
@@ -86,20 +88,20 @@ def _instance_at(port: int) -> str | None:
     return str(answer.get("instance_id", "")) if isinstance(answer, dict) else ""
 
 
-def _has_page(port: int) -> bool:
+def _has_page(port: int, secret: str) -> bool:
     try:
-        return _asked(port, "/ui/static/style.css")[0] == 200
+        return _asked(port, "/ui/static/style.css", secret)[0] == 200
     except OSError:
         return False
 
 
-def _asked(port: int, path: str) -> tuple[int, bytes]:
+def _asked(port: int, path: str, secret: str) -> tuple[int, bytes]:
     """Return the status and the beginning of an answer. Raises OSError."""
     import http.client
 
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_ASKING)
     try:
-        connection.request("GET", path)
+        connection.request("GET", path, headers={"Authorization": f"Bearer {secret}"})
         answer = connection.getresponse()
         return answer.status, answer.read(10_000)
     except http.client.HTTPException as exc:

@@ -35,11 +35,12 @@ def mcp_command(tools: str | None, project: str | None) -> None:
 @click.command("serve")
 @click.argument("port", required=False, type=click.IntRange(0, 65_535), help="Default: ENGRAM_PORT, else 7437.")
 @click.option("--port", "port_option", type=click.IntRange(0, 65_535), help="The same as the argument PORT.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Another address than loopback needs a token.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="One beyond loopback needs ENGRAM_HTTP_TOKEN.")
 @click.option("--socket", "path", type=click.Path(path_type=Path), help="A unix socket instead of a port.")
 @click.option("--project", help="The project of every request that names none.")
 @click.option("--tools", help="What /mcp offers: core (default), agent, admin, all, or tool names.")
 @click.option("--unit", type=click.Choice(["systemd", "launchd"]), help="Print a unit file that starts the server.")
+@click.option("--token", "show_token", is_flag=True, help="Print the token that requests must show, and end.")
 @refusing
 def serve_command(
     port: int | None,
@@ -49,10 +50,11 @@ def serve_command(
     project: str | None,
     tools: str | None,
     unit: str | None,
+    show_token: bool,
 ) -> None:
     """Serve the memory over HTTP, on this machine only: Engram's routes, /openapi.json, and MCP at /mcp.
 
-    ENGRAM_HTTP_TOKEN makes every route but /health ask for it as a bearer token. SIGTERM and Ctrl-C end the server
+    Requests show a token as `Authorization: Bearer TOKEN`, or come through a socket. SIGTERM and Ctrl-C end the server
     after the requests it is working on.
     """
     if port is not None and port_option is not None and port != port_option:
@@ -63,6 +65,11 @@ def serve_command(
     loaded = settings()
     if unit is not None:
         click.echo(_unit(unit, port, host, path, project, tools), nl=False)
+        return
+    if show_token:
+        from engram_py.interfaces.web.access import Access
+
+        click.echo(loaded.http_token or Access(loaded.data_dir).bearer())
         return
     if path is None and port is None and loaded.socket:
         path = Path(loaded.socket)

@@ -21,13 +21,14 @@ from engram_py.doors import through
 from engram_py.errors import EngramError
 from engram_py.interfaces.counting import count_answer
 from engram_py.interfaces.http import routes  # noqa: F401 - registers them
+from engram_py.interfaces.http.admission import Asker, asking, check_asked, given_to_asker
 from engram_py.interfaces.http.errors import (
     BodyTooLargeError,
+    HttpError,
     InvalidJsonError,
     InvalidPathError,
     MethodNotAllowedError,
     RequestFailedError,
-    TokenNotSetError,
     UnknownRouteError,
     UnsupportedMediaTypeError,
     payload,
@@ -59,11 +60,10 @@ class Outcome:
 
 
 class Api:
-    """Answers every route over one open memory. ``token`` is what some routes are not served without."""
+    """Answers every route over one open memory, to whom ``admission`` lets through."""
 
-    def __init__(self, app: Engram, *, token: str = "") -> None:
+    def __init__(self, app: Engram) -> None:
         self._app = app
-        self._token = token
         self._workers = anyio.CapacityLimiter(WORKERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -87,16 +87,22 @@ class Api:
 
     async def _answered(self, request: Request) -> Outcome:
         found, path = self._found(request)
-        if found.guarded and not self._token:
-            raise TokenNotSetError
         body = b""
         if found.takes("raw") or "body" in found.models:
             _check_media_type(request)
             body = await read_body(request, found.most_body)
         query = request.scope.get("query_string", b"")
         # A request whose client is gone, or whose server ends, runs on: its write is whole or not there at all.
-        work = partial(self._run, found, path, query, body)
+        work = partial(self._run, found, path, query, body, request.scope["asker"])
         return await anyio.to_thread.run_sync(work, limiter=self._workers, abandon_on_cancel=True)
+
+    def route_of(self, scope: Scope) -> str:
+        """Return the route that a request asks for, as in ``GET /stats``; empty where there is none."""
+        try:
+            found, _ = self._found(Request(scope))
+        except HttpError:
+            return ""
+        return f"{found.method} {found.path}"
 
     def _found(self, request: Request) -> tuple[Operation, dict[str, str]]:
         raw = request.scope.get("raw_path") or request.url.path.encode()
@@ -113,7 +119,7 @@ class Api:
             raise MethodNotAllowedError(request.method, shown, tuple(methods))
         return methods[method]
 
-    def _run(self, found: Operation, path: dict[str, str], query: bytes, body: bytes) -> Outcome:
+    def _run(self, found: Operation, path: dict[str, str], query: bytes, body: bytes, asker: Asker) -> Outcome:
         try:
             pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100)
         except ValueError as exc:  # bytes that are not UTF-8, or a thousand fields
@@ -128,11 +134,13 @@ class Api:
             arguments["raw"] = body
         if found.takes("notes"):
             arguments["notes"] = notes
-        with through("http"), app_in(self._app, given["query"].get("cwd")) as app:
+        with through("http"), asking(asker), app_in(self._app, given["query"].get("cwd")) as app:
+            check_asked(app, found, given)
             with app.usage.collected() as shown:
                 value = found.answer.validate_python(found.function(app, **arguments))
             answer = found.answer.dump_json(value, exclude_none=True)
             notes += app.store.tell()
+            answer, notes = given_to_asker(app, answer, notes)
             if found.path not in _FOR_PROGRAMS:
                 named = (getattr(parts.get(part), "session_id", None) for part in ("body", "query"))
                 session_id = next(filter(None, named), None)

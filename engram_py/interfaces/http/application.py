@@ -5,27 +5,32 @@ from __future__ import annotations
 import hmac
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from urllib.parse import urlsplit
 
+import anyio
+import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engram_py.app import Engram
+from engram_py.config import Settings
+from engram_py.dataclass import replace
+from engram_py.errors import EngramError
+from engram_py.interfaces.http.admission import ASSETS, ENTRANCE, LOOPBACK, MCP, PAGE, Facts, asker, refusal
 from engram_py.interfaces.http.api import Api, refused
-from engram_py.interfaces.http.errors import ForeignOriginError, HttpError, UnauthorizedError, WrongHostError
-from engram_py.interfaces.http.mcp_endpoint import PATH, McpEndpoint
-from engram_py.interfaces.http.protocol import Protocol
-from engram_py.interfaces.http.sockets import Listening
+from engram_py.interfaces.http.mcp_endpoint import McpEndpoint
+from engram_py.interfaces.http.protocol import OF_THIS_USER, Protocol
+from engram_py.interfaces.http.sockets import Listening, is_loopback
 from engram_py.interfaces.http.uvicorn_server import server_of
 from engram_py.interfaces.web import OTHER_ADDRESSES, Page
+from engram_py.interfaces.web.access import Access
 
 
-class _Front:
+class Front:
     """Hands a request on by its address as it was sent: what a framework makes of a path is not always what it is."""
 
-    def __init__(self, api: Api, mcp: McpEndpoint, page: ASGIApp | None) -> None:
+    def __init__(self, api: Api, mcp: McpEndpoint, page: Page | None) -> None:
         self._api = api
         self._mcp = mcp
         self._page = page
@@ -40,12 +45,34 @@ class _Front:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._lifespan(scope, receive, send)
-        elif scope.get("raw_path") == PATH.encode():
+        elif scope.get("raw_path") == MCP.encode():
             await self._mcp(scope, receive, send)
-        elif self._page is not None and scope["type"] == "http" and of_page(scope):
+        elif self._page is not None and of_page(scope):
             await self._page(scope, receive, send)
         else:
             await self._api(scope, receive, send)
+
+    def reached(self, scope: Scope) -> str:
+        """Return what a request asks for, as ``admission.REACH`` names it; empty where there is nothing."""
+        path: str = scope.get("raw_path", b"").decode("latin-1")
+        if path == MCP:
+            return MCP
+        if self._page is not None and of_page(scope):
+            return ENTRANCE if path == ENTRANCE else ASSETS if path.startswith(f"{ASSETS}/") else PAGE
+        return self._api.route_of(scope)
+
+    def visitor(self, cookies: str) -> str | None:
+        """Return whom a cookie of the page names. Raises DataDirError."""
+        return self._page.visitor(cookies) if self._page is not None else None
+
+    def refused(self, scope: Scope, error: EngramError) -> Response:
+        """Return a refusal as what was asked answers it: a page of the page, JSON elsewhere."""
+        if self._page is not None and of_page(scope):
+            return self._page.refused(error)
+        outcome = refused(error)
+        body = b"" if scope["method"] == "HEAD" else outcome.body
+        headers = {"Content-Type": "application/json", "Cache-Control": "no-store", **outcome.headers}
+        return Response(body, outcome.status, headers=headers)
 
 
 def build_application(
@@ -53,20 +80,22 @@ def build_application(
     *,
     port: int | None = None,
     host: str = "",
-    token: str = "",
+    own_socket: bool = False,
     tools: str | None = None,
     ending: Callable[[], bool] = lambda: False,
 ) -> ASGIApp:
     """Return the ASGI application. A Host header must name ``port``, unless it is None; ``host`` is one more name.
 
-    ``ending`` says that the server is about to end: streams that a browser keeps open end then.
+    ``own_socket``: nobody but the owner can connect. ``ending`` says that the server is about to end: streams that a
+    browser keeps open end then.
 
-    Raises UnknownToolError for a profile or tool that does not exist.
+    Raises UnknownToolError for a profile or tool that does not exist, DataDirError where no secret can be kept.
     """
     # Only a browser on this machine is shown the page: elsewhere its cookie would go over the network in the clear.
     page = Page(app, port=port, ending=ending) if port is not None else None
-    front = _Front(Api(app, token=token), McpEndpoint(app, tools=tools), page)
-    return Guard(front, port=port, host=host, token=token)
+    Access(app.settings.data_dir).bearer()
+    front = Front(Api(app), McpEndpoint(app, tools=tools), page)
+    return Guard(front, app.settings, port=port, host=host, own_socket=own_socket)
 
 
 def run(app: Engram, listening: Listening, *, tools: str | None, announce: Callable[[str], None]) -> None:
@@ -75,66 +104,85 @@ def run(app: Engram, listening: Listening, *, tools: str | None, announce: Calla
         app,
         port=listening.checked_port,
         host=listening.host,
-        token=app.settings.http_token,
+        own_socket=listening.is_private,
         tools=tools,
         ending=lambda: server.should_exit,
     )
-    said = f"engram serves {listening.shown} (MCP at {PATH}); Ctrl-C ends it."
+    said = f"engram serves {listening.shown} (MCP at {MCP}); Ctrl-C ends it."
+    if app.settings.http_open and not listening.is_private:
+        said += f" {OPENED}"
     server = server_of(application, started=lambda: announce(said), own=Protocol)
     server.run(sockets=[listening.socket])
 
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_OPEN_PATH = b"/health"
 _HTTP_PORT = 80
+OPENED = "ENGRAM_HTTP_OPEN is on: every account of this machine may read and write what is not personal."
 
 
 class Guard:
-    """Checks Host, Origin and token before anything else of a request is looked at.
+    """Collects what a request shows, and lets ``admission`` decide before anything else of it is looked at.
 
     ``port`` None means that no name decides who is meant: a unix socket, or an address that was opened on purpose.
-    ``host`` is the address of this machine that was asked for, besides its usual names.
+    ``host`` is the address of this machine that was asked for, besides its usual names. Who reaches an ``own_socket``
+    is the owner: nobody else may open it.
     """
 
-    def __init__(self, inner: ASGIApp, *, port: int | None, host: str = "", token: str = "") -> None:
+    def __init__(self, inner: Front, settings: Settings, *, port: int | None, host: str, own_socket: bool) -> None:
         self._inner = inner
-        self._token = token
+        self._access = Access(settings.data_dir)
+        self._token, self._opened, self._own_socket = settings.http_token, settings.http_open, own_socket
         allowed = (*LOOPBACK, host.lower()) if host else LOOPBACK
         names = [f"[{name}]" if ":" in name else name for name in allowed]
-        self._hosts = {f"{name}:{port}" for name in names} if port is not None else None
-        if self._hosts is not None and port == _HTTP_PORT:
-            self._hosts |= set(names)
+        hosts = {f"{name}:{port}" for name in names} | (set(names) if port == _HTTP_PORT else set())
+        self._hosts = frozenset(hosts) if port is not None else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        wrong = self._wrong(scope) if scope["type"] == "http" else None
-        if wrong is None:
+        if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
-        outcome = refused(wrong)
-        body = b"" if scope["method"] == "HEAD" else outcome.body
-        headers = {"Content-Type": "application/json", "Cache-Control": "no-store", **outcome.headers}
-        await Response(body, outcome.status, headers=headers)(scope, receive, send)
+        try:
+            facts = await anyio.to_thread.run_sync(self._facts, scope)
+            wrong: EngramError | None = refusal(facts)
+            scope["asker"] = asker(facts)
+        except EngramError as exc:  # the secret cannot be read, so nobody has it
+            wrong = exc
+        if wrong is None:
+            await self._inner(scope, receive, send)
+        else:
+            await self._inner.refused(scope, wrong)(scope, receive, send)
 
-    def _wrong(self, scope: Scope) -> HttpError | None:
+    def _facts(self, scope: Scope) -> Facts:
         headers = Headers(scope=scope)
-        host = headers.get("host", "")
-        if self._hosts is not None and host.lower() not in self._hosts:
-            # A page whose name was pointed at 127.0.0.1 sends that name here: its requests look like a program's.
-            return WrongHostError(host)
-        if not all(is_loopback(origin) for origin in headers.getlist("origin")):
-            return ForeignOriginError()
-        if headers.get("sec-fetch-site", "").lower() == "cross-site":
-            return ForeignOriginError()  # what a page loads as an image or a frame has no Origin
-        # The page asks for a cookie of its own: a browser sends no bearer token.
-        is_open = scope.get("raw_path", b"") == _OPEN_PATH or (self._hosts is not None and of_page(scope))
-        if self._token and not is_open and not self._may(headers):
-            return UnauthorizedError()
-        return None
+        facts = Facts(
+            scope["method"],
+            self._inner.reached(scope),
+            headers.get("host", ""),
+            self._hosts,
+            tuple(headers.getlist("origin")),
+            headers.get("sec-fetch-site", "").lower(),
+            headers.get("content-type", "").partition(";")[0].strip().lower(),
+            secret=self._own_socket or self._is_secret(headers.get("authorization", "")),
+        )
+        if facts.reached in (PAGE, ENTRANCE):
+            scope["visitor"] = "owner" if facts.secret else self._inner.visitor(headers.get("cookie", ""))
+            return replace(facts, cookie=scope["visitor"] is not None)
+        return facts if facts.secret else replace(facts, vouched=not self._token and self._vouched(scope))
 
-    def _may(self, headers: Headers) -> bool:
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        same = hmac.compare_digest(given.strip().encode("utf-8", "replace"), self._token.encode("utf-8", "replace"))
-        return scheme.lower() == "bearer" and same
+    def _is_secret(self, authorization: str) -> bool:
+        scheme, _, given = authorization.partition(" ")
+        own = (self._access.bearer(), self._token)
+        same = [hmac.compare_digest(_bytes(given.strip()), _bytes(one)) for one in own if one]
+        return scheme.lower() == "bearer" and any(same)
+
+    def _vouched(self, scope: Scope) -> bool:
+        """Return whether the kernel, or the user who opened this server to their machine, answers for the client."""
+        host = (scope.get("client") or ("",))[0]
+        of_this_user: Callable[[], bool] = scope.get("state", {}).get(OF_THIS_USER, lambda: False)
+        return is_loopback(host) and (self._opened or of_this_user())
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
 
 
 def of_page(scope: Scope) -> bool:
@@ -142,13 +190,3 @@ def of_page(scope: Scope) -> bool:
     raw: bytes = scope.get("raw_path", b"")
     other = scope["method"] in ("GET", "HEAD") and raw.decode("latin-1") in OTHER_ADDRESSES
     return raw == b"/ui" or raw.startswith(b"/ui/") or other
-
-
-def is_loopback(origin: str) -> bool:
-    """Return whether a page of this origin came from this machine: ``http://localhost:5173``."""
-    try:
-        parts = urlsplit(origin)
-        _ = parts.port
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and "@" not in parts.netloc and parts.hostname in LOOPBACK

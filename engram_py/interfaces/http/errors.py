@@ -7,7 +7,15 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from engram_py.database.errors import StoreBusyError, StoreFullError, StoreGoneError, StoreReplacedError
-from engram_py.errors import ConflictError, EngramError, InvalidInputError, NotFoundError, ServeError, TransferError
+from engram_py.errors import (
+    ConflictError,
+    EngramError,
+    InvalidInputError,
+    NotFoundError,
+    OperationExpiredError,
+    ServeError,
+    TransferError,
+)
 from engram_py.projects.errors import AmbiguousProjectError
 
 
@@ -40,7 +48,8 @@ class UnauthorizedError(HttpError):
 
     def __init__(self) -> None:
         super().__init__(
-            "this server asks for its token", hint="send the header `Authorization: Bearer` with ENGRAM_HTTP_TOKEN"
+            "this server asks for its token",
+            hint="send the header `Authorization: Bearer TOKEN`; `engram serve --token` prints the token",
         )
 
 
@@ -150,16 +159,6 @@ class UnsupportedScopeError(HttpError):
         super().__init__("all_projects is not supported for sync status", hint="leave it out, or name one project")
 
 
-class TokenNotSetError(HttpError):
-    code = "token_not_set"
-    status = 503
-
-    def __init__(self) -> None:
-        super().__init__(
-            "this route works only on a server that has a token", hint="set ENGRAM_HTTP_TOKEN and start it again"
-        )
-
-
 class ProjectMismatchError(HttpError):
     code = "project_mismatch"
     status = 409
@@ -202,6 +201,25 @@ class SessionScopeError(HttpError):
         )
 
 
+class SessionIsolationError(HttpError):
+    code = "session_isolation_conflict"
+    status = 409
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(
+            f"session {session_id[:80]!r} belongs to a directory, or to other projects as well",
+            hint="start an isolated session under an id of its own, project_owned and without a directory",
+        )
+
+
+class SaveResultNotFoundError(HttpError):
+    code = "observation_save_result_not_found"
+    status = 404
+
+    def __init__(self) -> None:
+        super().__init__("no committed result found for operation_id", hint="the save may be sent again as it was")
+
+
 class RequestFailedError(HttpError):
     """A bug. What it was stays in the log: an exception's text can hold what somebody saved."""
 
@@ -221,6 +239,8 @@ def status_of(error: EngramError) -> int:
             return 409
         case InvalidInputError() | TransferError():
             return 400
+        case OperationExpiredError():
+            return 410
         case NotFoundError():
             return 404
         case StoreBusyError() | StoreGoneError() | StoreReplacedError():

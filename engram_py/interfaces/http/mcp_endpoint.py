@@ -24,7 +24,6 @@ from engram_py.interfaces.mcp.server import build_server
 from engram_py.interfaces.mcp.tool_calls import CLOSING_SECONDS, Memory
 from engram_py.sessions.sessions import SessionMode
 
-PATH = "/mcp"
 SESSION_HEADER = "mcp-session-id"
 MOST_BODY = 4 * 1024 * 1024
 MOST_CONNECTIONS = 1_000

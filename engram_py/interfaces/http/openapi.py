@@ -26,15 +26,16 @@ ERROR = {
 
 STATUSES = {
     400: "Something in the request is not as it must be.",
-    401: "The server has a token, and the request does not carry it.",
+    401: "The request shows no secret, or asks for what needs one.",
     403: "A web page from elsewhere asked.",
     404: "There is no such thing.",
     409: "It contradicts what is there, or nothing decides between several projects.",
+    410: "It was there, and is deleted.",
     413: "The body is too large.",
     415: "The body is not JSON.",
     421: "The Host is not this server's.",
     500: "The database cannot be used, or a bug.",
-    503: "The database stayed locked, or the route needs a server with a token.",
+    503: "The database stayed locked.",
     507: "The disk is full.",
 }
 _ALWAYS = (400, 401, 403, 421, 500, 503)
@@ -59,7 +60,7 @@ def document() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": schemas,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": "ENGRAM_HTTP_TOKEN"}},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": "`engram serve --token`"}},
         },
     }
 
@@ -70,7 +71,7 @@ def _described(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
         "summary": one.summary,
         "parameters": [*_parameters(one, "path"), *_parameters(one, "query")],
         "responses": _responses(one, schemas),
-        "security": [] if one.path == "/health" else [{"token": []}, {}],
+        "security": [{"token": []}],
     }
     body = one.models.get("body")
     if one.takes("raw"):

@@ -38,6 +38,12 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
+class ExactBody(Body):
+    """One that has the names it must have and no other."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
 def _whole(value: object) -> object:
     """Return an integer, None for anything else: Engram takes its own default then."""
     try:

@@ -10,9 +10,11 @@ head takes by ``loop``, for both classes.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import sys
+from functools import cache, partial
 from http import HTTPStatus
 from typing import Any
 
@@ -27,6 +29,7 @@ from engram_py.interfaces.http.errors import (
     ServerBusyError,
     payload,
 )
+from engram_py.interfaces.http.sockets import is_of_this_user
 
 # Who is still sending when the refusal goes out reads it only if the rest is taken for a moment.
 LINGER_SECONDS = 2.0
@@ -38,6 +41,8 @@ _TOO_LARGE = 431
 MOST_QUERY_LINE = 4 * 1024 * 1024
 MOST_PLAIN = 64 * 1024  # of a request line up to its question mark, and of all headers
 MOST_HEADERS = 100
+# In the state of a request: asks whether the kernel says that this user opened its connection.
+OF_THIS_USER = "of_this_user"
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 
 
@@ -53,6 +58,13 @@ class Protocol(H11Protocol):
         self._held = bytearray()
         self._ahead = False
         self._refused = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        # Asked when somebody shows no secret, once for a connection: reading the kernel's table takes a while.
+        self.app_state = self.app_state | {
+            OF_THIS_USER: cache(partial(is_of_this_user, transport.get_extra_info("socket")))
+        }
 
     def data_received(self, data: bytes) -> None:
         if self._refused:

@@ -19,7 +19,7 @@ from engram_py.dataclass import dataclass
 from engram_py.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError, InvalidInputError, InvalidTextError
 from engram_py.interfaces.arguments import as_text, is_text
 from engram_py.interfaces.http.answers import answer_type
-from engram_py.interfaces.http.parameters import SEARCHED, Body, Path, Query
+from engram_py.interfaces.http.parameters import SEARCHED, Body, ExactBody, Path, Query
 
 MOST_BODY = 8 * 1024 * 1024
 # What a function may take that no request names: the memory, a body that is not JSON to us, and the notes.
@@ -34,7 +34,7 @@ F = TypeVar("F", bound=Function)
 class Operation:
     """A registered route. ``answers`` is its answer: a model, a value class that goes out whole, or a list of one.
 
-    ``guarded``: works only on a server with a token. ``lenient``: half a character in its body becomes a question mark.
+    ``lenient``: half a character in its body becomes a question mark. ``exact``: a name nobody knows is refused there.
     """
 
     method: str
@@ -44,8 +44,8 @@ class Operation:
     status: int = 200
     errors: tuple[int, ...] = ()
     most_body: int = MOST_BODY
-    guarded: bool = False
     lenient: bool = False
+    exact: bool = False
     headers: Mapping[str, str] | None = None
 
     @cached_property
@@ -91,7 +91,7 @@ class Operation:
         title = "".join(word.title() for word in self.name.split("_"))
         return {
             part: create_model(f"{title}{part.title()}", __base__=(*groups[part], base), **fields[part])
-            for part, base in _PARTS.items()
+            for part, base in (_PARTS | ({"body": ExactBody} if self.exact else {})).items()
             if fields[part] or groups[part] or part == "query"
         }
 

@@ -10,7 +10,7 @@ _LABEL = "io.engram.serve"
 _SYSTEMD = """\
 # ~/.config/systemd/user/engram.service
 # systemctl --user daemon-reload && systemctl --user enable --now engram
-# A token belongs into the file that EnvironmentFile names (mode 600), as a line ENGRAM_HTTP_TOKEN=...
+# A token of your own belongs into the file that EnvironmentFile names (mode 600), as a line ENGRAM_HTTP_TOKEN=...
 [Unit]
 Description=engram: memory for coding agents
 

@@ -39,22 +39,25 @@ _AT_ONCE = 64
 _SAY_SECONDS = 60.0
 _REST_SECONDS = 0.05
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_CONNECTIONS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_ESTABLISHED = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Listening:
     """A bound socket. ``checked_port`` is what a Host header must name, None where none has to, with ``host`` or a
-    usual name of this machine before it."""
+    usual name of this machine before it. ``is_private``: the system lets its owner alone connect."""
 
     socket: socket.socket
     shown: str
     checked_port: int | None
     host: str = ""
+    is_private: bool = False
 
 
 def refuse_open_address(host: str, *, token: str) -> None:
     """Raises TokenRequiredError when others could reach ``host`` and nothing asks who they are."""
-    if not token and not _is_loopback(host):
+    if not token and not is_loopback(host):
         raise TokenRequiredError(host)
 
 
@@ -69,16 +72,18 @@ def listen(host: str, port: int, path: Path | None) -> Iterator[Listening]:
     with closing(bound):
         port = bound.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
-        yield Listening(bound, f"http://{shown}:{port}", port if _is_loopback(host) else None, host)
+        yield Listening(bound, f"http://{shown}:{port}", port if is_loopback(host) else None, host)
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether a name or an address is this machine's own."""
     if host.lower() == "localhost":
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        found = ipaddress.ip_address(host)
     except ValueError:
         return False
+    return (getattr(found, "ipv4_mapped", None) or found).is_loopback
 
 
 def _tcp(host: str, port: int) -> socket.socket:
@@ -118,7 +123,7 @@ def _unix(path: Path) -> Iterator[Listening]:
             _bind_private(bound, path)
             made = path.lstat()
             try:
-                yield Listening(bound, f"unix socket {path}", None)
+                yield Listening(bound, f"unix socket {path}", None, is_private=True)
             finally:
                 with suppress(OSError):
                     now = path.lstat()
@@ -271,6 +276,47 @@ def _source(address: Any) -> str:
     if ":" not in host:
         return host or "this machine"
     return str(ipaddress.ip_network((host.partition("%")[0], 64), strict=False))
+
+
+def is_of_this_user(ours: socket.socket) -> bool:
+    """Return whether the kernel says that this user opened the other end of a connection; False where it says nothing.
+
+    The line of a socket whose process closed it names no inode and the user 0: it is nobody's, least of all root's.
+    """
+    try:
+        wanted = (_packed(ours.getpeername()), _packed(ours.getsockname()))
+        lines = [line.split() for path in _CONNECTIONS if path.exists() for line in path.read_text().splitlines()[1:]]
+        alive = [line for line in lines if int(line[3], 16) == _ESTABLISHED and int(line[9])]
+        users = {int(line[7]) for line in alive if _ends(line) == wanted}
+        # While ours stands, no other connection can have its two addresses.
+        stands = ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == _ESTABLISHED
+    except (OSError, ValueError, IndexError, AttributeError):  # another system, or a connection that is gone
+        return False
+    return stands and users == {os.geteuid()}
+
+
+def _packed(address: Any) -> tuple[ipaddress.IPv6Address, int]:
+    """Return an address and a port, of IPv4 as IPv6 maps it. Raises ValueError for a unix socket's."""
+    if not isinstance(address, tuple):
+        raise ValueError("no address of TCP")
+    return _mapped(ipaddress.ip_address(address[0].partition("%")[0]).packed), address[1]
+
+
+def _ends(line: list[str]) -> tuple[tuple[ipaddress.IPv6Address, int], ...]:
+    """Return where a connection of the kernel's table comes from and goes to."""
+    ends = (one.partition(":") for one in line[1:3])
+    return tuple((_mapped(_in_network_order(host)), int(port, 16)) for host, _, port in ends)
+
+
+def _in_network_order(words: str) -> bytes:
+    """Return the bytes of an address that is printed as words of this machine."""
+    number = bytes.fromhex(words)
+    parts = (number[at : at + 4] for at in range(0, len(number), 4))
+    return b"".join(int.from_bytes(part, sys.byteorder).to_bytes(4, "big") for part in parts)
+
+
+def _mapped(packed: bytes) -> ipaddress.IPv6Address:
+    return ipaddress.IPv6Address(packed if len(packed) == 16 else bytes(10) + b"\xff\xff" + packed)
 
 
 def _spare_descriptor() -> int:

@@ -41,7 +41,7 @@ def mem_write(
     append: Annotated[bool, Field(description="Put it behind what is there.")] = False,
     project: Project = None,
 ) -> FileWritten:
-    """Write or append a file of the person's vault, with the folders it needs."""
+    """Write or append a Markdown, text or JSON file of the person's vault, with the folders it needs."""
     return app.vault_files.write(path, content, append=append, project=project)
 
 

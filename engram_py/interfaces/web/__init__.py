@@ -7,10 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from engram_py.app import Engram
+from engram_py.errors import EngramError
+
+if TYPE_CHECKING:
+    from engram_py.interfaces.web.application import PageApplication
 
 # The addresses of Aurelius's pages (spec/seed-capabilities.md row 129), and the page here that shows the same.
 OTHER_ADDRESSES = {
@@ -31,10 +37,18 @@ class Page:
         self._ending = ending
 
     @cached_property
-    def _application(self) -> ASGIApp:
+    def _application(self) -> PageApplication:
         from engram_py.interfaces.web.application import PageApplication
 
         return PageApplication(self._app, port=self._port, ending=self._ending)
+
+    def visitor(self, cookies: str) -> str | None:
+        """Return whom a browser's cookies name; None for a stranger. Raises DataDirError."""
+        return self._application.visitor(cookies)
+
+    def refused(self, error: EngramError) -> Response:
+        """Return the page that says why a request is not answered."""
+        return self._application.refused(error)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._application(scope, receive, send)

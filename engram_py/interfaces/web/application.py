@@ -26,6 +26,7 @@ from engram_py.interfaces.http.errors import (
     HttpError,
     InvalidPathError,
     RequestFailedError,
+    UnauthorizedError,
     status_of,
 )
 from engram_py.interfaces.http.routing import check_text
@@ -71,14 +72,14 @@ class _Sent:
     body: bytes
     origin: str
     home: str
-    cookies: str
+    visitor: str
 
 
 class PageApplication:
     """Answers everything under ``/ui`` over one open memory, on this machine only.
 
-    Host, and an Origin of elsewhere, are refused before (``http.application.Guard``). Here a form must also come from
-    this page itself: another server on this machine is another port of the same site to a browser.
+    Who may see it is decided before (``http.admission``). Here a form must also come from this page itself: another
+    server on this machine is another port of the same site to a browser.
     """
 
     def __init__(self, app: Engram, *, port: int, ending: Callable[[], bool] = lambda: False) -> None:
@@ -103,7 +104,7 @@ class PageApplication:
         routes += [Route(path, partial(self._elsewhere, page)) for path, page in OTHER_ADDRESSES.items()]
 
         async def unknown(scope: Scope, receive: Receive, send: Send) -> None:
-            await self._refused(NoPageError(scope["path"]))(scope, receive, send)
+            await self.refused(NoPageError(scope["path"]))(scope, receive, send)
 
         return Router(routes, default=unknown, redirect_slashes=True)
 
@@ -113,7 +114,7 @@ class PageApplication:
     async def _asset(self, request: Request) -> Response:
         found = assets().get(request.path_params["name"])
         if found is None:
-            return self._refused(NoPageError(request.url.path))
+            return self.refused(NoPageError(request.url.path))
         # The address holds a hash of the content.
         headers = _HEADERS | {"Cache-Control": "public, max-age=31536000, immutable"}
         return Response(found.body, headers=headers, media_type=found.media_type)
@@ -121,27 +122,27 @@ class PageApplication:
     async def _events(self, request: Request) -> Response:
         """Tell a browser that was let in of every write. No content is sent: the browser loads the page again."""
         try:
-            visitor = partial(self._visitor, request.headers.get("cookie", ""))
-            if await anyio.to_thread.run_sync(visitor, limiter=self._workers) is None:
-                raise NotEnteredError
             # A browser that was cut off says itself what it knows.
             since = request.headers.get("last-event-id") or request.query_params.get("since", "")
             return self._changes.stream(since, _HEADERS)
         except EngramError as exc:
-            return self._refused(exc)
+            return self.refused(exc)
 
     async def _enter(self, request: Request) -> Response:
         project = request.query_params.get("project", "")
-        response = _redirect(Goto(HOME, {"project": project} if project else {}).address)
+        # No redirect: where the link was followed from elsewhere, a browser would send it without the cookie.
+        home = Goto(HOME, {"project": project} if project else {}).address
+        response = _rendered("entered.html", {"entered": True, "project": "", "home": home}, 200)
+        response.headers["Refresh"] = f"0; url={home}"
         try:
-            if self._visitor(request.headers.get("cookie", "")) is not None:
+            if request.scope["visitor"] is not None:
                 return response  # the same browser comes again: by a reload, or after it looked ahead
             # A program that only asks what the link is must not use it up.
             cookie = self._access.enter(request.query_params.get("token", "")) if request.method == "GET" else None
             if cookie is None:
                 raise LinkUsedError
         except EngramError as exc:
-            return self._refused(exc)
+            return self.refused(exc)
         response.set_cookie(self._cookie, cookie, max_age=COOKIE_SECONDS, path="/ui", httponly=True, samesite="strict")
         return response
 
@@ -158,17 +159,17 @@ class PageApplication:
                 body,
                 request.headers.get("origin", ""),
                 f"http://{request.headers.get('host', '')}",
-                request.headers.get("cookie", ""),
+                request.scope["visitor"],
             )
             work = partial(self._answer, sent)
             return await anyio.to_thread.run_sync(work, limiter=self._workers, abandon_on_cancel=True)
         except BodyTooLargeError as exc:
-            return _Lingering(self._refused(exc))
+            return _Lingering(self.refused(exc))
         except ClientDisconnect:
             return Response(status_code=400)
 
-    def _visitor(self, cookies: str) -> str | None:
-        """Whom a cookie names; None for a stranger. Raises DataDirError."""
+    def visitor(self, cookies: str) -> str | None:
+        """Return whom a browser's cookies name; None for a stranger. Raises DataDirError."""
         try:
             found = SimpleCookie(cookies).get(self._cookie)
         except CookieError:
@@ -177,14 +178,10 @@ class PageApplication:
 
     def _answer(self, sent: _Sent) -> Response:
         """On a worker thread. Refusals are pages, too."""
-        visitor = None
         try:
-            visitor = self._visitor(sent.cookies)
-            if visitor is None:
-                raise NotEnteredError
             query, form = _fields(sent.query), _fields(sent.body)
             if sent.method == "POST":
-                own = sent.origin == sent.home and self._access.is_form_token(visitor, form.get("form_token", ""))
+                own = sent.origin == sent.home and self._access.is_form_token(sent.visitor, form.get("form_token", ""))
                 if not own:
                     raise ForeignFormError
             with through("cli"):
@@ -195,12 +192,12 @@ class PageApplication:
                     answer = PAGES[sent.method, sent.route](visit)
                     if isinstance(answer, Goto):
                         return _redirect(answer.address)
-                    return self._html(answer, visitor, query.get("project", "").strip())
+                    return self._html(answer, sent.visitor, query.get("project", "").strip())
         except EngramError as exc:
-            return self._refused(exc, entered=visitor is not None)
+            return self.refused(exc, entered=True)
         except Exception:
             logger.exception("a page failed")
-            return self._refused(RequestFailedError(), entered=True)
+            return self.refused(RequestFailedError(), entered=True)
 
     def _html(self, shown: Shown, visitor: str, project: str) -> Response:
         values: dict[str, Any] = {
@@ -212,8 +209,9 @@ class PageApplication:
         }
         return _rendered(shown.template, values | dict(shown.values), shown.status)
 
-    def _refused(self, error: EngramError, *, entered: bool = False) -> Response:
+    def refused(self, error: EngramError, *, entered: bool = False) -> Response:
         """Return a page that asks neither the memory nor the key: one of them may be what failed."""
+        error = NotEnteredError() if isinstance(error, UnauthorizedError) else error
         response = _rendered("refused.html", {"error": error, "entered": entered, "project": ""}, status_of(error))
         response.headers.update(error.headers if isinstance(error, HttpError) else {})
         return response

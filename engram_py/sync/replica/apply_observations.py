@@ -10,6 +10,7 @@ from engram_py.clock import consequence, just_after
 from engram_py.database.store import Row
 from engram_py.dataclass import replace
 from engram_py.observations.columns import OWN, SPECIAL
+from engram_py.observations.repeated_saves import expire
 from engram_py.sync.merge import version_key, wins
 from engram_py.sync.mutation import OWN_BLOCK, Mutation, chosen_lifecycle
 from engram_py.sync.replica import table
@@ -188,8 +189,7 @@ def _hide(batch: Batch, mutation: Mutation, here: Row) -> bool:
 
 
 def _destroy(batch: Batch, here: Row) -> None:
-    # The answers of repeated saves hold the title.
-    batch.store.execute("delete from save_operations where instr(answer, :key)", key=here["sync_id"])
+    expire(batch.store, here["sync_id"])
     batch.store.execute("delete from observations where id = :id", id=here["id"])
     # Others told us of it: that it is gone is no secret, even where it was made personal here.
     sql = "delete from sync_private where entity = 'observation' and entity_key = :key"

@@ -10,7 +10,7 @@ from typing import Any
 from engram_py.anchors import table as anchor_table
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import replace
-from engram_py.observations.columns import ENGRAM, EXACT, OWN, SPECIAL, TIMES
+from engram_py.observations.columns import ENGRAM, EXACT, OWN, SOMETIMES, SPECIAL, TIMES
 from engram_py.privacy.provenance import author_of
 from engram_py.sync.merge import version_key, version_owner
 from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation, chosen_lifecycle
@@ -77,7 +77,8 @@ class Outgoing:
             if row["origin"] == "derived" and row["type"] == "session_summary" and not self._prompts:
                 found[key] = _WITHHELD
             elif row["scope"] != "personal":
-                payload = _payload(row, _OBSERVATION, _OWN_OBSERVATION) | {"pinned": bool(row["pinned"])}
+                given = (*_OBSERVATION, *(name for name in SOMETIMES if row[name] is not None))
+                payload = _payload(row, given, _OWN_OBSERVATION) | {"pinned": bool(row["pinned"])}
                 payload[OWN_BLOCK]["lifecycle"] = chosen_lifecycle(row["lifecycle"])
                 if row["deleted_at"]:
                     payload["deleted"] = True

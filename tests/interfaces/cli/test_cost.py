@@ -11,11 +11,10 @@ import pytest
 
 from engram_py import Engram
 from engram_py.config import Settings
-from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.mcp.schemas import declared
 from engram_py.interfaces.mcp.tool_calls import Memory, run_tool
 from tests.interfaces.cli.conftest import Run, Start, answer
-from tests.interfaces.http.asking import PORT, Asker
+from tests.interfaces.http.asking import asker
 from tests.interfaces.mcp.agent import exchange, tool_call
 
 
@@ -89,11 +88,11 @@ def test_a_fault_in_counting_fails_no_answer(server: Engram, monkeypatch: pytest
 
     monkeypatch.setattr(server.ledger, "answered", broken)
     assert call(server, "mem_save", title="Chose uv", content="It resolves fast.").startswith("Saved [#1]")
-    assert Asker(build_application(server, port=PORT)).ok("GET", "/search?q=uv")
+    assert asker(server).ok("GET", "/search?q=uv")
 
 
 def test_routes_are_counted_for_the_session_that_is_named_and_programs_are_not(app: Engram, run: Run) -> None:
-    ask = Asker(build_application(app, port=PORT))
+    ask = asker(app)
     begun = ask("POST", "/sessions", {"id": "s1", "project": "widgets"})
     body = {"session_id": "s1", "title": "Chose uv", "content": "It resolves fast.", "type": "decision"}
     saved = ask("POST", "/observations", body)

@@ -6,16 +6,22 @@ import http.client
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import anyio
+from mcp.client._transport import TransportStreams
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 from starlette.types import ASGIApp, Message
 
+from engram_py import Engram
+from engram_py.interfaces.http.application import build_application
+from engram_py.interfaces.web.access import Access
 from tests.forked import Server
 
 PORT = 7437
@@ -50,21 +56,46 @@ def as_body(value: object) -> bytes:
     return value if isinstance(value, bytes) else b"" if value is None else json.dumps(value).encode()
 
 
-class Asker:
-    """A client of an application in this process."""
+def bearer(data_dir: Path) -> dict[str, str]:
+    """The header that shows the secret of a memory's server."""
+    return {"authorization": f"Bearer {Access(data_dir).bearer()}"}
 
-    def __init__(self, application: ASGIApp) -> None:
+
+def asker(app: Engram, **named: Any) -> Asker:
+    """The owner, who asks a server over this memory."""
+    return Asker(build_application(app, port=PORT, **named), bearer(app.settings.data_dir))
+
+
+class Asker:
+    """A client of an application in this process, which shows ``secret`` with each request."""
+
+    def __init__(self, application: ASGIApp, secret: Mapping[str, str] | None = None) -> None:
         self._application = application
+        self._secret = dict(secret or {})
 
     def __call__(
-        self, method: str, target: str, body: object = None, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        target: str,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        client: str = "127.0.0.1",
     ) -> Reply:
-        return self.pieces(method, target, [as_body(body)], headers)
+        return self.pieces(method, target, [as_body(body)], headers, client=client)
 
-    def pieces(self, method: str, target: str, body: list[bytes], headers: Mapping[str, str] | None = None) -> Reply:
+    def pieces(
+        self,
+        method: str,
+        target: str,
+        body: list[bytes],
+        headers: Mapping[str, str] | None = None,
+        *,
+        client: str = "127.0.0.1",
+    ) -> Reply:
         """The same with a body that comes in pieces, as a chunked one does."""
         raw_path, _, query = target.partition("?")
-        given = {"host": HOST} | {name.lower(): value for name, value in (headers or {}).items()}
+        given = {"host": HOST} | self._secret | {name.lower(): value for name, value in (headers or {}).items()}
         scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
@@ -76,7 +107,7 @@ class Asker:
             "query_string": query.encode(),
             "root_path": "",
             "headers": [(name.encode(), value.encode("latin-1")) for name, value in given.items()],
-            "client": ("127.0.0.1", 1),
+            "client": (client, 1),
             "server": ("127.0.0.1", PORT),
         }
         messages: list[Message] = [
@@ -109,11 +140,43 @@ class Running:
     process: subprocess.Popen[str]
     port: int
     said: str
+    data_dir: Path
+
+    @asynccontextmanager
+    async def mcp(self, query: str = "") -> AsyncIterator[TransportStreams]:
+        """The transport of an MCP client that shows the secret."""
+        url = f"http://127.0.0.1:{self.port}/mcp{query}"
+        async with (
+            create_mcp_http_client(self.secret) as http,
+            streamable_http_client(url, http_client=http) as transport,
+        ):
+            yield transport
+
+    @property
+    def secret(self) -> dict[str, str]:
+        return bearer(self.data_dir)
 
     def ask(self, method: str, target: str, body: object = None, headers: Mapping[str, str] | None = None) -> Reply:
+        """Ask as the owner."""
+        return self.ask_as(self.secret, method, target, body, headers)
+
+    def browse(self, method: str, target: str, body: object = None, headers: Mapping[str, str] | None = None) -> Reply:
+        """Ask with nothing to show."""
+        return self.ask_as({}, method, target, body, headers)
+
+    def ask_as(
+        self,
+        shown: Mapping[str, str],
+        method: str,
+        target: str,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """The same showing something else, or nothing."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        given = {**shown, **{name.lower(): value for name, value in (headers or {}).items()}}
         try:
-            connection.request(method, target, as_body(body) or None, dict(headers or {}))
+            connection.request(method, target, as_body(body) or None, given)
             answer = connection.getresponse()
             found = {name.lower(): value for name, value in answer.getheaders()}
             return Reply(answer.status, found, answer.read())
@@ -131,10 +194,11 @@ class Running:
 @contextmanager
 def serving(folder: Path, *arguments: str, **environment: str) -> Iterator[Running]:
     """A server on a port of its own choice."""
+    variables = {**os.environ, **environment}
     process = Server(
         ["serve", *(arguments or ("0",))],
         cwd=folder,
-        env={**os.environ, **environment},
+        env=variables,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -145,7 +209,8 @@ def serving(folder: Path, *arguments: str, **environment: str) -> Iterator[Runni
         said = process.stderr.readline()
         assert said.startswith("engram serves "), said + process.stderr.read()
         address = said.split()[2]
-        yield Running(process, int(address.rpartition(":")[2]) if address.startswith("http") else 0, said)
+        port = int(address.rpartition(":")[2]) if address.startswith("http") else 0
+        yield Running(process, port, said, Path(variables["ENGRAM_DATA_DIR"]))
     finally:
         if process.poll() is None:
             process.kill()

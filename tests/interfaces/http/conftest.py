@@ -5,16 +5,18 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
+from engram_py.dataclass import replace
 from engram_py.interfaces.http.application import build_application
-from tests.interfaces.http.asking import PORT, Asker
+from tests.interfaces.http.asking import PORT, Asker, asker
 
 
 @pytest.fixture
 def ask(app: Engram) -> Asker:
-    return Asker(build_application(app, port=PORT))
+    return asker(app)
 
 
 @pytest.fixture
 def guarded(app: Engram) -> Asker:
-    """The same with the token ``swordfish``."""
-    return Asker(build_application(app, port=PORT, token="swordfish"))
+    """Somebody who shows nothing to a server with the token ``swordfish``."""
+    app.settings = replace(app.settings, http_token="swordfish")
+    return Asker(build_application(app, port=PORT))

@@ -27,7 +27,7 @@ ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "appl
 
 @asynccontextmanager
 async def agent(server: Running, *, mode: str = "legacy", query: str = "") -> AsyncIterator[Agent]:
-    async with Client(f"http://127.0.0.1:{server.port}/mcp{query}", mode=mode) as client:
+    async with Client(server.mcp(query), mode=mode) as client:
         yield Agent(client)
 
 
@@ -151,6 +151,7 @@ async def test_a_stream_that_a_client_keeps_open_does_not_keep_the_server_alive(
 
         with socket.create_connection(("127.0.0.1", server.port), timeout=60) as stream:
             head = f"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAccept: text/event-stream\r\n"
+            head += f"Authorization: {server.secret['authorization']}\r\n"
             head += f"Mcp-Session-Id: {first.headers['mcp-session-id']}\r\n\r\n"
             stream.sendall(head.encode())
             assert stream.recv(100).startswith(b"HTTP/1.1 200")

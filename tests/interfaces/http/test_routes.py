@@ -366,26 +366,22 @@ def test_what_is_not_there_yet_says_so_in_the_same_shape(ask: Asker) -> None:
     assert ask("GET", "/sync/status?all_projects=true").code == "unsupported_project_scope"
 
 
-def test_a_rescue_moves_nothing_that_has_an_owner_and_needs_a_token(ask: Asker, guarded: Asker) -> None:
+def test_a_rescue_moves_nothing_that_has_an_owner_and_needs_the_secret(ask: Asker, guarded: Asker) -> None:
     saved(ask, session_id="s-1")
     saved(ask, title="Elsewhere", content="Other.", project="gadgets")
     body = {"target_project": "widgets", "confirmed": True, "observation_ids": [1, 2, 9], "session_ids": ["s-1"]}
-    assert (ask("POST", "/projects/migrate", body).status, ask("POST", "/projects/migrate", body).code) == (
-        503,
-        "token_not_set",
-    )
+    assert guarded("POST", "/projects/migrate", body).code == "unauthorized"
 
-    bearer = {"Authorization": "Bearer swordfish"}
-    reply = guarded("POST", "/projects/rescue-ownership", body, bearer)
+    reply = ask("POST", "/projects/rescue-ownership", body)
     assert (reply.status, reply.value["status"], reply.value["complete"]) == (200, "partially_rescued", False)
     assert [(one["id"], one["reason"], one["owned_by"]) for one in reply.value["blocked"]] == [
         ("2", "owned_by_other_project", "gadgets"),
         ("9", "missing", ""),
     ]
     assert reply.value["rescued_observations"] == 0
-    assert guarded("POST", "/projects/migrate", {**body, "confirmed": False}, bearer).status == 400
+    assert ask("POST", "/projects/migrate", {**body, "confirmed": False}).status == 400
     large = json.dumps(body | {"prompt_ids": [1] * 9_000}).encode()
-    assert guarded("POST", "/projects/migrate", large, bearer).status == 413
+    assert ask("POST", "/projects/migrate", large).status == 413
 
 
 def test_a_text_is_counted_as_often_as_it_was_said_as_engram_counts(ask: Asker) -> None:
@@ -394,3 +390,97 @@ def test_a_text_is_counted_as_often_as_it_was_said_as_engram_counts(ask: Asker) 
 
     assert (first["duplicate_count"], again["duplicate_count"]) == (1, 2)
     assert ask.ok("GET", "/export")["observations"][0]["duplicate_count"] == 2
+
+
+ASKED = {"source": "claude-code", "content": "help me"}
+
+
+@pytest.mark.parametrize(("content", "decision"), [
+    ("  help me ", "capture"), ("explain <agent-message", "capture"), ("", "skip"), (" \n", "skip"),
+    ("\n<task-notification>done", "skip"), ("<agent-message from=x>", "skip"),
+])  # fmt: skip
+def test_engrams_plugin_is_told_which_prompts_a_program_wrote(
+    ask: Asker, folder: Path, content: str, decision: str
+) -> None:
+    answer = ask.ok("POST", "/prompts/capture-decision", ASKED | {"content": content, "cwd": str(folder)})
+    current = ask.ok("GET", f"/project/current?cwd={folder}")
+    assert answer == ({"decision": "skip"} if decision == "skip" else current | {"decision": "capture"})
+    assert ask.ok("GET", "/stats?all_projects=true")["total_prompts"] == 0
+
+
+@pytest.mark.parametrize("body", [b"{", b"{} {}", {}, {"cwd": " "}, {"cwd": "/x", "content": None}, {"cwd": 4},
+                                  {"cwd": "/x", "content": 7}, {"cwd": "/x", "source": "pi"},
+                                  {"cwd": "/x", "extra": True}, {"cwd": "relative"}])  # fmt: skip
+def test_any_other_question_about_a_prompt_is_refused(ask: Asker, body: object) -> None:
+    asked = ASKED | body if isinstance(body, dict) else body
+    assert ask("POST", "/prompts/capture-decision", asked).status == 400
+
+
+def test_health_says_what_engrams_plugins_ask_for(ask: Asker) -> None:
+    wanted = {"isolated_session_registration", "root_session_resume", "runtime_session_resolution"}
+    assert ask.ok("GET", "/health")["capabilities"] == dict.fromkeys(wanted, True)
+
+
+def test_an_isolated_session_has_no_directory_and_takes_none_that_has(ask: Asker) -> None:
+    isolated = {"id": "s-1:gadgets", "project": "gadgets", "ownership_mode": "project_owned", "isolated": True}
+    assert ask("POST", "/sessions", isolated).value["status"] == "created"
+    assert ask.ok("GET", "/sessions/s-1:gadgets")["directory"] == ""
+    assert ask("POST", "/sessions", isolated).status == 201
+    ask.ok("POST", "/sessions", {"id": "s-2", "project": "gadgets"})
+    for refused in (isolated | {"id": "s-2"}, isolated | {"directory": "/tmp"}):
+        reply = ask("POST", "/sessions", refused)
+        assert (reply.status, reply.code) == (409, "session_isolation_conflict")
+
+
+def test_a_session_that_ended_goes_on_and_is_found_by_its_own_id(ask: Asker, folder: Path) -> None:
+    own = {"id": "s-1", "project": "widgets", "directory": str(folder)}
+    ask.ok("POST", "/sessions", own)
+    ask.ok("POST", "/sessions/s-1/end", {})
+    assert ask.ok("POST", "/sessions", own | {"resume": True})["id"] == "s-1"
+    assert ask.ok("POST", "/runtime-sessions/resolve", own)["id"] == "s-1"
+
+
+def test_a_save_whose_answer_was_lost_is_asked_for_and_one_that_was_deleted_is_gone(ask: Asker) -> None:
+    result = "/observations/save-result?operation_id=op-1"
+    draft = {"title": "Chose uv", "content": "Fast.", "operation_id": "op-1"}
+    assert (ask("GET", result).status, ask("GET", result).code) == (404, "observation_save_result_not_found")
+    assert ask("GET", "/observations/save-result").status == 400
+    saved = ask.ok("POST", "/observations", draft)
+    assert ask.ok("GET", result) == {"id": saved["id"], "status": "committed"}
+    assert ask("POST", "/observations", draft | {"content": "Slow."}).status == 409
+
+    later = ask.ok("POST", "/observations", draft | {"title": "Chose uv again", "operation_id": "op-2"})
+    ask.ok("DELETE", f"/observations/{saved['id']}")
+    assert (ask("GET", result).status, ask("GET", result).code) == (410, "operation_expired")
+    ask.ok("DELETE", f"/observations/{saved['id']}?hard=true")
+    assert (ask("GET", result).status, ask("POST", "/observations", draft).status) == (410, 410)
+    assert ask.ok("GET", "/observations/save-result?operation_id=op-2")["id"] == later["id"]
+
+
+def test_projects_are_merged_when_the_caller_confirms_it(ask: Asker) -> None:
+    saved(ask, project="wigets")
+    saved(ask, title="Other", content="Other.", project="widgets")
+    body = {"from": ["Wigets"], "to": "widgets", "confirmed": True}
+    wrongs: list[dict[str, object]] = [{"confirmed": False}, {"from": []}, {"from": [" "]}, {"to": " "}]
+    for wrong in wrongs:
+        assert ask("POST", "/projects/merge", body | wrong).status == 400
+    assert ask("POST", "/projects/merge", body | {"from": ["nobody"]}).code == "unknown_project"
+    done = ask.ok("POST", "/projects/merge", body)
+    assert (done["canonical"], done["sources_merged"], done["observations_updated"]) == ("widgets", ["wigets"], 1)
+    assert ask.ok("POST", "/projects/merge", body)["sources_merged"] == []
+    assert len(ask.ok("GET", "/observations?project=widgets")) == 2
+
+
+def test_the_organisation_of_an_observation_is_kept_through_import_and_export(ask: Asker) -> None:
+    saved(ask)
+    document = ask.ok("GET", "/export?all_projects=true")
+    assert "org" not in document["observations"][0]
+    document["observations"][0] |= {
+        "org": "acme",
+        "sync_id": "obs-0123456789abcdef",
+        "title": "Of Acme",
+        "content": "x",
+    }
+    ask.ok("POST", "/import", document)
+    orgs = {row["title"]: row.get("org") for row in ask.ok("GET", "/export?all_projects=true")["observations"]}
+    assert orgs["Of Acme"] == "acme"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import os
+import shutil
 import signal
 import socket
 import sqlite3
@@ -144,6 +145,7 @@ def test_a_request_that_waits_for_another_process_does_not_keep_the_server_alive
             def save() -> None:
                 body = b'{"title": "Chose ruff", "content": "Fast too."}'
                 head = f"POST /observations HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+                head += f"Authorization: {server.secret['authorization']}\r\n"
                 with socket.create_connection(("127.0.0.1", server.port)) as asked:
                     asked.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
                     sent.set()
@@ -178,11 +180,55 @@ def test_other_machines_are_served_only_with_a_token(folder: Path) -> None:
     for host in ("127.0.0.1", "127.8.8.8", "::1", "Localhost"):
         refuse_open_address(host, token="")
     with serving(folder, "0", "--host", "0.0.0.0", ENGRAM_HTTP_TOKEN="swordfish") as server:
-        bearer = {"Authorization": "Bearer swordfish"}
-        assert server.ask("GET", "/stats").code == "unauthorized"
-        assert server.ask("GET", "/stats", headers=bearer | {"Host": "engram.local"}).status == 200
+        bearer = {"authorization": "Bearer swordfish"}
+        assert server.ask_as({}, "GET", "/stats").code == "unauthorized"
+        assert server.ask_as(bearer, "GET", "/stats", headers={"Host": "engram.local"}).status == 200
         assert server.ask("GET", "/health", headers={"Host": "engram.local"}).status == 200
         assert "swordfish" not in server.said + "".join(server.end()[1])
+
+
+AS_ANOTHER = pytest.mark.skipif(
+    sys.platform != "linux" or os.geteuid() != 0 or shutil.which("curl") is None, reason="needs root, to be another"
+)
+SAVE = ["-X", "POST", "-H", "Content-Type: application/json", "-d", '{"title": "Tea", "content": "Second shelf."}']
+
+
+def status_for(server: Running, user: int, path: str, *words: str) -> str:
+    """What an account that shows no secret is answered."""
+    command = ["curl", "-s", "-o", os.devnull, "-w", "%{http_code}", *words, f"http://127.0.0.1:{server.port}{path}"]
+    done = subprocess.run(command, user=user, group=user, extra_groups=[], cwd="/", capture_output=True, check=True)
+    return done.stdout.decode()
+
+
+@AS_ANOTHER
+def test_another_account_of_this_machine_is_given_nothing_and_this_ones_plugins_what_they_ask(folder: Path) -> None:
+    with serving(folder) as server:
+        another = [status_for(server, 65534, path) for path in ("/health", "/context", "/mcp", "/ui/", "/search?q=tea")]
+        assert [*another, status_for(server, 65534, "/observations", *SAVE)] == ["401"] * 6
+        assert status_for(server, 0, "/observations", *SAVE) == "201"
+        assert [status_for(server, 0, path) for path in ("/health", "/context", "/export", "/mcp", "/ui/")] == [
+            *["200"] * 2,
+            *["401"] * 3,
+        ]
+        assert server.end() == (0, "")
+
+
+@AS_ANOTHER
+def test_a_server_that_was_opened_says_so_and_answers_other_accounts_as_it_does_plugins(folder: Path) -> None:
+    with serving(folder, ENGRAM_HTTP_OPEN="1") as server:
+        assert status_for(server, 65534, "/observations", *SAVE) == "201"
+        asked = ("/context", "/export", "/identity", "/memory/file", "/mcp")
+        assert [status_for(server, 65534, path) for path in asked] == ["200", *["401"] * 4]
+        assert status_for(server, 65534, "/observations/1?hard=true", "-X", "DELETE") == "401"
+        assert status_for(server, 65534, "/context", "-H", "Origin: http://localhost:5173") == "401"
+        assert "every account of this machine" in server.said
+
+
+def test_the_token_is_printed_for_whoever_writes_a_script(folder: Path) -> None:
+    with serving(folder) as server:
+        command = [sys.executable, "-m", "engram_py", "serve", "--token"]
+        token = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+        assert server.ask_as({"authorization": f"Bearer {token}"}, "GET", "/export?all_projects=1").status == 200
 
 
 @pytest.mark.parametrize("host", ["192.0.2.7", "no such host", "a\0b", "\ud800", "x" * 300])
@@ -259,7 +305,7 @@ def raw(server: Running, sent: bytes) -> bytes:
 
 def test_a_body_without_a_length_is_read(shared: Running) -> None:
     head = f"POST /observations HTTP/1.1\r\nHost: 127.0.0.1:{shared.port}\r\nConnection: close\r\n".encode()
-    head += b"Transfer-Encoding: chunked\r\n\r\n"
+    head += f"Authorization: {shared.secret['authorization']}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
     body = b'{"title": "Chose uv", "content": "Fast."}'
     chunk = f"{len(body):x}\r\n".encode() + body + b"\r\n0\r\n\r\n"
     assert raw(shared, head + chunk).startswith(b"HTTP/1.1 201")

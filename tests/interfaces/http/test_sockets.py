@@ -100,3 +100,27 @@ def test_the_bound_leaves_half_of_the_descriptors_for_the_work() -> None:
     import resource
 
     assert most_connections() <= resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2
+
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux says whose a connection is")
+
+
+@LINUX
+@pytest.mark.parametrize(("bound", "client"), [("127.0.0.1", "127.0.0.1"), ("::1", "::1"),
+                                               ("127.0.0.1", "::ffff:127.0.0.1")])  # fmt: skip
+def test_the_kernel_says_that_a_connection_is_this_users_until_it_is_closed(bound: str, client: str) -> None:
+    with socket.create_server((bound, 0), family=socket.AF_INET6 if ":" in bound else socket.AF_INET) as listening:
+        asking = socket.create_connection((client, listening.getsockname()[1]), timeout=10)
+        with listening.accept()[0] as ours:
+            assert sockets.is_of_this_user(ours)
+            asking.sendall(b"x")
+            asking.close()  # its line in the kernel's table says user 0 now, who is no owner
+            assert not sockets.is_of_this_user(ours)
+            assert ours.recv(1) == b"x"
+
+
+@LINUX
+def test_a_unix_socket_is_nobodys_by_the_kernels_table() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        assert not sockets.is_of_this_user(ours)

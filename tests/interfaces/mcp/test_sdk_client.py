@@ -14,7 +14,6 @@ import anyio
 import pytest
 from mcp import Client, ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
     ClientCapabilities,
@@ -29,7 +28,7 @@ from mcp.types import (
 from engram_py.config import Settings
 from engram_py.interfaces.mcp.schemas import stored
 from engram_py.interfaces.mcp.server import build_server
-from tests.interfaces.http.asking import serving
+from tests.interfaces.http.asking import Running, serving
 from tests.interfaces.mcp.agent import Agent
 
 Mode = Literal["auto", "legacy"]
@@ -96,10 +95,10 @@ async def test_a_memory_is_read_as_a_resource_and_recalled_by_a_prompt(
 
 
 @pytest.fixture
-def url(here: Path, data_dir: Path) -> Iterator[str]:
+def http(here: Path, data_dir: Path) -> Iterator[Running]:
     """The endpoint of ``engram serve`` over the memory of this test."""
     with serving(here, "0", "--tools", "all", ENGRAM_DATA_DIR=str(data_dir)) as server:
-        yield f"http://127.0.0.1:{server.port}/mcp"
+        yield server
         assert server.end() == (0, "")
 
 
@@ -111,19 +110,19 @@ def url(here: Path, data_dir: Path) -> Iterator[str]:
     ],
 )
 async def test_both_agree_on_the_version_that_is_asked_for_or_else_their_newest(
-    here: Path, url: str, asked: str, agreed: str
+    here: Path, http: Running, asked: str, agreed: str
 ) -> None:
     who = Implementation(name="asking", version="1")
     params = InitializeRequestParams(protocol_version=asked, capabilities=ClientCapabilities(), client_info=who)
-    for transport in (stdio_client(command(here)), streamable_http_client(url)):
+    for transport in (stdio_client(command(here)), http.mcp()):
         async with transport as (reads, writes), ClientSession(reads, writes) as session:
             result = await session.send_request(InitializeRequest(params=params), InitializeResult)
             assert result.protocol_version == agreed
 
 
 @MODES
-async def test_both_refuse_a_method_that_they_do_not_serve(here: Path, url: str, mode: Mode) -> None:
-    for server in (command(here), url):
+async def test_both_refuse_a_method_that_they_do_not_serve(here: Path, http: Running, mode: Mode) -> None:
+    for server in (command(here), http.mcp()):
         async with Client(server, mode=mode) as client:
             for method in ("zap", "roots/list", "resources/subscribe"):
                 asked = Request[dict[str, str], str](method=method, params={"uri": "engram://observation/1"})
@@ -137,13 +136,13 @@ async def test_both_refuse_a_method_that_they_do_not_serve(here: Path, url: str,
 
 
 @MODES
-async def test_both_answer_who_asks_for_progress_and_report_none(here: Path, url: str, mode: Mode) -> None:
+async def test_both_answer_who_asks_for_progress_and_report_none(here: Path, http: Running, mode: Mode) -> None:
     seen: list[float] = []
 
     async def told(progress: float, total: float | None, message: str | None) -> None:
         seen.append(progress)
 
-    for server in (command(here), url):
+    for server in (command(here), http.mcp()):
         async with Client(server, mode=mode) as client:
             found = await client.call_tool("mem_current_project", {}, progress_callback=told)
             assert "widgets" in str(found.content)
@@ -152,9 +151,9 @@ async def test_both_answer_who_asks_for_progress_and_report_none(here: Path, url
 
 @MODES
 async def test_who_gives_up_a_call_that_waits_is_answered_the_next(
-    here: Path, data_dir: Path, url: str, mode: Mode
+    here: Path, data_dir: Path, http: Running, mode: Mode
 ) -> None:
-    for server, title in ((command(here), "Chose uv"), (url, "Chose ruff")):
+    for server, title in ((command(here), "Chose uv"), (http.mcp(), "Chose ruff")):
         async with Client(server, mode=mode) as client:
             await Agent(client).told("mem_save", title=title, content="First.")
             with closing(sqlite3.connect(data_dir / "engram.db", isolation_level=None)) as other:

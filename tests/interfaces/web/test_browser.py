@@ -45,7 +45,11 @@ def place(tmp_path: Path, data_dir: Path, folder: Path) -> Iterator[Place]:
         evil = app.save(Draft(TITLE, EVIL, "note")).id
     with chromium(tmp_path / "profile") as browser, serving(folder) as server:
         home = f"http://127.0.0.1:{server.port}"
-        browser.open(f"{home}/ui/enter?token={Access(data_dir).link_token()}&project=widgets")
+        access = Access(data_dir)
+        token = access.link_token()
+        link = f"{home}/ui/enter?token={token}&project=widgets"
+        browser.open(access.leading_to(link, token).as_uri())  # as `engram open` starts it
+        until(lambda: browser.address == f"{home}/ui/?project=widgets")
         yield Place(browser, home, data_dir, folder, evil)
 
 

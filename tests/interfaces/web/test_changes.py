@@ -120,7 +120,7 @@ def test_a_server_tells_of_another_process_and_ends_at_once_with_its_streams_ope
     with Engram(settings=Settings(data_dir), directory=folder) as app:
         app.save(Draft("Tea", "Second shelf."))
     with serving(folder) as server:
-        visitor = Visitor(server.ask, f"http://127.0.0.1:{server.port}")
+        visitor = Visitor(server.browse, f"http://127.0.0.1:{server.port}")
         visitor.look(f"/ui/enter?token={Access(data_dir).link_token()}")
         with stream(server, visitor.cookie) as response:
             assert response.status == 200

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote
 
 import psutil  # type: ignore[import-untyped]
 import pytest
@@ -53,7 +54,7 @@ def memory(data_dir: Path, folder: Path) -> int:
 
 def test_a_real_server_shows_a_hostile_memory_edits_and_deletes_it(folder: Path, memory: int) -> None:
     with serving(folder) as server:
-        visitor = Visitor(server.ask, f"http://127.0.0.1:{server.port}")
+        visitor = Visitor(server.browse, f"http://127.0.0.1:{server.port}")
         assert visitor.look("/ui/").status == 401
         link = run_open(folder, "--port", str(server.port))
         assert link.returncode == 0, link.stderr
@@ -90,6 +91,25 @@ def test_open_starts_a_server_where_none_is_and_uses_it_again(folder: Path, memo
     value = json.loads(run_open(folder, "--port", str(ended_afterwards), "--json").stdout)
     assert value["link"].startswith(f"http://127.0.0.1:{value['port']}/ui/enter?token=")
     assert first.stdout.startswith(f"http://127.0.0.1:{ended_afterwards}/ui/enter?token=")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in of a browser is a shell script")
+def test_no_secret_stands_in_the_words_that_a_browser_is_started_with(
+    folder: Path, memory: int, data_dir: Path, tmp_path: Path
+) -> None:
+    words, browser = tmp_path / "words", tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$@" > {words}\n')
+    browser.chmod(0o700)
+    with serving(folder) as server:
+        done = subprocess.run(
+            [sys.executable, "-m", "engram_py", "open", "--port", str(server.port)],
+            cwd=folder, env={**os.environ, "BROWSER": str(browser)}, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert "token=" in done.stdout
+        page = Path(unquote(words.read_text().strip().removeprefix("file://")))
+        assert done.stdout.strip().partition("token=")[2].partition("&")[0] in page.read_text()
+        assert "token" not in words.read_text()
+        assert page.parent.parent == data_dir
 
 
 def test_open_refuses_a_port_of_another_memory_or_program(folder: Path, memory: int, tmp_path: Path) -> None:

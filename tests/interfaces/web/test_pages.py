@@ -17,7 +17,7 @@ from engram_py.interfaces.hooks.why import injected
 from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.web.access import Access
 from engram_py.observations.values import Change
-from tests.interfaces.http.asking import HOST, PORT, Asker
+from tests.interfaces.http.asking import HOST, PORT, Asker, asker
 from tests.interfaces.web.visiting import Visitor
 from tests.memory import FakeClock
 
@@ -321,6 +321,6 @@ def test_row_129_the_addresses_of_aurelius_lead_to_the_pages(app: Engram, visito
 
 def test_row_129_the_search_of_aurelius_answers_a_list(app: Engram) -> None:
     save(app, "Ledger in Oslo", "The ledger moved to Oslo.")
-    ask = Asker(build_application(app, port=PORT))
+    ask = asker(app)
     assert ask.ok("GET", "/api/memory/search?q=") == []
     assert [hit["title"] for hit in ask.ok("GET", "/api/memory/search?q=ledger")] == ["Ledger in Oslo"]

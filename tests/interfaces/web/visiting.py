@@ -143,4 +143,6 @@ class Visitor:
             self.cookie = reply.headers["set-cookie"].partition(";")[0]
         if reply.status == 303:
             return self.look(reply.headers["location"])
+        if "refresh" in reply.headers:
+            return self.look(reply.headers["refresh"].partition("url=")[2])
         return Seen(path, reply, Document(reply.body.decode()))

@@ -9,9 +9,10 @@ from pydantic import Field
 
 from engram_py.app import Engram
 from engram_py.context.session import PINNED, PROMPTS, RECENT, SESSIONS
-from engram_py.context.values import Context, Section
-from engram_py.dataclass import replace
+from engram_py.context.values import Context, Item, OwnFile, Section
+from engram_py.dataclass import asdict, replace
 from engram_py.errors import EmptyFieldError, InvalidArgumentError
+from engram_py.interfaces.http.admission import is_given_personal, is_personal
 from engram_py.interfaces.http.answers import Answer, MaybeTime, ObservationOut, SessionOut, TimelineEntry, shown
 from engram_py.interfaces.http.notes import Notes
 from engram_py.interfaces.http.parameters import Id, Listed, Most, Needed, Projects, Switch, Whole, selected
@@ -179,6 +180,17 @@ def _limited(made: Context, lengths: Mapping[str, int | None], notes: Notes) -> 
     return replace(made, sections=tuple(_cut(section, lengths.get(section.name)) for section in made.sections))
 
 
+def _without_personal(made: Context) -> Context:
+    """Return a context without rows that are personal and files of the vault."""
+
+    def shown(item: Item) -> bool:
+        return not (isinstance(item, OwnFile) or (isinstance(item, Observation) and is_personal(asdict(item))))
+
+    sections = tuple(replace(one, items=tuple(filter(shown, one.items))) for one in made.sections)
+    saved = {name: tuple(filter(shown, rows)) for name, rows in made.remarks.saved.items()}
+    return replace(made, sections=sections, remarks=replace(made.remarks, saved=saved))
+
+
 def _cut(section: Section, most: int | None) -> Section:
     if not most:
         return section
@@ -186,6 +198,7 @@ def _cut(section: Section, most: int | None) -> Section:
 
 
 def _text(app: Engram, made: Context) -> str:
+    made = made if is_given_personal() else _without_personal(made)
     if not any(section.items for section in made.sections):
         return ""
     return render.text(made, now=app.journal.moment())

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError
-from engram_py.interfaces.http.answers import DeletedOut, ObservationOut, shown
-from engram_py.interfaces.http.errors import ProjectMismatchError
+from engram_py.interfaces.http.answers import Answer, DeletedOut, ObservationOut, shown
+from engram_py.interfaces.http.errors import ProjectMismatchError, SaveResultNotFoundError
 from engram_py.interfaces.http.notes import Notes, limited
 from engram_py.interfaces.http.parameters import Id, InSession, Listed, Needed, Query, Switch, selected
 from engram_py.interfaces.http.routing import operation
 from engram_py.observations.browse import MOST
 from engram_py.observations.lookup import replacement
+from engram_py.observations.repeated_saves import committed
 from engram_py.observations.values import Change, Draft, Pinned, Saved
 from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.names import normalize_project
@@ -101,6 +102,20 @@ def list_observations(
 def recent_observations(app: Engram, listed: Listed, notes: Notes, scope: Scope = None) -> object:
     """The observations changed last, 20 unless `limit` says otherwise, at most 500."""
     return list_observations(app, listed, notes, scope)
+
+
+class SaveResult(Answer):
+    id: int
+    status: Literal["committed"] = "committed"
+
+
+@operation("GET", "/observations/save-result", SaveResult, errors=(404, 410))
+def save_result(app: Engram, operation_id: Needed) -> object:
+    """What a save under an `operation_id` became, for whoever lost its answer; 410 where it was deleted since."""
+    found = committed(app.store, operation_id)
+    if found is None:
+        raise SaveResultNotFoundError
+    return SaveResult(id=found)
 
 
 @operation("GET", "/observations/{id}", ObservationOut, errors=(404,))

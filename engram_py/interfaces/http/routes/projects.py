@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from typing import Annotated
+
+from pydantic import BaseModel, Field
 
 from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError
@@ -116,7 +118,44 @@ def sync_status(app: Engram, projects: Projects) -> object:
     )
 
 
-@operation("POST", "/projects/rescue-ownership", RescueOut, most_body=RESCUE_BODY, guarded=True, errors=(503,))
+class MergedOut(Answer):
+    canonical: str
+    sources_merged: list[str]
+    observations_updated: int = 0
+    sessions_updated: int = 0
+    prompts_updated: int = 0
+    warnings: list[str] | None = None
+
+
+class MergeAsked(BaseModel):
+    """Which projects become one; `confirmed` says that the caller asked the user."""
+
+    from_: Annotated[list[Needed], Field(alias="from", min_length=1)]
+    to: Needed
+    confirmed: bool
+
+
+@operation("POST", "/projects/merge", MergedOut, most_body=RESCUE_BODY, errors=(404,))
+def merge_projects(app: Engram, asked: MergeAsked) -> object:
+    """Move all of some projects into another; the old names go on working."""
+    if not asked.confirmed:
+        raise InvalidArgumentError("confirmed", asked.confirmed, expected="true")
+    target = normalize_project(asked.to)
+    names = [name for name in asked.from_ if app.projects.existing(name) != target]
+    if not names:
+        return MergedOut(canonical=app.projects.existing(target), sources_merged=[])
+    done = app.merging.merge(names, target)
+    return MergedOut(
+        canonical=done.into,
+        sources_merged=list(done.merged),
+        observations_updated=done.observations,
+        sessions_updated=done.sessions,
+        prompts_updated=done.prompts,
+        warnings=list(done.warnings) or None,
+    )
+
+
+@operation("POST", "/projects/rescue-ownership", RescueOut, most_body=RESCUE_BODY)
 def rescue_ownership(app: Engram, rescue: Rescue) -> object:
     """Give records without an owner to a project. Here every record has one from its first moment, so nothing moves:
     the answer says of each selected record whether it is the target's."""
@@ -134,7 +173,7 @@ def rescue_ownership(app: Engram, rescue: Rescue) -> object:
     )
 
 
-@operation("POST", "/projects/migrate", RescueOut, most_body=RESCUE_BODY, guarded=True, errors=(503,))
+@operation("POST", "/projects/migrate", RescueOut, most_body=RESCUE_BODY)
 def migrate_project(app: Engram, rescue: Rescue) -> object:
     """The older name of /projects/rescue-ownership."""
     return rescue_ownership(app, rescue)

@@ -15,11 +15,21 @@ from engram_py.version import __version__
 _SEVERITY = {"ok": "info", "warning": "warning", "error": "error"}
 
 
+class Capabilities(Answer):
+    """What Engram's plugins ask for before they use it: a session of another project beside one's own, one that goes
+    on after its end, and finding the session of an agent's own id."""
+
+    isolated_session_registration: bool = True
+    root_session_resume: bool = True
+    runtime_session_resolution: bool = True
+
+
 class HealthOut(Answer):
     status: Literal["ok"]
     service: Literal["engram"]
     version: str
     instance_id: str
+    capabilities: Capabilities = Capabilities()
 
 
 CheckOut = shown(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
 from engram_py.app import Engram
 from engram_py.distill.values import Distilled, Flushed
 from engram_py.interfaces.http.answers import Answer, SessionOut, SessionSummary, shown
-from engram_py.interfaces.http.errors import SessionConflictError, SessionScopeError
+from engram_py.interfaces.http.errors import SessionConflictError, SessionIsolationError, SessionScopeError
 from engram_py.interfaces.http.notes import Notes, limited
-from engram_py.interfaces.http.parameters import Id, InSession, Listed, Needed, Searched, selected
+from engram_py.interfaces.http.parameters import Id, InSession, Listed, Needed, Searched, app_in, selected
+from engram_py.interfaces.http.routes.projects import CurrentOut, current_project
 from engram_py.interfaces.http.routing import operation
 from engram_py.projects.names import normalize_project
 from engram_py.sessions.errors import SessionNotFoundError
@@ -21,8 +22,11 @@ from engram_py.sessions.sessions import SESSIONS_MOST
 from engram_py.sessions.values import Prompt, PromptSaved
 
 OWNED = "project_owned"
+# How a prompt begins that a program wrote.
+OF_PROGRAMS = ("<task-notification>", "<agent-message")
 
 _RESUME = "Engram's plugins send it; an ended session opens anyway."
+_ISOLATED = "It has no directory: a session of another project beside one's own. One that has is refused."
 _AGAIN = "Only this session; tried again if it failed."
 _EVERY_WORD = "Words that every prompt found must hold."
 
@@ -60,12 +64,17 @@ def create_session(
     directory: str | None = None,
     ownership_mode: str | None = None,
     resume: Annotated[bool | None, Field(description=_RESUME)] = None,
+    isolated: Annotated[bool | None, Field(description=_ISOLATED)] = None,
 ) -> object:
     """Start a session, or go on with it: an ended one is opened again."""
     mode = ownership_mode or "shared"
+    if isolated:
+        _refuse_shared(app, id, directory)
     if mode == OWNED and project:
         _refuse_other_owner(app, id, project)
-    state = app.sessions.start(id, directory=directory or None, project=project or None, ownership_mode=mode)
+    state = app.sessions.start(
+        id, directory=directory or None, project=project or None, ownership_mode=mode, isolated=bool(isolated)
+    )
     return SessionDone(id=state.session.id, status="created", warnings=list(state.warnings) or None)
 
 
@@ -130,6 +139,31 @@ def save_prompt(app: Engram, place: InSession, content: Needed) -> object:
     return PromptSavedOut.of(app.prompts.save(content, **place.where), status="saved")
 
 
+class CaptureAsked(BaseModel):
+    """What Engram's plugin for Claude Code asks before it keeps a prompt, whole and nothing else."""
+
+    source: Literal["claude-code"]
+    cwd: Needed
+    content: str
+
+
+class CaptureDecision(Answer):
+    decision: Literal["skip", "capture"]
+
+
+class Captured(CurrentOut):
+    decision: Literal["capture"] = "capture"
+
+
+@operation("POST", "/prompts/capture-decision", CaptureDecision | Captured, exact=True)
+def decide_capture(app: Engram, asked: CaptureAsked) -> object:
+    """Whether a prompt is the user's, and of which project. Nothing is stored."""
+    if not asked.content.strip() or asked.content.lstrip().startswith(OF_PROGRAMS):
+        return CaptureDecision(decision="skip")
+    with app_in(app, asked.cwd.strip()) as there:
+        return Captured.of(current_project(there, asked.cwd.strip()))
+
+
 @operation("GET", "/prompts/recent", [Prompt], errors=(404, 409))
 def recent_prompts(app: Engram, listed: Listed, notes: Notes) -> object:
     """The latest prompts, 20 unless `limit` says otherwise."""
@@ -163,6 +197,16 @@ def _runtime_session(app: Engram, runtime: RuntimeSession) -> str:
     if held.directory and os.path.normpath(held.directory) != os.path.normpath(runtime.directory):
         raise SessionScopeError(runtime.id, "directory", held.directory, runtime.directory)
     return held.id
+
+
+def _refuse_shared(app: Engram, session_id: str, directory: str | None) -> None:
+    """Raises SessionIsolationError where the session belongs to a directory, or is to."""
+    try:
+        held = app.sessions.get(session_id)
+    except SessionNotFoundError:
+        held = None
+    if (directory or "").strip() or (held is not None and (held.directory or held.ownership_mode != OWNED)):
+        raise SessionIsolationError(session_id)
 
 
 def _refuse_other_owner(app: Engram, session_id: str, project: str) -> None:

@@ -73,7 +73,7 @@ def import_vault(
 
 @operation("POST", "/memory/file", FileWrittenOut, status=201, errors=(409,))
 def write_file(app: Engram, place: InProject, path: Needed, content: Needed, append: bool | None = None) -> object:
-    """Write or append a file of the vault."""
+    """Write or append a Markdown, text or JSON file of the vault; none that is hidden."""
     return app.vault_files.write(path, content, append=bool(append), **place.where)
 
 
