@@ -461,7 +461,8 @@ def test_projects_are_merged_when_the_caller_confirms_it(ask: Asker) -> None:
     saved(ask, project="wigets")
     saved(ask, title="Other", content="Other.", project="widgets")
     body = {"from": ["Wigets"], "to": "widgets", "confirmed": True}
-    for wrong in ({"confirmed": False}, {"from": []}, {"from": [" "]}, {"to": " "}):
+    wrongs: list[dict[str, object]] = [{"confirmed": False}, {"from": []}, {"from": [" "]}, {"to": " "}]
+    for wrong in wrongs:
         assert ask("POST", "/projects/merge", body | wrong).status == 400
     assert ask("POST", "/projects/merge", body | {"from": ["nobody"]}).code == "unknown_project"
     done = ask.ok("POST", "/projects/merge", body)
