@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engram_py.errors import EngramError
+from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.log import logger_of
 from engram_py.vault.errors import VaultFileError
 from engram_py.vault.folder import FILE_LIMIT_BYTES, Folder
@@ -37,7 +37,7 @@ class VaultFiles:
         """Replace a file, or append to it, with the folders it needs. Of a file that the memory owns (``identity.md``,
         a day) the change is taken in at once, as an import does."""
         if not path.lower().endswith(_WRITTEN):
-            raise VaultFileError(path, f"is none of the files that are written here: {', '.join(_WRITTEN)}")
+            raise InvalidArgumentError("path", path, expected=f"a file that nothing runs: {', '.join(_WRITTEN)}")
         folder = self._folder(project)
         whole = f"{folder.read(path) or ''}{text}" if append else text
         if len(whole.encode()) > FILE_LIMIT_BYTES:

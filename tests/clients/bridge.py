@@ -1,4 +1,5 @@
-"""The process ``engram mcp`` behind a URL: for a client that speaks HTTP alone.
+"""The process ``engram mcp`` behind a URL, and ``/mcp`` behind one that shows the secret: for a client that speaks HTTP
+alone and sends no header of its own.
 
 It passes on messages and reads of them no more than their ids: what is answered is what the process wrote.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +18,14 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from starlette.types import Receive, Scope, Send
+
+from engram_py import Engram
+from engram_py.interfaces.http.application import build_application
+from engram_py.interfaces.http.protocol import Protocol
+from engram_py.interfaces.http.uvicorn_server import server_of
+from tests.interfaces.http.asking import bearer
 
 SESSION = "mcp-session-id"
 
@@ -103,3 +113,28 @@ def bridged(folder: Path) -> Iterator[str]:
         server.server_close()
         ended = [one.end() for one in server.processes.values()]
     assert set(ended) == {(0, b"")}
+
+
+@contextmanager
+def showing(folder: Path) -> Iterator[str]:
+    """The URL of ``/mcp`` of a server in this process, which adds the secret to each request."""
+    ready = threading.Event()
+    with Engram(directory=folder) as app, socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        application = build_application(app, port=port, tools="all")
+        secret = bearer(app.settings.data_dir)["authorization"].encode()
+
+        async def owned(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "http":
+                scope["headers"] = [*scope["headers"], (b"authorization", secret)]
+            await application(scope, receive, send)
+
+        server = server_of(owned, started=ready.set, own=Protocol)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            assert ready.wait(60)
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            server.should_exit = True
+            thread.join(60)

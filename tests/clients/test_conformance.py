@@ -7,9 +7,8 @@ import re
 import subprocess
 from pathlib import Path
 
-from tests.clients.bridge import bridged
+from tests.clients.bridge import bridged, showing
 from tests.clients.conftest import on_newer_node
-from tests.interfaces.http.asking import serving
 
 EXPECTED = Path(__file__).with_name("expected-failures.yml")
 PASSED = {"server-initialize", "ping", "tools-list", "resources-list", "prompts-list"}
@@ -37,10 +36,8 @@ def passed(seen: Seen) -> set[str]:
 
 
 def test_both_transports_conform_but_for_what_is_listed_with_its_reason(folder: Path, tmp_path: Path) -> None:
-    with serving(folder, "0", "--tools", "all") as server:
-        url = f"http://127.0.0.1:{server.port}/mcp"
+    with showing(folder) as url:
         done, http = run(url, tmp_path / "http", "--expected-failures", str(EXPECTED))
-        assert server.end() == (0, "")
     assert done.returncode == 0, done.stdout[-6_000:] + done.stderr[-2_000:]
     assert passed(http) == PASSED | OF_HTTP
 

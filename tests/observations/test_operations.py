@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.errors import EmptyFieldError, OperationConflictError
+from engram_py.errors import EmptyFieldError, OperationConflictError, OperationExpiredError
 from engram_py.projects.errors import InvalidProjectError
 from tests.memory import FakeClock, Opener, draft, rows_of, whole
 
@@ -71,7 +71,8 @@ def test_a_hard_delete_forgets_every_answer_that_showed_the_text(app: Engram) ->
 
     answers = [row["answer"] for row in app.store.rows("select answer from save_operations")]
     assert not any("Bluebird" in answer for answer in answers)
-    assert app.save(draft("Ten.", title="Codename Bluebird token lifetime", operation_id="op-1")).outcome == "added"
+    with pytest.raises(OperationExpiredError):  # the text is gone: a save that is only repeated brings nothing back
+        app.save(draft("Ten.", title="Codename Bluebird token lifetime", operation_id="op-1"))
 
 
 def test_an_operation_is_forgotten_after_thirty_days(app: Engram, clock: FakeClock) -> None:

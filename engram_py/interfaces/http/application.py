@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engram_py.app import Engram
 from engram_py.config import Settings
+from engram_py.database.errors import DataDirError
 from engram_py.dataclass import replace
 from engram_py.errors import EngramError
 from engram_py.interfaces.http.admission import ASSETS, ENTRANCE, LOOPBACK, MCP, PAGE, Facts, asker, refusal
@@ -25,6 +26,7 @@ from engram_py.interfaces.http.sockets import Listening, is_loopback
 from engram_py.interfaces.http.uvicorn_server import server_of
 from engram_py.interfaces.web import OTHER_ADDRESSES, Page
 from engram_py.interfaces.web.access import Access
+from engram_py.log import logger_of
 
 
 class Front:
@@ -89,11 +91,14 @@ def build_application(
     ``own_socket``: nobody but the owner can connect. ``ending`` says that the server is about to end: streams that a
     browser keeps open end then.
 
-    Raises UnknownToolError for a profile or tool that does not exist, DataDirError where no secret can be kept.
+    Raises UnknownToolError for a profile or tool that does not exist.
     """
     # Only a browser on this machine is shown the page: elsewhere its cookie would go over the network in the clear.
     page = Page(app, port=port, ending=ending) if port is not None else None
-    Access(app.settings.data_dir).bearer()
+    try:
+        Access(app.settings.data_dir).bearer()
+    except DataDirError as exc:  # what is on a medium that cannot be written is read all the same
+        logger.warning("there is no token: %s", exc.message)
     front = Front(Api(app), McpEndpoint(app, tools=tools), page)
     return Guard(front, app.settings, port=port, host=host, own_socket=own_socket)
 
@@ -114,6 +119,8 @@ def run(app: Engram, listening: Listening, *, tools: str | None, announce: Calla
     server = server_of(application, started=lambda: announce(said), own=Protocol)
     server.run(sockets=[listening.socket])
 
+
+logger = logger_of(__name__)
 
 _HTTP_PORT = 80
 OPENED = "ENGRAM_HTTP_OPEN is on: every account of this machine may read and write what is not personal."
@@ -170,6 +177,8 @@ class Guard:
 
     def _is_secret(self, authorization: str) -> bool:
         scheme, _, given = authorization.partition(" ")
+        if not given.strip():
+            return False
         own = (self._access.bearer(), self._token)
         same = [hmac.compare_digest(_bytes(given.strip()), _bytes(one)) for one in own if one]
         return scheme.lower() == "bearer" and any(same)

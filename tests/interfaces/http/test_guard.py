@@ -97,7 +97,8 @@ def test_the_secret_is_made_once_is_this_users_alone_and_an_empty_one_opens_noth
     asker(app)
     assert ask("GET", "/stats").status == 200
     path.write_text("")
-    assert ask("GET", "/stats", headers={"authorization": "Bearer"}).status == 500
+    assert ask("GET", "/stats", headers={"authorization": "Bearer x"}).status == 500
+    assert ask("GET", "/stats", headers={"authorization": "Bearer "}).status == 401
 
 
 def test_a_socket_of_this_users_own_needs_no_secret_and_no_name_and_a_page_is_refused_there(app: Engram) -> None:
