@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from engram_py.database import migrations, soundness
+from engram_py.database import fts, migrations, soundness
 from engram_py.database.errors import IndexDamagedError
 from engram_py.database.soundness import INDEXES
 from engram_py.database.store import Store
@@ -15,8 +15,6 @@ _NAMES = {index.name for index in INDEXES}
 # Rows the index holds are in its `docsize` table.
 _MISSING = "select count(*) from {table} where {live} and id not in (select id from {index}_docsize)"
 _EXTRA = "select count(*) from {index}_docsize where id not in (select id from {table} where {live})"
-
-_FILL = "insert into {index} (rowid, {columns}) select id, {columns} from {table} where {live} order by id"
 
 _CREATED = re.compile(r"^create (?:virtual table|trigger) (\w+)", re.MULTILINE)
 _FORGET = "delete from sqlite_master where tbl_name in (select value from json_each(:names))"
@@ -163,9 +161,7 @@ def _remake(store: Store) -> None:
     for statement in definitions.values():
         store.execute(statement)
     for index in INDEXES:
-        name, table, live = index.name, index.table, index.live
-        columns = ", ".join(row[0] for row in store.tuples("select name from pragma_table_info(:name)", name=name))
-        store.execute(_FILL.format(index=name, table=table, live=live, columns=columns))
+        fts.refill(store, index)
 
 
 def _definitions() -> dict[str, str]:

@@ -61,7 +61,7 @@ class Clearing(ProjectOperations):
             with self._store.transaction():
                 table.delete_all_rest(self._store)
         for index in INDEXES:
-            erase(self._store, index.name)
+            erase(self._store, index)
         return found
 
     def _clear_project(self, project: str, *, everywhere: bool) -> None:
