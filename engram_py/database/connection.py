@@ -22,6 +22,9 @@ BUSY_TIMEOUT_SECONDS = 5.0
 # more than one; a backup or a checkpoint on a slow disk can hold it for several.
 LOCK_TIMEOUT_SECONDS = 30.0
 
+# The log grows while somebody reads; the first write after that gives the disk back what is beyond this.
+LOG_BYTES = 8 * 1024 * 1024
+
 _STEP_SECONDS = 0.01
 
 # A list that is bound to a statement arrives there as JSON: `value in (select value from json_each(:ids))`.
@@ -44,6 +47,7 @@ def connect(path: Path) -> sqlite3.Connection:
             connection.execute("pragma synchronous = normal")
             connection.execute("pragma secure_delete = on")  # what is destroyed leaves the file; some builds default so
             connection.execute("pragma temp_store = memory")
+            connection.execute(f"pragma journal_size_limit = {LOG_BYTES}")
             connection.execute("pragma cache_size = -8000")  # 8 MB: of 100,000 rows a search reads 700 pages
             connection.execute("select count(*) from sqlite_master").fetchone()  # a damaged header shows here
         except BaseException:

@@ -14,6 +14,7 @@ from typing import BinaryIO
 from engram_py.database.errors import DataDirError, NetworkFilesystemError
 
 DATABASE_NAME = "engram.db"
+BACKUPS = "backups"
 
 # SQLite's WAL needs shared memory between its processes, which these do not give: https://sqlite.org/wal.html
 # 9p alone is not among them: sandboxes that run agents mount their own root that way; WSL's Windows drives are.

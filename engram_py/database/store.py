@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from engram_py.database import filesystem, migrations
 from engram_py.database.connection import LOCK_TIMEOUT_SECONDS, begin_immediate, connect, translated, use_wal
-from engram_py.database.errors import IndexDamagedError, StoreGoneError, StoreReplacedError
+from engram_py.database.errors import IndexDamagedError, StoreBusyError, StoreGoneError, StoreReplacedError
 from engram_py.database.generation import Generation
 from engram_py.database.soundness import is_of_index
 from engram_py.errors import StoreError
@@ -23,6 +24,10 @@ Row = sqlite3.Row
 
 # Long work gives way for longer than who waits sleeps between two looks (connection.py), after so long at the most.
 _WORK_SECONDS, _WAY_SECONDS = 0.1, 0.03
+# Connections of one process to a file share the memory of its log: all of them leave a log that was removed together.
+_STORES: WeakSet[Store] = WeakSet()
+_LEAVING = threading.Lock()
+_LEAVING_SECONDS = 1.0
 _COUNT = "select count(*) from observations where deleted_at is null"
 
 logger = logger_of(__name__)
@@ -63,7 +68,9 @@ class Store:
         self._gave_way = 0.0  # when, by the monotonic clock
         self.opened = 1  # how often: again where the file was replaced
         self.news: list[str] = []  # what happened to the file, for the next answer to say
+        self._closed_by_another = False  # of this process, which left a log that was removed
         self._connection = self._connect()
+        _STORES.add(self)
 
     @classmethod
     def open(cls, data_dir: Path) -> Store:
@@ -90,9 +97,10 @@ class Store:
 
     def close(self) -> None:
         with self._lock:
+            _STORES.discard(self)
             if self._generation.moved:
                 with contextlib.suppress(sqlite3.Error, StoreError, OSError):
-                    self._generation.leave(self._connection, lock_timeout=self.lock_timeout)
+                    self._leave()
             self._connection.close()
             self._generation.closed()
 
@@ -126,8 +134,9 @@ class Store:
         It does not count as work of this process (``asked``): whoever waits for a change asks often.
         """
         with self._lock, translated(self.path):
-            [others] = self._connection.execute("pragma data_version").fetchone()
-            return self.opened, self.writes, self.lent, int(others), self._generation.moved
+            moved = self._generation.moved
+            [others] = [0] if moved else self._connection.execute("pragma data_version").fetchone()
+            return self.opened, self.writes, self.lent, int(others), moved
 
     # --- writing ---------------------------------------------------------------------------------------
 
@@ -156,7 +165,8 @@ class Store:
                 if connection.in_transaction:
                     with contextlib.suppress(sqlite3.Error):
                         connection.execute("rollback")
-            if self._generation.moved:  # while it was written: it went into the file that stood there before
+            # Replaced while it was written, it went into the file or the log that stood there before.
+            if self._generation.moved and (self._generation.replaced or not self._follow()):
                 raise StoreReplacedError(str(self.path))
             self.writes += 1
             for told in self.after_write:
@@ -244,7 +254,7 @@ class Store:
     @property
     def in_transaction(self) -> bool:
         """Whether SQLite still has the transaction open; a full disk makes it roll back by itself."""
-        return self._connection.in_transaction
+        return bool(self._depth) and self._connection.in_transaction
 
     # --- the file itself --------------------------------------------------------------------------------
 
@@ -271,22 +281,56 @@ class Store:
             self._follow()
         return self._connection
 
-    def _follow(self) -> None:
-        """Open the file that stands at the path now.
+    def _follow(self) -> bool:
+        """Open the file that stands at the path now; return whether it has all that this process was told is saved.
 
         Raises StoreGoneError where there is none: a new one would be empty, and what is kept in it lost when the file
         is put back.
         """
-        held = self._observations()
+        held, replaced, aside = self._observations(), self._generation.replaced, None
         with translated(self.path), contextlib.suppress(sqlite3.ProgrammingError):  # closed by a reopening that failed
-            self._generation.leave(self._connection, lock_timeout=self.lock_timeout)
+            aside = self._leave()
         if not self.path.exists():
             raise StoreGoneError(str(self.path))
         self.reopen()
+        if self._closed_by_another:
+            self._closed_by_another = False
+            return True
         was = "" if held is None else f"; the one before it held {held}"
         news = f"{self.path.name} was replaced while it was open: it holds {self._observations()} observations now{was}"
+        if not replaced:
+            news = f"the log of {self.path.name} was removed while it was open"
+            news += f"; {aside} has what is missing now, and `engram restore` puts that in place" if aside else ""
         logger.warning("%s: %s", self.path, news)
-        self.news.append(f"{news}. What follows is read and saved there")
+        self.news.append(f"{news}. What follows is read and saved there" if replaced or aside else news)
+        return aside is None
+
+    def _leave(self) -> Path | None:
+        """Bring the log into the file; return the backup that has it where that cannot be.
+
+        The other stores of this process let go of a log that was removed, and open again when they are used. Raises
+        StoreBusyError while one of them is in use.
+        """
+        if self._generation.replaced:
+            self._generation.leave(self._connection, lock_timeout=self.lock_timeout)
+            return None
+        with contextlib.ExitStack() as leaving:
+            if not _LEAVING.acquire(blocking=False):
+                raise StoreBusyError(str(self.path), 0)
+            leaving.callback(_LEAVING.release)
+            others = [other for other in list(_STORES) if other is not self and other.path == self.path]
+            for other in others:
+                if not other._lock.acquire(timeout=_LEAVING_SECONDS):
+                    raise StoreBusyError(str(self.path), _LEAVING_SECONDS)
+                leaving.callback(other._lock.release)
+                if other._depth:
+                    raise StoreBusyError(str(self.path), 0)
+            for other in others:
+                other._connection.close()
+                other._generation.closed(again=True)
+                other._closed_by_another = True
+            carried = self._generation.carry(self._connection)
+            return None if carried else self._generation.set_aside(self._connection)
 
     def tell(self) -> list[str]:
         """Return what happened to the file since the last call."""

@@ -12,7 +12,7 @@ from engram_py.database.store import Store
 from engram_py.times import Clock
 from engram_py.upkeep.values import Backup, Restored
 
-FOLDER = "backups"
+FOLDER = filesystem.BACKUPS
 
 _TABLES_OF_A_MEMORY = ("observations", "user_prompts", "sessions", "projects")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from engram_py.clock import parse_stamp
 from engram_py.database import backup, filesystem, health, journal
+from engram_py.database.compaction import log_bytes
 from engram_py.database.errors import InvalidBackupError, StoreDamagedError, StoreForeignError, StoreTooNewError
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
@@ -27,7 +28,7 @@ from engram_py.vectors.vectors import Vectors
 
 LOW_DISK_BYTES = 100 * 1024 * 1024
 NO_DISK_BYTES = 10 * 1024 * 1024
-LARGE_WAL_BYTES = 256 * 1024 * 1024
+LARGE_WAL_BYTES = 64 * 1024 * 1024
 _CLOCK_SLACK_SECONDS = 86_400
 
 
@@ -220,8 +221,7 @@ class Doctor:
     def _write_lock(self) -> Check:
         with self._store.transaction():
             pass
-        wal = self._store.path.with_name(self._store.path.name + "-wal")
-        size = wal.stat().st_size if wal.exists() else 0
+        size = log_bytes(self._store)
         if size > LARGE_WAL_BYTES:
             step = "close programs that hold the database open for reading; the next write then shrinks it"
             return Check("write_lock", "warning", f"the write-ahead log has {size:,} bytes", {"wal_bytes": size}, step)
