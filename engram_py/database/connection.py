@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from engram_py.database.errors import (
@@ -88,6 +89,21 @@ BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 def primary_code(error: sqlite3.Error) -> int:
     """Return the primary result code, without the extended bits."""
     return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+
+
+def is_invalid_text(error: sqlite3.Error) -> bool:
+    """Return whether a text in the file is not UTF-8, which Python says without a code of SQLite's."""
+    return str(error).startswith("Could not decode to UTF-8")
+
+
+@contextmanager
+def readable(connection: sqlite3.Connection) -> Iterator[None]:
+    """Read what is no UTF-8 with a replacement character for each bad byte. Slower, so only where it is needed."""
+    connection.text_factory = lambda data: data.decode("utf-8", "replace")
+    try:
+        yield
+    finally:
+        connection.text_factory = str
 
 
 def translate(error: sqlite3.Error, path: Path, *, waited_seconds: float = 0) -> StoreError | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import sqlite3
 
 from engram_py.database import fts, migrations, soundness
 from engram_py.database.errors import IndexDamagedError
-from engram_py.database.soundness import INDEXES
+from engram_py.database.soundness import INDEXES, InvalidText
 from engram_py.database.store import Store
 
 _NAMES = {index.name for index in INDEXES}
@@ -103,6 +105,19 @@ def integrity(store: Store) -> list[str]:
     """Return what SQLite finds wrong with the file, the search index excepted."""
     with store.connection() as connection:
         return soundness.problems(connection)
+
+
+def invalid_texts(store: Store) -> list[InvalidText]:
+    """Return the texts that are not UTF-8."""
+    with store.connection() as connection:
+        return soundness.invalid_texts(connection)
+
+
+def mend_texts(store: Store) -> None:
+    """Replace the bytes that are no text. Other machines are not told: their copies are sound."""
+    for text in invalid_texts(store):
+        with store.connection() as connection, contextlib.suppress(sqlite3.IntegrityError), store.transaction():
+            soundness.mend_text(connection, text)
 
 
 def index_damage(store: Store) -> list[str]:

@@ -9,11 +9,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakSet
 
 from engram_py.database import filesystem, migrations
-from engram_py.database.connection import LOCK_TIMEOUT_SECONDS, begin_immediate, connect, translated, use_wal
+from engram_py.database.connection import (
+    LOCK_TIMEOUT_SECONDS,
+    begin_immediate,
+    connect,
+    is_invalid_text,
+    readable,
+    translated,
+    use_wal,
+)
 from engram_py.database.errors import IndexDamagedError, StoreBusyError, StoreGoneError, StoreReplacedError
 from engram_py.database.generation import Generation
 from engram_py.database.soundness import is_of_index
@@ -21,6 +29,7 @@ from engram_py.errors import StoreError
 from engram_py.log import logger_of
 
 Row = sqlite3.Row
+T = TypeVar("T")
 
 # Long work gives way for longer than who waits sleeps between two looks (connection.py), after so long at the most.
 _WORK_SECONDS, _WAY_SECONDS = 0.1, 0.03
@@ -68,6 +77,7 @@ class Store:
         self._gave_way = 0.0  # when, by the monotonic clock
         self.opened = 1  # how often: again where the file was replaced
         self.news: list[str] = []  # what happened to the file, for the next answer to say
+        self._said_invalid = False
         self._closed_by_another = False  # of this process, which left a log that was removed
         self._connection = self._connect()
         _STORES.add(self)
@@ -109,19 +119,35 @@ class Store:
     def rows(self, sql: str, **values: Any) -> list[Row]:
         """Return all rows of a query. Values are bound by name."""
         with self._lock, _Said(self):
-            return self._usable().execute(sql, values).fetchall()
+            return self._fetched(lambda: self._usable().execute(sql, values).fetchall())
 
     def tuples(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         """Return all rows of a query as plain tuples, for thousands of rows in half the time."""
         with self._lock, _Said(self):
             cursor = self._usable().cursor()
             cursor.row_factory = None
-            return cursor.execute(sql, values).fetchall()
+            return self._fetched(lambda: cursor.execute(sql, values).fetchall())
 
     def row(self, sql: str, **values: Any) -> Row | None:
         with self._lock, _Said(self):
-            found: Row | None = self._usable().execute(sql, values).fetchone()
+            found: Row | None = self._fetched(lambda: self._usable().execute(sql, values).fetchone())
             return found
+
+    def _fetched(self, fetch: Callable[[], T]) -> T:
+        """Return what a query gives, also where the disk spoiled a text: one of them must not hide all others."""
+        try:
+            return fetch()
+        except sqlite3.OperationalError as exc:
+            if not is_invalid_text(exc):
+                raise
+        with readable(self._connection):
+            found = fetch()
+        said = f"a text in {self.path.name} is not UTF-8: `engram doctor` names it, `engram doctor --fix` mends it"
+        if not self._said_invalid:
+            self._said_invalid = True
+            logger.warning("%s", said)
+            self.news.append(said)
+        return found
 
     def value(self, sql: str, **values: Any) -> Any:
         """Return the first column of the first row, or None."""

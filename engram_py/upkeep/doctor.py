@@ -50,6 +50,7 @@ class Doctor:
     def _checks(self) -> dict[str, Callable[[], Check]]:
         return {
             "integrity": self._integrity,
+            "texts": self._texts,
             "schema": self._schema,
             "search_index": self._search_index,
             "orphans": self._orphans,
@@ -100,7 +101,9 @@ class Doctor:
             return Check(name, "error", exc.message, {"error_code": exc.code}, exc.hint)
 
     def _repair(self, broken: set[str]) -> None:
-        if {"search_index", "schema"} & broken:
+        if "texts" in broken:
+            health.mend_texts(self._store)
+        if {"search_index", "schema", "texts"} & broken:
             health.rebuild_indexes(self._store)
         with self._store.transaction():
             if "orphans" in broken:
@@ -137,6 +140,16 @@ class Doctor:
             return Check("integrity", "ok", "the file is sound")
         step = "run `engram restore BACKUP` with an earlier backup; it keeps the damaged file"
         return Check("integrity", "error", f"{len(found)} problem(s): {found[0]}", {"problems": found}, step)
+
+    def _texts(self) -> Check:
+        found = [text.name for text in health.invalid_texts(self._store)]
+        if not found:
+            return Check("texts", "ok", "every text can be read")
+        step = (
+            "run `engram doctor --fix` to put \N{REPLACEMENT CHARACTER} for what is lost; an earlier backup may have it"
+        )
+        message = f"{len(found)} text(s) are not UTF-8: {', '.join(found[:5])}"
+        return Check("texts", "error", message, {"texts": found[:20]}, step, fixable=True)
 
     def _schema(self) -> Check:
         missing = health.missing_triggers(self._store)
