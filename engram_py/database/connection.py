@@ -57,6 +57,37 @@ def connect(path: Path) -> sqlite3.Connection:
         return connection
 
 
+def connect_read_only(path: Path) -> sqlite3.Connection:
+    """Return a connection that never writes to the file nor beside it. Raises sqlite3.Error.
+
+    Of a file in WAL mode SQLite writes an index beside it even to read it. Where it may not, and nothing waits in the
+    log, the file alone is whole.
+    """
+    connection = _opened_to_read(path, "mode=ro")
+    try:
+        connection.execute("select 1 from sqlite_master").fetchone()
+    except sqlite3.OperationalError as exc:
+        connection.close()
+        if primary_code(exc) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or has_log(path):
+            raise
+        connection = _opened_to_read(path, "mode=ro&immutable=1")
+    return connection
+
+
+def has_log(path: Path) -> bool:
+    """Return whether something waits in the log beside the file."""
+    log = path.with_name(f"{path.name}-wal")
+    return log.is_file() and log.stat().st_size > 0
+
+
+def _opened_to_read(path: Path, mode: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=5.0, check_same_thread=False, isolation_level=None
+    )
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
 def use_wal(connection: sqlite3.Connection, path: Path) -> None:
     # Switching to WAL ignores the busy timeout, so processes that first open a new file together need this
     # retry (spec/apis.md: 15 of 320 simultaneous opens failed without it).

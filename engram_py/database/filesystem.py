@@ -72,6 +72,11 @@ def create_private_file(path: Path) -> None:
         tighten(file)
 
 
+def may_write(path: Path) -> bool:
+    """Return whether this process may write the database, and the files that SQLite keeps beside it."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
 def database_files(path: Path) -> list[Path]:
     """Return the database file, its log and its shared memory, those that exist."""
     beside = (path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm"))

@@ -130,7 +130,3 @@ def advance_ahead(store: Store, entity: str, key: str, clock: str, *, ahead: str
         sql = "update sync_withdrawn set clock = :clock where sync_id = :key and clock <= :ahead"
         store.execute(sql, clock=clock, key=key, ahead=ahead)
     store.insert("sync_ahead", {"entity": entity, "entity_key": key, "clock": clock}, replace=True)
-
-
-def queue_size(store: Store) -> int:
-    return int(store.value("select count(*) from sync_mutations"))

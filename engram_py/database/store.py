@@ -17,12 +17,21 @@ from engram_py.database.connection import (
     LOCK_TIMEOUT_SECONDS,
     begin_immediate,
     connect,
+    connect_read_only,
+    has_log,
     is_invalid_text,
     readable,
     translated,
     use_wal,
 )
-from engram_py.database.errors import IndexDamagedError, StoreBusyError, StoreGoneError, StoreReplacedError
+from engram_py.database.errors import (
+    IndexDamagedError,
+    StoreBusyError,
+    StoreGoneError,
+    StoreIOError,
+    StoreReadOnlyError,
+    StoreReplacedError,
+)
 from engram_py.database.generation import Generation
 from engram_py.database.soundness import is_of_index
 from engram_py.errors import StoreError
@@ -77,6 +86,7 @@ class Store:
         self._gave_way = 0.0  # when, by the monotonic clock
         self.opened = 1  # how often: again where the file was replaced
         self.news: list[str] = []  # what happened to the file, for the next answer to say
+        self.read_only = False
         self._said_invalid = False
         self._closed_by_another = False  # of this process, which left a log that was removed
         self._connection = self._connect()
@@ -91,7 +101,14 @@ class Store:
         filesystem.prepare_data_dir(self.path.parent)
         filesystem.create_private_file(self.path)
         inode = self._generation.before_opening()
-        connection = connect(self.path)
+        try:
+            connection = connect(self.path)
+        except (StoreIOError, StoreReadOnlyError):
+            if filesystem.may_write(self.path):
+                raise
+            connection = self._connect_read_only()
+            self._generation.opened(inode)
+            return connection
         try:
             with translated(self.path):
                 pending = migrations.check_origin(connection, self.path)
@@ -104,6 +121,32 @@ class Store:
             raise
         self._generation.opened(inode)
         return connection
+
+    def _connect_read_only(self) -> sqlite3.Connection:
+        """Return a connection to a file on a medium that cannot be written, or that this user may only read.
+
+        What is not whole without its log, or was written by an older program, is read from a copy that is gone with
+        the connection.
+        """
+        import shutil  # few processes copy anything
+        import tempfile
+
+        self.read_only = True
+        with translated(self.path):
+            if not has_log(self.path):
+                connection = connect_read_only(self.path)
+                if not migrations.check_origin(connection, self.path):
+                    return connection
+                connection.close()
+            with tempfile.TemporaryDirectory(prefix="engram-", ignore_cleanup_errors=True) as room:
+                copy = Path(room) / self.path.name
+                for file in filesystem.database_files(self.path):
+                    shutil.copyfile(file, copy.with_name(file.name))
+                connection = connect(copy)
+                migrations.migrate(connection, copy)
+                connection.execute("pragma journal_mode = delete")
+                connection.close()
+                return connect_read_only(copy)
 
     def close(self) -> None:
         with self._lock:
@@ -202,7 +245,10 @@ class Store:
         """Return the connection with the write lock of the file at the path, which may have been replaced meanwhile."""
         while True:
             connection = self._usable()
-            begin_immediate(connection, self.path, lock_timeout=self.lock_timeout)
+            if self.read_only:  # a block that only reads needs no lock; one that writes is refused by SQLite
+                connection.execute("begin")
+            else:
+                begin_immediate(connection, self.path, lock_timeout=self.lock_timeout)
             if not self._generation.moved:
                 return connection
             connection.execute("rollback")
@@ -217,10 +263,10 @@ class Store:
             yield None
             return
         try:
-            if self._depth:
+            connection = self._usable()
+            if self._depth or self.read_only:
                 yield None
                 return
-            connection = self._usable()
             [lock_timeout] = connection.execute("pragma busy_timeout").fetchone()
             connection.execute("pragma busy_timeout = 0")
             try:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engram_py.clock import parse_stamp
-from engram_py.database import backup, filesystem, health, journal
+from engram_py.database import backup, counts, filesystem, health, journal
 from engram_py.database.compaction import log_bytes
 from engram_py.database.errors import InvalidBackupError, StoreDamagedError, StoreForeignError, StoreTooNewError
 from engram_py.database.journal import Journal
@@ -55,6 +55,7 @@ class Doctor:
             "search_index": self._search_index,
             "orphans": self._orphans,
             "projects": self._projects,
+            "counts": self._counts,
             "permissions": self._permissions,
             "free_disk": self._free_disk,
             "write_lock": self._write_lock,
@@ -111,6 +112,8 @@ class Doctor:
             if "projects" in broken:
                 for row in self._store.rows(health.UNLISTED_PROJECTS):
                     self._identities.create(row[0])
+            if "counts" in broken:
+                counts.count_again(self._store)
         if "permissions" in broken:
             for path in self._private_paths():
                 filesystem.tighten(path)
@@ -208,6 +211,14 @@ class Doctor:
         message = f"not in the list of projects: {', '.join(unlisted[:5])}"
         return Check("projects", "warning", message, {"projects": unlisted}, "run `engram doctor --fix`", fixable=True)
 
+    def _counts(self) -> Check:
+        wrong = counts.wrong(self._store)
+        if not wrong:
+            return Check("counts", "ok", "what is counted is there")
+        message = f"the kept number is not that of the rows: {', '.join(wrong[:5])}"
+        step = "run `engram doctor --fix` to count again"
+        return Check("counts", "warning", message, {"counts": wrong[:20]}, step, fixable=True)
+
     def _permissions(self) -> Check:
         if os.name != "posix":
             return Check("permissions", "ok", "not checked on this platform")
@@ -241,7 +252,7 @@ class Doctor:
         return Check("write_lock", "ok", "the file can be written", {"wal_bytes": size})
 
     def _sync_queue(self) -> Check:
-        size = journal.queue_size(self._store)
+        size = counts.number(self._store, "mutation")
         shared = f"{size} row(s) would be told to a new machine" if is_used(self._store) else "nothing syncs"
         return Check("sync_queue", "ok", shared, {"mutations": size})
 

@@ -39,7 +39,7 @@ def test_every_check_of_a_healthy_memory_is_ok(memory: Engram) -> None:
     report = memory.doctor.examine()
     assert {check.check_id: check.result for check in report.checks} == dict.fromkeys(memory.doctor.check_ids(), "ok")
     assert (report.status, report.path, report.backup) == ("ok", str(memory.store.path), None)
-    assert report.summary == {"total": 15, "ok": 15, "warnings": 0, "errors": 0}
+    assert report.summary == {"total": 16, "ok": 16, "warnings": 0, "errors": 0}
 
 
 def test_a_new_memory_is_healthy_and_fixing_it_makes_no_backup(data_dir: Path) -> None:
@@ -85,6 +85,8 @@ def loosen_permissions(app: Engram) -> None:
         ("texts", "error", sql("update sessions set directory = cast(x'2feda080' as text)")),
         ("orphans", "warning", sql("delete from sessions")),
         ("projects", "warning", sql("delete from projects")),
+        ("counts", "warning", sql("update counts set number = number + 1 where kind = 'prompt'")),
+        ("counts", "warning", sql("delete from counts where kind = 'observation'")),
         ("permissions", "warning", loosen_permissions),
     ],
 )
