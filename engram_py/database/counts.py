@@ -1,4 +1,4 @@
-"""How many rows there are of each kind: kept by the triggers of migration 0031, and counted again by the doctor."""
+"""How many rows there are of each kind: kept by the triggers of migration 0030, and counted again by the doctor."""
 
 from __future__ import annotations
 

@@ -228,6 +228,7 @@ def run_import(store: Store, journal: Journal, document: ExportIn, progress: Pro
     import_versions(ledger)
     link_superseded(ledger)
     import_aliases(ledger)
+    ledger.queue()
     relation_table.settle_all(store)
     if progress:
         progress(total, total)
