@@ -19,14 +19,14 @@ PROMPT_RATIO = 4.0
 # What ``--check`` holds: a busy machine starts processes unevenly.
 GATED_RATIO = 5.0
 GROWTH_RATIO, FLAT_RATIO = 1.5, 1.3
-SMALL = 1_000
+FEW, SMALL = 100, 1_000
 QUESTION = "why did we choose uv?"
 
 
 def hooks(place: Workplace) -> list[Line]:
     """``user-prompt`` that finds nothing (as most do), that is answered, and the others; then a large memory."""
-    small, large = (_filled(place, rows) for rows in (SMALL, place.rows))
-    return [*_whole(place, small), *_growth(place, small, large), *_called(place, small, large)]
+    few, small, large = (_filled(place, rows) for rows in (FEW, SMALL, place.rows))
+    return [*_whole(place, few), *_growth(place, small, large), *_called(place, small, large)]
 
 
 def _whole(place: Workplace, data_dir: Path) -> list[Line]:
