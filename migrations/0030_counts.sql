@@ -1,7 +1,7 @@
 -- How many there are of each kind, so that nobody has to read them to know: `type` is the type of a live observation,
 -- empty for other kinds; `project` is empty where nobody asks by project. Triggers keep them, whoever writes.
 create table counts (
-    kind text not null check (kind in ('observation', 'deleted', 'session', 'prompt', 'relation', 'version', 'mutation')),
+    kind text not null check (kind in ('observation', 'deleted', 'session', 'prompt', 'relation', 'version')),
     project text not null,
     type text not null,
     number integer not null,
@@ -14,8 +14,7 @@ from observations group by 1, 2, 3
 union all select 'session', project, '', count(*) from sessions group by project
 union all select 'prompt', project, '', count(*) from user_prompts group by project
 union all select 'relation', project, '', count(*) from memory_relations group by project
-union all select 'version', '', '', count(*) from observation_versions
-union all select 'mutation', '', '', count(*) from sync_mutations;
+union all select 'version', '', '', count(*) from observation_versions;
 
 -- Not an upsert: in a trigger the `or replace` of the statement outside would take its place.
 create trigger counts_observation_insert after insert on observations begin
@@ -105,16 +104,6 @@ end;
 
 create trigger counts_version_delete after delete on observation_versions begin
     update counts set number = number - 1 where kind = 'version';
-end;
-
--- A row that `or replace` deletes fires no trigger: only one that was not there counts.
-create trigger counts_mutation_insert before insert on sync_mutations
-when not exists (select 1 from sync_mutations where entity = new.entity and entity_key = new.entity_key) begin
-    update counts set number = number + 1 where kind = 'mutation';
-end;
-
-create trigger counts_mutation_delete after delete on sync_mutations begin
-    update counts set number = number - 1 where kind = 'mutation';
 end;
 
 -- The latest sessions that left a summary, of their own or as an observation.

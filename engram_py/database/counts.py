@@ -21,7 +21,6 @@ union all select 'session', project, '', count(*) from sessions group by project
 union all select 'prompt', project, '', count(*) from user_prompts group by project
 union all select 'relation', project, '', count(*) from memory_relations group by project
 union all select 'version', '', '', count(*) from observation_versions
-union all select 'mutation', '', '', count(*) from sync_mutations
 """
 _WRONG = f"""
 select kind, project, type from (
@@ -34,8 +33,8 @@ order by kind, project, type
 
 
 def number(store: Store, kind: str, projects: Sequence[str] | None = None) -> int:
-    """Return how many rows of a kind the projects have: observation (a live one), deleted, session, prompt, relation,
-    version or mutation. It takes the same time however many there are."""
+    """Return how many rows of a kind the projects have: observation (a live one), deleted, session, prompt, relation or
+    version. It takes the same time however many there are."""
     return int(store.value(_NUMBER, kind=kind, projects=projects))
 
 

@@ -141,3 +141,8 @@ def advance_ahead(store: Store, entity: str, key: str, clock: str, *, ahead: str
         sql = "update sync_withdrawn set clock = :clock where sync_id = :key and clock <= :ahead"
         store.execute(sql, clock=clock, key=key, ahead=ahead)
     store.insert("sync_ahead", {"entity": entity, "entity_key": key, "clock": clock}, replace=True)
+
+
+def queue_size(store: Store, *, cap: int = -1) -> int:
+    """Return how many changes are queued, counted no further than ``cap``."""
+    return int(store.value("select count(*) from (select 1 from sync_mutations limit :cap)", cap=cap))

@@ -252,7 +252,7 @@ class Doctor:
         return Check("write_lock", "ok", "the file can be written", {"wal_bytes": size})
 
     def _sync_queue(self) -> Check:
-        size = counts.number(self._store, "mutation")
+        size = journal.queue_size(self._store)
         shared = f"{size} row(s) would be told to a new machine" if is_used(self._store) else "nothing syncs"
         return Check("sync_queue", "ok", shared, {"mutations": size})
 
