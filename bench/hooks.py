@@ -5,27 +5,28 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
 from bench.filling import fill
 from bench.report import Line, ratio
 from bench.starting import PLAIN
-from bench.wire import engram_command, environment
-from bench.workplace import Workplace
+from bench.wire import Server, engram_command, environment
+from bench.workplace import PROJECT, Workplace
 
 PROMPT_RATIO = 4.0
 # What ``--check`` holds: a busy machine starts processes unevenly.
 GATED_RATIO = 5.0
-GROWTH_RATIO = 1.5
-SMALL = 100
+GROWTH_RATIO, FLAT_RATIO = 1.5, 1.3
+FEW, SMALL = 100, 1_000
 QUESTION = "why did we choose uv?"
 
 
 def hooks(place: Workplace) -> list[Line]:
     """``user-prompt`` that finds nothing (as most do), that is answered, and the others; then a large memory."""
-    small, large = (_filled(place, rows) for rows in (SMALL, place.rows))
-    return [*_whole(place, small), *_growth(place, small, large)]
+    few, small, large = (_filled(place, rows) for rows in (FEW, SMALL, place.rows))
+    return [*_whole(place, few), *_growth(place, small, large), *_called(place, small, large)]
 
 
 def _whole(place: Workplace, data_dir: Path) -> list[Line]:
@@ -73,8 +74,32 @@ def _growth(place: Workplace, small: Path, large: Path) -> list[Line]:
                 took = _hook(place, data_dir, event, session_id=f"growth-{turn}", **fields)[0]
                 if turn:
                     into.append(took)
-        what = f"  {event} on {place.rows:,} observations beside {SMALL}"
-        lines.append(ratio(what, *times, at_most=GROWTH_RATIO))
+        what = f"  {event} on {place.rows:,} observations beside {SMALL:,}"
+        lines.append(ratio(what, *times, at_most=FLAT_RATIO if event == "session-start" else GROWTH_RATIO))
+    return lines
+
+
+def _called(place: Workplace, small: Path, large: Path) -> list[Line]:
+    """What an agent's server answers at its start, by the large memory beside the small one."""
+    lines = []
+    with ExitStack() as stack:
+        command = engram_command("mcp", "--tools", "all", "--project", PROJECT)
+        servers = [
+            stack.enter_context(Server(command, data_dir=data_dir, folder=place.folder)) for data_dir in (large, small)
+        ]
+        for server in servers:
+            server.initialize()
+        for tool in ("mem_context", "mem_stats"):
+            times: tuple[list[float], list[float]] = [], []
+            for turn in range(place.rounds(50, 15) + 1):
+                # A context that was asked for in the last ten seconds is remembered: each asks for another size.
+                more = {"max_bytes": 5_000 + turn} if tool == "mem_context" else {}
+                for server, into in zip(servers, times, strict=True):
+                    took = server.call(tool, **more)[1]
+                    if turn:
+                        into.append(took)
+            what = f"  {tool} on {place.rows:,} observations beside {SMALL:,}"
+            lines.append(ratio(what, *times, at_most=FLAT_RATIO))
     return lines
 
 

@@ -9,6 +9,7 @@ TABLES = {
     "embedders": "The models that vectors were computed with, and how far each has come.",
     "observation_vectors": "The vectors of each observation's passages, by model. Local and derived.",
     "meta": "Facts about this file: its device id, its last clock, the progress of a rebuild.",
+    "counts": "How many rows there are of each kind. Derived.",
     "projects": "The projects. Other tables refer to them by name.",
     "project_aliases": "Other names of a project: old ones after a merge, and chosen ones.",
     "arrivals": "The folders, servers and files that rows came from, their authors, and which of them are trusted.",
@@ -263,6 +264,10 @@ ARGUMENTS = {
 
 CHECKS = {
     "integrity": ("SQLite's `integrity_check` of all but the search index.", ""),
+    "texts": (
+        "Every text is UTF-8; a row that a disk spoiled is named, and the rest works.",
+        "replaces the bytes that are lost",
+    ),
     "schema": ("Every trigger is there.", "recreates them, rebuilds the index"),
     "search_index": (
         "The full-text index is there, sound, of this version, and holds every row; no rebuild is unfinished.",
@@ -273,6 +278,7 @@ CHECKS = {
         "recreates sessions, marks relations",
     ),
     "projects": ("Every project with rows is in the list of projects.", "adds it"),
+    "counts": ("The numbers that are kept of each kind of row are those of the rows.", "counts again"),
     "permissions": ("Directory and files are readable by their owner alone.", "tightens them"),
     "free_disk": ("There is room for the next save.", ""),
     "write_lock": ("The file can be written; the write-ahead log is not huge.", ""),

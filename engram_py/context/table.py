@@ -67,11 +67,13 @@ SESSIONS_ANYWHERE = _SESSIONS.format(where="true")
 
 SESSIONS_BY_ID = f"{_LINES} where id in (select value from json_each(:ids))"
 
+# One look-up a session, which may hold the whole memory.
 SUMMARIES = """
-select session_id, max(id) as id
-from observations
-where session_id in (select value from json_each(:sessions)) and type = 'session_summary' and deleted_at is null
-group by session_id
+select value as session_id, (
+    select max(id) from observations indexed by observations_summaries
+    where session_id = value and type = 'session_summary' and deleted_at is null
+) as id
+from json_each(:sessions)
 """
 
 # `+` keeps the look-up on the index of sessions, which gives the order.
@@ -153,7 +155,7 @@ def sessions_by_id(store: Store, ids: Sequence[str]) -> dict[str, SessionLine]:
 
 def summary_ids(store: Store, sessions: Sequence[str]) -> dict[str, int]:
     """Return by session id, the observation that holds its summary."""
-    return {row["session_id"]: row["id"] for row in store.rows(SUMMARIES, sessions=sessions)}
+    return {row["session_id"]: row["id"] for row in store.rows(SUMMARIES, sessions=sessions) if row["id"]}
 
 
 def saved_last(store: Store, session: SessionLine, *, limit: int) -> list[Observation]:

@@ -15,6 +15,7 @@ from engram_py.database.store import Store
 from engram_py.errors import StoreError
 
 _PAGES_PER_STEP = 1_000
+_BUSY_SECONDS = 0.01
 
 Progress = Callable[[int, int], None]
 
@@ -77,17 +78,24 @@ def check_backup(path: Path) -> int:
         connection.close()
 
 
-def copy_from(store: Store, source: Path, progress: Progress | None = None) -> None:
+def copy_from(
+    store: Store, source: Path, progress: Progress | None = None, *, locked: Callable[[], object] | None = None
+) -> None:
     """Replace the content of the live database by a backup's, in one transaction other processes wait for.
 
-    Raises StoreBusyError when another process kept the write lock for longer than the store waits.
+    ``locked`` is called before anything is replaced, when nobody else can write any more until that is done; it may
+    read the file through another connection. Raises StoreBusyError when another process kept the write lock for longer
+    than the store waits.
     """
     deadline = time.monotonic() + store.lock_timeout
-    report = _report(progress)
+    report, waiting = _report(progress), [locked] if locked else []
 
     def step(status: int, remaining: int, total: int) -> None:
-        # SQLite's backup asks for the lock again without end.
-        if status in BUSY and time.monotonic() >= deadline:
+        # SQLite's backup asks for the lock again without end. With its first pages it has it, and keeps it to the last.
+        if status not in BUSY:
+            while waiting:
+                waiting.pop()()
+        elif time.monotonic() >= deadline:
             raise StoreBusyError(str(store.path), store.lock_timeout)
         if report:
             report(status, remaining, total)
@@ -95,8 +103,9 @@ def copy_from(store: Store, source: Path, progress: Progress | None = None) -> N
     with translated(store.path):
         backup = sqlite3.connect(f"{source.resolve().as_uri()}?mode=ro", uri=True)
         try:
+            [pages] = backup.execute("pragma page_count").fetchone()
             with store.connection() as live:
-                backup.backup(live, pages=-1, progress=step)
+                backup.backup(live, pages=max(1, min(_PAGES_PER_STEP, pages // 2)), progress=step, sleep=_BUSY_SECONDS)
         finally:
             backup.close()
     store.reopen()  # an older backup is brought up to date here

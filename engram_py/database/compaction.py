@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable
 
 from engram_py.database import fts
+from engram_py.database.connection import LOG_BYTES
 from engram_py.database.errors import StoreBusyError
-from engram_py.database.lock_timeout import at_once
+from engram_py.database.lock_timeout import at_once, waiting
 from engram_py.database.soundness import INDEXES, Index
 from engram_py.database.store import Store
 from engram_py.errors import StoreError
@@ -66,10 +67,19 @@ def compacted(store: Store, *, seconds: float) -> None:
         compact(store, go_on=go_on)
 
 
+def log_bytes(store: Store) -> int:
+    """Return the size of the write-ahead log."""
+    try:
+        return store.path.with_name(f"{store.path.name}-wal").stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 class Compaction:
     """The thread of a server process that merges on its own connection, after half a second without requests.
 
-    It looks when it is started and after some hundred writes of this process.
+    It looks when it is started, after some hundred writes of this process, and when a reader made the log grow, which
+    it then empties.
     """
 
     def __init__(self, store: Store, *, open_store: Callable[[], Store] | None = None) -> None:
@@ -93,7 +103,7 @@ class Compaction:
             self._thread.join(_CLOSING_SECONDS)
 
     def _after_write(self) -> None:
-        if self._store.writes - self._looked_at >= _LOOK_AFTER_WRITES:
+        if self._store.writes - self._looked_at >= _LOOK_AFTER_WRITES or log_bytes(self._store) > LOG_BYTES:
             self._wake.set()
 
     def _run(self) -> None:
@@ -119,6 +129,9 @@ class Compaction:
 
     def _done(self) -> bool:
         """Return whether nothing is left to do; stops when somebody asks."""
+        if log_bytes(self._store) > LOG_BYTES:
+            with waiting(self._store, 0), self._store.connection() as connection:
+                connection.execute("pragma wal_checkpoint(truncate)").fetchone()
         if not any(_scattered(self._store, index) for index in INDEXES):
             return True
         asked, started = self._store.asked, time.monotonic()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from engram_py.database.errors import (
@@ -21,6 +22,9 @@ BUSY_TIMEOUT_SECONDS = 5.0
 # How long a writer goes on asking for the lock, in seconds: with eight processes saving at once none waited
 # more than one; a backup or a checkpoint on a slow disk can hold it for several.
 LOCK_TIMEOUT_SECONDS = 30.0
+
+# The log grows while somebody reads; the first write after that gives the disk back what is beyond this.
+LOG_BYTES = 8 * 1024 * 1024
 
 _STEP_SECONDS = 0.01
 
@@ -44,12 +48,44 @@ def connect(path: Path) -> sqlite3.Connection:
             connection.execute("pragma synchronous = normal")
             connection.execute("pragma secure_delete = on")  # what is destroyed leaves the file; some builds default so
             connection.execute("pragma temp_store = memory")
+            connection.execute(f"pragma journal_size_limit = {LOG_BYTES}")
             connection.execute("pragma cache_size = -8000")  # 8 MB: of 100,000 rows a search reads 700 pages
             connection.execute("select count(*) from sqlite_master").fetchone()  # a damaged header shows here
         except BaseException:
             connection.close()
             raise
         return connection
+
+
+def connect_read_only(path: Path) -> sqlite3.Connection:
+    """Return a connection that never writes to the file nor beside it. Raises sqlite3.Error.
+
+    Of a file in WAL mode SQLite writes an index beside it even to read it. Where it may not, and nothing waits in the
+    log, the file alone is whole.
+    """
+    connection = _opened_to_read(path, "mode=ro")
+    try:
+        connection.execute("select 1 from sqlite_master").fetchone()
+    except sqlite3.OperationalError as exc:
+        connection.close()
+        if primary_code(exc) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or has_log(path):
+            raise
+        connection = _opened_to_read(path, "mode=ro&immutable=1")
+    return connection
+
+
+def has_log(path: Path) -> bool:
+    """Return whether something waits in the log beside the file."""
+    log = path.with_name(f"{path.name}-wal")
+    return log.is_file() and log.stat().st_size > 0
+
+
+def _opened_to_read(path: Path, mode: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=5.0, check_same_thread=False, isolation_level=None
+    )
+    connection.row_factory = sqlite3.Row
+    return connection
 
 
 def use_wal(connection: sqlite3.Connection, path: Path) -> None:
@@ -84,6 +120,21 @@ BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 def primary_code(error: sqlite3.Error) -> int:
     """Return the primary result code, without the extended bits."""
     return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+
+
+def is_invalid_text(error: sqlite3.Error) -> bool:
+    """Return whether a text in the file is not UTF-8, which Python says without a code of SQLite's."""
+    return str(error).startswith("Could not decode to UTF-8")
+
+
+@contextmanager
+def readable(connection: sqlite3.Connection) -> Iterator[None]:
+    """Read what is no UTF-8 with a replacement character for each bad byte. Slower, so only where it is needed."""
+    connection.text_factory = lambda data: data.decode("utf-8", "replace")
+    try:
+        yield
+    finally:
+        connection.text_factory = str
 
 
 def translate(error: sqlite3.Error, path: Path, *, waited_seconds: float = 0) -> StoreError | None:

@@ -109,7 +109,8 @@ class StoreReadOnlyError(StoreError):
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(
-            f"{path} cannot be written", hint="check its permissions, or set ENGRAM_DATA_DIR to a writable directory"
+            f"{path} cannot be written; it can be read",
+            hint="to save, change its permissions, or copy its folder and set ENGRAM_DATA_DIR to the copy",
         )
 
 

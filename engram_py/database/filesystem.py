@@ -14,6 +14,7 @@ from typing import BinaryIO
 from engram_py.database.errors import DataDirError, NetworkFilesystemError
 
 DATABASE_NAME = "engram.db"
+BACKUPS = "backups"
 
 # SQLite's WAL needs shared memory between its processes, which these do not give: https://sqlite.org/wal.html
 # 9p alone is not among them: sandboxes that run agents mount their own root that way; WSL's Windows drives are.
@@ -69,6 +70,11 @@ def create_private_file(path: Path) -> None:
         raise DataDirError(str(path.parent), exc.strerror or str(exc)) from exc
     for file in database_files(path):
         tighten(file)
+
+
+def may_write(path: Path) -> bool:
+    """Return whether this process may write the database, and the files that SQLite keeps beside it."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
 def database_files(path: Path) -> list[Path]:

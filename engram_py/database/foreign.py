@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-_UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+from engram_py.database.connection import connect_read_only
 
 
 class ForeignDatabase:
@@ -40,24 +40,10 @@ def open_foreign(path: Path) -> Iterator[ForeignDatabase]:
     """Open the file read-only. Raises sqlite3.Error, OSError."""
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not there")
-    connection = _connected(path, "mode=ro")
-    try:
-        connection.execute("select 1 from sqlite_master")
-    except sqlite3.OperationalError as exc:
-        connection.close()
-        log = path.with_name(f"{path.name}-wal")
-        if exc.sqlite_errorcode & 0xFF not in _UNWRITABLE or (log.is_file() and log.stat().st_size):
-            raise
-        # Of a file in WAL mode SQLite writes an index beside it even to read it. Where it may not, and nothing waits
-        # in the log, the file alone is whole.
-        connection = _connected(path, "mode=ro&immutable=1")
+    connection = connect_read_only(path)
     with closing(connection):
         connection.text_factory = lambda data: data.decode("utf-8", "replace")
         yield ForeignDatabase(connection)
-
-
-def _connected(path: Path, mode: str) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=5.0)
 
 
 def _plain(value: Any) -> Any:

@@ -41,6 +41,8 @@ select id, {columns} from {table} where id in (
 order by id
 """
 
+_REFILL = "insert into {index} (rowid, {columns}) select id, {columns} from {table} where {live} order by id"
+
 # The first rows of this table say how the index is made; the rest are its pages.
 _DISCARD = """
 delete from {old}_data where id in (select id from {old}_data where id > 10 order by id limit :pages)
@@ -178,6 +180,26 @@ select count(id) from piece
 def segment_count(store: Store, index: str) -> int:
     """Count the segments of an index."""
     return int(store.value(COUNT.format(index=index)))
+
+
+def level_count(store: Store, index: str) -> int:
+    """Return how many levels the segments of an index are ordered in.
+
+    It is the first number of the structure record, after four bytes (sqlite.org/src: ext/fts5/fts5_index.c).
+    """
+    levels = 0
+    for byte in store.value(f"select substr(block, 5, 9) from {index}_data where id = 10"):
+        levels = levels << 7 | byte & 0x7F
+        if byte < 0x80:
+            break
+    return levels
+
+
+def refill(store: Store, index: Index) -> None:
+    """Empty an index and bring all its rows in again. Call inside a transaction."""
+    store.execute(f"insert into {index.name} ({index.name}) values ('delete-all')")
+    columns = ", ".join(row[0] for row in store.rows("select name from pragma_table_info(:index)", index=index.name))
+    store.execute(_REFILL.format(index=index.name, table=index.table, live=index.live, columns=columns))
 
 
 def merge_some(store: Store, index: str) -> bool:

@@ -1,14 +1,19 @@
-"""Detect that another file was put in the place of the open one: a backup, or a sync tool's copy."""
+"""Detect that another file was put in the place of the open one or of its log: a backup, or a sync tool's copy."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import sqlite3
+import subprocess
+import sys
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 
 from engram_py.database import filesystem
-from engram_py.database.connection import begin_immediate
+from engram_py.database.connection import BUSY, begin_immediate, primary_code
 
 Identity = tuple[int, int] | None
 
@@ -16,19 +21,39 @@ _NONE_YET = (-1, -1)  # no file's identity
 _OPEN: Counter[Identity] = Counter()  # how often this process has a file open
 
 
+# The newest of each kind, to tell whether one memory has something that another lacks.
+_HELD = """
+select coalesce((select max(id) from observations), 0), coalesce((select max(id) from user_prompts), 0),
+    coalesce((select max(id) from turns), 0),
+    coalesce((select cast(substr(value, 1, instr(value || '.', '.') - 1) as integer) from meta where key = 'clock'), 0)
+"""
+_HOLD = """
+import json, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+print(json.dumps(connection.execute(sys.argv[2]).fetchone()), flush=True)
+sys.stdin.read()
+"""
+
+
 class Generation:
-    """The file that a connection has open. Writes to a replaced file would be acknowledged and lost."""
+    """The file that a connection has open, and its log. Writes to a replaced one would be acknowledged and lost."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = str(path)
+        self._file, self._wal, self._shm = (f"{path}{suffix}" for suffix in ("", "-wal", "-shm"))
         self._inode: Identity = _NONE_YET
         self._log: Identity = None
+        self._memory: Identity = None
         self._counted: Identity = None  # what `_OPEN` counts for this
 
     @property
     def moved(self) -> bool:
-        """Whether another file than the open one, or none, is at the path."""
+        """Whether another file than the open one, or none, is at the path, or at that of its log."""
+        return self.replaced or _identity(self._wal) != self._log
+
+    @property
+    def replaced(self) -> bool:
+        """Whether that is so of the file itself."""
         return _identity(self._file) != self._inode
 
     def before_opening(self) -> Identity:
@@ -40,7 +65,8 @@ class Generation:
 
     def opened(self, inode: Identity) -> None:
         """Record the open file, after its first read: from then on it has a log."""
-        self._inode, self._log, self._counted = inode, _identity(f"{self._file}-wal"), inode
+        self._inode, self._counted = inode, inode
+        self._log, self._memory = _identity(self._wal), _identity(self._shm)
         _OPEN[inode] += 1
 
     def closed(self, *, again: bool = False) -> None:
@@ -58,11 +84,51 @@ class Generation:
             return
         begin_immediate(connection, self._path, lock_timeout=lock_timeout)
         try:
-            if _identity(f"{self._file}-wal") == self._log:
+            if _identity(self._wal) == self._log:
                 for suffix in ("-shm", "-wal"):
                     self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
         finally:
             connection.execute("rollback")
+
+    def carry(self, connection: sqlite3.Connection) -> bool:
+        """Bring a log that is not at its path any more into its file. Return False where others began another log, and
+        what both wrote cannot be joined."""
+        begun = _identity(self._shm) not in (None, self._memory)
+        if begun and _size(self._wal):
+            return False
+        try:  # alone with the file, the whole log is taken in while nobody can open it
+            return str(connection.execute("pragma journal_mode = delete").fetchone()[0]) == "delete"
+        except sqlite3.OperationalError as exc:
+            if begun or primary_code(exc) not in BUSY:
+                return False
+        busy, pages, done = connection.execute("pragma wal_checkpoint(full)").fetchone()
+        return not busy and pages == done
+
+    def set_aside(self, connection: sqlite3.Connection) -> Path | None:
+        """Close the connection of a log that was not carried; keep a backup of what the file at the path lacks of it.
+
+        The last connection to a file writes its log into it and removes the one at the path. Another process is there
+        meanwhile, so that this is not the last.
+        """
+        holding = [sys.executable, "-c", _HOLD, self._file, _HELD]
+        with subprocess.Popen(holding, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+            assert other.stdout is not None
+            theirs = json.loads(other.stdout.readline() or "[0, 0, 0, 0]")
+            ours = connection.execute(_HELD).fetchone()
+            lacks = any(mine > their for mine, their in zip(ours, theirs, strict=True))
+            kept = self._copy(connection) if lacks else None
+            connection.close()
+        return kept
+
+    def _copy(self, connection: sqlite3.Connection) -> Path:
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+        target = filesystem.free_name(self._path.parent / filesystem.BACKUPS / f"engram-{stamp}-log-removed.db")
+        target.parent.mkdir(mode=0o700, exist_ok=True)
+        filesystem.create_private_file(target)
+        with contextlib.closing(sqlite3.connect(target)) as copy:
+            connection.backup(copy)
+            copy.execute("pragma journal_mode = delete")
+        return target
 
 
 def _identity(file: str) -> Identity:
@@ -71,3 +137,9 @@ def _identity(file: str) -> Identity:
     except OSError:
         return None
     return (stat.st_dev, stat.st_ino)
+
+
+def _size(file: str) -> int:
+    with contextlib.suppress(OSError):
+        return Path(file).stat().st_size
+    return 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import sqlite3
 
-from engram_py.database import migrations, soundness
+from engram_py.database import fts, migrations, soundness
 from engram_py.database.errors import IndexDamagedError
-from engram_py.database.soundness import INDEXES
+from engram_py.database.soundness import INDEXES, InvalidText
 from engram_py.database.store import Store
 
 _NAMES = {index.name for index in INDEXES}
@@ -15,8 +17,6 @@ _NAMES = {index.name for index in INDEXES}
 # Rows the index holds are in its `docsize` table.
 _MISSING = "select count(*) from {table} where {live} and id not in (select id from {index}_docsize)"
 _EXTRA = "select count(*) from {index}_docsize where id not in (select id from {table} where {live})"
-
-_FILL = "insert into {index} (rowid, {columns}) select id, {columns} from {table} where {live} order by id"
 
 _CREATED = re.compile(r"^create (?:virtual table|trigger) (\w+)", re.MULTILINE)
 _FORGET = "delete from sqlite_master where tbl_name in (select value from json_each(:names))"
@@ -107,6 +107,19 @@ def integrity(store: Store) -> list[str]:
         return soundness.problems(connection)
 
 
+def invalid_texts(store: Store) -> list[InvalidText]:
+    """Return the texts that are not UTF-8."""
+    with store.connection() as connection:
+        return soundness.invalid_texts(connection)
+
+
+def mend_texts(store: Store) -> None:
+    """Replace the bytes that are no text. Other machines are not told: their copies are sound."""
+    for text in invalid_texts(store):
+        with store.connection() as connection, contextlib.suppress(sqlite3.IntegrityError), store.transaction():
+            soundness.mend_text(connection, text)
+
+
 def index_damage(store: Store) -> list[str]:
     """Return what is wrong with the full-text indexes themselves, whatever rows they hold."""
     with store.connection() as connection:
@@ -163,9 +176,7 @@ def _remake(store: Store) -> None:
     for statement in definitions.values():
         store.execute(statement)
     for index in INDEXES:
-        name, table, live = index.name, index.table, index.live
-        columns = ", ".join(row[0] for row in store.tuples("select name from pragma_table_info(:name)", name=name))
-        store.execute(_FILL.format(index=name, table=table, live=live, columns=columns))
+        fts.refill(store, index)
 
 
 def _definitions() -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from engram_py.clock import just_after, new_device_id, next_stamp
@@ -51,6 +51,17 @@ class Journal:
                 sql = f"delete from {table} where entity = :entity and entity_key = :key"
                 self._store.execute(sql, entity=entity, key=key)
         self._enqueue(entity, key, "upsert", project, self._later_than_ahead(entity, key, clock))
+
+    def all_changed(self, rows: Sequence[tuple[str, str, str]], *, clock: str) -> None:
+        """Queue the present state of many rows: the entity, the key and the project of each."""
+        plain = not self._store.row("select 1 from sync_ahead limit 1")
+        told, mutations = {"op": "upsert", "clock": clock, "occurred_at": self.now()}, []
+        for entity, key, project in rows:
+            if plain and entity not in NATURAL:
+                mutations.append(told | {"entity": entity, "entity_key": key, "project": project})
+            else:
+                self.changed(entity, key, project=project, clock=clock)
+        self._store.insert_many("sync_mutations", mutations, replace=True)
 
     def removed(self, entity: str, key: str, *, project: str, clock: str, session_id: str | None = None) -> None:
         """Leave a tombstone for a hard delete and queue it."""
@@ -132,5 +143,6 @@ def advance_ahead(store: Store, entity: str, key: str, clock: str, *, ahead: str
     store.insert("sync_ahead", {"entity": entity, "entity_key": key, "clock": clock}, replace=True)
 
 
-def queue_size(store: Store) -> int:
-    return int(store.value("select count(*) from sync_mutations"))
+def queue_size(store: Store, *, cap: int = -1) -> int:
+    """Return how many changes are queued, counted no further than ``cap``."""
+    return int(store.value("select count(*) from (select 1 from sync_mutations limit :cap)", cap=cap))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from typing import Any, NamedTuple
 
-from engram_py.database.connection import BUSY, primary_code
+from engram_py.database.connection import BUSY, is_invalid_text, primary_code
 from engram_py.dataclass import dataclass
 
 
@@ -44,6 +45,9 @@ INDEXES = (
 OBSERVATIONS, PROMPTS, TURNS, PASSAGES = INDEXES
 WORD_TABLES = ("observations_mentions", "observations_vocab", "passages_mentions", "passages_vocab")
 
+_OWN_TABLES = """
+select name from pragma_table_list where schema = 'main' and type = 'table' and name not like 'sqlite_%' order by name
+"""
 _MOST = 20
 _PRESENT = "select name from sqlite_master where type = 'table'"
 _DURABLE = "select name from sqlite_master where type = 'table' and rootpage > 0 order by name"
@@ -54,6 +58,66 @@ _DEEP = "insert into {index} ({index}) values ('integrity-check')"
 _CORRUPT_VTAB = 267
 # A table or a part of it that is not there is a mistake in the SQL to SQLite.
 _BROKEN = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT)
+
+
+class InvalidText(NamedTuple):
+    """A text that is not UTF-8: its column, the columns that name its row with their values, and its bytes."""
+
+    table: str
+    column: str
+    row: dict[str, Any]
+    raw: bytes
+
+    @property
+    def name(self) -> str:
+        named = ", ".join(_decoded(value) for value in self.row.values())
+        return f"{self.column} of {self.table} {named}"
+
+
+def invalid_texts(connection: sqlite3.Connection) -> list[InvalidText]:
+    """Read every text of every table; return those that are not UTF-8. A bit that flipped on a disk makes one."""
+    found = []
+    for (table,) in connection.execute(_OWN_TABLES).fetchall():
+        columns = connection.execute("select name, type, pk from pragma_table_info(?)", (table,)).fetchall()
+        texts = [name for name, kind, _ in columns if kind.upper() == "TEXT"]
+        joined = " || char(10) || ".join(f"coalesce({name}, '')" for name in texts)
+        try:
+            for _ in connection.execute(f"select {joined or 1} from {table}"):
+                pass
+        except sqlite3.OperationalError as exc:
+            if not is_invalid_text(exc):
+                raise
+            key = [name for name, _, pk in columns if pk] or ["rowid"]
+            found += _invalid_of(connection, table, key, texts)
+    return found
+
+
+def mend_text(connection: sqlite3.Connection, text: InvalidText) -> None:
+    """Put a replacement character where a byte is wrong. Raises sqlite3.IntegrityError where another row has it."""
+    where = " and ".join(
+        f"{name} = cast(? as {'text' if isinstance(value, bytes) else 'integer'})" for name, value in text.row.items()
+    )
+    connection.execute(
+        f"update {text.table} set {text.column} = ? where {where}", (_decoded(text.raw), *text.row.values())
+    )
+
+
+def _invalid_of(connection: sqlite3.Connection, table: str, key: list[str], texts: list[str]) -> list[InvalidText]:
+    found = []
+    connection.text_factory = bytes
+    try:
+        for row in connection.execute(f"select {', '.join([*key, *texts])} from {table}"):
+            named = dict(zip(key, row[: len(key)], strict=True))
+            for column, raw in zip(texts, row[len(key) :], strict=True):
+                if isinstance(raw, bytes) and _decoded(raw).encode() != raw:
+                    found.append(InvalidText(table, column, named, raw))
+    finally:
+        connection.text_factory = str
+    return found
+
+
+def _decoded(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def problems(connection: sqlite3.Connection) -> list[str]:

@@ -6,23 +6,46 @@ import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakSet
 
 from engram_py.database import filesystem, migrations
-from engram_py.database.connection import LOCK_TIMEOUT_SECONDS, begin_immediate, connect, translated, use_wal
-from engram_py.database.errors import IndexDamagedError, StoreGoneError, StoreReplacedError
+from engram_py.database.connection import (
+    LOCK_TIMEOUT_SECONDS,
+    begin_immediate,
+    connect,
+    connect_read_only,
+    has_log,
+    is_invalid_text,
+    readable,
+    translated,
+    use_wal,
+)
+from engram_py.database.errors import (
+    IndexDamagedError,
+    StoreBusyError,
+    StoreGoneError,
+    StoreIOError,
+    StoreReadOnlyError,
+    StoreReplacedError,
+)
 from engram_py.database.generation import Generation
 from engram_py.database.soundness import is_of_index
 from engram_py.errors import StoreError
 from engram_py.log import logger_of
 
 Row = sqlite3.Row
+T = TypeVar("T")
 
 # Long work gives way for longer than who waits sleeps between two looks (connection.py), after so long at the most.
 _WORK_SECONDS, _WAY_SECONDS = 0.1, 0.03
+# Connections of one process to a file share the memory of its log: all of them leave a log that was removed together.
+_STORES: WeakSet[Store] = WeakSet()
+_LEAVING = threading.Lock()
+_LEAVING_SECONDS = 1.0
 _COUNT = "select count(*) from observations where deleted_at is null"
 
 logger = logger_of(__name__)
@@ -63,7 +86,11 @@ class Store:
         self._gave_way = 0.0  # when, by the monotonic clock
         self.opened = 1  # how often: again where the file was replaced
         self.news: list[str] = []  # what happened to the file, for the next answer to say
+        self.read_only = False
+        self._said_invalid = False
+        self._closed_by_another = False  # of this process, which left a log that was removed
         self._connection = self._connect()
+        _STORES.add(self)
 
     @classmethod
     def open(cls, data_dir: Path) -> Store:
@@ -74,7 +101,14 @@ class Store:
         filesystem.prepare_data_dir(self.path.parent)
         filesystem.create_private_file(self.path)
         inode = self._generation.before_opening()
-        connection = connect(self.path)
+        try:
+            connection = connect(self.path)
+        except (StoreIOError, StoreReadOnlyError):
+            if filesystem.may_write(self.path):
+                raise
+            connection = self._connect_read_only()
+            self._generation.opened(inode)
+            return connection
         try:
             with translated(self.path):
                 pending = migrations.check_origin(connection, self.path)
@@ -88,11 +122,38 @@ class Store:
         self._generation.opened(inode)
         return connection
 
+    def _connect_read_only(self) -> sqlite3.Connection:
+        """Return a connection to a file on a medium that cannot be written, or that this user may only read.
+
+        What is not whole without its log, or was written by an older program, is read from a copy that is gone with
+        the connection.
+        """
+        import shutil  # few processes copy anything
+        import tempfile
+
+        self.read_only = True
+        with translated(self.path):
+            if not has_log(self.path):
+                connection = connect_read_only(self.path)
+                if not migrations.check_origin(connection, self.path):
+                    return connection
+                connection.close()
+            with tempfile.TemporaryDirectory(prefix="engram-", ignore_cleanup_errors=True) as room:
+                copy = Path(room) / self.path.name
+                for file in filesystem.database_files(self.path):
+                    shutil.copyfile(file, copy.with_name(file.name))
+                connection = connect(copy)
+                migrations.migrate(connection, copy)
+                connection.execute("pragma journal_mode = delete")
+                connection.close()
+                return connect_read_only(copy)
+
     def close(self) -> None:
         with self._lock:
+            _STORES.discard(self)
             if self._generation.moved:
                 with contextlib.suppress(sqlite3.Error, StoreError, OSError):
-                    self._generation.leave(self._connection, lock_timeout=self.lock_timeout)
+                    self._leave()
             self._connection.close()
             self._generation.closed()
 
@@ -101,19 +162,35 @@ class Store:
     def rows(self, sql: str, **values: Any) -> list[Row]:
         """Return all rows of a query. Values are bound by name."""
         with self._lock, _Said(self):
-            return self._usable().execute(sql, values).fetchall()
+            return self._fetched(lambda: self._usable().execute(sql, values).fetchall())
 
     def tuples(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         """Return all rows of a query as plain tuples, for thousands of rows in half the time."""
         with self._lock, _Said(self):
             cursor = self._usable().cursor()
             cursor.row_factory = None
-            return cursor.execute(sql, values).fetchall()
+            return self._fetched(lambda: cursor.execute(sql, values).fetchall())
 
     def row(self, sql: str, **values: Any) -> Row | None:
         with self._lock, _Said(self):
-            found: Row | None = self._usable().execute(sql, values).fetchone()
+            found: Row | None = self._fetched(lambda: self._usable().execute(sql, values).fetchone())
             return found
+
+    def _fetched(self, fetch: Callable[[], T]) -> T:
+        """Return what a query gives, also where the disk spoiled a text: one of them must not hide all others."""
+        try:
+            return fetch()
+        except sqlite3.OperationalError as exc:
+            if not is_invalid_text(exc):
+                raise
+        with readable(self._connection):
+            found = fetch()
+        said = f"a text in {self.path.name} is not UTF-8: `engram doctor` names it, `engram doctor --fix` mends it"
+        if not self._said_invalid:
+            self._said_invalid = True
+            logger.warning("%s", said)
+            self.news.append(said)
+        return found
 
     def value(self, sql: str, **values: Any) -> Any:
         """Return the first column of the first row, or None."""
@@ -126,8 +203,9 @@ class Store:
         It does not count as work of this process (``asked``): whoever waits for a change asks often.
         """
         with self._lock, translated(self.path):
-            [others] = self._connection.execute("pragma data_version").fetchone()
-            return self.opened, self.writes, self.lent, int(others), self._generation.moved
+            moved = self._generation.moved
+            [others] = [0] if moved else self._connection.execute("pragma data_version").fetchone()
+            return self.opened, self.writes, self.lent, int(others), moved
 
     # --- writing ---------------------------------------------------------------------------------------
 
@@ -156,7 +234,8 @@ class Store:
                 if connection.in_transaction:
                     with contextlib.suppress(sqlite3.Error):
                         connection.execute("rollback")
-            if self._generation.moved:  # while it was written: it went into the file that stood there before
+            # Replaced while it was written, it went into the file or the log that stood there before.
+            if self._generation.moved and (self._generation.replaced or not self._follow()):
                 raise StoreReplacedError(str(self.path))
             self.writes += 1
             for told in self.after_write:
@@ -166,7 +245,10 @@ class Store:
         """Return the connection with the write lock of the file at the path, which may have been replaced meanwhile."""
         while True:
             connection = self._usable()
-            begin_immediate(connection, self.path, lock_timeout=self.lock_timeout)
+            if self.read_only:  # a block that only reads needs no lock; one that writes is refused by SQLite
+                connection.execute("begin")
+            else:
+                begin_immediate(connection, self.path, lock_timeout=self.lock_timeout)
             if not self._generation.moved:
                 return connection
             connection.execute("rollback")
@@ -181,10 +263,10 @@ class Store:
             yield None
             return
         try:
-            if self._depth:
+            connection = self._usable()
+            if self._depth or self.read_only:
                 yield None
                 return
-            connection = self._usable()
             [lock_timeout] = connection.execute("pragma busy_timeout").fetchone()
             connection.execute("pragma busy_timeout = 0")
             try:
@@ -222,11 +304,13 @@ class Store:
 
     def insert(self, table: str, values: Mapping[str, Any], *, replace: bool = False) -> int:
         """Insert one row of column values; its rowid."""
-        verb = "insert or replace" if replace else "insert"
-        names = ", ".join(values)
-        slots = ", ".join(f":{name}" for name in values)
-        cursor = self.execute(f"{verb} into {table} ({names}) values ({slots})", **values)
-        return int(cursor.lastrowid or 0)
+        return int(self.execute(_insertion(table, values, replace=replace), **values).lastrowid or 0)
+
+    def insert_many(self, table: str, rows: Sequence[Mapping[str, Any]], *, replace: bool = False) -> None:
+        """Insert rows of the same columns, in a third of the time that one after the other takes."""
+        assert self._depth, "writes belong inside store.transaction()"
+        if rows:
+            self._connection.executemany(_insertion(table, rows[0], replace=replace), rows)
 
     def update(self, table: str, key: Mapping[str, Any], values: Mapping[str, Any]) -> int:
         """Set columns of the rows whose columns equal ``key``; how many there were."""
@@ -244,7 +328,7 @@ class Store:
     @property
     def in_transaction(self) -> bool:
         """Whether SQLite still has the transaction open; a full disk makes it roll back by itself."""
-        return self._connection.in_transaction
+        return bool(self._depth) and self._connection.in_transaction
 
     # --- the file itself --------------------------------------------------------------------------------
 
@@ -271,22 +355,56 @@ class Store:
             self._follow()
         return self._connection
 
-    def _follow(self) -> None:
-        """Open the file that stands at the path now.
+    def _follow(self) -> bool:
+        """Open the file that stands at the path now; return whether it has all that this process was told is saved.
 
         Raises StoreGoneError where there is none: a new one would be empty, and what is kept in it lost when the file
         is put back.
         """
-        held = self._observations()
+        held, replaced, aside = self._observations(), self._generation.replaced, None
         with translated(self.path), contextlib.suppress(sqlite3.ProgrammingError):  # closed by a reopening that failed
-            self._generation.leave(self._connection, lock_timeout=self.lock_timeout)
+            aside = self._leave()
         if not self.path.exists():
             raise StoreGoneError(str(self.path))
         self.reopen()
+        if self._closed_by_another:
+            self._closed_by_another = False
+            return True
         was = "" if held is None else f"; the one before it held {held}"
         news = f"{self.path.name} was replaced while it was open: it holds {self._observations()} observations now{was}"
+        if not replaced:
+            news = f"the log of {self.path.name} was removed while it was open"
+            news += f"; {aside} has what is missing now, and `engram restore` puts that in place" if aside else ""
         logger.warning("%s: %s", self.path, news)
-        self.news.append(f"{news}. What follows is read and saved there")
+        self.news.append(f"{news}. What follows is read and saved there" if replaced or aside else news)
+        return aside is None
+
+    def _leave(self) -> Path | None:
+        """Bring the log into the file; return the backup that has it where that cannot be.
+
+        The other stores of this process let go of a log that was removed, and open again when they are used. Raises
+        StoreBusyError while one of them is in use.
+        """
+        if self._generation.replaced:
+            self._generation.leave(self._connection, lock_timeout=self.lock_timeout)
+            return None
+        with contextlib.ExitStack() as leaving:
+            if not _LEAVING.acquire(blocking=False):
+                raise StoreBusyError(str(self.path), 0)
+            leaving.callback(_LEAVING.release)
+            others = [other for other in list(_STORES) if other is not self and other.path == self.path]
+            for other in others:
+                if not other._lock.acquire(timeout=_LEAVING_SECONDS):
+                    raise StoreBusyError(str(self.path), _LEAVING_SECONDS)
+                leaving.callback(other._lock.release)
+                if other._depth:
+                    raise StoreBusyError(str(self.path), 0)
+            for other in others:
+                other._connection.close()
+                other._generation.closed(again=True)
+                other._closed_by_another = True
+            carried = self._generation.carry(self._connection)
+            return None if carried else self._generation.set_aside(self._connection)
 
     def tell(self) -> list[str]:
         """Return what happened to the file since the last call."""
@@ -299,3 +417,8 @@ class Store:
         with contextlib.suppress(sqlite3.Error):
             return int(self._connection.execute(_COUNT).fetchone()[0])
         return None
+
+
+def _insertion(table: str, names: Iterable[str], *, replace: bool) -> str:
+    verb = "insert or replace" if replace else "insert"
+    return f"{verb} into {table} ({', '.join(names)}) values ({', '.join(f':{name}' for name in names)})"

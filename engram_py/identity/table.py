@@ -42,8 +42,8 @@ limit :limit
 
 PERSONAL = f"""
 select {COLUMNS}
-from observations
-where {_PERSONAL} and type in (select value from json_each(:types)) and pinned = 0 and topic_key is not '{PROFILE}'
+from observations indexed by observations_person
+where scope = 'personal' and {_LIVE} and type = :type and pinned = 0 and topic_key is not '{PROFILE}'
 order by updated_at desc, id desc
 limit :limit
 """
@@ -94,8 +94,8 @@ def was_removed(store: Store, content_hash: str) -> bool:
 
 def personal(store: Store, *, types: Sequence[str] = ("identity", "preference"), limit: int) -> list[Observation]:
     """Return what is known of the person besides the overrides, latest change first."""
-    rows = store.rows(PERSONAL, types=json.dumps(list(types)), limit=limit)
-    return [Observation.from_row(row) for row in rows]
+    rows = [Observation.from_row(row) for type in types for row in store.rows(PERSONAL, type=type, limit=limit)]
+    return sorted(rows, key=lambda row: (row.updated_at, row.id), reverse=True)[:limit]
 
 
 def facts_about(store: Store, slugs: Sequence[str], *, limit: int) -> list[Observation]:

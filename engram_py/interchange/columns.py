@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from engram_py.anchors.values import LINE_LIMIT, NOT_READ
@@ -30,16 +31,23 @@ _PROBE = re.compile(r"\d{1,7}\.\d{1,7}\.\d{1,10}")
 def moment_of(*texts: object) -> str | None:
     """Return the first of ``texts`` that is a time, as the memory writes times. Go's zero time, the year 1, is none."""
     for text in texts:
-        moment = canonical(text) if isinstance(text, str) else None
-        if moment is not None and len(moment) == FORMAT_WIDTH and _OLDEST <= moment < _NEWEST:
+        if isinstance(text, str) and (moment := _moment(text)):
             return moment
     return None
+
+
+@lru_cache(maxsize=1_024)  # a row says the same moment three times
+def _moment(text: str) -> str | None:
+    moment = canonical(text)
+    usable = moment is not None and len(moment) == FORMAT_WIDTH and _OLDEST <= moment < _NEWEST
+    return moment if usable else None
 
 
 def without_nul(text: str | None) -> str:
     return (text or "").replace("\0", "")
 
 
+@lru_cache(maxsize=1_024)  # many rows are of one session
 def session_key(session_id: str | None) -> str:
     return redact((session_id or "").strip()[:SESSION_ID_LIMIT]).text
 

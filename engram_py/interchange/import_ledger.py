@@ -59,6 +59,7 @@ class Ledger:
         self._identities = Identities(store, journal)
         self._projects: dict[str | None, str] = {}
         self._sessions: set[str] = set()
+        self._changed: list[tuple[str, str, str]] = []
         self._warnings: list[str] = []
         self._unsaid = 0
         self._buried = {(row[0], row[1]) for row in store.rows("select entity, entity_key from tombstones")}
@@ -104,7 +105,14 @@ class Ledger:
         self._buried.add((entity, key))
 
     def changed(self, entity: str, key: str, project: str) -> None:
-        self.journal.changed(entity, key, project=project, clock=self.clock)
+        """Queue a row for sync: when ``queue`` is called, which takes all of them at once."""
+        self._changed.append((entity, key, project))
+
+    def queue(self) -> None:
+        """Queue what changed until now. What is queued otherwise meanwhile would come before it."""
+        if self._changed:
+            self.journal.all_changed(self._changed, clock=self.clock)
+        self._changed.clear()
 
     def clean(self, text: str | None) -> str | None:
         """Return a text without its secrets, None for an empty one."""

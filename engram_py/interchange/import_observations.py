@@ -159,6 +159,7 @@ def _rival(ledger: Ledger, new: Prepared, columns: dict[str, Any], project: str)
 def _fold(ledger: Ledger, rival: Observation, row_id: int) -> None:
     imported = table.by_id(ledger.store, row_id)
     assert imported is not None
+    ledger.queue()
     live = fold_topic(ledger.store, ledger.journal, rival, imported)
     gone = rival if live.id == imported.id else imported
     ledger.warn(f"topic {live.topic_key}: [#{live.id}] is later than [#{gone.id}], whose text is its version now")

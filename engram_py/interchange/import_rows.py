@@ -239,6 +239,7 @@ def run_import(
     import_versions(ledger)
     link_superseded(ledger)
     import_aliases(ledger)
+    ledger.queue()
     relation_table.settle_all(store)
     if progress:
         progress(total, total)

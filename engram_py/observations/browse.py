@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from engram_py.database import journal
+from engram_py.database import counts, journal
 from engram_py.database.store import Store
 from engram_py.errors import EmptyFieldError, InvalidArgumentError
 from engram_py.observations import browse_table as table
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from engram_py.observations.listing import Blocked, Stats, Suggestion
 
 MOST = 500
+_MOST_QUEUED = 10_000  # further nobody counts: it would take longer the more there are
 LOOKED_AT = 2_000
 
 
@@ -156,31 +158,18 @@ class MemoryStats:
         from engram_py.sync.autosync import table as sync_state
 
         reads = self._projects.for_read(project).reads if project else None
-
-        def count(table_name: str, where: str = "true") -> int:
-            in_project = "(:projects is null or project in (select value from json_each(:projects)))"
-            sql = f"select count(*) from {table_name} where {where} and {in_project}"
-            return int(self._store.value(sql, projects=reads))
-
-        types = self._store.tuples(
-            """
-            select type, count(*) as n from observations
-            where deleted_at is null and (:projects is null or project in (select value from json_each(:projects)))
-            group by type order by n desc, type
-            """,
-            projects=reads,
-        )
+        of = partial(counts.number, self._store, projects=reads)
         return Stats(
-            total_sessions=count("sessions"),
-            total_observations=count("observations", "deleted_at is null"),
-            total_prompts=count("user_prompts"),
-            total_relations=count("memory_relations"),
-            deleted_observations=count("observations", "deleted_at is not null"),
-            versions=int(self._store.value("select count(*) from observation_versions")),
-            queued_mutations=journal.queue_size(self._store),
+            total_sessions=of("session"),
+            total_observations=of("observation"),
+            total_prompts=of("prompt"),
+            total_relations=of("relation"),
+            deleted_observations=of("deleted"),
+            versions=counts.number(self._store, "version"),
+            queued_mutations=journal.queue_size(self._store, cap=_MOST_QUEUED),
             database_bytes=self._store.path.stat().st_size,
             database_path=str(self._store.path),
-            types=dict(types),
-            projects=tuple(line.name for line in project_table.lines(self._store)),
+            types=counts.types(self._store, reads),
+            projects=tuple(project_table.latest_names(self._store)),
             syncs=sync_state.is_used(self._store),
         )

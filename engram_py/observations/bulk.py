@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from engram_py.database.erasing import erase
+from engram_py.database.soundness import PROMPTS, TURNS
 from engram_py.dataclass import replace
 from engram_py.observations import browse_table as table
 from engram_py.observations.arguments import clamp, clean_scope
@@ -68,9 +69,9 @@ class Bulk(Deleting):
         where = "all projects" if place.reads is None else ", ".join(place.reads)
         return _selection(f"{' '.join(visible.said)} in {where}", own, warnings=place.warnings)
 
-    def select_ids(self, ids: Sequence[int]) -> Selection:
-        """Return the live observations of these ids. Raises ObservationNotFoundError."""
-        rows = [self.deletable(one, hard=False) for one in dict.fromkeys(ids)]
+    def select_ids(self, ids: Sequence[int], *, hard: bool = False) -> Selection:
+        """Return the observations of these ids; ``hard``: the hidden ones too. Raises ObservationNotFoundError."""
+        rows = [self.deletable(one, hard=hard) for one in dict.fromkeys(ids)]
         return _selection("those named", table.lines(self._store, [row.id for row in rows]))
 
     def select_session(self, session_id: str) -> Selection:
@@ -94,26 +95,16 @@ class Bulk(Deleting):
         """
         with self._store.transaction():
             live = self._live(selection.ids)
-            for row_id in live:
-                self.delete(row_id)
+            self.delete_many(live)
             for prompt_id in selection.prompts:
                 self._sessions.remove_prompt(prompt_id)
             removed = sum(self._sessions.close_or_remove(session_id) for session_id in selection.sessions)
         if selection.prompts:
-            erase(self._store, "prompts_fts")
+            erase(self._store, PROMPTS)
         if selection.sessions:
-            erase(self._store, "turns_fts")
+            erase(self._store, TURNS)
         gone = len(selection.ids) - len(live)
         return BulkDone("deleted", selection.what, live, gone, len(selection.prompts), removed)
-
-    def delete_many(self, ids: Sequence[int], *, hard: bool = False) -> Listing:
-        """Delete several observations by id, or none where one is missing. Raises ObservationNotFoundError."""
-        ids = tuple(dict.fromkeys(ids))
-        with self._store.transaction():
-            for row_id in ids:
-                self.deletable(row_id, hard=hard)
-            done = () if hard else tuple(self.delete(row_id) for row_id in ids)
-        return Listing("deleted", done or tuple(self.delete(row_id, hard=True) for row_id in ids))
 
     def change_selected(self, selection: Selection, change: Change) -> BulkDone:
         """Give the observations another type or scope, all or none. Raises what ``update`` raises."""

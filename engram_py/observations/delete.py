@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.database.erasing import erase
+from engram_py.database.soundness import OBSERVATIONS
 from engram_py.observations import versions_table as history_table
 from engram_py.observations.edit import Editing
 from engram_py.observations.errors import NoEarlierVersionError
@@ -23,12 +24,16 @@ class Deleting(Editing):
 
         A soft-deleted one leaves search and lists, and can still be hard-deleted.
         """
+        return self.delete_many([observation_id], hard=hard)[0]
+
+    def delete_many(self, ids: Sequence[int], *, hard: bool = False) -> tuple[Deleted, ...]:
+        """Delete several observations, or none where one is missing. Raises ObservationNotFoundError."""
         with self._store.transaction():
-            found = self.deletable(observation_id, hard=hard)
-            deleted = self._destroy(found) if hard else self._hide(found)
+            found = [self.deletable(one, hard=hard) for one in dict.fromkeys(ids)]
+            done = tuple(self._destroy(one) if hard else self._hide(one) for one in found)
         if hard:
-            erase(self._store, "observations_fts")
-        return deleted
+            erase(self._store, OBSERVATIONS)
+        return done
 
     def deletable(self, observation_id: int, *, hard: bool) -> Observation:
         """Return the observation that may be deleted. Raises ObservationNotFoundError, InvalidArgumentError."""

@@ -22,7 +22,14 @@ _OWN = _LIVE.format(index="indexed by observations_recent", where=_IN_PROJECTS)
 _SHARED = _LIVE.format(index="indexed by observations_shared", where=f"{SHARED} and not {_IN_PROJECTS}")
 COUNT_ANYWHERE = f"select count(*) from ({_LIVE.format(index='', where='true')})"
 COUNT_OWN = f"select count(*) from ({_OWN})"
-COUNT_SHARED = f"select count(*) from ({_SHARED})"
+COUNT_SHARED = """
+select count(*) from (
+    select 1
+    from projects cross join observations indexed by observations_shared_of on project = projects.name
+    where projects.name not in (select value from json_each(:projects)) and scope <> 'project' and deleted_at is null
+    limit :cap
+)
+"""
 COUNT_OTHERS = """
 select count(*) from (
     select 1

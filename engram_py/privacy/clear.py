@@ -6,6 +6,7 @@ import contextlib
 import json
 
 from engram_py.database.erasing import erase
+from engram_py.database.filesystem import BACKUPS
 from engram_py.database.soundness import INDEXES
 from engram_py.privacy import clear_table as table
 from engram_py.privacy.values import Cleared
@@ -13,7 +14,6 @@ from engram_py.projects.projects import ProjectOperations
 from engram_py.sessions.spool_files import FOLDER
 
 _BATCH = 500  # rows in one transaction, for which other writers wait
-_BACKUPS = "backups"
 
 
 class Clearing(ProjectOperations):
@@ -33,7 +33,7 @@ class Clearing(ProjectOperations):
             counts = {"turns": int(self._store.value(sql, project=name, session_id=session_id))}
         else:
             counts = table.counts(self._store, name)
-        backups = self._store.path.parent / _BACKUPS
+        backups = self._store.path.parent / BACKUPS
         copies = len(list(backups.glob("*.db"))) if backups.is_dir() else 0
         return Cleared(what, name, session_id, counts, everywhere, str(backups), copies)
 
@@ -61,7 +61,7 @@ class Clearing(ProjectOperations):
             with self._store.transaction():
                 table.delete_all_rest(self._store)
         for index in INDEXES:
-            erase(self._store, index.name)
+            erase(self._store, index)
         return found
 
     def _clear_project(self, project: str, *, everywhere: bool) -> None:

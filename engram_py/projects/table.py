@@ -5,21 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from engram_py.database import counts
 from engram_py.database.store import Row, Store
 from engram_py.projects.values import ProjectLine
 
-LINES = """
+_KEPT = "(select coalesce(sum(number), 0) from counts where kind = '{}' and project = projects.name)"
+_LINES = """
 select
     projects.name,
-    (select count(*) from observations where project = projects.name and deleted_at is null) as observations,
-    (select count(*) from sessions where project = projects.name) as sessions,
-    (select count(*) from user_prompts where project = projects.name) as prompts,
+    {observations} as observations, {sessions} as sessions, {prompts} as prompts,
     (select max(coalesce(last_seen_at, created_at)) from observations
      where project = projects.name and deleted_at is null) as last_activity_at,
     (select group_concat(alias, char(10)) from project_aliases where project = projects.name) as aliases
 from projects
 order by last_activity_at desc nulls last, projects.name
 """
+LINES = _LINES.format(
+    **{f"{kind}s": _KEPT.format(kind) for kind in ("observation", "session", "prompt")},
+)
+LATEST_NAMES = """
+select name from projects
+order by (
+    select updated_at from observations where project = projects.name and deleted_at is null
+    order by updated_at desc, id desc limit 1
+) desc nulls last, name
+"""
+
+
+def latest_names(store: Store) -> list[str]:
+    """Return the names of the projects, that of the latest change first."""
+    return [row[0] for row in store.rows(LATEST_NAMES)]
 
 
 def exists(store: Store, name: str) -> bool:
@@ -32,8 +47,7 @@ def names(store: Store) -> list[str]:
 
 def count_observations(store: Store, name: str) -> int:
     """Return how many live observations a project has."""
-    sql = "select count(*) from observations where project = :name and deleted_at is null"
-    return int(store.value(sql, name=name))
+    return counts.number(store, "observation", [name])
 
 
 # A project that nobody used yet, or whose first session here ran in this folder.

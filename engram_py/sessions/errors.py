@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engram_py.doors import call
 from engram_py.errors import ConflictError, InvalidInputError, NotFoundError
 
@@ -17,9 +19,10 @@ class SessionNotFoundError(NotFoundError):
 class PromptNotFoundError(NotFoundError):
     code = "prompt_not_found"
 
-    def __init__(self, prompt_id: int) -> None:
+    def __init__(self, prompt_id: int, projects: Sequence[str] | None = None) -> None:
         self.prompt_id = prompt_id
-        super().__init__(f"no prompt {prompt_id}", hint=f"list them with {call('prompts')}")
+        where = f" in {', '.join(projects)}" if projects else ""
+        super().__init__(f"no prompt {prompt_id}{where}", hint=f"list them with {call('prompts')}")
 
 
 class AgentNotFoundError(NotFoundError):

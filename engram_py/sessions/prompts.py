@@ -9,6 +9,7 @@ from engram_py.capture.passive import learning_title, parse_learnings, without_m
 from engram_py.capture.redact import redact_head
 from engram_py.database.erasing import erase
 from engram_py.database.journal import Journal, new_sync_id
+from engram_py.database.soundness import PROMPTS, TURNS
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import EmptyQueryError
@@ -29,6 +30,8 @@ from engram_py.text.normalize import TOPIC_KEY_LIMIT_CHARS, check_text, content_
 
 # A hook stores a prompt with a process of its own: it loads nothing of what saves observations.
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from engram_py.observations.observations import Observations
 
 PROMPTS_MOST = 200
@@ -82,16 +85,32 @@ class Prompts(ProjectOperations):
         return tuple(table.search_prompts(self._store, match=match_all(words), projects=place.reads, limit=limit))
 
     def delete(self, prompt_id: int) -> Prompt:
-        """Remove a prompt for good, leaving a tombstone."""
-        check_id(prompt_id, "prompt id")
+        """Remove a prompt for good, leaving a tombstone. Raises PromptNotFoundError."""
+        return self.delete_many([prompt_id])[0]
+
+    def delete_many(self, ids: Sequence[int]) -> tuple[Prompt, ...]:
+        """Remove several prompts for good, or none where one is missing. Raises PromptNotFoundError."""
         with self._store.transaction():
-            prompt = table.prompt_by_id(self._store, prompt_id)
-            if prompt is None:
-                raise PromptNotFoundError(prompt_id)
-            self._sessions.remove_prompt(prompt_id)
-        for index in ("prompts_fts", "turns_fts"):  # a turn may hold its words
+            found = self.named(ids, all_projects=True)
+            for prompt in found:
+                self._sessions.remove_prompt(prompt.id)
+        for index in (PROMPTS, TURNS):  # a turn may hold its words
             erase(self._store, index)
-        return prompt
+        return found
+
+    def named(
+        self, ids: Sequence[int], *, project: str | None = None, all_projects: bool = False
+    ) -> tuple[Prompt, ...]:
+        """Return the prompts of these ids. Raises PromptNotFoundError, also for one of another project."""
+        reads = self._projects.for_read(project, all_projects=all_projects).reads
+        found = []
+        for prompt_id in dict.fromkeys(ids):
+            check_id(prompt_id, "prompt id")
+            prompt = table.prompt_by_id(self._store, prompt_id)
+            if prompt is None or (reads is not None and prompt.project not in reads):
+                raise PromptNotFoundError(prompt_id, reads)
+            found.append(prompt)
+        return tuple(found)
 
 
 def summary_topic(session_id: str) -> str:

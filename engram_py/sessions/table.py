@@ -24,13 +24,23 @@ SUMMARY = """coalesce(nullif(sessions.summary, ''), (
     order by observations.id desc limit 1
 ))"""
 
-# The latest sessions are among those started last and those of the observations changed last: looking at these
-# alone keeps the cost at the limit, not at the size of the memory.
+# The latest sessions are among those started last (that left a summary, where only these are asked for) and those of
+# the observations changed last: looking at these alone keeps the cost at the limit, not at the size of the memory.
 RECENT = f"""
 with candidates (id) as (
     select id from (
-        select id from sessions where {{sessions}} and (not :told or ({SUMMARY} is not null and {OWN}))
+        select id from sessions where {{sessions}} and not :told order by started_at desc limit :pool
+    )
+    union
+    select id from (
+        select id from sessions where {{sessions}} and :told and summary <> '' and {OWN}
         order by started_at desc limit :pool
+    )
+    union
+    select session_id from (
+        select session_id from observations
+        where {{observations}} and :told and type = 'session_summary' and deleted_at is null and {OWN}
+        order by updated_at desc limit :pool
     )
     union
     select session_id from (
@@ -40,14 +50,16 @@ with candidates (id) as (
 )
 select
     id, project, agent, started_at, ended_at, {SUMMARY} as summary,
-    (select count(*) from observations where session_id = sessions.id and deleted_at is null) as observations,
+    (select count(*) from (
+        select 1 from observations where session_id = sessions.id and deleted_at is null limit iif(:told, 1000, -1)
+    )) as observations,
     max(started_at, coalesce((
         select created_at from observations where session_id = sessions.id and deleted_at is null
         order by observations.id desc limit 1
     ), started_at)) as last_activity_at,
     {unchecked("sessions")} as unchecked,
     (select max(id) from observations where session_id = sessions.id and deleted_at is null) as newest
-from sessions where id in (select id from candidates) and {{sessions}}
+from sessions where id in (select id from candidates) and +{{sessions}}
   and (not :told or {OWN})
   and (directory is not :without or {SUMMARY} is not null)
   and (not :told or {SUMMARY} is not null

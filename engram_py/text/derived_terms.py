@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from engram_py.text.segments import compounds, holds_unspaced, is_unspaced, lowered, segments
 
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\WA-Za-z0-9_]+")
+# The compounds of a text of ASCII, and nothing for a plain word: most are, and an import reads millions.
+_NOT_PLAIN = re.compile(r"\b(?:[a-z0-9]+|[A-Z][0-9]*[a-z][a-z0-9]*)\b(?!-\w)|(\w+(?:-\w+)*)", re.ASCII)
 
 MAX_COMPOUND_PARTS = 4
 
@@ -26,7 +28,7 @@ def _terms(text: str) -> Iterator[str]:
     # A Mac writes Korean as loose letters and Japanese voicing as marks of their own.
     text = unicodedata.normalize("NFC", text)
     yield from _marked_beside_unspaced(text)
-    for compound in compounds(text):
+    for compound in filter(None, _NOT_PLAIN.findall(text)) if text.isascii() else compounds(text):
         if compound.isascii() and compound[1:].islower() and compound.isalnum():
             continue  # a plain word, as most are
         parts = segments(compound)

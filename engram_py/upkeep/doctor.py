@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engram_py.clock import parse_stamp
-from engram_py.database import backup, filesystem, health, journal
+from engram_py.database import backup, counts, filesystem, health, journal
+from engram_py.database.compaction import log_bytes
 from engram_py.database.errors import InvalidBackupError, StoreDamagedError, StoreForeignError, StoreTooNewError
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
@@ -28,7 +29,7 @@ from engram_py.vectors.vectors import Vectors
 
 LOW_DISK_BYTES = 100 * 1024 * 1024
 NO_DISK_BYTES = 10 * 1024 * 1024
-LARGE_WAL_BYTES = 256 * 1024 * 1024
+LARGE_WAL_BYTES = 64 * 1024 * 1024
 _CLOCK_SLACK_SECONDS = 86_400
 
 
@@ -58,10 +59,12 @@ class Doctor:
     def _checks(self) -> dict[str, Callable[[], Check]]:
         return {
             "integrity": self._integrity,
+            "texts": self._texts,
             "schema": self._schema,
             "search_index": self._search_index,
             "orphans": self._orphans,
             "projects": self._projects,
+            "counts": self._counts,
             "permissions": self._permissions,
             "free_disk": self._free_disk,
             "write_lock": self._write_lock,
@@ -110,7 +113,9 @@ class Doctor:
             return Check(name, "error", exc.message, {"error_code": exc.code}, exc.hint)
 
     def _repair(self, broken: set[str]) -> None:
-        if {"search_index", "schema"} & broken:
+        if "texts" in broken:
+            health.mend_texts(self._store)
+        if {"search_index", "schema", "texts"} & broken:
             health.rebuild_indexes(self._store)
         with self._store.transaction():
             if "orphans" in broken:
@@ -118,6 +123,8 @@ class Doctor:
             if "projects" in broken:
                 for row in self._store.rows(health.UNLISTED_PROJECTS):
                     self._identities.create(row[0])
+            if "counts" in broken:
+                counts.count_again(self._store)
         if "permissions" in broken:
             for path in self._private_paths():
                 filesystem.tighten(path)
@@ -147,6 +154,16 @@ class Doctor:
             return Check("integrity", "ok", "the file is sound")
         step = "run `engram restore BACKUP` with an earlier backup; it keeps the damaged file"
         return Check("integrity", "error", f"{len(found)} problem(s): {found[0]}", {"problems": found}, step)
+
+    def _texts(self) -> Check:
+        found = [text.name for text in health.invalid_texts(self._store)]
+        if not found:
+            return Check("texts", "ok", "every text can be read")
+        step = (
+            "run `engram doctor --fix` to put \N{REPLACEMENT CHARACTER} for what is lost; an earlier backup may have it"
+        )
+        message = f"{len(found)} text(s) are not UTF-8: {', '.join(found[:5])}"
+        return Check("texts", "error", message, {"texts": found[:20]}, step, fixable=True)
 
     def _schema(self) -> Check:
         missing = health.missing_triggers(self._store)
@@ -205,6 +222,14 @@ class Doctor:
         message = f"not in the list of projects: {', '.join(unlisted[:5])}"
         return Check("projects", "warning", message, {"projects": unlisted}, "run `engram doctor --fix`", fixable=True)
 
+    def _counts(self) -> Check:
+        wrong = counts.wrong(self._store)
+        if not wrong:
+            return Check("counts", "ok", "what is counted is there")
+        message = f"the kept number is not that of the rows: {', '.join(wrong[:5])}"
+        step = "run `engram doctor --fix` to count again"
+        return Check("counts", "warning", message, {"counts": wrong[:20]}, step, fixable=True)
+
     def _permissions(self) -> Check:
         if os.name != "posix":
             return Check("permissions", "ok", "not checked on this platform")
@@ -231,8 +256,7 @@ class Doctor:
     def _write_lock(self) -> Check:
         with self._store.transaction():
             pass
-        wal = self._store.path.with_name(self._store.path.name + "-wal")
-        size = wal.stat().st_size if wal.exists() else 0
+        size = log_bytes(self._store)
         if size > LARGE_WAL_BYTES:
             step = "close programs that hold the database open for reading; the next write then shrinks it"
             return Check("write_lock", "warning", f"the write-ahead log has {size:,} bytes", {"wal_bytes": size}, step)

@@ -176,3 +176,22 @@ def test_a_second_store_of_the_same_process_does_not_cost_the_first_one_its_log(
     with store.transaction():
         set_meta(store, "acknowledged", "yes")
     assert elsewhere("print(get_meta(Store.open(folder), 'acknowledged'))", data_dir) == "yes"
+
+
+def test_the_first_write_after_a_reader_left_gives_back_what_the_log_took(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engram_py.database.connection.LOG_BYTES", 100_000)
+    log = data_dir / "engram.db-wal"
+    with closing(Store.open(data_dir)) as store:
+        with closing(sqlite3.connect(store.path, isolation_level=None)) as reader:
+            reader.execute("begin")
+            reader.execute("select count(*) from meta").fetchone()
+            for number in range(60):
+                with store.transaction():
+                    set_meta(store, f"key {number}", "x" * 100_000)
+            assert log.stat().st_size > 4_000_000
+        for value in "abc":
+            with store.transaction():
+                set_meta(store, "key", value)
+        assert log.stat().st_size <= 100_000

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sqlite3
 import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +18,7 @@ from engram_py.database import filesystem
 from engram_py.database.errors import DataDirError, NetworkFilesystemError
 from engram_py.database.filesystem import NETWORK_TYPES, parse_bsd_mounts, parse_proc_mounts, type_of_mount
 from engram_py.database.store import Store
-from tests.database.files import command, opened, save
+from tests.database.files import command, filled, make_of_schema, opened, save
 
 pytestmark = pytest.mark.migrates
 
@@ -100,6 +105,8 @@ def test_a_database_that_is_a_link_to_a_file_not_made_yet_is_made_there_and_priv
 
 AS_NOBODY = """
 import os
+import shutil
+import sqlite3
 from engram_py.errors import EngramError
 if os.geteuid() == 0:
     os.setuid(65534)
@@ -140,6 +147,62 @@ def test_a_memory_one_may_only_read_answers_a_write_with_a_code(public_folder: P
     folder.chmod(0o555)
     assert nobody_opens(folder) == "store_read_only"
     assert (folder / "engram.db").read_bytes() == before
+
+
+def closed_memory(folder: Path) -> None:
+    filled(folder, ["one", "two"])
+
+
+def memory_with_a_log(folder: Path) -> None:
+    """As a snapshot of a folder in use has it: nothing is in the file yet but in its log."""
+    with opened(folder.with_name("live")) as app:
+        for text in ("one", "two"):
+            save(app, text)
+        shutil.copytree(folder.with_name("live"), folder)
+    (folder / "engram.db-shm").unlink()
+
+
+def memory_of_an_older_program(folder: Path) -> None:
+    make_of_schema(folder / "engram.db", 29)
+    with closing(sqlite3.connect(folder / "engram.db")) as connection, connection:
+        for text in ("one", "two"):
+            columns = "sync_id, session_id, project, title, content, content_hash, last_seen_at, created_at, updated_at"
+            values = f"'obs-{text}', 's', 'widgets', 'About {text}', 'The content of {text}.', '', '', '', ''"
+            connection.execute(f"insert into observations ({columns}, clock) values ({values}, '')")
+
+
+READ_AS_NOBODY = """
+import os
+import shutil
+import sqlite3
+if os.geteuid() == 0:
+    os.setuid(65534)
+from engram_py import Draft, Engram
+from engram_py.errors import EngramError
+with Engram(folder, directory=folder, project="widgets") as app:
+    print(app.contexts.stats().total_observations, app.get(2).observation.title, app.search("content").results[0].title)
+    print("About one" in str(app.contexts.assemble().sections))
+    try:
+        app.save(Draft("A", "b."))
+    except EngramError as error:
+        print(error.code, "copy its folder" in error.hint)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes")
+@pytest.mark.parametrize("make", [closed_memory, memory_with_a_log, memory_of_an_older_program])
+def test_a_memory_on_a_medium_that_cannot_be_written_is_read(
+    public_folder: Path, make: Callable[[Path], object]
+) -> None:
+    folder = public_folder / "data"
+    make(folder)
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    for file in folder.iterdir():
+        file.chmod(0o444)
+    folder.chmod(0o555)
+    read = subprocess.run(command(READ_AS_NOBODY, folder), capture_output=True, text=True, check=False)
+    assert read.stdout.splitlines() == ["2 About two About two", "True", "store_read_only True"], read.stderr
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 
 @pytest.mark.parametrize("path", ["/proc/engram", "/sys/engram", "/dev/null/engram", "/" + "n" * 300])

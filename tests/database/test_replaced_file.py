@@ -192,3 +192,65 @@ def test_a_process_that_notices_late_does_not_take_the_new_files_log_with_it(
         set_meta(store, "later", "kept")
     assert elsewhere(READ, data_dir) == "kept"
     assert get_meta(store, "later") == "kept"
+
+
+# --- the log ----------------------------------------------------------------------------------------------
+
+
+def remove_log(folder: Path) -> None:
+    for suffix in ("-wal", "-shm"):
+        (folder / f"engram.db{suffix}").unlink(missing_ok=True)
+
+
+def put_an_older_log(folder: Path) -> None:
+    (folder / "engram.db-wal").rename(folder / "away")
+    shutil.copy(folder / "older", folder / "engram.db-wal")
+
+
+LOST_LOGS: dict[str, Callable[[Path], object]] = {
+    "removed": remove_log,
+    "the-log-alone": lambda folder: (folder / "engram.db-wal").unlink(),
+    "replaced": put_an_older_log,
+}
+
+
+@pytest.mark.parametrize("lose", LOST_LOGS.values(), ids=LOST_LOGS)
+@pytest.mark.parametrize("servers", [1, 2])
+def test_what_is_saved_after_the_log_was_lost_is_in_the_file(
+    data_dir: Path, servers: int, lose: Callable[[Path], object]
+) -> None:
+    with ExitStack() as stack:
+        apps = [stack.enter_context(opened(data_dir)) for _ in range(servers)]
+        save(apps[0], "one")
+        shutil.copy(data_dir / "engram.db-wal", data_dir / "older")
+        save(apps[-1], "two")
+        lose(data_dir)
+        for number, app in enumerate(apps):
+            save(app, f"after {number}")
+        expected = ["About one", "About two", *(f"About after {number}" for number in range(servers))]
+        read = "print(*(row[0] for row in Store.open(folder).tuples('select title from observations')), sep='|')"
+        assert elsewhere(read, data_dir).split("|") == expected
+        assert integrity(apps[0].store) == []
+        assert "log of engram.db was removed" in apps[0].store.tell()[0]
+
+
+def test_a_write_during_which_the_log_is_removed_is_kept(store: Store, data_dir: Path) -> None:
+    with store.transaction():
+        set_meta(store, "key", "kept")
+        remove_log(data_dir)
+    assert elsewhere(READ, data_dir) == "kept"
+
+
+def test_what_another_process_saved_without_the_log_leaves_both_in_files_that_are_named(data_dir: Path) -> None:
+    with opened(data_dir) as app:
+        filled(data_dir, ["first"])
+        save(app, "mine")
+        remove_log(data_dir)
+        elsewhere("store = Store.open(folder)\nwith store.transaction(): set_meta(store, 'key', 'theirs')", data_dir)
+        save(app, "after")
+        [news] = app.store.tell()
+        [aside] = data_dir.glob("backups/*log-removed.db")
+        assert str(aside) in news
+        assert "About mine" in titles(aside)
+        assert get_meta(app.store, "key") == "theirs"
+        assert "About after" in titles(data_dir / "engram.db")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -17,6 +18,7 @@ from engram_py.times import fixed_clock, utc_now
 from engram_py.upkeep.backups import restore
 from tests.database.files import (
     another_process_writing,
+    command,
     damage_table,
     elsewhere,
     filled,
@@ -144,6 +146,36 @@ def test_a_restore_while_another_process_writes_is_sound(data_dir: Path, good: P
     with opened(data_dir) as app:
         assert app.doctor.examine().status == "ok"
         assert app.get(2).observation.title == "About second"
+
+
+def test_what_was_saved_while_a_restore_runs_is_in_the_file_or_in_the_copy(data_dir: Path, good: Path) -> None:
+    filled(data_dir, ["mine"])
+    for _ in range(3):
+        with subprocess.Popen(command(SAVE_AND_SAY, data_dir), stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            said = [process.stdout.readline().strip()]
+            restore(data_dir, good, clock=utc_now)
+            process.terminate()
+            said += process.stdout.read().split()
+        files = [data_dir / "engram.db", *data_dir.glob("backups/*.db")]
+        kept = {key for file in files for key in keys(file)}
+        assert [key for key in said if key not in kept] == []
+
+
+SAVE_AND_SAY = """
+import os, itertools
+store = Store.open(folder)
+for number in itertools.count():
+    key = f"said-{os.getpid()}-{number}"
+    with store.transaction():
+        set_meta(store, key, "x")
+    os.write(1, f"{key}\\n".encode())
+"""
+
+
+def keys(path: Path) -> set[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return {row[0] for row in connection.execute("select key from meta")}
 
 
 def test_a_restore_that_never_gets_the_write_lock_is_refused_and_changes_nothing(app: Engram, good: Path) -> None:

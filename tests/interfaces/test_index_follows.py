@@ -87,7 +87,7 @@ def commands(data_dir: Path, folder: Path) -> None:
         ["pin", "1"],
         ["backup", str(backup)],
         ["delete", "2"],
-        ["delete", "2", "--hard"],
+        ["delete", "2", "--hard", "--yes"],
         ["save", "Elsewhere", "gizmoText", "--project", "gizmos"],
         ["projects", "merge", "gizmos", "--into", "widgets"],
         ["export", str(export)],

@@ -11,7 +11,9 @@ import pytest
 
 from engram_py import Engram
 from engram_py.database import erasing
+from engram_py.database.fts import level_count
 from engram_py.database.lock_timeout import waiting
+from engram_py.database.soundness import OBSERVATIONS
 from engram_py.database.store import Store
 from engram_py.observations.values import Change
 from tests.memory import Opener, draft
@@ -97,6 +99,26 @@ def test_a_writer_that_is_quicker_than_the_erasing_is_no_reason_to_fail(
         monkeypatch.setattr(erasing, "waiting", contended)
         assert lived_in.observations.delete(saved.id, hard=True).hard
     assert lived_in.search(WORD).results == ()
+
+
+def test_an_index_stays_whole_however_often_something_is_destroyed(lived_in: Engram, data_dir: Path) -> None:
+    highest = 0
+    for number in range(230):
+        saved = lived_in.save(draft(f"The {WORD} is here.", title=f"Secret {number}"))
+        lived_in.observations.delete(saved.id, hard=True)
+        highest = max(highest, level_count(lived_in.store, OBSERVATIONS.name))
+
+    assert highest < 250  # of 2,000 that SQLite reads
+    assert not in_files(data_dir)
+    assert lived_in.doctor.examine().status == "ok"
+    assert len(lived_in.search("usual").results) == 10
+
+
+def test_many_are_destroyed_in_one_transaction(lived_in: Engram) -> None:
+    ids = [saved.id for saved in lived_in.observations.listed(limit=50).items]
+    writes = lived_in.store.writes
+    assert len(lived_in.observations.delete_many(ids, hard=True)) == 50
+    assert lived_in.store.writes - writes == 2  # with the erasing
 
 
 def test_a_deletion_that_is_rolled_back_destroys_nothing(lived_in: Engram) -> None:

@@ -322,3 +322,17 @@ def test_a_process_that_dies_in_a_step_leaves_a_whole_index(in_pieces: Engram) -
     compact(in_pieces.store)
     assert contents(in_pieces) == held
     assert len(pieces(in_pieces)) <= MOST_PIECES
+
+
+def test_a_log_that_a_reader_made_grow_is_emptied(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "LOG_BYTES", 100_000)
+    app.save(Draft("One", "The pump drips."))
+    with Engram(app.settings.data_dir, session_mode="process") as server:
+        with contextlib.closing(sqlite3.connect(app.store.path, isolation_level=None)) as reader:
+            reader.execute("begin")
+            reader.execute("select count(*) from observations").fetchone()
+            for number in range(20):
+                server.save(Draft(f"Number {number}", " ".join(f"part{number}x{part}" for part in range(500))))
+            assert compaction.log_bytes(app.store) > 100_000
+        server.save(Draft("Last", "The pump is mended."))
+        wait_until(lambda: compaction.log_bytes(app.store) == 0)

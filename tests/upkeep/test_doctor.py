@@ -40,7 +40,7 @@ def test_every_check_of_a_healthy_memory_is_ok(memory: Engram) -> None:
     report = memory.doctor.examine()
     assert {check.check_id: check.result for check in report.checks} == dict.fromkeys(memory.doctor.check_ids(), "ok")
     assert (report.status, report.path, report.backup) == ("ok", str(memory.store.path), None)
-    assert report.summary == {"total": 15, "ok": 15, "warnings": 0, "errors": 0}
+    assert report.summary == {"total": 18, "ok": 18, "warnings": 0, "errors": 0}
 
 
 def test_a_new_memory_is_healthy_and_fixing_it_makes_no_backup(data_dir: Path) -> None:
@@ -81,8 +81,13 @@ def loosen_permissions(app: Engram) -> None:
         ("search_index", "error", sql(f"{INDEX_DELETED} where deleted_at is not null")),
         ("search_index", "error", sql("drop table observations_vocab", "drop table observations_fts")),
         ("search_index", "error", sql("drop table passages_fts")),
+        ("texts", "error", sql("update observations set content = cast(x'626f6479ff' as text) where id = 3")),
+        ("texts", "error", sql("update user_prompts set content = cast(x'c3' as text)")),
+        ("texts", "error", sql("update sessions set directory = cast(x'2feda080' as text)")),
         ("orphans", "warning", sql("delete from sessions")),
         ("projects", "warning", sql("delete from projects")),
+        ("counts", "warning", sql("update counts set number = number + 1 where kind = 'prompt'")),
+        ("counts", "warning", sql("delete from counts where kind = 'observation'")),
         ("permissions", "warning", loosen_permissions),
     ],
 )

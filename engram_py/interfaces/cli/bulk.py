@@ -12,6 +12,8 @@ from engram_py.observations.listing import Listing
 from engram_py.observations.values import Change
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from engram_py.app import Engram
     from engram_py.observations.listing import Selection
 
@@ -61,14 +63,15 @@ def delete_command(
 ) -> object:
     """Hide observations by number, or destroy them with --hard.
 
-    What --where, `delete session ID` and `delete project NAME` reach is shown and asked about first. Observations are
-    hidden, and `engram undelete` brings them back; prompts and summaries of sessions are removed for good.
+    What --hard, --where, `delete session`, `delete project` and `delete prompt` reach is shown and asked about first.
+    Observations are hidden, and `engram undelete` brings them back; prompts and summaries of sessions are removed for
+    good.
     """
     kind = _KINDS.get(words[0], "") if len(words) > 1 else ""
     names = words[1:] if kind else words
     _one_of(names, where)
     if kind == "prompt":
-        return Listing("deleted", tuple(app.prompts.delete(one) for one in _numbers(names)))
+        return delete_prompts(app, _numbers(names), yes=yes, **projects)
     if kind in ("session", "project") and len(names) > 1:
         raise click.UsageError(f"one {kind} at a time")
     if hard and (where is not None or kind in ("session", "project")):
@@ -81,19 +84,33 @@ def delete_command(
     elif kind == "project":
         selection = rows.select_project(names[0])
     else:
-        return _delete_by_number(app, _numbers(names), hard=hard, dry_run=dry_run)
+        return _delete_by_number(app, _numbers(names), hard=hard, yes=yes, dry_run=dry_run)
     if dry_run:
         return selection
     _confirm(app, selection, "delete {}", yes=yes)
     return rows.delete_selected(selection)
 
 
-def _delete_by_number(app: Engram, ids: tuple[int, ...], *, hard: bool, dry_run: bool) -> object:
-    if dry_run:
-        return app.observations.select_ids(ids)
-    if len(ids) == 1:
-        return app.observations.delete(ids[0], hard=hard)
-    return app.observations.delete_many(ids, hard=hard)
+def _delete_by_number(app: Engram, ids: tuple[int, ...], *, hard: bool, yes: bool, dry_run: bool) -> object:
+    if dry_run or hard:
+        selection = app.observations.select_ids(ids, hard=hard)
+        if dry_run:
+            return selection
+        _confirm(app, selection, "destroy {} for good", yes=yes)
+    done = app.observations.delete_many(ids, hard=hard)
+    return done[0] if len(done) == 1 else Listing("deleted", done)
+
+
+def delete_prompts(app: Engram, ids: Sequence[int], *, yes: bool, **projects: Any) -> Listing:
+    """Show the prompts, ask, and remove them for good. Raises PromptNotFoundError, NotConfirmedError."""
+    from engram_py.interfaces.wording.phrases import amount, one_line
+
+    found = app.prompts.named(ids, **projects)
+    if not yes:
+        for prompt in found:
+            click.echo(printable(f"[{prompt.id}] {one_line(prompt.content)}"), err=True)
+    confirm(f"destroy {amount(len(found), 'prompt')} for good", yes=yes)
+    return Listing("deleted", app.prompts.delete_many([prompt.id for prompt in found]))
 
 
 def _numbers(words: tuple[str, ...]) -> tuple[int, ...]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.interfaces.cli.commands import limit_option, prints_result, project_options
+from engram_py.interfaces.cli.bulk import delete_prompts
+from engram_py.interfaces.cli.commands import limit_option, prints_result, project_options, yes_option
 from engram_py.observations.listing import Listing
 
 if TYPE_CHECKING:
@@ -25,15 +26,18 @@ def sessions_command(app: Engram, **options: Any) -> Listing:
 
 @click.command("prompts")
 @click.argument("query", nargs=-1, help="Words to find; none lists all.")
-@click.option("--delete", "prompt_id", type=int, help="Remove the prompt with this id for good.")
+@click.option("--delete", "ids", type=int, multiple=True, help="Remove this prompt for good; may be repeated.")
 @project_options
 @limit_option(20)
+@yes_option
 @prints_result
-def prompts_command(app: Engram, query: tuple[str, ...], prompt_id: int | None, **options: Any) -> Listing:
-    """List what users asked for, newest first, or search it."""
-    if prompt_id is not None:
-        return Listing("deleted", (app.prompts.delete(prompt_id),))
-    return Listing("prompts", app.prompts.recent(query=" ".join(query) or None, **options))
+def prompts_command(
+    app: Engram, query: tuple[str, ...], ids: tuple[int, ...], yes: bool, limit: int, **projects: Any
+) -> Listing:
+    """List what users asked for, newest first, or search it. --delete shows the prompts of the project, and asks."""
+    if ids:
+        return delete_prompts(app, ids, yes=yes, **projects)
+    return Listing("prompts", app.prompts.recent(query=" ".join(query) or None, limit=limit, **projects))
 
 
 @click.command("turns")

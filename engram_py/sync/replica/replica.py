@@ -12,6 +12,7 @@ from typing import Any
 from engram_py.database import journal
 from engram_py.database.erasing import erase
 from engram_py.database.journal import TABLES, Journal
+from engram_py.database.soundness import OBSERVATIONS
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.sync.merge import version_key
@@ -172,7 +173,7 @@ class Replica:
 
     def _erase(self, batch: Batch) -> None:
         if batch.destroyed:
-            erase(self._store, "observations_fts")
+            erase(self._store, OBSERVATIONS)
 
     def _all_rows(self, projects: Sequence[str] | None) -> Iterator[Mutation]:
         for entity in table.PAGES:

@@ -79,7 +79,7 @@ def test_content_may_come_from_standard_input(run: Run) -> None:
 
 def test_a_memory_is_corrected_hidden_and_destroyed(run: Run, saved: int) -> None:
     changed = run("update", "1", "--find", "15", "--replace", "5")
-    hidden, destroyed = run("delete", "1"), run("delete", "1", "--hard")
+    hidden, destroyed = run("delete", "1"), run("delete", "1", "--hard", "--yes")
     assert changed.stdout.startswith('Updated [#1] "Chose short tokens"')
     assert (hidden.exit_code, destroyed.exit_code, run("get", "1").exit_code) == (0, 0, 1)
 
@@ -118,7 +118,7 @@ def test_what_is_no_result_goes_to_standard_error(run: Run) -> None:
 def test_a_backup_is_restored(run: Run, saved: int, tmp_path: Path) -> None:
     backup = str(tmp_path / "copy.db")
     assert run("backup", backup).exit_code == 0
-    run("delete", "1", "--hard")
+    run("delete", "1", "--hard", "--yes")
     assert run("restore", backup).stdout.startswith("Restored 1 observation")
     assert run("get", "1").exit_code == 0
 

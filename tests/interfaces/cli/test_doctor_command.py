@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from engram_py import Draft, Engram
 from tests.interfaces.cli.conftest import Run, answer
 from tests.interfaces.mcp.test_opening import a_foreign_one, a_newer_one, garbage
+from tests.upkeep.findings import finding, raw
 
 
 @pytest.mark.parametrize(
@@ -67,4 +69,40 @@ def test_what_is_derived_is_repaired_after_a_backup(run: Run, data_dir: Path) ->
 
     assert broken.exit_code == 1
     assert (fixed["status"], Path(fixed["backup"]).exists()) == ("ok", True)
+    assert run("doctor").exit_code == 0
+
+
+BAD = "cast(cast({} as blob) || x'ff80' as text)"
+SPOILED = ["observations.title", "observations.content", "user_prompts.content", "sessions.summary", "sessions.agent"]
+READS: list[list[str]] = [
+    ["get", "1"],
+    ["list"],
+    ["search", "pump"],
+    ["context"],
+    ["sessions"],
+    ["prompts"],
+    ["export", "-"],
+    ["vault", "init", "v"],
+    ["maintain"],
+    ["reindex"],
+    ["stats"],
+]
+
+
+@pytest.mark.parametrize("column", SPOILED)
+def test_a_text_that_a_disk_spoiled_is_named_and_mended_and_the_rest_is_read(
+    run: Run, app: Engram, column: str
+) -> None:
+    app.save(Draft("The pump", "It drips."), session_id="s-1")
+    app.prompts.save("Mend the pump", session_id="s-1")
+    app.episodes.summarize("The pump was mended.", session_id="s-1")
+    table, _, name = column.partition(".")
+    raw(app, f"update {table} set {name} = {BAD.format(name)} where rowid = 1")
+
+    for words in READS:
+        read = run(*words)
+        assert (read.exit_code, read.exception) == (0, None), words
+    assert f"1 text(s) are not UTF-8: {name} of {table} " in run("doctor").stdout
+    run("doctor", "--fix")
+    assert finding(app, "texts").result == "ok"
     assert run("doctor").exit_code == 0

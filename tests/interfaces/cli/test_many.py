@@ -54,7 +54,7 @@ def test_several_are_deleted_and_brought_back_together(four: Run) -> None:
     assert sorted(ids(four)) == [1, 2, 3]
 
 
-@pytest.mark.parametrize("more", [[], ["--hard"]])
+@pytest.mark.parametrize("more", [[], ["--hard", "--yes"]])
 def test_of_several_none_is_deleted_where_one_is_not_there(four: Run, more: list[str]) -> None:
     assert "observation_not_found" in refusal(four("delete", "1", "99", *more))
     assert ids(four) == [3, 2, 1]
@@ -62,11 +62,43 @@ def test_of_several_none_is_deleted_where_one_is_not_there(four: Run, more: list
 
 def test_several_are_destroyed(four: Run) -> None:
     assert answer(four("delete", "obs", "3", "--json"))["id"] == 3  # Engram's own word for one
-    assert len(answer(four("delete", "1", "2", "--hard", "--json"))["deleted"]) == 2
+    assert len(answer(four("delete", "1", "2", "--hard", "--yes", "--json"))["deleted"]) == 2
     assert ids(four, "--deleted") == [3]
     four("delete", "session", "s-1", "--yes")  # nothing is left of it
     assert "s-1" not in {one["id"] for one in answer(four("sessions", "--json"))["sessions"]}
     assert four("undelete", "1").exit_code == 1
+
+
+def test_what_is_destroyed_is_shown_and_asked_about(four: Run) -> None:
+    refused = four("delete", "1", "2", "--hard", stdin="n\n")
+    assert "[#1] Uses tabs" in refused.stderr
+    assert "Destroy 2 observations for good? [y/N]" in refused.stderr
+    assert "not_confirmed" in refused.stderr
+    assert ids(four) == [3, 2, 1]
+
+
+PROMPTS = ["prompts", "--delete", "1", "--delete", "2"], ["delete", "prompt", "1", "2"]
+
+
+@pytest.mark.parametrize("words", [pytest.param(words, id=words[0]) for words in PROMPTS])
+def test_prompts_are_destroyed_together_after_a_question(four: Run, app: Engram, words: list[str]) -> None:
+    for text in ("Use tabs", "Use ruff"):
+        app.prompts.save(text, project="widgets")
+    asked = four(*words, stdin="n\n")
+    assert "[1] Use tabs" in asked.stderr
+    assert "Destroy 2 prompts for good? [y/N]" in asked.stderr
+    assert "Use tabs" in four("prompts").stdout
+    assert four(*words, "--yes").exit_code == 0
+    assert answer(four("prompts", "--json"))["prompts"] == []
+
+
+@pytest.mark.parametrize("words", [pytest.param(words, id=words[0]) for words in PROMPTS])
+def test_of_prompts_none_is_destroyed_where_one_is_of_another_project(four: Run, app: Engram, words: list[str]) -> None:
+    for project in ("widgets", "gizmos"):
+        app.prompts.save("Use tabs", project=project)
+    assert "prompt_not_found: no prompt 2 in widgets" in refusal(four(*words, "--yes"))
+    assert len(answer(four("prompts", "--all", "--json"))["prompts"]) == 2
+    assert four(*words, "--yes", "--all").exit_code == 0
 
 
 @pytest.mark.parametrize(

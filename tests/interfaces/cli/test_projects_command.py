@@ -94,7 +94,7 @@ def test_repositories_with_different_remotes_are_never_put_together(alike: Run, 
 
 def test_empty_projects_are_removed_after_asking_and_nothing_else(saved: Run) -> None:
     saved("save", "Gone", "Text.", "--project", "empty", "--session", "s-9")
-    saved("delete", "2", "--hard")
+    saved("delete", "2", "--hard", "--yes")
     saved("save", "Hidden", "Text.", "--project", "hidden")
     hidden = answer(saved("list", "--project", "hidden", "--json"))["observations"][0]["id"]
     saved("delete", str(hidden))

@@ -88,7 +88,7 @@ WRITES = [
     pytest.param(["update", "2", "--title", "Access tokens"], "mem_update",
                  {"id": 2, "title": "Access tokens"}, id="update"),
     pytest.param(["delete", "2"], "mem_delete", {"id": 2}, id="delete"),
-    pytest.param(["delete", "2", "--hard"], "mem_delete", {"id": 2, "hard_delete": True}, id="delete-hard"),
+    pytest.param(["delete", "2", "--hard", "--yes"], "mem_delete", {"id": 2, "hard_delete": True}, id="delete-hard"),
     pytest.param(["pin", "2"], "mem_pin", {"id": 2}, id="pin"),
     pytest.param(["unpin", "1"], "mem_unpin", {"id": 1}, id="unpin"),
     pytest.param(["note", "It rained"], "mem_note", {"text": "It rained"}, id="note"),

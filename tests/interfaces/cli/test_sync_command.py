@@ -227,6 +227,6 @@ def test_memories_of_two_projects_are_not_joined_unasked(fork: Path, run: Run) -
     assert "left out" in run("sync", "--import").stdout
     assert "left out" in run("sync", "--import").stdout  # whoever comes later is told as well
 
-    assert run("delete", "1", "--hard").exit_code == 0
+    assert run("delete", "1", "--hard", "--yes").exit_code == 0
     run("save", "Elsewhere", "Acme's own.", "--project", "acme")
     assert "left out" in run("sync", "--import").stdout
