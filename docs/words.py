@@ -129,6 +129,7 @@ ERRORS = {
     "question_not_found": "There is no question with this number in `engram eval list`.",
     "judgment_not_found": "There is no relation with this `judgment_id`.",
     "transcript_missing": "A hook names a transcript that does not exist, or not yet.",
+    "transcript_unheard": "A hook names a transcript that is not empty and in which no user's words are known.",
     "transcript_refused": "A hook names a transcript that is no regular file, or not where agents keep them.",
     "document_not_found": "No document of the project's collections has this name; `suggestions` are near.",
     "collection_not_found": "The project has no collection of this name.",

@@ -65,6 +65,14 @@ def write_atomically(
             part.unlink()
 
 
+def expanded(path: Path | str) -> Path:
+    """``path`` with the home directory in the place of a leading ``~``; as it is where there is no such home."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
 def real_path(path: Path) -> Path:
     """``path`` absolute and without symlinks; where a loop or a NUL makes that impossible, absolute only."""
     try:

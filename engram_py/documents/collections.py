@@ -53,7 +53,7 @@ class Collections:
 
         Raises NotAFolderError, CollectionExistsError, InvalidArgumentError for a name that cannot be one.
         """
-        root = real_path(Path(path).expanduser())
+        root = real_path(expanded(path))
         if not root.exists():
             raise NotAFolderError(path)
         with self._store.transaction():

@@ -78,6 +78,8 @@ _STEPS = {
     "disk_full": "make room on the disk of the data directory",
     "not_spooled": "a prompt was lost: the data directory has no room, or cannot be written",
     "transcript_refused": "nothing to do: it is no file in a folder of the agent; only citations and turns are missing",
+    "transcript_unheard": "the agent writes its transcripts in a form that this version does not know: its prompts are "
+    "kept, its turns are not; upgrade engram, or report the agent's version",
     "empty_input": _NO_INPUT,
     "input_is_not_json": _NO_INPUT,
     "input_is_no_object": _NO_INPUT,

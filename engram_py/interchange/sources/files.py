@@ -13,7 +13,7 @@ from engram_py.files import open_regular, reason
 from engram_py.interchange.errors import InvalidSourceError
 from engram_py.interchange.sources.draft import Source, changed_at, joined, moment
 from engram_py.interchange.sources.sections import sections
-from engram_py.sessions.transcript_formats import turn_of
+from engram_py.sessions.transcript_formats import turns_of_line
 from engram_py.sessions.values import Turn
 from engram_py.text.front_matter import front_matter
 
@@ -183,15 +183,14 @@ def _take(source: Source, turn: Turn, session_id: str, project: str | None) -> N
 
 def _turns(path: Path) -> list[Turn]:
     """Return the turns of a transcript, none of a file with another shape."""
-    turns = []
+    turns: list[Turn] = []
     with open_regular(path) as lines:
         while line := lines.readline(_MOST_LINE_BYTES):
             if not line.endswith(b"\n") and len(line) == _MOST_LINE_BYTES:
                 while len(rest := lines.readline(_MOST_LINE_BYTES)) == _MOST_LINE_BYTES and not rest.endswith(b"\n"):
                     pass
                 continue
-            if turn := turn_of(line):
-                turns.append(turn)
+            turns += turns_of_line(line)
     return turns
 
 

@@ -10,7 +10,7 @@ import click
 
 from engram_py.errors import InvalidArgumentError, InvalidInputError
 from engram_py.interfaces.arguments import unknown_names
-from engram_py.interfaces.cli.commands import here, prints_result, project_option
+from engram_py.interfaces.cli.commands import PATH, here, prints_result, project_option
 from engram_py.interfaces.cli.terminal import print_notes, text_argument
 from engram_py.observations.listing import Listing
 
@@ -40,7 +40,7 @@ class NoConversationError(InvalidInputError):
 
 
 @click.command("ingest")
-@click.argument("file", type=click.Path(path_type=Path), help="The conversation as JSON; - reads standard input.")
+@click.argument("file", type=PATH, help="The conversation as JSON; - reads standard input.")
 @click.option("--conversation", "conversation_id", metavar="ID", help="Its name, in the place of conversation_id.")
 @click.option("--agent", "agent_id", metavar="ID", help="Whose it is, in the place of agent_id.")
 @click.option("--session-date", metavar="DATE", help="The day it took place.")

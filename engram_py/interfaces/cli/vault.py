@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.interfaces.cli.commands import dry_run_option, group, json_command, memory, prints_result, project_option
+from engram_py.interfaces.cli.commands import PATH, dry_run_option, group, json_command, memory, prints_result, project_option
 from engram_py.interfaces.cli.terminal import text_argument
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ vault_command = group("vault", "The memory as a folder of Markdown: write it, ed
 
 
 @vault_command.command("init")
-@click.argument("path", type=click.Path(path_type=Path), help="An empty folder, or a new one.")
+@click.argument("path", type=PATH, help="An empty folder, or a new one.")
 @project_option
 @prints_result
 def init_command(app: Engram, path: Path, project: str | None) -> object:
