@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from engram_py.capture.compiled import compiled
 from engram_py.capture.host_formats import without_memory_blocks
+from engram_py.files import lines_of
 
 TITLE_LIMIT_CHARS = 60
 
@@ -81,7 +82,7 @@ def _sections(text: str) -> Iterator[list[str]]:
 
 def _outside_fences(text: str) -> Iterator[str]:
     fence = ""
-    for line in text.splitlines():
+    for line in lines_of(text):
         mark = compiled(_FENCE).match(line)
         if fence:
             if mark and mark[1].startswith(fence):

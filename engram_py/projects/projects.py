@@ -7,8 +7,8 @@ from pathlib import Path
 from engram_py.database.journal import Journal, Operations
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
-from engram_py.files import expanded
 from engram_py.doors import call
+from engram_py.files import expanded
 from engram_py.projects import table
 from engram_py.projects.errors import AmbiguousProjectError, InvalidProjectError
 from engram_py.projects.identities import Identities

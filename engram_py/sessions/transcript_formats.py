@@ -39,7 +39,7 @@ _CITED = re.compile(r"\[#([0-9]{1,18})\]")
 
 
 def turns_of_line(line: bytes | str, position: int = 0) -> list[Turn]:
-    """Return the turns that one line of a transcript holds: one, or a list of them; none of a line that says nothing."""
+    """Return the turns that one line of a transcript holds: one, a list of them, or none."""
     return [turn for record in _records(_loaded(line)) if (turn := _turn(record, position))]
 
 
@@ -68,7 +68,7 @@ def _loaded(text: bytes | str) -> Any:
 
 
 def _records(value: Any) -> list[dict[str, Any]]:
-    """Return the messages of a line: Gemini writes a conversation again as a whole, in ``{"$set": {"messages": …}}``."""
+    """Return the messages of a line. Gemini writes a conversation again whole: ``{"$set": {"messages": […]}}``."""
     if not isinstance(value, dict):
         return []
     given = value.get("$set")

@@ -106,7 +106,9 @@ def test_a_line_of_any_agent_says_who_spoke_and_what(text: str, expected: tuple[
             line(type="assistant", isApiErrorMessage=True, message={"role": "assistant", "content": "API Error"}),
             id="no-answer-of-the-model",
         ),
-        pytest.param(line(type="user", id="g", content=[{"text": "<session_context>x</session_context>"}]), id="gemini"),
+        pytest.param(
+            line(type="user", id="g", content=[{"text": "<session_context>x</session_context>"}]), id="gemini"
+        ),
         pytest.param(
             line(type="response_item", payload={"type": "message", "role": "user", "content": "injected"}),
             id="codex-injected",

@@ -9,7 +9,7 @@ from typing import Any
 
 from engram_py.capture.passive import learning_title, parse_learnings
 from engram_py.capture.trivial_prompts import is_trivial
-from engram_py.files import open_regular, reason
+from engram_py.files import lines_of, open_regular, reason
 from engram_py.interchange.errors import InvalidSourceError
 from engram_py.interchange.sources.draft import Source, changed_at, joined, moment
 from engram_py.interchange.sources.sections import sections
@@ -117,7 +117,7 @@ def read_server_memory(source: Source) -> None:
         raise InvalidSourceError(str(source.path), source.kind, "it cannot be read")
     entities: dict[str, dict[str, Any]] = {}
     links: dict[str, list[str]] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(lines_of(text), 1):
         if not line.strip():
             continue
         value = _object(line)
@@ -203,7 +203,7 @@ def _object(line: str) -> dict[str, Any] | None:
 
 
 def _only_links(body: str) -> bool:
-    lines = [line.strip() for line in body.splitlines() if line.strip() and not line.startswith("#")]
+    lines = [line.strip() for line in lines_of(body) if line.strip() and not line.startswith("#")]
     return all(line.startswith(("- [", "* [")) for line in lines)
 
 

@@ -49,7 +49,7 @@ class _Path(click.Path):
     """A path in which ``~`` is the home directory also where no shell has expanded it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return expanded(super().convert(value, param, ctx))
+        return expanded(str(super().convert(value, param, ctx)))
 
 
 PATH = _Path(path_type=Path)

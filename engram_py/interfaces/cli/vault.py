@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.interfaces.cli.commands import PATH, dry_run_option, group, json_command, memory, prints_result, project_option
+from engram_py.interfaces.cli.commands import (
+    PATH,
+    dry_run_option,
+    group,
+    json_command,
+    memory,
+    prints_result,
+    project_option,
+)
 from engram_py.interfaces.cli.terminal import text_argument
 
 if TYPE_CHECKING:

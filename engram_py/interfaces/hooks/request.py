@@ -13,7 +13,7 @@ from typing import Any
 
 from engram_py.capture.host_formats import typed
 from engram_py.dataclass import dataclass, field
-from engram_py.files import expanded
+from engram_py.files import expanded, lines_of
 from engram_py.interfaces.hooks.answers import agent_in, agent_named
 from engram_py.interfaces.hooks.events import event_named
 
@@ -258,7 +258,7 @@ def _written_files(tool: str, given: object) -> tuple[str, ...]:
 
 
 def _patched(patch: str) -> tuple[str, ...]:
-    lines = patch[:PROMPT_LIMIT_CHARS].splitlines()
+    lines = lines_of(patch[:PROMPT_LIMIT_CHARS])
     found = [line.removeprefix(mark).strip() for line in lines for mark in _PATCHED if line.startswith(mark)]
     return tuple(clean(name) for name in found[:_MOST_FILES] if name)
 

@@ -10,6 +10,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
+from engram_py.files import lines_of
 from engram_py.interfaces.setup.jsonc import MISSING, UnreadableTextError
 
 
@@ -80,7 +81,7 @@ def _with_comments_below(whole: str, less: str) -> str:
     end = start + len(whole) - len(less)
     if whole[:start] + whole[end:] != less:
         return less
-    lines = whole[start:end].splitlines(keepends=True)
+    lines = lines_of(whole[start:end], ends=True)
     kept = len(lines)
     while kept and (not lines[kept - 1].strip() or lines[kept - 1].lstrip().startswith("#")):
         kept -= 1

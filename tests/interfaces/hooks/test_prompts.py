@@ -128,7 +128,7 @@ def test_an_agent_that_passes_nothing_on_has_its_prompts_kept(hook: Hook, memory
 def test_the_first_prompt_of_gemini_is_the_users_words_behind_what_the_start_answered(
     hook: Hook, memory: Engram, chosen: int
 ) -> None:
-    begun = "<hook_context>&lt;engram-memory project=\"widgets\"&gt;\nNothing yet.</hook_context>"
+    begun = '<hook_context>&lt;engram-memory project="widgets"&gt;\nNothing yet.</hook_context>'
 
     answered = hook("BeforeAgent", agent="gemini", prompt=f"{begun}\n\n{QUESTION}")
 
