@@ -115,7 +115,7 @@ def read_server_memory(source: Source) -> None:
     text = source.text(source.path)
     if text is None:
         raise InvalidSourceError(str(source.path), source.kind, "it cannot be read")
-    entities: dict[str, dict[str, Any]] = {}
+    entities: list[tuple[str, dict[str, Any]]] = []
     links: dict[str, list[str]] = {}
     for number, line in enumerate(lines_of(text), 1):
         if not line.strip():
@@ -123,7 +123,7 @@ def read_server_memory(source: Source) -> None:
         value = _object(line)
         said = value.get("type") if value else None
         if value and said == "entity" and isinstance(value.get("name"), str):
-            entities[value["name"]] = value
+            entities.append((value["name"], value))
         elif value and said == "relation":
             links.setdefault(str(value.get("from")), []).append(f"{value.get('relationType')} {value.get('to')}")
         else:
@@ -131,11 +131,11 @@ def read_server_memory(source: Source) -> None:
     if not entities:
         raise InvalidSourceError(str(source.path), source.kind, "there is no entity in it")
     project = source.place(str(source.path.absolute().parent))
-    for name, value in entities.items():
+    for name, value in entities:
         listed = value.get("observations")
         facts = [str(one) for one in listed] if isinstance(listed, list) else []
         label = str(value.get("entityType") or "")
-        lines = [f"- {one}" for one in (*facts, *links.get(name, ()))]
+        lines = [f"- {one}" for one in (*facts, *links.pop(name, ()))]
         source.observation(
             *source.standing(source.path, project),
             name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,10 +105,16 @@ def write_command(app: Engram, path: str, text: str, **options: Any) -> object:
 @vault_command.command("read")
 @path_argument
 @project_option
-@prints_result
-def read_command(app: Engram, path: str, project: str | None) -> object:
-    """Print a file of the vault."""
-    return app.vault_files.read(path, project=project)
+@json_command
+def read_command(path: str, project: str | None, *, as_json: bool) -> None:
+    """Print a file of the vault. Exit code 1: there is none of this path."""
+    from engram_py.interfaces.cli.terminal import show
+
+    with memory() as app:
+        found = app.vault_files.read(path, project=project)
+        show(found, app.settings, as_json=as_json)
+    if not found.found:
+        sys.exit(1)
 
 
 @vault_command.command("list")
