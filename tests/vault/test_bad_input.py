@@ -193,11 +193,12 @@ def test_a_file_with_a_merge_conflict_changes_nothing_and_is_named_until_it_is_m
     done = app.vault.take_in(prune=True)
 
     assert [(one.path, one.outcome) for one in done.applied] == [("identity.md", "updated"), (file.name, "refused")]
-    assert (app.get(1).title, app.get(1).revision_count, file.read_text()) == ("Use WAL mode", 1, broken)
+    row = app.get(1).observation
+    assert (row.title, row.revision_count, file.read_text()) == ("Use WAL mode", 1, broken)
     assert app.vault.take_in().applied == done.applied[1:]
     file.write_text(broken.replace(both, line.replace("WAL", "MEMORY")))
     assert [one.outcome for one in app.vault.take_in().applied] == ["updated"]
-    assert app.get(1).title == "Use MEMORY mode"
+    assert app.get(1).observation.title == "Use MEMORY mode"
 
 
 def test_a_note_that_quotes_a_conflict_is_none(app: Engram, root: Path) -> None:
