@@ -81,8 +81,9 @@ def test_a_part_of_the_wrong_type_refuses_the_whole_file_and_names_the_place(
 def test_a_row_of_the_wrong_type_is_named_and_the_others_are_taken(
     app: Engram, tmp_path: Path, kind: str, row: object, where: str
 ) -> None:
-    good = {"observations": [observation(sync_id="obs-good")], "prompts": [prompt()]}
-    document = export(**good | {kind: [row, *good.get(kind, [])]})
+    good: dict[str, list[Any]] = {"observations": [observation(sync_id="obs-good")], "prompts": [prompt()]}
+    lists: dict[str, Any] = good | {kind: [row, *good.get(kind, [])]}
+    document = export(**lists)
 
     result = app.transfer.import_file(write(tmp_path / "wrong.json", document))
 
