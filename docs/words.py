@@ -155,7 +155,7 @@ ERRORS = {
     "store_read_only": "The file or its directory cannot be written.",
     "store_io": "The operating system failed to read or write the file.",
     "store_foreign": "`engram.db` in the data directory belongs to another program.",
-    "invalid_export": "A file to import is not whole JSON, of another version, or has wrong types.",
+    "invalid_export": "A file to import is not whole JSON, of another version, or no export.",
     "setup_refused": "A configuration file is a symbolic link, read-only, or cannot be parsed.",
     "unknown_agent": "`engram setup` or `engram unsetup` names an agent it does not know.",
     "scope_unavailable": "The agent reads no MCP servers from a project.",
