@@ -15,6 +15,7 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import EngramError, StoreError
+from engram_py.files import expanded
 from engram_py.log import logger_of
 from engram_py.privacy.retention import oldest_kept, prune_after_first_write
 from engram_py.projects.locate import Locator
@@ -66,14 +67,14 @@ class Engram(LayerServices):
         hosts: Sequence[str] = (),
     ) -> None:
         if settings is None:
-            settings = load_settings(data_dir=Path(data_dir) if data_dir else None)
+            settings = load_settings(data_dir=expanded(data_dir) if data_dir else None)
         elif data_dir is not None:
-            settings = replace(settings, data_dir=Path(data_dir))
+            settings = replace(settings, data_dir=expanded(data_dir))
         self.settings, self.cloud, self.privacy = settings, settings.cloud, settings.privacy
         self._closed = False
         self._borrowed = False
         self.store = Store.open(settings.data_dir)
-        self._where = Path(directory) if directory else Path.cwd()
+        self._where = expanded(directory) if directory else Path.cwd()
         self._locator = Locator()
         self._override = project or settings.project
         self.journal = Journal(self.store, settings.clock)

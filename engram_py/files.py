@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import stat
+from io import StringIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -63,6 +64,24 @@ def write_atomically(
     finally:
         with contextlib.suppress(OSError):
             part.unlink()
+
+
+def lines_of(text: str, *, ends: bool = False) -> list[str]:
+    """Return the lines of a text, with their ends where ``ends``; they end at ``\\n``, ``\\r\\n`` and ``\\r`` alone.
+
+    ``str.splitlines`` also cuts at U+2028, U+0085 and form feeds, which stand inside a line of JSON or of code.
+    """
+    if ends:
+        return list(StringIO(text, newline=""))
+    return [line.removesuffix("\n") for line in StringIO(text, newline=None)]
+
+
+def expanded(path: Path | str) -> Path:
+    """``path`` with the home directory in the place of a leading ``~``; as it is where there is no such home."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
 
 
 def real_path(path: Path) -> Path:

@@ -14,7 +14,7 @@ from engram_py.anchors.values import PATH_LIMIT_CHARS
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
-from engram_py.files import exists, read_bounded, reason
+from engram_py.files import exists, expanded, read_bounded, reason
 from engram_py.git.repository import Repository, find_repository
 from engram_py.git.tracked import TrackedFiles, tracked_files
 from engram_py.projects.identities import Identities
@@ -203,7 +203,7 @@ def place_file(name: str, directory: Path, repository: Repository) -> Placed | U
     if os.name != "nt" and _names_a_drive(text):
         return Unread(OUTSIDE)
     bases = dict.fromkeys((directory, repository.root))
-    tried = [os.path.normpath(base / text) for base in bases]
+    tried = [os.path.normpath(base / expanded(text)) for base in bases]
     for path in tried:
         if placed := _existing(Path(path), repository):
             return placed

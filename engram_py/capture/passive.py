@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from engram_py.capture.compiled import compiled
+from engram_py.capture.host_formats import without_memory_blocks
+from engram_py.files import lines_of
 
 TITLE_LIMIT_CHARS = 60
 
@@ -81,7 +82,7 @@ def _sections(text: str) -> Iterator[list[str]]:
 
 def _outside_fences(text: str) -> Iterator[str]:
     fence = ""
-    for line in text.splitlines():
+    for line in lines_of(text):
         mark = compiled(_FENCE).match(line)
         if fence:
             if mark and mark[1].startswith(fence):
@@ -118,22 +119,3 @@ def _says_something(item: str) -> bool:
     if len(compiled(_CJK).findall(item)) >= 8:
         return True
     return len(item.encode("utf-8", "replace")) >= 20 and len(item.split()) >= 4
-
-
-# A block that is cut off has no end, so everything behind its opening is the block. Prose that only names the tag has
-# no attribute: without an end it stays.
-_BLOCK = re.compile(
-    r"<\s*engram-memory\b[^<>]*>.*?<\s*/\s*engram-memory\s*>|<\s*engram-memory\s+project\s*=.*",
-    re.DOTALL | re.IGNORECASE,
-)
-# What Engram itself injects has no fence: it goes from its heading to the next of that level.
-_ENGRAM = re.compile(
-    r"^[ \t>]*#{1,2} Memory from (?:Previous Sessions|This Session)\b.*(?:\n(?![ \t>]*#{1,2} ).*)*", re.MULTILINE
-)
-
-
-def without_memory_blocks(text: str) -> str:
-    """``text`` without each ``<engram-memory …>`` block and context of Engram, quoted or cut off ones included."""
-    if "engram-memory" in text.lower():
-        text = _BLOCK.sub("", text)
-    return _ENGRAM.sub("", text) if " Memory from " in text else text

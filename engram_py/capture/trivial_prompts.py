@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from engram_py.capture.host_formats import typed
+
 # What a person types to keep an agent going; not kept as a prompt and not searched for.
 _GOING_ON = """
 y yes yep yeah ok okay k sure fine good great perfect thanks thx ty no n nope stop wait continue go next proceed retry
@@ -22,9 +24,7 @@ _LONGEST = 40
 
 def is_trivial(prompt: str) -> bool:
     """Return whether a prompt only keeps an agent going, is a command of its own, or was written by a program."""
-    text = prompt[: 10 * _LONGEST].strip()
-    if is_synthetic(text):
-        return True
+    text = typed(prompt)[: 10 * _LONGEST]
     if text.startswith("/") and "\n" not in text and "/" not in text[1:].partition(" ")[0]:
         return True  # "/clear"; not "/home/ada/x.py fails"
     return len(text) <= _LONGEST and (
@@ -37,14 +37,3 @@ def may_teach(text: str) -> bool:
     from engram_py.capture.passive import parse_learnings
 
     return bool(parse_learnings(text))
-
-
-_SYNTHETIC = (
-    "<command-", "<local-command-", "<bash-", "<system-reminder>", "<task-notification>", "<user_instructions>",
-    "<environment_context>", "<hook_context>", "Caveat: The messages below were generated",
-)  # fmt: skip
-
-
-def is_synthetic(text: str) -> bool:
-    """Return whether a program wrote this as if the user had."""
-    return text.startswith(_SYNTHETIC)

@@ -11,6 +11,7 @@ from engram_py.context.request import Build
 from engram_py.context.session import table_rows
 from engram_py.context.values import Section
 from engram_py.database.store import Store
+from engram_py.files import lines_of
 from engram_py.observations.values import Observation
 from engram_py.recall.query.parse import parse_query
 from engram_py.times import to_text
@@ -90,7 +91,7 @@ def _notes(providers: Providers, build: Build, words: str) -> list[Observation]:
 
 
 def _matching_lines(content: str, terms: list[str]) -> list[str]:
-    lines = (line.strip() for line in content.splitlines())
+    lines = (line.strip() for line in lines_of(content))
     return [line for line in lines if line and not line.startswith("#") and any(term in line.lower() for term in terms)]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from engram_py.database.errors import DataDirError, NetworkFilesystemError
+from engram_py.files import lines_of
 
 DATABASE_NAME = "engram.db"
 BACKUPS = "backups"
@@ -164,7 +165,7 @@ def parse_proc_mounts(text: str) -> list[tuple[str, str]]:
     A Windows drive in WSL is a 9p mount with an option that says so; its type here is ``drvfs``.
     """
     found = []
-    for _, point, kind, *options in (line.split(" ") for line in text.splitlines() if line.count(" ") > 1):
+    for _, point, kind, *options in (line.split(" ") for line in lines_of(text) if line.count(" ") > 1):
         path = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), point)
         found.append((path, "drvfs" if kind == "9p" and "drvfs" in " ".join(options) else kind))
     return found
@@ -172,7 +173,7 @@ def parse_proc_mounts(text: str) -> list[tuple[str, str]]:
 
 def parse_bsd_mounts(text: str) -> list[tuple[str, str]]:
     """(mount point, type) of each line macOS' ``mount`` prints: ``//u@h/s on /Volumes/s (smbfs, nodev)``."""
-    found = (re.match(r".* on (.+) \(([a-z0-9]+)[,)]", line) for line in text.splitlines())
+    found = (re.match(r".* on (.+) \(([a-z0-9]+)[,)]", line) for line in lines_of(text))
     return [(match[1], match[2]) for match in found if match]
 
 

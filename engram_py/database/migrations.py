@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.database.connection import begin_immediate, translated
 from engram_py.database.errors import StoreForeignError, StoreTooNewError
+from engram_py.files import lines_of
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -105,7 +106,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
 def statements(script: str) -> Iterator[str]:
     """Yield the statements of a script, trigger bodies kept whole."""
     statement = ""
-    for line in script.splitlines(keepends=True):
+    for line in lines_of(script, ends=True):
         statement += line
         if sqlite3.complete_statement(statement):
             yield statement

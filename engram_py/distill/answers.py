@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from engram_py.distill.values import Candidate, Digest, DistillerFailed
+from engram_py.files import lines_of
 
 MOST_BYTES = 1 << 20
 MOST_ITEMS = 20
@@ -111,7 +112,7 @@ def _has_summary(value: Mapping[str, Any]) -> bool:
 def _items(given: Any) -> tuple[str, ...]:
     """Return a list of texts, whatever it was: a text of several lines, objects with a text in them."""
     if isinstance(given, str):
-        given = [line.strip().removeprefix("-").strip() for line in given.splitlines()]
+        given = [line.strip().removeprefix("-").strip() for line in lines_of(given)]
     if not isinstance(given, list):
         return ()
     texts = (_text(_inner(item), ITEM_CHARS) for item in given[:MOST_ITEMS])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
-from engram_py.capture.passive import without_memory_blocks
+from engram_py.capture.host_formats import typed, without_memory_blocks
 from engram_py.capture.trivial_prompts import is_trivial
 from engram_py.database.store import Row, Store
 from engram_py.distill import table
@@ -23,10 +24,9 @@ _AFTERWARDS, _UNANSWERED = timedelta(seconds=60), timedelta(minutes=30)
 
 def facts_of(store: Store, session: Waiting, now: datetime, *, seconds: float) -> Facts:
     """Return what is known of a session; git is asked for at most ``seconds``."""
-    rows = table.turns(store, session.id)
-    asked = table.prompts(store, session.id)
-    own = [row for row in rows if not row["agent"]]  # what is said to a subagent nobody typed
-    turns = tuple(Said(row["role"], text) for row in own if (text := without_memory_blocks(row["content"]).strip()))
+    asked = _own_words(table.prompts(store, session.id))
+    # What is said to a subagent nobody typed.
+    own = _own_words(row for row in table.turns(store, session.id) if not row["agent"])
     first, last = _span(store, session, now)
     unanswered = _unanswered(own, asked)
     until = _worked_until(store, session, last, now, long=bool(unanswered))
@@ -38,7 +38,7 @@ def facts_of(store: Store, session: Waiting, now: datetime, *, seconds: float) -
         started_at=to_text(first),
         ended_at=to_text(last),
         prompts=tuple(_prompts(own, asked)),
-        turns=turns,
+        turns=tuple(Said(row["role"], row["content"]) for row in own),
         unanswered=unanswered,
         work=_work(session.directory, first, until, seconds),
     )
@@ -60,17 +60,26 @@ def _worked_until(store: Store, session: Waiting, last: datetime, now: datetime,
     return min(ends)
 
 
-def _prompts(turns: Sequence[Row], asked: Sequence[Row]) -> list[str]:
+def _own_words(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Return prompts or turns as their speaker said them: rows of earlier versions hold what programs wrote as well."""
+    found = []
+    for row in map(dict, rows):
+        said = row["content"]
+        row["content"] = without_memory_blocks(said).strip() if row.get("role") == "assistant" else typed(said)
+        found += [row] if row["content"] else []
+    return found
+
+
+def _prompts(turns: Sequence[dict[str, Any]], asked: Sequence[dict[str, Any]]) -> list[str]:
     """Return what the person asked, in order, each once: as hooks kept it, and as transcripts tell it."""
     told = [row for row in turns if row["role"] == "user"]
     kept = {_plain(row["content"]) for row in asked}
     rows = [(row["created_at"], row["content"]) for row in asked]
     rows += [(row["at"], row["content"]) for row in told if _plain(row["content"]) not in kept]
-    texts = (without_memory_blocks(text).strip() for _, text in sorted(rows, key=lambda row: row[0]))
-    return [text for text in texts if text]
+    return [text for _, text in sorted(rows, key=lambda row: row[0])]
 
 
-def _unanswered(turns: Sequence[Row], asked: Sequence[Row]) -> str:
+def _unanswered(turns: Sequence[dict[str, Any]], asked: Sequence[dict[str, Any]]) -> str:
     """Return the last prompt that asks for something, if the agent said nothing after it."""
     if turns and turns[-1]["role"] == "user":
         last = turns[-1]["content"]
@@ -79,8 +88,7 @@ def _unanswered(turns: Sequence[Row], asked: Sequence[Row]) -> str:
         answered = max((row["at"] for row in turns), default="")
         waits = [row for row in asked if row["created_at"] > answered and _plain(row["content"]) not in known]
         last = waits[-1]["content"] if waits else ""
-    text = without_memory_blocks(last).strip()
-    return "" if is_trivial(text) else text
+    return "" if is_trivial(last) else last
 
 
 def _plain(text: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from engram_py.documents.passages import Structure
+from engram_py.files import lines_of
 from engram_py.text.front_matter import front_matter
 
 _TITLE_CHARS, _STATUS_CHARS = 200, 120
@@ -24,7 +25,7 @@ def split_front_matter(text: str) -> tuple[dict[str, str], int]:
     values, body = front_matter(text)
     if not values and body == text:
         return {}, 0
-    return values, len(text.splitlines()) - len(body.splitlines())
+    return values, len(lines_of(text)) - len(lines_of(body))
 
 
 def title_of(path: str, head: Mapping[str, str], parts: Structure) -> str:

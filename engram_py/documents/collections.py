@@ -15,7 +15,7 @@ from engram_py.documents import table
 from engram_py.documents.errors import CollectionExistsError, CollectionNotFoundError, NotAFolderError
 from engram_py.documents.values import DOCS, GIT, Cleaned, Collection, CollectionUpdate, Removed
 from engram_py.errors import InvalidArgumentError
-from engram_py.files import real_path
+from engram_py.files import expanded, real_path
 from engram_py.git.repository import Repository, find_repository
 from engram_py.observations.listing import Listing
 from engram_py.projects.projects import Projects
@@ -53,7 +53,7 @@ class Collections:
 
         Raises NotAFolderError, CollectionExistsError, InvalidArgumentError for a name that cannot be one.
         """
-        root = real_path(Path(path).expanduser())
+        root = real_path(expanded(path))
         if not root.exists():
             raise NotAFolderError(path)
         with self._store.transaction():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.dataclass import dataclass
 from engram_py.documents.values import Skipped
-from engram_py.files import exists, read_bounded, readable_path, reason
+from engram_py.files import exists, lines_of, read_bounded, readable_path, reason
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -166,7 +166,7 @@ def _with_rules(folder: Path, below: str, rules: Rules) -> Rules:
     except OSError:
         return rules
     try:
-        return (*rules, (below, GitIgnoreSpec.from_lines(text.splitlines())))
+        return (*rules, (below, GitIgnoreSpec.from_lines(lines_of(text))))
     except ValueError:  # a pattern that git does not know either
         return rules
 

@@ -15,7 +15,7 @@ from engram_py.documents.files import read_text, why_ignored
 from engram_py.documents.search import DOCID_CHARS, notes_of, source_of
 from engram_py.documents.values import GIT, Collection, Line, Opened, OpenedSeveral, Skipped
 from engram_py.errors import EngramError
-from engram_py.files import reason
+from engram_py.files import lines_of, reason
 from engram_py.git.program import Deadline, ask_git
 
 MOST_LINES = 400
@@ -147,7 +147,7 @@ class Opening:
             return self._open_commit(document["path"])
         notes, _ = notes_of(self._store, collection, document["path"], document["status"])
         try:
-            lines = redact(read_text(Path(collection.root), document["path"])).text.splitlines()
+            lines = lines_of(redact(read_text(Path(collection.root), document["path"])).text)
         except OSError as exc:
             name = source_of(collection, document["path"])
             raise DocumentNotFoundError(name, ignored=f"it cannot be read now ({reason(exc)})") from exc
@@ -180,7 +180,7 @@ class Opening:
                 source=source_of(history, read[0].id),
                 title=redact(read[0].subject).text,
                 docid=found.document["hash"][:DOCID_CHARS] if found else "",
-                lines=tuple(Line(number, line) for number, line in enumerate(text.splitlines(), 1)),
+                lines=tuple(Line(number, line) for number, line in enumerate(lines_of(text), 1)),
                 collection=history.name,
                 context=history.contexts_of(read[0].id),
                 notes=notes,

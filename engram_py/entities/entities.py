@@ -24,6 +24,7 @@ from engram_py.entities.values import (
     Rewritten,
 )
 from engram_py.errors import TextTooLongError
+from engram_py.files import lines_of
 from engram_py.git.program import Deadline, ask_git
 from engram_py.observations.arguments import clean_scope
 from engram_py.observations.facts import Facts
@@ -273,5 +274,5 @@ class Entities(EntityReading):
             return {}
         deadline = Deadline(_GIT_SECONDS)
         answer = ask_git(repository.root, "log", f"-{_MOST_COMMITS}", "--format=%aN", deadline=deadline)
-        lines = answer[0].decode("utf-8", "replace").splitlines() if answer else []
+        lines = lines_of(answer[0].decode("utf-8", "replace")) if answer else []
         return {place.project: list(dict.fromkeys(line.strip() for line in lines if " " in line.strip()))}

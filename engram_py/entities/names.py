@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from engram_py.dataclass import dataclass
+from engram_py.files import lines_of
 from engram_py.text.stopwords import ENGLISH
 
 # Kinds of things; who calls something theirs by another word ("my colleague Dana Reyes") means a person.
@@ -62,7 +63,7 @@ def names_in(text: str) -> list[Name]:
     """Return the names in a text, each as often as it stands there."""
     text = text[:READ_CHARS]
     found = [Name(span, True) for span in _SPAN.findall(text) if _is_identifier(span)]
-    for line in _SPAN.sub(" ` ", text).splitlines():
+    for line in lines_of(_SPAN.sub(" ` ", text)):
         found += _in_line(list(_tokens(line)))
     return [name for name in found if LEAST_CHARS <= len(name.text) <= MOST_CHARS]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from engram_py.files import exists
+from engram_py.files import exists, lines_of
 from engram_py.git.program import Deadline, ask_git
 from engram_py.git.repository import Repository, read_ref
 
@@ -26,7 +26,7 @@ def ancestry(repository: Repository, head: str, commits: Sequence[str], deadline
     answer = ask_git(repository.root, "cat-file", check, given=wanted, deadline=deadline)
     if answer is None:
         return {}
-    lines = set(answer[0].decode("ascii", "replace").splitlines())
+    lines = set(lines_of(answer[0].decode("ascii", "replace")))
     present = [one for one in wanted if f"{one} commit" in lines]
     found: dict[str, Ancestry] = {one: "missing" for one in wanted if one not in present}
     if not present:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from engram_py.capture.compiled import compiled
 from engram_py.capture.orders import reads_like_an_order
+from engram_py.files import lines_of
 
 MOST_STATEMENTS = 5
 LONGEST_CHARS = 240
@@ -49,4 +50,4 @@ def names_in(statement: str) -> list[str]:
 def _own_words(text: str) -> str:
     """Return a prompt without the code and the lines that it quotes."""
     parts = text.split("```")[::2]
-    return "\n".join(line for part in parts for line in part.splitlines() if not line.lstrip().startswith((">", "|")))
+    return "\n".join(line for part in parts for line in lines_of(part) if not line.lstrip().startswith((">", "|")))

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from engram_py.anchors.values import LINE_LIMIT, NOT_READ
 from engram_py.anchors.worktree import is_relative
 from engram_py.capture.redact import redact
+from engram_py.errors import EngramError
 from engram_py.observations.columns import Kind
-from engram_py.observations.validation import SESSION_ID_LIMIT, Prepared, clean_content
+from engram_py.observations.validation import SESSION_ID_LIMIT, Prepared, clean_content, prepare
 from engram_py.observations.values import SCOPES, TITLE_LIMIT_CHARS, Draft
+from engram_py.projects.names import slug_project
 from engram_py.times import FORMAT_WIDTH, canonical
 
 if TYPE_CHECKING:
@@ -50,6 +54,38 @@ def without_nul(text: str | None) -> str:
 @lru_cache(maxsize=1_024)  # many rows are of one session
 def session_key(session_id: str | None) -> str:
     return redact((session_id or "").strip()[:SESSION_ID_LIMIT]).text
+
+
+def derived_id(prefix: str, *parts: str | None) -> str:
+    """Return an identity for a row without one; the same row always gets the same."""
+    joined = "\n".join(part or "" for part in parts)
+    return f"{prefix}-{hashlib.sha256(joined.encode(errors='replace')).hexdigest()[:16]}"
+
+
+def nearest_project(name: str | None) -> str:
+    """Return the project of a row from elsewhere: the name it gives, else the nearest that can be one.
+
+    claude-mem names a worktree ``parent/worktree``. A path of a machine names nothing.
+    """
+    parts = (name or "").replace("\\", "/").split("/")
+    named = slug_project(name or "") if all(part.strip(" .~") for part in parts) else None
+    return named or "unknown"
+
+
+def made_session(project: str) -> str:
+    """Return the session of rows that name none."""
+    return f"import-{project}"
+
+
+def prepared_of(row: ObservationIn, own: OwnObservation | None) -> Prepared:
+    """Return an observation fit to be stored; where its topic, its names or its type cannot be, without these.
+
+    Raises EngramError: there is no text.
+    """
+    draft = draft_of(row, own)
+    with suppress(EngramError):
+        return prepare(draft)
+    return prepare(Draft(draft.title, draft.content, "manual", scope=draft.scope))
 
 
 def draft_of(row: ObservationIn, own: OwnObservation | None) -> Draft:

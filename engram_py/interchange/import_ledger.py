@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.interchange.columns import EPOCH, session_key, without_nul
+from engram_py.interchange.columns import EPOCH, made_session, nearest_project, session_key, without_nul
 from engram_py.interchange.results import Counts
-from engram_py.observations.validation import clean_content
+from engram_py.observations.validation import clean_content, cut_note
 from engram_py.privacy import provenance
 from engram_py.projects import table as project_table
 from engram_py.projects.errors import InvalidProjectError
@@ -26,7 +25,6 @@ HERE_ALREADY = "here already, as new or newer"
 DESTROYED = "destroyed, here or where it comes from"
 _MOST_KEPT_ID = 10**9
 RECOVERED_SESSION = session_table.MADE_UP
-_UNKNOWN_PROJECT = "unknown"
 _MOST_WARNINGS = 20
 _SHOWN_CHARS = 80
 
@@ -119,8 +117,10 @@ class Ledger:
         text = without_nul(text)
         if not text.strip():
             return None
-        cleaned, _, redacted = clean_content(text)
+        cleaned, truncation, redacted = clean_content(text)
         self.redacted += redacted
+        if truncation is not None:
+            self.warn(f"{cleaned[:_SHOWN_CHARS]!r}: {cut_note(truncation)}")
         return cleaned
 
     def project(self, name: str | None) -> str:
@@ -131,9 +131,9 @@ class Ledger:
 
     def _resolved(self, name: str | None) -> str:
         try:
-            project = self._identities.canonical(normalize_project(name or _UNKNOWN_PROJECT))
+            project = self._identities.canonical(normalize_project(name or "unknown"))
         except InvalidProjectError:
-            project = _UNKNOWN_PROJECT
+            project = self._identities.canonical(nearest_project(name))
             self.warn(f"{(name or '')[:_SHOWN_CHARS]!r} is not a project name; its rows went to {project}")
         if not project_table.exists(self.store, project):
             self._identities.create(project)
@@ -144,7 +144,7 @@ class Ledger:
         wanted = session_key(session_id)
         of_nobody = not wanted or self.buried("session", wanted)
         if of_nobody:
-            wanted = f"import-{project}"
+            wanted = made_session(project)
         if wanted not in self._sessions:
             if session_table.by_id(self.store, wanted) is None:
                 started_at = self.now if of_nobody else EPOCH
@@ -180,9 +180,3 @@ def _id_of(offered: object) -> int:
     """Return a number as an id, 0 for an unusable one."""
     usable = isinstance(offered, int) and not isinstance(offered, bool) and 0 < offered <= _MOST_KEPT_ID
     return offered if usable else 0  # type: ignore[return-value]
-
-
-def derived_id(prefix: str, *parts: str | None) -> str:
-    """Return an identity for a row without one; the same row always gets the same."""
-    joined = "\n".join(part or "" for part in parts)
-    return f"{prefix}-{hashlib.sha256(joined.encode(errors='replace')).hexdigest()[:16]}"

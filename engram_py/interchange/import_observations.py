@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -13,17 +12,18 @@ from engram_py.errors import EngramError
 from engram_py.interchange.columns import (
     EPOCH,
     anchor_columns,
-    draft_of,
+    derived_id,
     moment_of,
     observation_columns,
     own_columns,
+    prepared_of,
     without_nul,
 )
-from engram_py.interchange.import_ledger import DESTROYED, HERE_ALREADY, Ledger, derived_id
+from engram_py.interchange.import_ledger import DESTROYED, HERE_ALREADY, Ledger
 from engram_py.observations import table
 from engram_py.observations.columns import COUNTED_HERE, OWN
-from engram_py.observations.validation import Prepared, clean_content, clean_line, prepare
-from engram_py.observations.values import REVIEW_MONTHS, TITLE_LIMIT_CHARS, Draft, Observation
+from engram_py.observations.validation import Prepared, clean_content, clean_line, cut_note
+from engram_py.observations.values import REVIEW_MONTHS, TITLE_LIMIT_CHARS, Observation
 from engram_py.projects.merge import fold_topic
 from engram_py.sync.mutation import chosen_lifecycle
 from engram_py.times import add_months, parse_time, to_text
@@ -47,12 +47,14 @@ def import_observation(ledger: Ledger, row: ObservationIn) -> None:
         counts.skip(HERE_ALREADY)
         return
     try:
-        new = _prepared(ledger, row)
+        new = prepared_of(row, _own(ledger, row))
     except EngramError as exc:
         counts.reject(exc.message)
         ledger.warn(f"observation {(row.sync_id or row.title or '')[:80]!r} left out: {exc.message}")
         return
     ledger.redacted += new.redacted
+    if new.truncation is not None:
+        ledger.warn(f"observation {new.title[:80]!r}: {cut_note(new.truncation)}")
     if known is None:
         _insert(ledger, sync_id, row, new)
         counts.new += 1
@@ -81,11 +83,13 @@ def _cleaned(ledger: Ledger, known: Observation, versions: Iterator[OwnVersion])
     for version in versions:
         try:
             title, hidden = clean_line("title", without_nul(version.title), limit=TITLE_LIMIT_CHARS)
-            content, _, more = clean_content(without_nul(version.content))
+            content, truncation, more = clean_content(without_nul(version.content))
         except EngramError as exc:
             ledger.counts["versions"].reject(exc.message)
             continue
         ledger.redacted += hidden + more
+        if truncation is not None:
+            ledger.warn(f"an older text of {title[:80]!r}: {cut_note(truncation)}")
         yield moment_of(version.created_at) or known.created_at, title, content
 
 
@@ -107,13 +111,6 @@ def _merge_versions(ledger: Ledger, known: Observation, offered: list[tuple[str,
         values = {"observation_id": known.id, "version": number, "title": title, "content": content}
         more = {"created_at": created_at, "clock": clock, "arrival": arrival}
         ledger.store.insert("observation_versions", values | more)
-
-
-def _prepared(ledger: Ledger, row: ObservationIn) -> Prepared:
-    draft = draft_of(row, _own(ledger, row))
-    with contextlib.suppress(EngramError):
-        return prepare(draft)
-    return prepare(Draft(draft.title, draft.content, "manual", scope=draft.scope))
 
 
 def _own(ledger: Ledger, row: ObservationIn) -> OwnObservation | None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from engram_py.capture.host_formats import typed
 from engram_py.database import journal
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.entities.edges import is_edge
-from engram_py.interchange.columns import moment_of, session_key
+from engram_py.interchange.columns import derived_id, moment_of, session_key
 from engram_py.interchange.import_ledger import (
     DESTROYED,
     HERE_ALREADY,
     RECOVERED_SESSION,
     Ledger,
-    derived_id,
 )
 from engram_py.interchange.import_observations import import_observation, import_versions
 from engram_py.interchange.results import Progress
@@ -114,9 +114,9 @@ def import_prompt(ledger: Ledger, row: PromptIn) -> None:
     if buried or ledger.store.row(_LIVE["prompt"], key=sync_id):
         counts.skip(DESTROYED if buried else HERE_ALREADY)
         return
-    text = ledger.clean(row.content)
+    text = ledger.clean(typed(row.content or ""))
     if text is None:
-        counts.skip("empty")
+        counts.skip("written by a program" if (row.content or "").strip() else "empty")
         return
     project = ledger.project(row.project)
     values = {
@@ -227,6 +227,11 @@ def run_import(
         (document.prompts, import_prompt),
         ((*document.relations, *document.engram_py.edges), import_relation),
     )
+    for (kind, reason), rows_left in document.left_out.items():
+        counts = ledger.counts.get("relations" if kind == "edges" else kind)
+        if counts is not None:
+            counts.read += rows_left
+            counts.reject(reason, rows=rows_left)
     total = sum(len(rows) for rows, _ in steps)
     done = 0
     import_tombstones(ledger)

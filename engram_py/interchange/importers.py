@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from engram_py.capture.host_formats import typed
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import EngramError, InvalidArgumentError
-from engram_py.interchange.columns import session_key, without_nul
+from engram_py.interchange.columns import nearest_project, session_key, without_nul
 from engram_py.interchange.errors import InvalidSourceError
 from engram_py.interchange.results import Imported, Progress
 from engram_py.observations import table
@@ -92,9 +93,6 @@ class Importers:
         for name, rows in zip(("observations", "prompts"), known, strict=True):
             ledger.counts[name].read += rows
             ledger.counts[name].skip("the same text is here", rows=rows)
-        for (name, reason), rows in source.left_out.items():
-            ledger.counts[name].read += rows
-            ledger.counts[name].reject(reason, rows=rows)
         return Imported(
             str(path),
             kind,
@@ -106,19 +104,19 @@ class Importers:
 
     def _observation_key(self, row: ObservationIn) -> tuple[str, str]:
         text = clean_content(without_nul(row.content))[0]
-        return self._identities.canonical(normalize_project(row.project or "unknown")), content_hash(text)
+        return self._identities.canonical(nearest_project(row.project)), content_hash(text)
 
     def _has_observation(self, row: ObservationIn, key: tuple[str, str]) -> bool:
         return table.hash_exists(self._store, content_hash=key[1], project=key[0]) is not None
 
     def _prompt_key(self, row: PromptIn) -> tuple[str, str] | None:
         session_id = session_key(row.session_id)
-        return (session_id, clean_content(without_nul(row.content))[0]) if session_id else None
+        return (session_id, clean_content(typed(without_nul(row.content)))[0]) if session_id else None
 
     def _has_prompt(self, row: PromptIn, key: tuple[str, str]) -> bool:
         session_id, text = key
         session = session_table.by_id(self._store, session_id)
-        named = self._identities.canonical(normalize_project(row.project or "unknown"))
+        named = self._identities.canonical(nearest_project(row.project))
         return any(
             session_table.equal_prompt(self._store, session_id=session_id, project=project, content=text)
             for project in {named, session.project if session else named}
@@ -166,6 +164,8 @@ def _read(kind: str, path: Path, project: str | None) -> Source:
         raise InvalidArgumentError("from", kind, expected=f"one of {', '.join(KINDS)}")
     if not path.exists():
         raise InvalidSourceError(str(path), kind, "it is not there")
+    if not (path.is_file() or path.is_dir()):
+        raise InvalidSourceError(str(path), kind, "it is neither a file nor a folder")
     source = Source(kind, path, project)
     readers[kind](source)
     return source

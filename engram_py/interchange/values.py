@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 
+from engram_py.files import open_regular, reason
 from engram_py.interchange.errors import InvalidExportError
 
 READABLE = ("0.1.0", "0.2.0")
 _STREAM = "-"
+_OWN = "engram_py"
 _SHOWN_CHARS = 80
+_MOST_NAMED = 20
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 Status = Literal["pending", "judged", "orphaned", "ignored"]
@@ -186,6 +191,12 @@ class ExportIn(_Lenient):
     relations: list[RelationIn] = Field(default_factory=list)
     prompt_tombstones: list[PromptTombstoneIn] = Field(default_factory=list)
     engram_py: OwnBlock = Field(default_factory=OwnBlock)
+    # Rows that could not be read, by kind and reason.
+    _left_out: Counter[tuple[str, str]] = PrivateAttr(default_factory=Counter)
+
+    @property
+    def left_out(self) -> Counter[tuple[str, str]]:
+        return self._left_out
 
     @field_validator("sessions", "observations", "prompts", "relations", "prompt_tombstones", mode="before")
     @classmethod
@@ -197,9 +208,9 @@ class ExportIn(_Lenient):
 
 
 def read_export(source: Path | BinaryIO) -> ExportIn:
-    """Return the export in a file or an open stream.
+    """Return the export in a file or an open stream. A row of wrong types is left out, and counted with its reason.
 
-    Raises InvalidExportError: it cannot be read, is not JSON, another version, or has wrong types.
+    Raises InvalidExportError: it cannot be read, is not JSON, another version, or no export.
     """
     name = name_of(source)
     values = _json_object(source, name)
@@ -207,10 +218,40 @@ def read_export(source: Path | BinaryIO) -> ExportIn:
     if version and version not in READABLE:
         shown = repr(version)[:_SHOWN_CHARS]
         raise InvalidExportError(name, f"version {shown} is not one of {', '.join(READABLE)}")
-    try:
-        return ExportIn.model_validate(values)
-    except ValidationError as exc:
-        raise InvalidExportError(name, first_problem(exc)) from exc
+    left_out: Counter[tuple[str, str]] = Counter()
+    while True:
+        try:
+            document = ExportIn.model_validate(values)
+        except ValidationError as exc:
+            if not _without_rows(values, exc, left_out):
+                raise InvalidExportError(name, first_problem(exc)) from exc
+        else:
+            document.left_out.update(left_out)
+            return document
+
+
+def _without_rows(values: dict[str, Any], error: ValidationError, left_out: Counter[tuple[str, str]]) -> bool:
+    """Take the rows that are wrong out of an export; return whether nothing else is."""
+    places: dict[tuple[str | int, ...], str] = {}
+    for problem in error.errors(include_url=False, include_input=False):
+        place = problem["loc"]
+        size = 3 if place[0] == _OWN else 2
+        if len(place) < size or not isinstance(_at(values, place[: size - 1]), list):
+            return False
+        places.setdefault(place[:size], f"{'.'.join(map(str, place))[:_SHOWN_CHARS]}: {problem['msg']}")
+    for place in sorted(places, key=str):
+        _at(values, place[:-1])[place[-1]] = None
+        left_out[str(place[-2]), places[place] if len(left_out) < _MOST_NAMED else "of a wrong type"] += 1
+    for holder in {place[:-1] for place in places}:
+        found = _at(values, holder)
+        found[:] = [row for row in found if row is not None]
+    return bool(places)
+
+
+def _at(values: Any, place: tuple[str | int, ...]) -> Any:
+    for name in place:
+        values = values[name]
+    return values
 
 
 def first_problem(error: ValidationError) -> str:
@@ -225,11 +266,12 @@ def name_of(source: Path | BinaryIO) -> str:
 
 def _json_object(source: Path | BinaryIO, name: str) -> dict[str, Any]:
     try:
-        raw = source.read_bytes() if isinstance(source, Path) else source.read()
+        with open_regular(source) if isinstance(source, Path) else nullcontext(source) as file:
+            raw = file.read()
         text = raw.decode("utf-8-sig")
         values = _mended(json.loads(text)) if _SURROGATE.search(text) else json.loads(text)
     except OSError as exc:
-        raise InvalidExportError(name, exc.strerror or str(exc)) from exc
+        raise InvalidExportError(name, reason(exc)) from exc
     except (ValueError, RecursionError) as exc:
         raise InvalidExportError(name, f"it is not whole JSON ({exc})") from exc
     if not isinstance(values, dict):

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from engram_py.errors import EngramError, InvalidArgumentError
+from engram_py.files import lines_of
 from engram_py.observations.values import Change, Observation
 
 # The head of the edited file: what a line is called there, and the field it is.
@@ -68,7 +69,7 @@ def _read(text: str, base: Observation) -> Change:
     """Return the changes from ``base``. Raises InvalidArgumentError for an invalid head."""
     head, blank, content = text.replace("\r\n", "\n").lstrip("\ufeff").partition("\n\n")
     found: dict[str, str] = {}
-    for line in head.splitlines():
+    for line in lines_of(head):
         name, colon, value = line.partition(":")
         if not colon or name.strip().lower() not in _FIELDS:
             expected = f"{', '.join(f'{one}:' for one in _FIELDS)}, then a blank line, then the text"

@@ -14,6 +14,7 @@ from typing import Any
 
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError
+from engram_py.files import expanded
 from engram_py.observations.values import Observation
 from engram_py.text.stopwords import ENGLISH
 
@@ -90,7 +91,7 @@ def likeness(one: str, other: str) -> float:
 @lru_cache(maxsize=4)
 def rules_of(extra: str = "") -> Rules:
     """Return our rules joined with those of the file ``extra``. Raises InvalidArgumentError where it is unreadable."""
-    ours, theirs = _read(_OURS), _read(Path(extra)) if extra else {}
+    ours, theirs = _read(_OURS), _read(expanded(extra)) if extra else {}
     anchors: dict[str, tuple[str, ...]] = {}
     for group, phrases in (*ours["anchors"].items(), *theirs.get("anchors", {}).items()):
         anchors[group] = (*anchors.get(group, ()), *_phrases(phrases, extra))

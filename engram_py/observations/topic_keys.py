@@ -10,6 +10,7 @@ from functools import cache
 from engram_py.capture.redact import without_private
 from engram_py.database.store import Store
 from engram_py.errors import EmptyFieldError
+from engram_py.files import lines_of
 from engram_py.observations import table
 from engram_py.observations.listing import Suggestion
 from engram_py.observations.values import TYPES
@@ -129,7 +130,7 @@ learning: learn ed|t|ing|ings
 """
 _KEYWORDS = [
     (family, *keyword.rpartition(" ")[::2])
-    for family, _, keywords in (line.partition(": ") for line in _STEMS.strip().splitlines())
+    for family, _, keywords in (line.partition(": ") for line in lines_of(_STEMS.strip()))
     for keyword in keywords.split(", ")
 ]
 _NEED_ENDING = frozenset({"architectur", "boundar", "choos", "decid", "discover", "investigat", "learn", "regress"})

@@ -162,11 +162,15 @@ def intake_notes(redacted: int, truncation: Truncated | None) -> tuple[str, ...]
     if redacted:
         found.append(f"redacted {redacted} secret or private part(s); they were not stored")
     if truncation:
-        found.append(
-            f"content cut: kept {truncation.stored_bytes:,} of {truncation.original_bytes:,} bytes "
-            f"(limit {truncation.limit_bytes:,})"
-        )
+        found.append(cut_note(truncation))
     return tuple(found)
+
+
+def cut_note(truncation: Truncated) -> str:
+    return (
+        f"content cut: kept {truncation.stored_bytes:,} of {truncation.original_bytes:,} bytes "
+        f"(limit {truncation.limit_bytes:,})"
+    )
 
 
 def _path_notes(content: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from engram_py.database.journal import Journal, Operations
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.doors import call
+from engram_py.files import expanded
 from engram_py.projects import table
 from engram_py.projects.errors import AmbiguousProjectError, InvalidProjectError
 from engram_py.projects.identities import Identities
@@ -91,7 +92,7 @@ class Projects:
         place = self._named(project, session_id, elsewhere=directory is not None)
         location = None
         if place is None:
-            location = self._located(Path(directory) if directory else self._directory)
+            location = self._located(expanded(directory) if directory else self._directory)
             place = self._at(location)
         if not place.project:
             if scope in ("personal", "global"):

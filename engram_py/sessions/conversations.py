@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from engram_py.capture.passive import without_memory_blocks
-from engram_py.capture.trivial_prompts import is_synthetic
+from engram_py.capture.host_formats import typed, without_memory_blocks
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS, digest, role_of, text_of
@@ -46,8 +45,8 @@ def conversation_of(given: Sequence[object], *, said_at: str | None) -> Conversa
         before = len(turns)
         at = _time(entry, f"turns.{number}") or said_at
         for role, text in _spoken(entry, f"turns.{number}", strangers):
-            own = without_memory_blocks(text).strip()
-            if not own or (role == "user" and is_synthetic(own)):
+            own = typed(text) if role == "user" else without_memory_blocks(text).strip()
+            if not own:
                 continue
             kept, hidden = kept_text(own)
             redacted, cut = redacted + hidden, cut + (len(own) > TURN_LIMIT_CHARS)

@@ -59,3 +59,10 @@ class TranscriptMissingError(TranscriptRefusedError):
 
     def __init__(self) -> None:
         super().__init__("there is no such file")
+
+
+class TranscriptUnheardError(TranscriptRefusedError):
+    code = "transcript_unheard"
+
+    def __init__(self) -> None:
+        super().__init__("it is not empty, and nothing in it is known as a user's words")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from engram_py.capture.passive import learning_title, parse_learnings, without_memory_blocks
+from engram_py.capture.host_formats import typed
+from engram_py.capture.passive import learning_title, parse_learnings
 from engram_py.capture.redact import redact_head
 from engram_py.database.erasing import erase
 from engram_py.database.journal import Journal, new_sync_id
@@ -52,7 +53,7 @@ class Prompts(ProjectOperations):
 
         Raises RecordingOffError: the user switched recording off.
         """
-        text, truncation, redacted = clean_content(without_memory_blocks(content).strip() or content)
+        text, truncation, redacted = clean_content(typed(content) or content)
         with self._store.transaction():
             place = self._projects.for_write(project, session_id=session_id)
             self._switches.check_recording(place.project, session_id or self._sessions.current_id(place.project))

@@ -12,7 +12,7 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
-from engram_py.files import readable_path
+from engram_py.files import expanded, readable_path
 from engram_py.observations.arguments import clamp
 from engram_py.observations.validation import clean_content, clean_session_id, intake_notes
 from engram_py.projects.projects import ProjectOperations, Projects
@@ -258,7 +258,8 @@ class Sessions(ProjectOperations):
     ) -> SessionState:
         session = table.by_id(self._store, session_id)
         if session is None:
-            folder, now = redact(readable_path(directory)).text, self._journal.now()
+            where = str(expanded(directory)) if directory.startswith("~") else directory
+            folder, now = redact(readable_path(where)).text, self._journal.now()
             agent = self.agent if agent is None else agent
             created = Session(session_id, place.project, folder, agent, ownership_mode, now, None, None)
             self._write(created, new=True)

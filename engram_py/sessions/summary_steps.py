@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from engram_py.files import lines_of
 from engram_py.observations.values import Observation
 from engram_py.sessions.values import SUMMARY_TITLE
 
@@ -45,7 +46,7 @@ def decisions_listed(message: str) -> tuple[str, ...]:
 def unframed(summary: str) -> tuple[str, str]:
     """Return the headings of a summary, and the rest."""
     parts: tuple[list[str], list[str]] = ([], [])
-    for line in summary.splitlines(keepends=True):
+    for line in lines_of(summary, ends=True):
         parts[not line.lstrip().startswith("#")].append(line)
     return "".join(parts[0]), "".join(parts[1])
 
@@ -79,7 +80,7 @@ def gist(summary: str) -> str:
 def _items(summary: str) -> Iterator[tuple[str, str]]:
     """Yield the lines of a summary without their marks, each with the heading it stands under, "" before the first."""
     inside = ""
-    for line in summary.splitlines():
+    for line in lines_of(summary):
         text = line.strip()
         heading, said = _heading(text)
         if heading is not None:
@@ -92,7 +93,7 @@ def _items(summary: str) -> Iterator[tuple[str, str]]:
 def _listed(message: str, names: frozenset[str]) -> Iterator[str]:
     """Yield the items of the lists under these headings, and what a heading says in its own line."""
     inside = False
-    for line in message.splitlines():
+    for line in lines_of(message):
         text = line.strip()
         heading, said = _heading(text)
         item = said if heading is not None else _unmarked(text)

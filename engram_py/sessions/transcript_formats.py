@@ -2,8 +2,10 @@
 
 None of these formats is a promise of its program, so nothing here depends on more than it needs: a line that is
 not understood says nothing. Seen: Claude Code (``type``, ``message.content`` blocks), Codex CLI (``response_item``
-and ``event_msg`` envelopes), Gemini CLI (``type`` user or gemini, ``content``), Qwen Code (``message.parts``),
-Cursor (``role``, ``message.content``), VS Code (``user.message``, ``data.content``).
+and ``event_msg`` envelopes; since 0.147 what a person typed is an ``item_completed`` of a ``UserMessage``), Gemini
+CLI (``type`` user or gemini, ``content``, ``displayContent`` where it differs, whole lists in ``$set``), Qwen Code
+(``message.parts``), Cursor (``role``, ``message.content``), VS Code (``user.message``, ``data.content``). What a
+program writes into the texts is known to ``capture/host_formats.py``.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from engram_py.capture.trivial_prompts import is_synthetic
+from engram_py.capture.host_formats import ASIDE, FLAGS, typed
 from engram_py.sessions.values import Role, Turn
 
 # A turn waits to be distilled: its beginning says what it is about, and what was pasted into it does not.
@@ -36,25 +38,42 @@ _TEXTUAL = frozenset({"", "text", "input_text", "output_text"})
 _CITED = re.compile(r"\[#([0-9]{1,18})\]")
 
 
-def turn_of(line: bytes | str, position: int = 0) -> Turn | None:
-    """Return the turn that one line of a transcript holds; None for a line that says nothing."""
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return _turn(value, position) if isinstance(value, dict) else None
+def turns_of_line(line: bytes | str, position: int = 0) -> list[Turn]:
+    """Return the turns that one line of a transcript holds: one, a list of them, or none."""
+    return [turn for record in _records(_loaded(line)) if (turn := _turn(record, position))]
 
 
 def turns_of_document(text: bytes | str) -> list[Turn]:
     """Return the turns of a transcript that is one JSON document with its ``messages``; none of anything else."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return []
+    value = _loaded(text)
     messages = value.get("messages") if isinstance(value, dict) else None
     records = messages if isinstance(messages, list) else []
     found = (_turn(one, at) for at, one in enumerate(records) if isinstance(one, dict))
     return [turn for turn in found if turn]
+
+
+def names_user(text: bytes | str) -> bool:
+    """Return whether a line or a document holds words in the place of the user's, whoever wrote them."""
+    value = _loaded(text)
+    records = [*_records(value), *(value.get("messages") or () if isinstance(value, dict) else ())]
+    found = (_spoken(one) for one in records if isinstance(one, dict))
+    return any(role == "user" and text_of(record) for record, role in found)
+
+
+def _loaded(text: bytes | str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _records(value: Any) -> list[dict[str, Any]]:
+    """Return the messages of a line. Gemini writes a conversation again whole: ``{"$set": {"messages": […]}}``."""
+    if not isinstance(value, dict):
+        return []
+    given = value.get("$set")
+    listed = given.get("messages") if isinstance(given, dict) else [value]
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
 
 def spoken(role: Role, text: str) -> Turn | None:
@@ -91,21 +110,29 @@ def printable(text: str) -> str:
 
 def _turn(value: dict[str, Any], position: int) -> Turn | None:
     record, role = _spoken(value)
-    if role is None or value.get("isMeta") is True or value.get("isCompactSummary") is True:
+    if role is None or any(value.get(name) is True for name in FLAGS):
         return None
-    text = text_of(record)
-    if not text or (role == "user" and is_synthetic(text)):
+    text = typed(text_of(record)) if role == "user" else text_of(record)
+    if not text:
         return None
+    aside = next((name for name in ASIDE if value.get(name) is True), "")
     said_at = _text_at(value, "timestamp")
-    key = _text_at(value, "uuid") or _text_at(value, "id") or digest(role, said_at, text)
+    key = _key(value) or digest(role, said_at, text)
     return Turn(
         role=role,
         content=text,
         key=printable(key)[:_KEY_LIMIT_CHARS],
         position=position,
-        agent=printable(_text_at(value, "agentId"))[:_KEY_LIMIT_CHARS],
+        agent=printable(_text_at(value, "agentId") or aside)[:_KEY_LIMIT_CHARS],
         said_at=printable(said_at)[:40] or None,
     )
+
+
+def _key(value: dict[str, Any]) -> str:
+    """Return the name that the program gave a record."""
+    payload = value.get("payload")
+    item = payload.get("item") if isinstance(payload, dict) else None
+    return _text_at(value, "uuid") or _text_at(value, "id") or (_text_at(item, "id") if isinstance(item, dict) else "")
 
 
 def _spoken(value: dict[str, Any]) -> tuple[Any, Role | None]:
@@ -113,9 +140,12 @@ def _spoken(value: dict[str, Any]) -> tuple[Any, Role | None]:
     kind, payload = value.get("type"), value.get("payload")
     if isinstance(payload, dict):
         inner = payload.get("type")
+        # What a person typed is told by its event: the protocol's own user items hold injected texts as well.
         if kind == "event_msg" and inner == "user_message":
             return payload.get("message"), "user"
-        # What a person typed is told by its event: the protocol's own user items hold injected texts as well.
+        item = payload.get("item")
+        if kind == "event_msg" and isinstance(item, dict) and item.get("type") == "UserMessage":
+            return item.get("content"), "user" if inner == "item_completed" else None
         if kind == "response_item" and inner == "message" and payload.get("role") == "assistant":
             return payload.get("content"), "assistant"
         return None, None
@@ -125,7 +155,8 @@ def _spoken(value: dict[str, Any]) -> tuple[Any, Role | None]:
     if isinstance(message, dict):
         role = role_of(message.get("role")) or role_of(value.get("role")) or role_of(kind)
         return message.get("content", message.get("parts")), role
-    return value.get("content", value.get("parts")), role_of(value.get("role")) or role_of(kind)
+    said = value.get("displayContent") or value.get("content", value.get("parts"))
+    return said, role_of(value.get("role")) or role_of(kind)
 
 
 def _texts(content: object) -> Iterator[str]:

@@ -11,19 +11,26 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from engram_py.capture.passive import without_memory_blocks
+from engram_py.capture.host_formats import without_memory_blocks
 from engram_py.capture.redact import CUT_MARGIN_CHARS, redact_head
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
-from engram_py.files import real_path
+from engram_py.files import expanded, real_path
 from engram_py.ledger.citations import Citations
 from engram_py.observations.arguments import clamp
 from engram_py.privacy.retention import oldest_kept, prune_turns
 from engram_py.privacy.values import TURN_DAYS
 from engram_py.sessions import turns_table as table
 from engram_py.sessions.errors import TranscriptMissingError, TranscriptRefusedError
-from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS, cited_ids, spoken, turn_of, turns_of_document
+from engram_py.sessions.transcript_formats import (
+    TURN_LIMIT_CHARS,
+    cited_ids,
+    names_user,
+    spoken,
+    turns_of_document,
+    turns_of_line,
+)
 from engram_py.sessions.turns_table import Cursor
 from engram_py.sessions.values import KeptTurn, TranscriptRead, Turn
 from engram_py.text.derived_terms import derived_terms
@@ -116,16 +123,18 @@ class Transcripts:
                 cursor = (str(place), Cursor(identity, _head(file, size), size, reached))
                 new, counted = self.keep(turns[done:stop], session_id=session_id, project=project, cursor=cursor)
                 done, added, cited = stop, added + new, cited + counted
+            unheard = 0 == begin < reached and not more and not _names_user(file, parse, turns)
         skipped = begin if start is None else 0
-        return TranscriptRead(turns[:done], added, cited, reached - begin, more=more, skipped=skipped)
+        return TranscriptRead(turns[:done], added, cited, reached - begin, more=more, skipped=skipped, unheard=unheard)
 
     def keep(
         self, turns: Sequence[Turn], *, session_id: str, project: str, cursor: tuple[str, Cursor] | None = None
     ) -> tuple[int, int]:
         """Buffer turns that are new, and count the citations in those of the agent: (added, cited)."""
         # Redaction takes its time, and other processes should not wait for it.
-        known = table.known(self._store, session_id, (turn.key for turn in turns)) if turns else set()
-        said = [(turn, without_memory_blocks(turn.content).strip()) for turn in turns if turn.key not in known]
+        known = table.known(self._store, session_id, (turn.key for turn in turns)) if turns else {}
+        new = (turn for turn in turns if min(len(turn.content), TURN_LIMIT_CHARS) > known.get(turn.key, 0))
+        said = [(turn, without_memory_blocks(turn.content).strip()) for turn in new]
         clean = [(replace(turn, content=kept_text(own)[0]), own) for turn, own in said if own]
         indexed = [(turn, own, derived_terms(turn.content)) for turn, own in clean]
         added, cited = 0, list[int]()
@@ -173,7 +182,7 @@ class Transcripts:
     def _admitted(self, path: str) -> Path:
         """Return the real path of a transcript, if it is a file that agents keep transcripts in."""
         try:
-            place = Path(os.path.realpath(path, strict=True))
+            place = Path(os.path.realpath(expanded(path), strict=True))
         except FileNotFoundError as exc:
             raise TranscriptMissingError from exc
         except (OSError, ValueError, RuntimeError) as exc:  # a loop of symlinks, a NUL
@@ -196,7 +205,7 @@ def kept_text(said: str) -> tuple[str, int]:
 
 
 def _agents_roots() -> list[Path]:
-    roots = [Path(os.environ.get(name, "")) for name in _ROOTS]
+    roots = [expanded(os.environ.get(name, "")) for name in _ROOTS]
     with contextlib.suppress(RuntimeError):  # a user without a home directory
         roots.append(Path.home())
     return [real_path(root) for root in roots if root.is_absolute()]
@@ -256,10 +265,23 @@ def _lines(file: BinaryIO, start: int, size: int, until: float | None) -> tuple[
             if len(line) < _LONGEST_LINE:
                 break  # it is being written just now
             # A line of four megabytes is no message; its rest is no JSON either and is skipped.
-        elif turn := turn_of(line, end):
-            turns.append(turn)
+        else:
+            turns += turns_of_line(line, end)
         end += len(line)
-    return turns, end
+    return _once(turns), end
+
+
+def _once(turns: list[Turn]) -> list[Turn]:
+    """Return the turns without what was written twice: under one name, while it grew, or as two kinds of record."""
+    found: dict[str, Turn] = {}
+    last: Turn | None = None
+    for turn in turns:
+        if turn.key in found:
+            found[turn.key] = replace(turn, position=found[turn.key].position)
+        elif last is None or (turn.role, turn.content) != (last.role, last.content):
+            found[turn.key] = turn
+        last = turn
+    return list(found.values())
 
 
 def _document(file: BinaryIO, start: int, size: int, until: float | None) -> tuple[list[Turn], int]:
@@ -268,6 +290,14 @@ def _document(file: BinaryIO, start: int, size: int, until: float | None) -> tup
         return [], size
     file.seek(0)
     return turns_of_document(file.read(size)), size
+
+
+def _names_user(file: BinaryIO, parse: object, turns: Sequence[Turn]) -> bool:
+    """Return whether a transcript that was read whole holds a user's words, or a program's in their place."""
+    if any(turn.role == "user" and not turn.agent for turn in turns):
+        return True
+    file.seek(0)
+    return names_user(file.read()) if parse is _document else any(names_user(line) for line in file)
 
 
 def _is_late(until: float | None) -> bool:

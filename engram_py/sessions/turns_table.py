@@ -13,10 +13,15 @@ CURSOR = "select identity, head, head_bytes, position from transcripts where pat
 ADD = """
 insert into turns (session_id, project, agent, key, position, role, content, terms, said_at, read_at, distilled_at)
 values (:session_id, :project, :agent, :key, :position, :role, :content, :terms, :said_at, :read_at, :distilled_at)
-on conflict (session_id, key) do nothing
+on conflict (session_id, key) do update
+set content = excluded.content, terms = excluded.terms, distilled_at = excluded.distilled_at
+where length(excluded.content) > length(turns.content)
 """
 
-KNOWN = "select key from turns where session_id = :session_id and key in (select value from json_each(:keys))"
+KNOWN = """
+select key, length(content) from turns
+where session_id = :session_id and key in (select value from json_each(:keys))
+"""
 
 WAIT = "update sessions set distill_state = 'pending', last_turn_at = :now where id = :session_id"
 
@@ -66,15 +71,18 @@ def keep_cursor(store: Store, path: str, cursor: Cursor, *, session_id: str, now
 def add(
     store: Store, turn: Turn, *, terms: str, session_id: str, project: str, now: str, distilled_at: str | None = None
 ) -> bool:
-    """Keep a turn with what it is indexed by; False when its session has it already. Call inside a transaction."""
+    """Keep a turn with what it is indexed by; False when its session has it already. Call inside a transaction.
+
+    A program writes a message again while it grows, under the same name: the longest text stays.
+    """
     values = asdict(turn) | {"terms": terms, "session_id": session_id, "project": project, "read_at": now}
     values["distilled_at"] = distilled_at
     return store.execute(ADD, **values).rowcount > 0
 
 
-def known(store: Store, session_id: str, keys: Iterable[str]) -> set[str]:
-    """Return those of the keys whose turns the session has already."""
-    return {row[0] for row in store.rows(KNOWN, session_id=session_id, keys=list(keys))}
+def known(store: Store, session_id: str, keys: Iterable[str]) -> dict[str, int]:
+    """Return those of the keys whose turns the session has already, each with the length of its text."""
+    return {row[0]: row[1] for row in store.rows(KNOWN, session_id=session_id, keys=list(keys))}
 
 
 # What a program told of as a whole; no agent names a message so.

@@ -143,7 +143,8 @@ class Said:
 class TranscriptRead:
     """What one look into a transcript found: the turns that are new, and whether more of it waits for the next look.
 
-    ``skipped`` is how many bytes of its beginning were never read.
+    ``skipped`` is how many bytes of its beginning were never read; ``unheard`` says that it was read from beginning to
+    end, is not empty, and holds nothing that a user said.
     """
 
     turns: tuple[Turn, ...]
@@ -152,6 +153,7 @@ class TranscriptRead:
     bytes_read: int
     more: bool = False
     skipped: int = 0
+    unheard: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from engram_py.dataclass import dataclass
+from engram_py.interchange.columns import derived_id
 from engram_py.sync.mutation import KINDS, OWN_BLOCK, Mutation
 from engram_py.sync.packing import ChunkRefusedError
 from engram_py.sync.wire import InvalidEntryError, entry_of, mutation_of
@@ -104,7 +105,7 @@ def decompose(document: dict[str, Any], *, project: str) -> Contents:
     unreadable: list[str] = []
     for place, entry in offered:
         try:
-            mutations.append(mutation_of(entry))
+            mutations.append(mutation_of(entry, strict=False))
         except InvalidEntryError as exc:
             unreadable.append(f"{place}: {exc}")
     return Contents(
@@ -162,8 +163,24 @@ def _listed(document: dict[str, Any], project: str) -> Iterator[tuple[str, dict[
             owner = beside.get("project") or row.get("project") or sessions.get(str(row.get("session_id"))) or project
             if kind == "session":
                 sessions[str(row.get("id"))] = owner if isinstance(owner, str) else project
-            found = {"entity": kind, "entity_key": row.get(key), "op": "upsert", "project": owner, "payload": payload}
+            found = {
+                "entity": kind,
+                "entity_key": row.get(key) or _derived(kind, row),
+                "op": "upsert",
+                "project": owner,
+                "payload": payload,
+            }
             yield place, {**found, "occurred_at": beside.get("occurred_at", "")}
+
+
+def _derived(kind: str, row: dict[str, Any]) -> str | None:
+    """Return the identity of a row without one: the same that an import of it gives."""
+    named = {"observation": ("obs", "title"), "prompt": ("prompt",)}.get(kind)
+    if named is None:
+        return None
+    prefix, *more = named
+    texts = [row.get(name) for name in ("session_id", "created_at", *more, "content")]
+    return derived_id(prefix, *(text if isinstance(text, str) else None for text in texts))
 
 
 def _payload(row: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -51,8 +51,10 @@ def entry_of(mutation: Mutation) -> dict[str, Any]:
     }
 
 
-def mutation_of(entry: object, *, seq: int = 0) -> Mutation:
+def mutation_of(entry: object, *, seq: int = 0, strict: bool = True) -> Mutation:
     """Parse an entry. Fields beyond the required ones are checked where it is applied.
+
+    Unless ``strict`` only a text is required, as in an import: older Engrams wrote rows without a title.
 
     Raises InvalidEntryError with the field and the reason.
     """
@@ -74,7 +76,7 @@ def mutation_of(entry: object, *, seq: int = 0) -> Mutation:
     if project != project.strip():
         raise InvalidEntryError("project: blanks around the name")
     if op == "upsert":
-        _check_required(entity, payload)
+        _check_required(entity, payload, strict=strict)
     occurred = entry.get("occurred_at")
     occurred_at = occurred[:_MOST_TIME_CHARS] if isinstance(occurred, str) else ""
     _check_text((payload, occurred_at))
@@ -149,9 +151,11 @@ def _check_text(value: object) -> None:
         raise InvalidEntryError("payload: nested too deeply") from None
 
 
-def _check_required(entity: str, payload: dict[str, Any]) -> None:
+def _check_required(entity: str, payload: dict[str, Any], *, strict: bool) -> None:
     for name in _REQUIRED.get(entity, ()):
         value = payload.get(name)
+        if (value is None or value == "") and not strict and entity in ("observation", "prompt") and name != "content":
+            continue
         if not isinstance(value, str) or not value.strip():
             raise InvalidEntryError(f"payload.{name}: missing or empty")
 

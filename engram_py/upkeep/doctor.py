@@ -71,7 +71,7 @@ class Doctor:
             "sync_queue": self._sync_queue,
             "clock": self._clock_check,
             "vectors": self._vectors_check,
-            "hooks": lambda: hooks_check(self._store.path.parent, self._journal.moment()),
+            "hooks": lambda: hooks_check(self._store, self._journal.moment()),
             "sync": self._sync,
             "distilling": self._distilling,
             "trust": self._trust,

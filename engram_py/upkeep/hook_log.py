@@ -8,13 +8,16 @@ import os
 from collections import Counter
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engram_py.dataclass import dataclass
 from engram_py.files import read_bounded, write_atomically
 from engram_py.sessions.spool_files import waiting_files
 from engram_py.times import parse_time, to_text
 from engram_py.upkeep.values import Check
+
+if TYPE_CHECKING:
+    from engram_py.database.store import Store
 
 FILE = "hooks.log"
 MOST_BYTES = 256 * 1024
@@ -78,6 +81,8 @@ _STEPS = {
     "disk_full": "make room on the disk of the data directory",
     "not_spooled": "a prompt was lost: the data directory has no room, or cannot be written",
     "transcript_refused": "nothing to do: it is no file in a folder of the agent; only citations and turns are missing",
+    "transcript_unheard": "the agent writes its transcripts in a form that this version does not know: its prompts are "
+    "kept, its turns are not; upgrade engram, or report the agent's version",
     "empty_input": _NO_INPUT,
     "input_is_not_json": _NO_INPUT,
     "input_is_no_object": _NO_INPUT,
@@ -87,22 +92,72 @@ _STEPS = {
 }
 
 
-def hooks_check(data_dir: Path, now: datetime) -> Check:
-    """Return the failures of the last seven days by reason, what waits in the spool, and advice for each."""
-    failures, waiting = lately(data_dir, now), len(waiting_files(data_dir))
+def hooks_check(store: Store, now: datetime) -> Check:
+    """Return the failures of the last seven days by reason, what waits in the spool, the agents whose hooks never ran
+    though setup wrote them, and advice for each."""
+    data_dir = store.path.parent
+    failures, waiting, silent = lately(data_dir, now), len(waiting_files(data_dir)), _never_ran(store)
     evidence: dict[str, object] = {"failures": len(failures), "waiting": waiting}
-    if not failures and not waiting:
-        return Check("hooks", "ok", "no hook failed in seven days", evidence)
     said = [f"{waiting} prompt(s) wait to be stored"] if waiting else []
+    said += [f"no hook of {agent} ran since setup wrote them at {at}" for agent, (at, _) in silent.items()]
     if not failures:
-        return Check("hooks", "ok", "; ".join(said), evidence, "the next hook stores them")
+        if silent:
+            evidence["never_ran"] = list(silent)
+        used = any(is_used or to_text(now - timedelta(days=1)) > at for at, is_used in silent.values())
+        steps = ["the next hook stores them"] * bool(waiting) + [_TRUST] * bool(silent)
+        message = "; ".join(said) or "no hook failed in seven days"
+        return Check("hooks", "warning" if used else "ok", message, evidence, "\n".join(steps) or None)
     reasons = Counter(failure.reason for failure in failures).most_common()
     evidence |= {"reasons": dict(reasons), "last": _line(failures[-1])}
     counted = ", ".join(f"{reason} ({times})" for reason, times in reasons[:_NAMED])
     said = [f"{len(failures)} hook(s) failed in seven days: {counted}; last {_line(failures[-1])}", *said]
-    steps = [f"{reason}: {_STEPS[reason]}" for reason, _ in reasons if reason in _STEPS]
+    steps = [f"{reason}: {_STEPS[reason]}" for reason, _ in reasons if reason in _STEPS] + [_TRUST] * bool(silent)
     steps.append(f"each failure, and where it happened, is a line of {data_dir / FILE}")
     return Check("hooks", "warning", "; ".join(said), evidence, "\n".join(steps))
+
+
+# --- hooks that setup wrote -------------------------------------------------------------------------------
+
+_EXPECTED = Path("setup") / "hooks.json"
+_TRUST = (
+    "start the agent once; where its hooks still do not run, it does not trust them: look at them with /hooks in "
+    "Codex, allow them in the settings of others, or run `engram setup` for the agent again"
+)
+# What a hook leaves and a server does not: the processes above it, a transcript it read, a prompt.
+_RAN = """
+select count(*), coalesce(sum(exists (select 1 from session_hosts where session_id = sessions.id)
+    or exists (select 1 from transcripts where session_id = sessions.id)
+    or exists (select 1 from user_prompts where session_id = sessions.id)), 0)
+from sessions where agent = :agent and updated_at >= :at
+"""
+
+
+def expect(data_dir: Path, agent: str, now: datetime | None) -> None:
+    """Note that setup wrote hooks for an agent, or (None) that it took them out."""
+    known = _expected(data_dir)
+    known.pop(agent, None)
+    if now is not None:
+        known[agent] = to_text(now)
+    with contextlib.suppress(OSError):
+        write_atomically(data_dir / _EXPECTED, json.dumps(known).encode())
+
+
+def _expected(data_dir: Path) -> dict[str, str]:
+    try:
+        known = json.loads(read_bounded(data_dir / _EXPECTED, MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {agent: at for agent, at in known.items() if parse_time(str(at))} if isinstance(known, dict) else {}
+
+
+def _never_ran(store: Store) -> dict[str, tuple[str, bool]]:
+    """Return the agents whose hooks left nothing since setup: when that was, and whether its server was used since."""
+    found: dict[str, tuple[str, bool]] = {}
+    for agent, at in sorted(_expected(store.path.parent).items()):
+        [(sessions, ran)] = store.tuples(_RAN, agent=agent, at=at)
+        if not ran:
+            found[agent] = (at, sessions > 0)
+    return found
 
 
 def _line(failure: Failure) -> str:

@@ -43,6 +43,16 @@ def plain_lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
 
 
+# As git and its like write them, with or without the third text.
+_CONFLICT = re.compile(r"^<{7} .*\n(?:.*\n)*?={7}\n(?:.*\n)*?>{7} ", re.MULTILINE)
+
+
+def has_conflict(text: str) -> bool:
+    """Return whether a merge left a text with both sides in it, for a person to choose from."""
+    text = plain_lines(text)
+    return "\n>>>>>>> " in text and _CONFLICT.search(text) is not None
+
+
 def parse(path: str, text: str) -> Page:
     """A file as it is now."""
     whole, _, tail = f"\n{plain_lines(text).removeprefix(chr(0xFEFF))}".partition(f"\n{TAIL}\n")

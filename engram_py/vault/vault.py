@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import tzinfo
 from pathlib import Path
@@ -19,7 +19,7 @@ from engram_py.vault.comparing import Now, edits, front_line
 from engram_py.vault.errors import NoVaultError, VaultBusyError, VaultEditedError, VaultFileError
 from engram_py.vault.folder import Folder, Manifest, digest, written
 from engram_py.vault.layout import is_generated, shelved
-from engram_py.vault.parsing import parse, plain_lines
+from engram_py.vault.parsing import has_conflict, parse, plain_lines
 from engram_py.vault.rendering import anchor_of, rendered, with_tail
 from engram_py.vault.values import Applied, Edit, Exported, Imported, Page, VaultStatus, is_entity
 
@@ -101,24 +101,27 @@ class Vault(ProjectOperations):
 
         A changed item is a revision, a new one a row by the write path, a missing one nothing unless ``prune`` deletes
         it (it can be undeleted). Of an item that the memory changed as well the memory's text becomes a version. What
-        is no item, or is refused, is kept below its file, an edited JSON file beside it. With ``dry_run`` nothing is
-        changed.
+        is no item, or is refused, is kept below its file, an edited JSON file beside it. A file with a merge conflict
+        changes nothing and stays as it is. With ``dry_run`` nothing is changed.
         """
         name, folder = self._project(project), self.folder(project)
         with self._alone():
-            pages, views = self._edited(folder, name)
+            edited, views = self._edited(folder, name)
+            unmerged = self._conflicts(edited, name)
+            pages = [page for page in edited if page.path not in unmerged]
             wanted = [one for one in self._edits(folder, name, pages) if prune or one.action != "delete"]
             if dry_run:
                 shown = [_kept_view(path, "would keep", "a file beside it") for path in views]
-                return Imported(str(folder.root), (*map(_planned, wanted), *shown), True)
+                return Imported(str(folder.root), (*map(_planned, wanted), *shown, *map(_unmerged, unmerged)), True)
             beside = [_kept_view(path, "kept", folder.set_aside(path, text)) for path, text in views.items()]
             applied = self._applying().apply(wanted, project=name)
             kept = {page.path: page.tail for page in pages}
             for edit, done in zip(wanted, applied, strict=True):
                 if done.outcome in ("kept", "refused"):
                     kept[edit.path] = "\n".join(filter(None, (kept[edit.path], edit.item.raw)))
-            exported = self._export(folder, name, kept)
-            return Imported(str(folder.root), (*applied, *beside), False, exported, exported.warnings)
+            exported = self._export(folder, name, kept, without=unmerged)
+            done_with = (*applied, *beside, *map(_unmerged, unmerged))
+            return Imported(str(folder.root), done_with, False, exported, exported.warnings)
 
     def status(self, *, project: str | None = None) -> VaultStatus:
         """Return what was edited since the last export, and what the memory changed."""
@@ -165,6 +168,12 @@ class Vault(ProjectOperations):
         now = self._texts(project) if views else {}
         return pages, {path: text for path, text in views.items() if plain_lines(text) != now.get(path)}
 
+    def _conflicts(self, pages: list[Page], project: str) -> list[str]:
+        """Return the paths of the pages in which a merge left both sides, and that the memory does not write so."""
+        found = [page.path for page in pages if has_conflict(page.text)]
+        texts = self._texts(project) if found else {}
+        return [path for path in found if not has_conflict(texts.get(path, ""))]
+
     def _edits(self, folder: Folder, project: str, pages: list[Page]) -> list[Edit]:
         if not pages:
             return []
@@ -184,11 +193,16 @@ class Vault(ProjectOperations):
                 heads[page.path] = frozenset().union(*same)
         return list(edits(pages, manifest.items, now, heads))
 
-    def _export(self, folder: Folder, project: str, tails: dict[str, str] | None = None) -> Exported:
-        """Write every file, then the manifest: what is missing of it after a crash the next run finds equal."""
+    def _export(
+        self, folder: Folder, project: str, tails: dict[str, str] | None = None, without: Collection[str] = ()
+    ) -> Exported:
+        """Write every file, then the manifest: what is missing of it after a crash the next run finds equal.
+
+        Of the files ``without`` which it is done the manifest says what it said before.
+        """
         manifest = folder.manifest() or Manifest(project)
-        texts = self._texts(project)
-        old = [path for path in manifest.files if path not in texts]
+        texts = {path: text for path, text in self._texts(project).items() if path not in without}
+        old = [path for path in manifest.files if path not in texts and path not in without]
         for path in {*texts, *old} - {*(tails or {})}:
             if path.endswith(".md") and (tail := parse(path, folder.read(path) or "").tail):
                 tails = (tails or {}) | {path: tail}
@@ -199,9 +213,11 @@ class Vault(ProjectOperations):
                 folder.remove(path)
             elif (tails or {})[path]:
                 texts[path] = ""
-        files: dict[str, str] = {}
-        items: dict[str, str] = {}
-        heads: dict[str, list[str]] = {}
+        files = {path: told for path, told in manifest.files.items() if path in without}
+        heads = {path: lines for path, lines in manifest.heads.items() if path in without}
+        pages = [parse(path, folder.read(path) or "") for path in without]
+        anchors = [one.anchor for page in pages for one in page.items]
+        items = {anchor: manifest.items[anchor] for anchor in anchors if anchor in manifest.items}
         changed: list[str] = []
         for path, text in sorted(texts.items()):
             whole = with_tail(text, (tails or {}).get(path, "")).removeprefix("\n\n")
@@ -254,6 +270,10 @@ def _digests_beside_items(page: Page) -> list[str]:
 def _kept_view(path: str, outcome: str, kept: str) -> Applied:
     said = f"the memory writes this file and never reads it; your text is kept as {kept}"
     return Applied(path, "keep", outcome, path, said=said)
+
+
+def _unmerged(path: str) -> Applied:
+    return Applied(path, "keep", "refused", path, said="it holds a merge conflict: mend it, then import again")
 
 
 def _planned(edit: Edit) -> Applied:

@@ -11,7 +11,7 @@ from typing import Any
 
 from engram_py.documents.files import VAULT as MANIFEST
 from engram_py.vault.errors import VaultBusyError, VaultEditedError
-from engram_py.vault.values import Exported, Imported
+from engram_py.vault.values import Applied, Exported, Imported
 from engram_py.vault.vault import Vault
 
 _EACH_SECONDS = 2.0
@@ -23,11 +23,13 @@ def watch(vault: Vault, *, project: str | None = None) -> Iterator[Imported | Ex
     A look costs reading the files that changed; watchfiles wakes it at once, else it is every two seconds.
     """
     waking = _changes(vault.folder(project).root)
+    said: tuple[Applied, ...] = ()
     while True:
         with suppress(VaultBusyError, VaultEditedError):  # the next look
             taken = vault.take_in(project=project)
-            if taken.applied:
+            if taken.applied and taken.applied != said:  # a conflict stays until somebody mends it
                 yield taken
+            said = taken.applied
             written = vault.export(project=project)
             if written.written or written.removed:
                 yield written

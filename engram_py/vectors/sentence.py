@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engram_py.files import lines_of
 from engram_py.vectors.arrays import unit
 from engram_py.vectors.errors import EmbedderFailedError
 from engram_py.vectors.protocol import Embedder, half_of_the_processors, library, running
@@ -36,7 +37,7 @@ class SentenceEmbedder(Embedder):
     def __init__(self, name: str, folder: Path, *, threads: int | None = None) -> None:
         onnxruntime = library(name, "onnxruntime")
         self._name = name
-        self._words = WordPiece(gzip.decompress(_VOCABULARY.read_bytes()).decode().splitlines())
+        self._words = WordPiece(lines_of(gzip.decompress(_VOCABULARY.read_bytes()).decode()))
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads or half_of_the_processors()
         try:

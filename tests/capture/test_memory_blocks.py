@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engram_py.capture.passive import parse_learnings, without_memory_blocks
+from engram_py.capture.host_formats import without_memory_blocks
+from engram_py.capture.passive import parse_learnings
 
 LESSON = "Migrations of the orders table take a lock for minutes"
 OWN = "Retries of the mailer need an idempotency key"

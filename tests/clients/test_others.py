@@ -22,6 +22,12 @@ def configure(client: Client, name: str, text: str) -> Path:
     return path
 
 
+def turns(client: Client) -> list[tuple[str, str]]:
+    """What was said, as the hooks read it in the client's own transcripts, the first first."""
+    found = json.loads(client.engram("turns", "--json"))
+    return [(one["role"], one["content"]) for one in reversed(found["turns"] if isinstance(found, dict) else found)]
+
+
 def test_codex_lists_the_server_with_its_whole_command(install: Install) -> None:
     codex = install("codex")
     path = configure(codex, ".codex/config.toml", CODEX)
@@ -96,6 +102,7 @@ def test_codex_gives_its_model_what_an_earlier_session_decided(install: Install,
     codex.run(*trusting, "Decide in which database the orders of the shop live.")
     assert "A saved memory is not an answer" in json.dumps(model.requests[0]["input"])
     assert "Orders live in SQLite" not in json.dumps(model.requests[0]["input"])
+    assert turns(codex) == [("user", "Decide in which database the orders of the shop live."), ("assistant", "Saved.")]
 
     model.play("In SQLite [#1].")
     codex.run(*trusting, "Please look at tokens.py.")
@@ -120,6 +127,10 @@ def test_gemini_gives_its_model_what_an_earlier_session_decided(install: Install
     gemini.run(*said, "Decide in which database the orders of the shop live.")
     assert "A saved memory is not an answer" in json.dumps(model.requests[0])
     assert "Orders live in SQLite" not in json.dumps(model.requests[0]["contents"])
+    # Behind what our own session start answered, which Gemini puts before the first prompt.
+    asked = "Decide in which database the orders of the shop live."
+    assert [one["content"] for one in json.loads(gemini.engram("prompts", "--json"))["prompts"]] == [asked]
+    assert turns(gemini) == [("user", asked), ("assistant", "Saved.")]
 
     model.play("In SQLite [#1].")
     gemini.run(*said, "Please look at tokens.py.")
@@ -130,3 +141,17 @@ def test_gemini_gives_its_model_what_an_earlier_session_decided(install: Install
     gemini.engram("unsetup", "gemini")
     assert path.read_text() == own
     assert not (gemini.home / ".gemini" / "GEMINI.md").exists()
+
+
+def test_hooks_that_codex_does_not_trust_are_said_by_the_doctor(install: Install, model: Model) -> None:
+    codex = install("codex")
+    provider = f'name = "Scripted"\nbase_url = "{model.url}/v1"\nenv_key = "OPENAI_API_KEY"\nwire_api = "responses"\n'
+    own = f'model = "scripted"\nmodel_provider = "scripted"\n\n[model_providers.scripted]\n{provider}'
+    configure(codex, ".codex/config.toml", own)
+    codex.engram("setup", "codex")
+    model.meanwhile = Call("exec_command", {"cmd": "true"})
+    model.play(Call("mem_save", {"title": "Orders", "content": "They live in SQLite."}), "Saved.")
+
+    codex.run("exec", "--dangerously-bypass-approvals-and-sandbox", "Decide where the orders live.")
+
+    assert "no hook of codex ran since setup" in codex.engram("doctor", "--check", "hooks")

@@ -14,7 +14,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.errors import InvalidArgumentError
-from engram_py.interchange.errors import InvalidSourceError
+from engram_py.interchange.errors import InvalidExportError, InvalidSourceError
 from engram_py.interchange.importers import KINDS
 from engram_py.interchange.results import Imported
 from engram_py.projects.errors import InvalidProjectError
@@ -400,3 +400,80 @@ def test_a_prompt_that_a_hook_stored_is_not_stored_again_by_its_transcript(app: 
     assert (done.prompts.new, done.prompts.skipped) == (1, 2)
     assert [one.content for one in app.prompts.recent(all_projects=True)] == ["Then run the tests", said[0]]
     assert app.adopting.adopt("claude-transcripts", path).prompts.new == 0
+
+
+def test_two_notes_of_one_permalink_and_two_entities_of_one_name_are_all_kept(app: Engram, tmp_path: Path) -> None:
+    for number in (1, 2):
+        wrote(tmp_path / "notes" / f"{number}.md", f"---\npermalink: kiln\n---\nKiln {number} burns hot.\n")
+    entity = {"type": "entity", "name": "Ada", "entityType": "person"}
+    lines = [entity | {"observations": ["likes tea"]}, entity | {"observations": ["writes\u2028Python"]}]
+    graph = wrote(tmp_path / "graph.jsonl", "\n".join(json.dumps(one, ensure_ascii=False) for one in lines))
+
+    for kind, path in (("basic-memory", tmp_path / "notes"), ("server-memory", graph)):
+        assert new(app.adopting.adopt(kind, path)) == (2, 0)
+        assert new(app.adopting.adopt(kind, path)) == (0, 0)
+    said = "".join(row["content"] for row in kept(app))
+    assert all(text in said for text in ("Kiln 1", "Kiln 2", "likes tea", "writes\u2028Python"))
+
+
+HEADS = [
+    pytest.param("title: Why the crane stops\n  at force nine\n", "Why the crane stops at force nine", id="wrapped"),
+    pytest.param("title: >-\n  Folded kiln\n  title\n", "Folded kiln title", id="folded"),
+    pytest.param("title: 'Don''t: stop'\n", "Don't: stop", id="single-quotes"),
+    pytest.param('title: "A \\"b\\""\n', 'A "b"', id="double-quotes"),
+    pytest.param("title: Glaze # the blue one\n", "Glaze", id="comment"),
+    pytest.param("title: Kiln: the second\ntags: [a, b]\n", "Kiln: the second", id="no-yaml-but-meant-so"),
+    pytest.param("title: [draft] Kiln\n", "[draft] Kiln", id="a-list-that-is-none"),
+    pytest.param("title: 0012\n", "0012", id="no-number"),
+]
+
+
+@pytest.mark.parametrize(("head", "title"), HEADS)
+def test_front_matter_is_read_as_yaml_and_what_is_none_as_it_stands(
+    app: Engram, tmp_path: Path, head: str, title: str
+) -> None:
+    wrote(tmp_path / "notes" / "a.md", f"---\n{head}---\nThe body.\n")
+    app.adopting.adopt("basic-memory", tmp_path / "notes")
+    assert (kept(app)[0]["title"], kept(app)[0]["content"].split("\n")[0]) == (title, "The body.")
+
+
+@pytest.mark.parametrize("text", ["---\nProse, and no name.\n---\nMore.", "---\nname: [[[[", "---", "no dashes"])
+def test_a_note_without_front_matter_is_kept_whole(app: Engram, tmp_path: Path, text: str) -> None:
+    wrote(tmp_path / "notes" / "a.md", text)
+    app.adopting.adopt("basic-memory", tmp_path / "notes")
+    assert kept(app)[0]["content"] == text
+
+
+def test_what_a_program_wrote_is_no_prompt_and_is_counted(app: Engram, tmp_path: Path) -> None:
+    prompts = ["<ide_opened_file>a.py</ide_opened_file>\nMend the clock", "[Request interrupted by user]"]
+    rows = [{"sync_id": f"p{at}", "session_id": "s", "content": text} for at, text in enumerate(prompts)]
+    file = wrote(tmp_path / "x.json", json.dumps({"version": "0.2.0", "prompts": rows}))
+
+    done = app.transfer.import_file(file)
+
+    assert [one.content for one in app.prompts.recent(all_projects=True)] == ["Mend the clock"]
+    assert done.prompts.reasons == {"written by a program": 1}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pipe_or_a_device_is_refused_at_once(app: Engram, tmp_path: Path, kind: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(InvalidSourceError, match="neither a file nor a folder"):
+            app.adopting.adopt(kind, path)
+        with pytest.raises(InvalidExportError, match="not a regular file"):
+            app.transfer.import_file(path)
+
+
+def test_a_project_named_as_a_worktree_is_the_nearest_name(app: Engram, tmp_path: Path) -> None:
+    row = {"session_id": "s", "title": "Kiln", "content": "It burns.", "project": "shop/feature-x"}
+    file = wrote(tmp_path / "x.json", json.dumps({"version": "0.2.0", "observations": [row]}))
+    done = app.transfer.import_file(file)
+    assert kept(app)[0]["project"] == "shop-feature-x"
+    assert "shop/feature-x" in done.warnings[0]
+
+
+def test_texts_that_are_cut_are_said(app: Engram, tmp_path: Path) -> None:
+    long = {"session_id": "s", "title": "Long", "content": "kiln " * 20_000}
+    file = wrote(tmp_path / "x.json", json.dumps({"version": "0.2.0", "observations": [long], "prompts": [long]}))
+    assert [("content cut: kept 50,000" in one) for one in app.transfer.import_file(file).warnings] == [True, True]

@@ -1,4 +1,4 @@
-"""An import is whole or it is nothing."""
+"""An import is whole or it is nothing, but for rows that are none: each is named."""
 
 from __future__ import annotations
 
@@ -47,20 +47,13 @@ def test_a_file_that_is_no_export_is_refused(app: Engram, tmp_path: Path, conten
     ("lists", "where"),
     [
         pytest.param({"observations": {}}, "observations", id="not-a-list"),
-        pytest.param({"observations": [observation(title=7)]}, "observations.0.title", id="title-is-a-number"),
-        pytest.param({"observations": [observation(pinned="perhaps")]}, "observations.0.pinned", id="pinned-is-a-word"),
-        pytest.param({"observations": [observation(revision_count=10**30)]}, "revision_count", id="count-too-big"),
-        pytest.param({"sessions": [{"project": "widgets"}]}, "sessions.0.id", id="session-without-id"),
-        pytest.param({"relations": [relation(confidence=7)]}, "relations.0.confidence", id="confidence-too-big"),
-        pytest.param({"relations": [relation(judgment_status="?")]}, "judgment_status", id="unknown-status"),
-        pytest.param({"prompts": [prompt(), "hello"]}, "prompts.1", id="row-is-text"),
         pytest.param({"engram_py": {"versions": 5}}, "engram_py.versions", id="own-block"),
         pytest.param(
             {"engram_py": {"observations": {"x": {"salience": float("nan")}}}}, "salience", id="salience-is-no-number"
         ),
     ],
 )
-def test_a_wrong_type_anywhere_refuses_the_whole_file_and_names_the_place(
+def test_a_part_of_the_wrong_type_refuses_the_whole_file_and_names_the_place(
     app: Engram, tmp_path: Path, lists: dict[str, Any], where: str
 ) -> None:
     before = digest(app)
@@ -71,6 +64,32 @@ def test_a_wrong_type_anywhere_refuses_the_whole_file_and_names_the_place(
 
     assert where in refused.value.reason
     assert digest(app) == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "row", "where"),
+    [
+        pytest.param("observations", observation(title=7), "observations.0.title", id="title-is-a-number"),
+        pytest.param("observations", observation(pinned="perhaps"), "observations.0.pinned", id="pinned-is-a-word"),
+        pytest.param("observations", observation(revision_count=10**30), "revision_count", id="count-too-big"),
+        pytest.param("sessions", {"project": "widgets"}, "sessions.0.id", id="session-without-id"),
+        pytest.param("relations", relation(confidence=7), "relations.0.confidence", id="confidence-too-big"),
+        pytest.param("relations", relation(judgment_status="?"), "judgment_status", id="unknown-status"),
+        pytest.param("prompts", "hello", "prompts.0", id="row-is-text"),
+    ],
+)
+def test_a_row_of_the_wrong_type_is_named_and_the_others_are_taken(
+    app: Engram, tmp_path: Path, kind: str, row: object, where: str
+) -> None:
+    good: dict[str, list[Any]] = {"observations": [observation(sync_id="obs-good")], "prompts": [prompt()]}
+    lists: dict[str, Any] = good | {kind: [row, *good.get(kind, [])]}
+    document = export(**lists)
+
+    result = app.transfer.import_file(write(tmp_path / "wrong.json", document))
+
+    assert counts(result, kind)[3] == 1
+    assert where in "".join(getattr(result, kind).reasons)
+    assert (counts(result)[0], counts(result, "prompts")[0]) == (1, 1)
 
 
 @pytest.mark.parametrize("name", ["folder", "absent.json"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engram_py.sessions.transcript_formats import cited_ids, turn_of, turns_of_document
+from engram_py.sessions.transcript_formats import cited_ids, turns_of_document, turns_of_line
 
 
 def line(**value: Any) -> str:
@@ -18,6 +18,10 @@ THOUGHT = {"type": "thinking", "thinking": "hm"}
 SAID = {"type": "text", "text": "Done, see [#3]."}
 TOOL_USE = {"type": "tool_use", "name": "Edit", "input": {"text": "no"}}
 OUTPUT = {"type": "output_text", "text": "Done."}
+INTERRUPTED = {"type": "text", "text": "[Request interrupted by user for tool use]"}
+CURSOR = "<timestamp>Wednesday</timestamp>\n<attached_files>x</attached_files>\n<user_query>\nFix it\n</user_query>"
+CODEX_ITEM = {"type": "UserMessage", "id": "u1", "content": [{"type": "text", "text": "Fix it", "text_elements": []}]}
+GEMINI_HOOK = {"text": "<hook_context>&lt;engram-memory&gt;</hook_context>"}
 PARTS = [{"text": "hm", "thought": True}, {"text": "Done."}]
 
 SPOKEN = [
@@ -37,11 +41,26 @@ SPOKEN = [
         id="codex-user",
     ),
     pytest.param(
+        line(type="event_msg", payload={"type": "item_completed", "item": CODEX_ITEM}),
+        ("user", "Fix it", "u1"),
+        id="codex-item",
+    ),
+    pytest.param(
         line(type="response_item", payload={"type": "message", "role": "assistant", "content": [OUTPUT]}),
         ("assistant", "Done.", None),
         id="codex-assistant",
     ),
     pytest.param(line(type="user", id="g1", content="Fix it"), ("user", "Fix it", "g1"), id="gemini-user"),
+    pytest.param(
+        line(type="user", id="g1", content=[{"text": "Fix it\nlong file"}], displayContent=[{"text": "Fix it"}]),
+        ("user", "Fix it", "g1"),
+        id="gemini-what-the-user-saw",
+    ),
+    pytest.param(
+        line(**{"$set": {"messages": [{"id": "g1", "type": "user", "content": [GEMINI_HOOK, {"text": "Fix it"}]}]}}),
+        ("user", "Fix it", "g1"),
+        id="gemini-set",
+    ),
     pytest.param(line(type="gemini", id="g2", content="Done."), ("assistant", "Done.", "g2"), id="gemini-assistant"),
     pytest.param(
         line(type="assistant", uuid="q1", message={"role": "model", "parts": PARTS}),
@@ -49,7 +68,7 @@ SPOKEN = [
         id="qwen-assistant",
     ),
     pytest.param(
-        line(role="user", message={"content": [{"type": "text", "text": "Fix it"}]}),
+        line(role="user", message={"content": [{"type": "text", "text": CURSOR}]}),
         ("user", "Fix it", None),
         id="cursor",
     ),
@@ -61,8 +80,7 @@ SPOKEN = [
 
 @pytest.mark.parametrize(("text", "expected"), SPOKEN)
 def test_a_line_of_any_agent_says_who_spoke_and_what(text: str, expected: tuple[str, str, str | None]) -> None:
-    turn = turn_of(text)
-    assert turn is not None
+    [turn] = turns_of_line(text)
     assert (turn.role, turn.content) == expected[:2]
     assert turn.key == expected[2] or (expected[2] is None and len(turn.key) == 32)
 
@@ -83,6 +101,14 @@ def test_a_line_of_any_agent_says_who_spoke_and_what(text: str, expected: tuple[
             id="tool-result",
         ),
         pytest.param(line(type="user", message={"role": "user", "content": "<command-name>/x"}), id="command"),
+        pytest.param(line(type="user", message={"role": "user", "content": [INTERRUPTED]}), id="interrupted"),
+        pytest.param(
+            line(type="assistant", isApiErrorMessage=True, message={"role": "assistant", "content": "API Error"}),
+            id="no-answer-of-the-model",
+        ),
+        pytest.param(
+            line(type="user", id="g", content=[{"text": "<session_context>x</session_context>"}]), id="gemini"
+        ),
         pytest.param(
             line(type="response_item", payload={"type": "message", "role": "user", "content": "injected"}),
             id="codex-injected",
@@ -95,17 +121,16 @@ def test_a_line_of_any_agent_says_who_spoke_and_what(text: str, expected: tuple[
     ],
 )
 def test_what_nobody_said_is_no_turn(text: str) -> None:
-    assert turn_of(text) is None
+    assert turns_of_line(text) == []
 
 
 def test_a_message_without_a_name_is_named_by_its_words() -> None:
-    keys = [turn.key for text in ("one", "one", "two") if (turn := turn_of(line(role="user", content=text)))]
+    keys = [turn.key for text in ("one", "one", "two") for turn in turns_of_line(line(role="user", content=text))]
     assert keys[0] == keys[1] != keys[2]
 
 
 def test_half_a_surrogate_pair_and_nul_do_not_reach_the_store() -> None:
-    turn = turn_of('{"type": "gemini", "content": "a\\ud800b\\u0000c"}')
-    assert turn is not None
+    [turn] = turns_of_line('{"type": "gemini", "content": "a\\ud800b\\u0000c"}')
     assert turn.content == "a?b c"
 
 
@@ -117,3 +142,8 @@ def test_a_transcript_that_is_one_document_gives_its_messages() -> None:
 
 def test_citations_are_handles_in_brackets_and_counted_once() -> None:
     assert cited_ids("As [#12] says, and [#3], [#12]; not #4, [5] or [#99999999999999999999]") == [12, 3]
+
+
+def test_what_is_said_in_a_side_conversation_is_said_to_an_agent() -> None:
+    [turn] = turns_of_line(line(type="user", isSidechain=True, message={"role": "user", "content": "Look for it"}))
+    assert turn.agent == "isSidechain"

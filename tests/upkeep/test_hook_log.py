@@ -9,9 +9,10 @@ import pytest
 
 from engram_py import Engram
 from engram_py.sessions.spool_files import put
+from engram_py.times import to_text
 from engram_py.upkeep import hook_log
-from engram_py.upkeep.hook_log import append, lately
-from tests.memory import START
+from engram_py.upkeep.hook_log import append, expect, lately
+from tests.memory import START, FakeClock
 from tests.sessions.test_spool import record
 
 
@@ -103,3 +104,37 @@ def test_what_setup_does_not_cure_is_not_sent_there(app: Engram, place: Path, re
 def test_no_detail_takes_the_place_of_the_time(place: Path) -> None:
     append(place, now=START, agent="codex", event="stop", reason="ZeroDivisionError", at="handlers.py:120")
     assert [failure.reason for failure in lately(place, START)] == ["ZeroDivisionError"]
+
+
+@pytest.fixture
+def written(place: Path) -> Path:
+    """Setup wrote the hooks of Codex."""
+    (place / "setup").mkdir()
+    expect(place, "codex", START)
+    return place
+
+
+def test_hooks_that_never_ran_since_setup_wrote_them_are_said(app: Engram, written: Path, clock: FakeClock) -> None:
+    [check] = app.doctor.examine(check="hooks").checks
+    assert (check.result, "no hook of codex ran since setup" in check.message) == ("ok", True)
+    assert "/hooks" in (check.safe_next_step or "")
+    clock.advance(days=2)
+    assert app.doctor.examine(check="hooks").checks[0].result == "warning"
+    expect(written, "codex", None)
+    assert app.doctor.examine(check="hooks").checks[0].message == "no hook failed in seven days"
+
+
+@pytest.mark.parametrize("hosts", [(), ("1:2",)], ids=["a-server-alone", "a-hook"])
+def test_a_session_of_the_agent_tells_whether_its_hooks_ran(app: Engram, written: Path, hosts: tuple[str, ...]) -> None:
+    with app.store.transaction():
+        app.store.insert("sessions", session_row("codex"))
+    if hosts:
+        app.sessions.keep_hosts("s9", hosts)
+    [check] = app.doctor.examine(check="hooks").checks
+    assert check.result == ("ok" if hosts else "warning")
+
+
+def session_row(agent: str) -> dict[str, str]:
+    now = to_text(START + timedelta(seconds=1))
+    names = {"id": "s9", "project": "widgets", "directory": "", "agent": agent}
+    return names | {"started_at": now, "updated_at": now, "clock": ""}

@@ -182,3 +182,28 @@ def test_a_manifest_that_is_cut_in_half_is_refused_and_left(app: Engram, root: P
         app.vault.export()
 
     assert everything(root) == before
+
+
+def test_a_file_with_a_merge_conflict_changes_nothing_and_is_named_until_it_is_mended(app: Engram, root: Path) -> None:
+    file = root / "observations.md"
+    line = next(line for line in file.read_text().split("\n") if "Use WAL mode" in line)
+    both = f"<<<<<<< HEAD\n{line.replace('WAL', 'DELETE')}\n=======\n{line.replace('WAL', 'MEMORY')}\n>>>>>>> other"
+    file.write_text(broken := file.read_text().replace(line, both))
+    (root / "identity.md").write_text((root / "identity.md").read_text().replace("Ada", "Ida"))
+    done = app.vault.take_in(prune=True)
+
+    assert [(one.path, one.outcome) for one in done.applied] == [("identity.md", "updated"), (file.name, "refused")]
+    row = app.get(1).observation
+    assert (row.title, row.revision_count, file.read_text()) == ("Use WAL mode", 1, broken)
+    assert app.vault.take_in().applied == done.applied[1:]
+    file.write_text(broken.replace(both, line.replace("WAL", "MEMORY")))
+    assert [one.outcome for one in app.vault.take_in().applied] == ["updated"]
+    assert app.get(1).observation.title == "Use MEMORY mode"
+
+
+def test_a_note_that_quotes_a_conflict_is_none(app: Engram, root: Path) -> None:
+    app.notes.add("Git wrote\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> other")
+    app.vault.export()
+    day = next((root / "memory").iterdir())
+    day.write_text(day.read_text().replace("Git wrote", "Git had written"))
+    assert [one.outcome for one in app.vault.take_in().applied] == ["updated"]

@@ -11,8 +11,8 @@ from typing import Any
 
 from engram_py.dataclass import dataclass, field
 from engram_py.files import read_bounded, real_path, reason
+from engram_py.interchange.columns import derived_id
 from engram_py.interchange.errors import InvalidSourceError
-from engram_py.interchange.import_ledger import derived_id
 from engram_py.interchange.values import (
     ExportIn,
     ObservationIn,
@@ -53,11 +53,18 @@ class Source:
     # Rows that could not be read, by kind and reason.
     left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
+    _named: Counter[tuple[str, ...]] = field(default_factory=Counter)
     _locator: Locator = field(default_factory=Locator)
 
     def observation(self, *identity: object, title: str, content: str, project: str | None, **more: Any) -> None:
-        """Keep a text. ``identity`` names it within this kind of source, whatever it says."""
-        more |= {"sync_id": derived_id("obs", self.kind, *map(str, identity)), "tool_name": f"import:{self.kind}"}
+        """Keep a text. ``identity`` names it within this kind of source, whatever it says.
+
+        Of two of one name, as of two notes with one permalink, the second is known by its number as well.
+        """
+        named = (self.kind, *map(str, identity))
+        self._named[named] += 1
+        number = (str(self._named[named]),) if self._named[named] > 1 else ()
+        more |= {"sync_id": derived_id("obs", *named, *number), "tool_name": f"import:{self.kind}"}
         more |= {"title": " ".join(title.split())[:_TITLE_CHARS] or None, "project": self.project or project}
         self.observations.append(ObservationIn(content=content, **more))
 
@@ -72,7 +79,7 @@ class Source:
 
     def document(self) -> ExportIn:
         """Return the rows as an export."""
-        return ExportIn(
+        document = ExportIn(
             version="0.2.0",
             sessions=list(self.sessions.values()),
             observations=self.observations,
@@ -81,6 +88,8 @@ class Source:
             prompt_tombstones=self.prompt_tombstones,
             engram_py=OwnBlock(versions=self.versions, tombstones=self.tombstones),
         )
+        document.left_out.update(self.left_out)
+        return document
 
     def note(self, text: str) -> None:
         if len(self.notes) < _MOST_NOTES:

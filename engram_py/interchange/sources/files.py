@@ -9,11 +9,11 @@ from typing import Any
 
 from engram_py.capture.passive import learning_title, parse_learnings
 from engram_py.capture.trivial_prompts import is_trivial
-from engram_py.files import open_regular, reason
+from engram_py.files import lines_of, open_regular, reason
 from engram_py.interchange.errors import InvalidSourceError
 from engram_py.interchange.sources.draft import Source, changed_at, joined, moment
 from engram_py.interchange.sources.sections import sections
-from engram_py.sessions.transcript_formats import turn_of
+from engram_py.sessions.transcript_formats import turns_of_line
 from engram_py.sessions.values import Turn
 from engram_py.text.front_matter import front_matter
 
@@ -115,15 +115,15 @@ def read_server_memory(source: Source) -> None:
     text = source.text(source.path)
     if text is None:
         raise InvalidSourceError(str(source.path), source.kind, "it cannot be read")
-    entities: dict[str, dict[str, Any]] = {}
+    entities: list[tuple[str, dict[str, Any]]] = []
     links: dict[str, list[str]] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(lines_of(text), 1):
         if not line.strip():
             continue
         value = _object(line)
         said = value.get("type") if value else None
         if value and said == "entity" and isinstance(value.get("name"), str):
-            entities[value["name"]] = value
+            entities.append((value["name"], value))
         elif value and said == "relation":
             links.setdefault(str(value.get("from")), []).append(f"{value.get('relationType')} {value.get('to')}")
         else:
@@ -131,11 +131,11 @@ def read_server_memory(source: Source) -> None:
     if not entities:
         raise InvalidSourceError(str(source.path), source.kind, "there is no entity in it")
     project = source.place(str(source.path.absolute().parent))
-    for name, value in entities.items():
+    for name, value in entities:
         listed = value.get("observations")
         facts = [str(one) for one in listed] if isinstance(listed, list) else []
         label = str(value.get("entityType") or "")
-        lines = [f"- {one}" for one in (*facts, *links.get(name, ()))]
+        lines = [f"- {one}" for one in (*facts, *links.pop(name, ()))]
         source.observation(
             *source.standing(source.path, project),
             name,
@@ -183,15 +183,14 @@ def _take(source: Source, turn: Turn, session_id: str, project: str | None) -> N
 
 def _turns(path: Path) -> list[Turn]:
     """Return the turns of a transcript, none of a file with another shape."""
-    turns = []
+    turns: list[Turn] = []
     with open_regular(path) as lines:
         while line := lines.readline(_MOST_LINE_BYTES):
             if not line.endswith(b"\n") and len(line) == _MOST_LINE_BYTES:
                 while len(rest := lines.readline(_MOST_LINE_BYTES)) == _MOST_LINE_BYTES and not rest.endswith(b"\n"):
                     pass
                 continue
-            if turn := turn_of(line):
-                turns.append(turn)
+            turns += turns_of_line(line)
     return turns
 
 
@@ -204,7 +203,7 @@ def _object(line: str) -> dict[str, Any] | None:
 
 
 def _only_links(body: str) -> bool:
-    lines = [line.strip() for line in body.splitlines() if line.strip() and not line.startswith("#")]
+    lines = [line.strip() for line in lines_of(body) if line.strip() and not line.startswith("#")]
     return all(line.startswith(("- [", "* [")) for line in lines)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from engram_py.dataclass import dataclass
+from engram_py.files import lines_of
 
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"(#{1,3})\s+(\S.*)$")
@@ -33,7 +34,7 @@ def sections(text: str) -> list[Section]:
             found.append(Section(tuple(title for _, title in path), own))
         body.clear()
 
-    for line in _without_marked(text).splitlines():
+    for line in lines_of(_without_marked(text)):
         if mark := _FENCE.match(line):
             fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
         heading = None if fence else _HEADING.match(line)

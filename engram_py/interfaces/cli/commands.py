@@ -17,6 +17,7 @@ import click
 from engram_py.database.errors import DataDirError
 from engram_py.dataclass import replace
 from engram_py.errors import EngramError
+from engram_py.files import expanded
 from engram_py.interfaces.cli.terminal import print_value, show
 
 if TYPE_CHECKING:
@@ -42,6 +43,16 @@ class _ObservationId(click.ParamType[int]):
 
 
 OBSERVATION_ID = _ObservationId()
+
+
+class _Path(click.Path):
+    """A path in which ``~`` is the home directory also where no shell has expanded it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return expanded(str(super().convert(value, param, ctx)))
+
+
+PATH = _Path(path_type=Path)
 
 id_argument = click.argument("observation_id", metavar="ID", type=OBSERVATION_ID, help="Its number, as in 12 or #12.")
 ids_argument = click.argument(

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from engram_py.files import lines_of
 from engram_py.interfaces.cli.commands import refusing
 from engram_py.interfaces.cli.terminal import print_value
 
@@ -115,9 +116,9 @@ class _Story:
         )
         self._say(f"\n→ {name}")
         for key, value in arguments.items():
-            self._say("\n".join(f"    {line}" for line in f"{key}: {value}".splitlines()))
+            self._say("\n".join(f"    {line}" for line in lines_of(f"{key}: {value}")))
         self._say(f"← {milliseconds:.0f} ms, {tokens} tokens")
-        self._say("\n".join(f"    {line}" for line in answer.splitlines()))
+        self._say("\n".join(f"    {line}" for line in lines_of(answer)))
 
     def _make_repository(self) -> None:
         os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")

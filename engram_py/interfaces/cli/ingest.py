@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engram_py.errors import InvalidArgumentError, InvalidInputError
+from engram_py.files import open_regular
 from engram_py.interfaces.arguments import unknown_names
-from engram_py.interfaces.cli.commands import here, prints_result, project_option
+from engram_py.interfaces.cli.commands import PATH, here, prints_result, project_option
 from engram_py.interfaces.cli.terminal import print_notes, text_argument
 from engram_py.observations.listing import Listing
 
@@ -40,7 +41,7 @@ class NoConversationError(InvalidInputError):
 
 
 @click.command("ingest")
-@click.argument("file", type=click.Path(path_type=Path), help="The conversation as JSON; - reads standard input.")
+@click.argument("file", type=PATH, help="The conversation as JSON; - reads standard input.")
 @click.option("--conversation", "conversation_id", metavar="ID", help="Its name, in the place of conversation_id.")
 @click.option("--agent", "agent_id", metavar="ID", help="Whose it is, in the place of agent_id.")
 @click.option("--session-date", metavar="DATE", help="The day it took place.")
@@ -76,8 +77,11 @@ def agents_command(app: Engram, agent_id: str | None) -> Listing:
 def _read(file: Path) -> dict[str, Any]:
     """Return the fields of a conversation. Raises NoConversationError, InvalidArgumentError."""
     try:
-        text = text_argument("-") if str(file) == "-" else (here() / file).read_text(encoding="utf-8-sig")
-        value = json.loads(text)
+        if str(file) == "-":
+            value = json.loads(text_argument("-"))
+        else:
+            with open_regular(here() / file) as opened:
+                value = json.loads(opened.read().decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError) as exc:
         raise NoConversationError(str(exc)[:200]) from exc
     if isinstance(value, list):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 
 import click
 
-from engram_py.interfaces.cli.commands import here, one_project_option, prints_result
+from engram_py.interfaces.cli.commands import PATH, here, one_project_option, prints_result
 from engram_py.interfaces.cli.terminal import can_ask, printable, progress
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ SOURCES = (
 
 
 @click.command("export")
-@click.argument("file", required=False, type=click.Path(path_type=Path), help="- or none: standard output.")
+@click.argument("file", required=False, type=PATH, help="- or none: standard output.")
 @click.option("--format", "version", type=click.Choice(["0.1.0", "0.2.0"]), default="0.2.0", show_default=True,
               help="Engram's export version.")  # fmt: skip
 @one_project_option
@@ -35,7 +35,7 @@ def export_command(app: Engram, file: Path | None, version: Literal["0.1.0", "0.
 
 
 @click.command("import")
-@click.argument("file", required=False, type=click.Path(path_type=Path), help="The export; - reads standard input.")
+@click.argument("file", required=False, type=PATH, help="The export; - reads standard input.")
 @click.option("--from", "kind", type=click.Choice(SOURCES), help="Import from another program; FILE is its path.")
 @click.option("--dry-run", is_flag=True, help="With --from: count, and write nothing.")
 @click.option("--project", help="With --from: file all of it under this project.")

@@ -10,7 +10,8 @@ import click
 
 from engram_py.config import Settings
 from engram_py.errors import EngramError
-from engram_py.interfaces.cli.commands import here, refusing, settings
+from engram_py.files import expanded
+from engram_py.interfaces.cli.commands import PATH, here, refusing, settings
 
 
 @click.command("mcp")
@@ -36,7 +37,7 @@ def mcp_command(tools: str | None, project: str | None) -> None:
 @click.argument("port", required=False, type=click.IntRange(0, 65_535), help="Default: ENGRAM_PORT, else 7437.")
 @click.option("--port", "port_option", type=click.IntRange(0, 65_535), help="The same as the argument PORT.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="One beyond loopback needs ENGRAM_HTTP_TOKEN.")
-@click.option("--socket", "path", type=click.Path(path_type=Path), help="A unix socket instead of a port.")
+@click.option("--socket", "path", type=PATH, help="A unix socket instead of a port.")
 @click.option("--project", help="The project of every request that names none.")
 @click.option("--tools", help="What /mcp offers: core (default), agent, admin, all, or tool names.")
 @click.option("--unit", type=click.Choice(["systemd", "launchd"]), help="Print a unit file that starts the server.")
@@ -72,7 +73,7 @@ def serve_command(
         click.echo(loaded.http_token or Access(loaded.data_dir).bearer())
         return
     if path is None and port is None and loaded.socket:
-        path = Path(loaded.socket)
+        path = expanded(loaded.socket)
     from engram_py.interfaces.http.serve import Address, serve
 
     address = Address(host, loaded.port if port is None else port, here() / path if path else None)

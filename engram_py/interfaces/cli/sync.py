@@ -9,7 +9,7 @@ import click
 
 from engram_py.dataclass import replace
 from engram_py.errors import EngramError, InvalidArgumentError
-from engram_py.interfaces.cli.commands import here, json_command, memory
+from engram_py.interfaces.cli.commands import PATH, here, json_command, memory
 from engram_py.interfaces.cli.terminal import can_ask, print_notes, print_value, printable, progress
 from engram_py.interfaces.wording.render import to_json
 from engram_py.sync.errors import PassphraseMissingError
@@ -32,7 +32,7 @@ _MOST_KEY_BYTES = 2**20
 @click.option("--project", help="Another project than the repository's own.")
 @click.option("--all", "all_projects", is_flag=True, help="Every project, in both directions.")
 @click.option("--encrypt", is_flag=True, help="Encrypt the folder, or open it, with a passphrase that is asked for.")
-@click.option("--encrypt-with", "key_file", type=click.Path(path_type=Path), help="The same with a key file.")
+@click.option("--encrypt-with", "key_file", type=PATH, help="The same with a key file.")
 @click.option("--allow-plain", is_flag=True, help="Read chunks that are not encrypted in a folder that is.")
 @click.option("--trust", metavar="KEY", help="Trust this device; then only trusted devices are read.")
 @click.option("--untrust", metavar="KEY", help="Stop trusting this device.")

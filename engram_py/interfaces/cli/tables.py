@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from engram_py.files import lines_of
 from engram_py.interfaces.cli.terminal import printable
 from engram_py.interfaces.wording.phrases import age, clock, end, relation
 from engram_py.interfaces.wording.search import marks, match_count, named, places
@@ -192,7 +193,7 @@ def _report(value: Report) -> Table:
     for check in value.checks:
         finding = _cell(check.message) + (" (repaired)" if check.fixed else "")
         if check.safe_next_step and check.result != "ok":
-            finding += "".join(f"\n→ {_cell(step)}" for step in check.safe_next_step.splitlines())
+            finding += "".join(f"\n→ {_cell(step)}" for step in lines_of(check.safe_next_step))
         colour = _COLOURS[check.result]
         table.add_row(_cell(check.check_id), f"[{colour}]{check.result}[/{colour}]", finding)
     if value.backup:

@@ -11,6 +11,7 @@ import click
 from engram_py.dataclass import replace
 from engram_py.errors import StoreError
 from engram_py.interfaces.cli.commands import (
+    PATH,
     here,
     json_command,
     limit_option,
@@ -80,7 +81,7 @@ def doctor_command(check: str | None, fix: bool, as_json: bool) -> None:
 
 
 @click.command("backup")
-@click.argument("file", required=False, type=click.Path(path_type=Path), help="The new file; it must not exist.")
+@click.argument("file", required=False, type=PATH, help="The new file; it must not exist.")
 @prints_result
 def backup_command(app: Engram, file: Path | None) -> object:
     """Copy the database while it is in use, by default to backups/ in the data directory."""
@@ -89,7 +90,7 @@ def backup_command(app: Engram, file: Path | None) -> object:
 
 
 @click.command("restore")
-@click.argument("file", type=click.Path(path_type=Path), help="A file made by `engram backup`.")
+@click.argument("file", type=PATH, help="A file made by `engram backup`.")
 @json_command
 def restore_command(file: Path, as_json: bool) -> None:
     """Put the backup FILE in the database's place. What was there is kept and named."""

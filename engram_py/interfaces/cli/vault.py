@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from engram_py.interfaces.cli.commands import dry_run_option, group, json_command, memory, prints_result, project_option
+from engram_py.interfaces.cli.commands import (
+    PATH,
+    dry_run_option,
+    group,
+    json_command,
+    memory,
+    prints_result,
+    project_option,
+)
 from engram_py.interfaces.cli.terminal import text_argument
 
 if TYPE_CHECKING:
@@ -34,7 +43,7 @@ vault_command = group("vault", "The memory as a folder of Markdown: write it, ed
 
 
 @vault_command.command("init")
-@click.argument("path", type=click.Path(path_type=Path), help="An empty folder, or a new one.")
+@click.argument("path", type=PATH, help="An empty folder, or a new one.")
 @project_option
 @prints_result
 def init_command(app: Engram, path: Path, project: str | None) -> object:
@@ -96,10 +105,16 @@ def write_command(app: Engram, path: str, text: str, **options: Any) -> object:
 @vault_command.command("read")
 @path_argument
 @project_option
-@prints_result
-def read_command(app: Engram, path: str, project: str | None) -> object:
-    """Print a file of the vault."""
-    return app.vault_files.read(path, project=project)
+@json_command
+def read_command(path: str, project: str | None, *, as_json: bool) -> None:
+    """Print a file of the vault. Exit code 1: there is none of this path."""
+    from engram_py.interfaces.cli.terminal import show
+
+    with memory() as app:
+        found = app.vault_files.read(path, project=project)
+        show(found, app.settings, as_json=as_json)
+    if not found.found:
+        sys.exit(1)
 
 
 @vault_command.command("list")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.doors import call as door_call
 from engram_py.errors import EngramError, StoreError
-from engram_py.sessions.errors import TranscriptMissingError, TranscriptRefusedError
+from engram_py.sessions.errors import TranscriptMissingError, TranscriptRefusedError, TranscriptUnheardError
 from engram_py.times import parse_time
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ def _read_transcript(call: Call) -> None:
             learn=partial(_learn, call),
         )
         call.unread = found.more and not of_subagent
+        if found.unheard and not of_subagent:
+            call.note(TranscriptUnheardError())
     except TranscriptRefusedError as exc:
         if path:
             call.note(exc)

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from engram_py.dataclass import dataclass, field, replace
+from engram_py.files import expanded
 from engram_py.interfaces.hooks.answers import answer, bound_call, listens, session_said
 from engram_py.interfaces.hooks.events import Event, event_named, resumes
-from engram_py.interfaces.hooks.request import Arguments, BadInput, Request, arguments, here, loaded, parse, stdin
+from engram_py.interfaces.hooks.request import Arguments, BadInput, Request, arguments, here, parse, received
 from engram_py.interfaces.hooks.watchdog import LEAST_LIMIT_MS, LIMITS_MS, MOST_LIMIT_MS, Watchdog, end
 
 if TYPE_CHECKING:
@@ -69,10 +70,10 @@ class Run:
         """Return the bytes to print. Raises any error."""
         from engram_py.config import load_settings
 
-        folder = Path(self.arguments.data_dir)
+        folder = expanded(self.arguments.data_dir)
         self.settings = load_settings(data_dir=folder if folder.is_absolute() else None)
         self.stage = "reading"
-        value = loaded(stdin(self.arguments.agent))
+        value = received(self.arguments.agent)
         if self.settings.privacy.environment.get("enabled") is False:
             return b""
         named = self.arguments.event or str(value.get("hook_event_name", value.get("hookName", "")))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass, replace
+from engram_py.files import lines_of
 from engram_py.observations.values import Observation
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def shown_sizes(context: Context, text: str) -> dict[int, int]:
     held = {item.id for section in context.sections for item in section.items if isinstance(item, Observation)}
     held |= set(context.remarks.summaries.values())
     sizes: dict[int, int] = {}
-    for line in text.splitlines():
+    for line in lines_of(text):
         handle = _HANDLE.search(line)
         if handle and int(handle[1]) in held:
             sizes[int(handle[1])] = len(line.encode()) + 1

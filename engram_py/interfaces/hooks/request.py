@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from engram_py.capture.host_formats import typed
 from engram_py.dataclass import dataclass, field
+from engram_py.files import expanded, lines_of
 from engram_py.interfaces.hooks.answers import agent_in, agent_named
 from engram_py.interfaces.hooks.events import event_named
 
@@ -118,6 +121,29 @@ class BadInput(Exception):
     """Why nothing can be made of the input; said in the log alone."""
 
 
+def received(agent: str) -> dict[str, Any]:
+    """Return the JSON object on stdin as soon as the whole of it has arrived: some agents leave the pipe open.
+
+    Bytes past the limit are read and dropped: an agent whose pipe is closed early may take that for a failure. A
+    terminal is not read. Raises BadInput.
+    """
+    said = os.environ.get("USER_PROMPT", "") if agent == "kiro" else ""
+    if said:  # Kiro's editor before 1.0 leaves stdin open and empty
+        return {"prompt": said}
+    parts: list[bytes] = []
+    size = 0
+    while sys.stdin is not None and not os.isatty(0) and (chunk := os.read(0, _CHUNK)):
+        size += len(chunk)
+        if size <= MOST_INPUT_BYTES + 1:
+            parts.append(chunk)
+        if size <= MOST_INPUT_BYTES and chunk.rstrip().endswith(b"}"):
+            with suppress(BadInput):
+                return loaded(b"".join(parts))
+    if size > MOST_INPUT_BYTES:
+        raise BadInput("input_too_large")
+    return loaded(b"".join(parts))
+
+
 def loaded(data: bytes) -> dict[str, Any]:
     """Return the JSON object of ``data``. Raises BadInput, which names the reason and nothing of the text."""
     import json
@@ -151,12 +177,12 @@ def parse(value: Mapping[str, Any], *, agent: str, environ: Mapping[str, str], h
         session_id=_session_id(_first(flat, _SESSION, _PATH_LIMIT), agent, directory),
         directory=directory,
         source=(_first(flat, ("source",), 40) or _first(flat, ("trigger",), 40)).lower(),
-        prompt=_text(flat, _PROMPT, PROMPT_LIMIT_CHARS),
+        prompt=_text(flat, _PROMPT, PROMPT_LIMIT_CHARS, typed),
         transcript=_first(flat, ("transcript_path", "transcriptPath"), _PATH_LIMIT),
         subagent_transcript=_first(flat, ("agent_transcript_path",), _PATH_LIMIT),
         subagent=_first(flat, ("agent_type", "subagent_type", "agent_id"), 80),
         last_message=_text(flat, _LAST, MESSAGE_LIMIT_CHARS),
-        task=_text(flat, _TASK, PROMPT_LIMIT_CHARS),
+        task=_text(flat, _TASK, PROMPT_LIMIT_CHARS, typed),
         files=_written_files(tool, tool_input),
         memory_tool="" if given is None else memory_tool,
         tool_input=given or {},
@@ -176,9 +202,9 @@ def _first(value: Mapping[str, Any], names: tuple[str, ...], limit: int) -> str:
     return ""
 
 
-def _text(value: Mapping[str, Any], names: tuple[str, ...], limit: int) -> str:
-    """Return the first of the names that is a text. A text that is too long is redacted before it is cut."""
-    found = _first(value, names, MOST_INPUT_BYTES)
+def _text(value: Mapping[str, Any], names: tuple[str, ...], limit: int, own: Callable[[str], str] = str) -> str:
+    """Return of the first of the names that is a text what is somebody's ``own``; redacted before it is cut."""
+    found = own(_first(value, names, MOST_INPUT_BYTES))
     return found if len(found) <= limit else _head(found, limit)
 
 
@@ -199,7 +225,7 @@ def _directory(value: Mapping[str, Any], environ: Mapping[str, str], here: Path)
     for text in (*said, *(environ.get(name, "") for name in _DIRECTORY_VARIABLES)):
         # Cursor writes /c:/Users/ada
         drive = os.name == "nt" and text[:1] == "/" and text[2:3] == ":"
-        path = Path(text[1:] if drive else text)
+        path = expanded(text[1:] if drive else text)
         if text and path.is_absolute():
             return path
     return here
@@ -232,32 +258,9 @@ def _written_files(tool: str, given: object) -> tuple[str, ...]:
 
 
 def _patched(patch: str) -> tuple[str, ...]:
-    lines = patch[:PROMPT_LIMIT_CHARS].splitlines()
+    lines = lines_of(patch[:PROMPT_LIMIT_CHARS])
     found = [line.removeprefix(mark).strip() for line in lines for mark in _PATCHED if line.startswith(mark)]
     return tuple(clean(name) for name in found[:_MOST_FILES] if name)
-
-
-def stdin(agent: str) -> bytes:
-    """Return all of stdin: an agent whose pipe is closed early may take that for a failure.
-
-    Bytes past the limit are read and dropped. A terminal is not read.
-    """
-    said = os.environ.get("USER_PROMPT", "") if agent == "kiro" else ""
-    if said:  # Kiro's editor before 1.0 leaves stdin open and empty
-        import json
-
-        return json.dumps({"prompt": said}).encode()
-    if sys.stdin is None or os.isatty(0):
-        return b""
-    parts: list[bytes] = []
-    size = 0
-    while chunk := os.read(0, _CHUNK):
-        size += len(chunk)
-        if size <= MOST_INPUT_BYTES + 1:
-            parts.append(chunk)
-    if size > MOST_INPUT_BYTES:
-        raise BadInput("input_too_large")
-    return b"".join(parts)
 
 
 def here() -> Path:

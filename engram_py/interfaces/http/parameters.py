@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path as FilePath
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -12,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError
+from engram_py.files import expanded
 from engram_py.projects.errors import AmbiguousProjectError, InvalidProjectError
 
 MAX_INTEGER = 2**63 - 1
@@ -149,9 +149,9 @@ def app_in(app: Engram, cwd: str | None) -> Iterator[Engram]:
     if cwd is None or not cwd.strip():
         yield app.standing_in(None)
         return
-    if "\0" in cwd or len(cwd) > MOST_PATH_CHARS or not FilePath(cwd).is_absolute():
+    if "\0" in cwd or len(cwd) > MOST_PATH_CHARS or not expanded(cwd).is_absolute():
         raise InvalidArgumentError("cwd", cwd, expected="an absolute path on this machine")
-    yield app.standing_in(FilePath(cwd))
+    yield app.standing_in(expanded(cwd))
 
 
 def selected(app: Engram, projects: Projects) -> Selected:

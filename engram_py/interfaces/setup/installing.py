@@ -15,6 +15,8 @@ from engram_py.interfaces.setup.file_contents import Parts, takes_pre_tool, want
 from engram_py.interfaces.setup.machine import Launcher, Machine, current_launcher, this_machine
 from engram_py.interfaces.setup.manifest import Manifest, opened
 from engram_py.interfaces.setup.planning import Change, apply_setup, apply_unsetup, plan_setup, plan_unsetup
+from engram_py.times import utc_now
+from engram_py.upkeep.hook_log import expect
 
 PLUGIN_USER = "claude-code@user"
 _TWICE = "A server called engram was registered by hand as well; `claude mcp remove engram` removes that one."
@@ -95,6 +97,7 @@ class Setup:
                 changes = [plan_setup(one, manifest) for one in files]
             if not dry_run:
                 apply_setup(changes, manifest, user)
+                self._expect_hooks(agent, scope, parts, changed=any(one.kind != "unchanged" for one in changes))
         return Done(agent.name, agent.title, scope, _steps(changes), self._notes(agent, scope, parts))
 
     def take_out(self, agent: Agent, scope: Scope, *, dry_run: bool = False) -> Done:
@@ -107,6 +110,7 @@ class Setup:
                 self._plugin().uninstall(manifest)
             if not dry_run:
                 apply_unsetup(changes, manifest, user)
+                expect(self.data_dir, agent.name, None)
         steps = (Step("the plugin engram", "removed"),) if plugin else ()
         return Done(agent.name, agent.title, scope, (*steps, *_steps(changes)))
 
@@ -148,9 +152,15 @@ class Setup:
             apply_unsetup(self._plan_take_out(agent, scope, manifest), manifest, PLUGIN_USER)
         if not (current or dry_run):
             plugin.install(files, manifest)
+            self._expect_hooks(agent, scope, parts, changed=True)
         will = "" if current else "".join(f"+ {line}\n" for line in plugin.commands())
         note = _TWICE if plugin.is_also_registered() else ""
         return Done(agent.name, agent.title, scope, (Step("the plugin engram", kind, will),), note)
+
+    def _expect_hooks(self, agent: Agent, scope: Scope, parts: Parts, *, changed: bool) -> None:
+        """Have the doctor say it if these hooks never run."""
+        if changed and parts.hooks and scope in agent.hooks:
+            expect(self.data_dir, agent.name, utc_now())
 
     def _by_plugin(self, agent: Agent, scope: Scope, parts: Parts) -> bool:
         """Return whether Claude Code installs it itself. Without hooks it is a plain MCP server."""

@@ -21,6 +21,9 @@ MISSING: Final = object()
 _Blank = list[str | Comment]
 _BIG = 20_000  # json-five needs about 40 µs a byte, and ~/.claude.json can hold megabytes
 _TOO_BIG = 250_000
+_MISREAD = re.compile("\\\\\\\\x|[\u2028\u2029]")
+# A comment or a string as strict JSON has it, so that neither is looked for in the other.
+_TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
@@ -46,12 +49,21 @@ class JsonDocument:
         self._flat = "\n" not in text.strip() and _SPACE.sub("", text) not in ("", "{}")
         indent = re.search(r"\n([ \t]+)[\"'/\w]", text)
         self._indent = indent[1] if indent else "  "
-        self._model = _parse(text if text.strip() else "{}\n")
+        text, self._spelled = _respelled(text)
+        try:
+            self._model = _parse(text if text.strip() else "{}\n")
+        except UnreadableTextError:
+            text, self._aside = _set_aside(text, touching)
+            if not self._aside:
+                raise
+            self._model = _parse(text)
         if not isinstance(self._model.value, JSONObject):
             raise UnreadableTextError("it does not hold a JSON object")
 
     def text(self) -> str:
         written = _write(self._model)
+        for spelled, original in self._spelled.items():
+            written = written.replace(spelled, original)
         written = written.replace("\n", "\r\n") if self._windows else written
         for token, original in self._aside.items():
             written = written.replace(f'"{token}"', original, 1)
@@ -121,10 +133,10 @@ class JsonDocument:
     def _value(self, value: Any, lead: str) -> Value:
         """Return a value's model; on its own lines, indented as what leads to it, or all on one where that is the
         habit."""
-        if "\n" not in lead:
-            return _parse(json.dumps(value, ensure_ascii=False)).value
-        text = json.dumps(value, ensure_ascii=False, indent=self._indent)
-        return _parse(text.replace("\n", lead)).value
+        indent = self._indent if "\n" in lead else None
+        text, spelled = _respelled(json.dumps(value, ensure_ascii=False, indent=indent))
+        self._spelled |= spelled
+        return _parse(text.replace("\n", lead) if indent else text).value
 
     def _insert(self, parent: JSONObject | JSONArray, name: str | None, value: Any, depth: int) -> None:
         """Put a member or item last. The comment behind the one before it stays on that one's line."""
@@ -212,7 +224,7 @@ def _position(parent: JSONObject, name: str) -> int | None:
 
 
 def _key(name: str) -> Key:
-    return cast(JSONObject, _parse(json.dumps({name: 0}, ensure_ascii=False)).value).keys[0]
+    return cast(JSONObject, _parse(_respelled(json.dumps({name: 0}, ensure_ascii=False))[0]).value).keys[0]
 
 
 def _write(node: Node) -> str:
@@ -238,6 +250,24 @@ def _parse(text: str) -> JSONText:
     if not isinstance(model, JSONText) or not same:
         raise UnreadableTextError("it cannot be written back unchanged")
     return model
+
+
+def _respelled(text: str) -> tuple[str, dict[str, str]]:
+    """Return the text with strings that json-five misreads in another spelling of the same, and the way back.
+
+    It takes an escaped backslash before an x for the beginning of ``\\\\x41``, and U+2028 for the end of a line.
+    """
+    spelled: dict[str, str] = {}
+
+    def respell(token: re.Match[str]) -> str:
+        if token[0][0] != '"' or not _MISREAD.search(token[0]):
+            return token[0]
+        found = token[0].replace("\\\\", "\\u005c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+        found = found if found not in text else found.replace("\\u005c", "\\u005C")
+        spelled[found] = token[0]
+        return found
+
+    return (_TOKEN.sub(respell, text), spelled) if _MISREAD.search(text) else (text, spelled)
 
 
 def _set_aside(text: str, touching: frozenset[str]) -> tuple[str, dict[str, str]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from engram_py.dataclass import dataclass
+from engram_py.files import expanded
 
 System = Literal["linux", "darwin", "windows"]
 
@@ -78,7 +79,8 @@ class Machine:
     def _named(self, variable: str, otherwise: Path) -> Path:
         """Return the path in a variable; a relative path is ignored, as the XDG specification asks."""
         value = self.environ.get(variable, "").strip()
-        return Path(value) if value and Path(value).is_absolute() else otherwise
+        path = expanded(value)
+        return path if path.is_absolute() else otherwise
 
 
 def this_machine(project: Path) -> Machine:

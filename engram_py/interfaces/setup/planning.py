@@ -8,6 +8,7 @@ from typing import Any
 
 from engram_py.dataclass import dataclass
 from engram_py.dataclass import replace as replace_fields
+from engram_py.files import lines_of
 from engram_py.interfaces.setup.edits import FileEdits, Member, altered, applied, replaced, withdrawn
 from engram_py.interfaces.setup.errors import SetupRefusedError
 from engram_py.interfaces.setup.files import Found, decoded, digest, look, make_folders, refusing, remove, replace
@@ -53,7 +54,7 @@ class Change:
         """Return the change as a unified diff, empty where there is none."""
         before, after = ((data or b"").decode("utf-8", "replace") for data in (self.found.data, self.after))
         lines = difflib.unified_diff(
-            before.splitlines(keepends=True), after.splitlines(keepends=True), str(self.path), str(self.path), n=2
+            lines_of(before, ends=True), lines_of(after, ends=True), str(self.path), str(self.path), n=2
         )
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 

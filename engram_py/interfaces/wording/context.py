@@ -7,6 +7,7 @@ from datetime import datetime
 
 from engram_py.context.values import Context, Item, OwnFile, Section
 from engram_py.doors import call
+from engram_py.files import lines_of
 from engram_py.identity.values import LONGEST_CHARS
 from engram_py.interfaces.wording.anchors import anchor
 from engram_py.interfaces.wording.phrases import Words, age, amount, last_active, one_line, whence
@@ -209,7 +210,7 @@ def _section(section: Section, context: Context, now: datetime) -> Iterator[str]
     for item in items:
         if isinstance(item, Observation) and section.lines:
             yield f"### {one_line(item.title)} [#{item.id}]{_marks(item, context, now, brief=True)}"
-            lines = item.content.splitlines()[: section.lines]
+            lines = lines_of(item.content)[: section.lines]
             yield from (one_line(line) for line in lines) if context.mode == "session" else lines
         else:
             yield _item(item, section, context, now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engram_py.context.values import Context, Item, OwnFile, Section
+from engram_py.files import lines_of
 from engram_py.interfaces.wording.context import PREVIEW_CHARS, day, source
 from engram_py.interfaces.wording.phrases import one_line
 from engram_py.observations.values import Observation
@@ -18,7 +19,7 @@ def file_lines(section: Section, items: list[Item], context: Context) -> Iterato
         for item in items:
             if isinstance(item, OwnFile):
                 yield f"### {one_line(item.path)}"
-                yield from item.content.splitlines()
+                yield from lines_of(item.content)
         return
     if not section.lines:
         yield f"### {_FILES.get(section.name, section.name)}"
@@ -36,7 +37,7 @@ def file_lines(section: Section, items: list[Item], context: Context) -> Iterato
         if isinstance(item, Observation):
             if section.name not in _FILES:
                 yield f"### {one_line(item.topic_key or item.title)}"
-            first, *more = item.content.splitlines()[: section.lines] or [""]
+            first, *more = lines_of(item.content)[: section.lines] or [""]
             yield f"[#{item.id}] {first}"
             yield from more
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engram_py.files import lines_of
+
 if TYPE_CHECKING:
     from engram_py.interfaces.setup.installing import Done
 
@@ -22,5 +24,5 @@ def description(done: Done, *, dry_run: bool) -> str:
         if step.note:
             lines.append(f"  {step.note}")
     if done.changed and not dry_run and done.note:
-        lines += [f"  {note}" for note in done.note.splitlines()]
+        lines += [f"  {note}" for note in lines_of(done.note)]
     return "\n".join(lines)

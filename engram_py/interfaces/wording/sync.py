@@ -30,6 +30,7 @@ def synced(value: GitSynced) -> list[str]:
         lines.append(_read(value.read))
         lines += _refusals(value.read.refused, "refused")
         lines += _refusals(value.read.unreadable, "left out a row of")
+        lines += _refusals(value.read.cut, "cut a text of")
         if value.read.still_refused:
             lines.append(f"{amount(value.read.still_refused, 'chunk')} refused before; `engram sync --status` says why")
         for project, rows in value.read.left_out.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from engram_py.files import lines_of
 from engram_py.interfaces.wording.phrases import Words, amount, clock
 from engram_py.upkeep.values import (
     Backup,
@@ -29,7 +30,7 @@ def _report(value: Report, now: datetime) -> str:
 
 def _check(check: Check) -> Sequence[str]:
     line = f"{check.result:7} {check.check_id}: {check.message}" + (" (repaired)" if check.fixed else "")
-    steps = [] if check.result == "ok" else (check.safe_next_step or "").splitlines()
+    steps = [] if check.result == "ok" else lines_of(check.safe_next_step or "")
     return [line, *(f"        → {step}" for step in steps)]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import asdict, dataclass, field, replace
+from engram_py.observations.values import CONTENT_LIMIT_BYTES
 from engram_py.sync import packing
 from engram_py.sync.chunk import About, Contents, decompose
 from engram_py.sync.git import table
@@ -36,6 +37,7 @@ class _Outcome:
     rows: int = 0
     problems: list[str] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
+    cut: list[str] = field(default_factory=list)
 
 
 def has_news(store: Store, target: str, folder: ChunkFolder) -> bool:
@@ -97,6 +99,7 @@ class Importer:
             refused=tuple(ChunkRefusal(name, reason) for name, reason in refused.items()),
             still_refused=sum(name in rows and table.is_refused(rows[name]) for name in {*listing} - {*self._outcomes}),
             unreadable=tuple(ChunkRefusal(name, problem) for name, one in read.items() for problem in one.problems),
+            cut=tuple(ChunkRefusal(name, row) for name, one in read.items() for row in one.cut),
             left_out=dict(sorted(sum((one.left_out for one in read.values()), Counter[str]()).items())),
             more=job.is_late and bool(new_chunks(job, listing, self._names)),
             waiting=min(self._applied.deferred, deferred_counts(job.store).get("deferred", 0)),
@@ -133,7 +136,7 @@ class Importer:
             return
         problems = [*contents.unreadable, *choice.problems, *refusals]
         rows = len(contents.mutations) + len(contents.unreadable)
-        self._outcomes[chunk.name] = _Outcome("", rows, problems, choice.left_out)
+        self._outcomes[chunk.name] = _Outcome("", rows, problems, choice.left_out, _cut(choice.taken))
         self._names = choice.names
         self._note(
             chunk,
@@ -198,6 +201,14 @@ class Importer:
                 rows = [(one.entity, one.entity_key, one.clock) for one in batch]
                 table.note_present(job.store, job.target, rows)
         return applied, refusals, True
+
+
+def _cut(mutations: Sequence[Mutation]) -> list[str]:
+    """Return a sentence for each row whose text is longer than what is kept of one."""
+    texts = ((one, one.payload.get("content")) for one in mutations)
+    sizes = ((one, len(text.encode("utf-8", "replace"))) for one, text in texts if isinstance(text, str))
+    long, kept = ((one, size) for one, size in sizes if size > CONTENT_LIMIT_BYTES), f"{CONTENT_LIMIT_BYTES:,}"
+    return [f"{one.entity} {one.entity_key}: kept {kept} of {size:,} bytes" for one, size in long]
 
 
 def _is_changed(chunk: ChunkFile, row: Row | None) -> bool:

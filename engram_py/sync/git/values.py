@@ -21,7 +21,8 @@ class ChunksRead:
 
     ``rows`` counts what the chunks hold: applied, known already, deferred, unreadable and left out add up to it.
     ``left_out`` counts rows of projects that are not this repository's, by project. ``refused`` are chunks that were
-    looked at now; ``still_refused`` counts those of earlier times. ``waiting`` rows lack what they depend on. ``more``:
+    looked at now; ``still_refused`` counts those of earlier times. ``cut``
+    names the rows of which only the beginning is kept. ``waiting`` rows lack what they depend on. ``more``:
     there was no time for all of it.
     """
 
@@ -31,6 +32,7 @@ class ChunksRead:
     refused: tuple[ChunkRefusal, ...] = ()
     still_refused: int = 0
     unreadable: tuple[ChunkRefusal, ...] = ()
+    cut: tuple[ChunkRefusal, ...] = ()
     left_out: dict[str, int] = field(default_factory=dict)
     waiting: int = 0
     more: bool = False

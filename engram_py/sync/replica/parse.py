@@ -19,10 +19,11 @@ from engram_py.errors import EngramError
 from engram_py.interchange.columns import (
     EPOCH,
     anchor_columns,
-    draft_of,
+    made_session,
     moment_of,
     observation_columns,
     own_columns,
+    prepared_of,
     session_key,
     without_nul,
 )
@@ -37,7 +38,7 @@ from engram_py.interchange.values import (
     first_problem,
 )
 from engram_py.observations.columns import OWN
-from engram_py.observations.validation import clean_content, clean_line, prepare
+from engram_py.observations.validation import clean_content, clean_line
 from engram_py.observations.values import TITLE_LIMIT_CHARS
 from engram_py.projects.names import normalize_project
 from engram_py.relations.values import VERBS
@@ -72,20 +73,18 @@ def read_observation(mutation: Mutation) -> Read:
     row = _model(ObservationIn, mutation.payload)
     block = mutation.payload.get(OWN_BLOCK)
     own = _model(OwnObservation, block or {})
-    if not row.session_id or not row.content:
-        raise UnreadableError("payload.session_id or payload.content: missing")
-    new = _checked(lambda: prepare(draft_of(row, own)))
+    new, project = _checked(lambda: prepared_of(row, own)), _project(mutation, row.project)
     columns = observation_columns(row, own, new, now=_clock_time(mutation))
     derived = {name: columns.pop(name) for name in ("terms", "content_hash")}
     columns |= {
-        "session_id": session_key(row.session_id),
+        "session_id": session_key(row.session_id) or made_session(project),
         "review_after": moment_of(own.review_after, row.review_after),
         "origin": own.origin,
         "lifecycle": chosen_lifecycle(own.lifecycle),
         **own_columns(own, OWN, _text),
     }
     anchors = _anchors(block, columns["updated_at"])
-    return Read(_project(mutation, row.project), columns, derived, row.id, anchors, block is not None)
+    return Read(project, columns, derived, row.id, anchors, block is not None)
 
 
 def read_session(mutation: Mutation) -> Read:
@@ -109,14 +108,15 @@ def read_prompt(mutation: Mutation) -> Read:
     row = _model(PromptIn, mutation.payload)
     block = mutation.payload.get(OWN_BLOCK) or {}
     content = _text(row.content)
-    if not row.session_id or content is None:
-        raise UnreadableError("payload.session_id or payload.content: missing")
+    if content is None:
+        raise UnreadableError("payload.content: missing")
+    project = _project(mutation, row.project)
     columns = {
-        "session_id": session_key(row.session_id),
+        "session_id": session_key(row.session_id) or made_session(project),
         "content": content,
         "created_at": moment_of(block.get("created_at"), row.created_at) or _clock_time(mutation),
     }
-    return Read(_project(mutation, row.project), columns, {"terms": derived_terms(content)}, row.id)
+    return Read(project, columns, {"terms": derived_terms(content)}, row.id)
 
 
 # What a verdict says in somebody's words.

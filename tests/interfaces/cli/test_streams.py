@@ -139,3 +139,16 @@ def test_a_folder_that_was_removed_under_the_command_is_no_traceback(here: Path,
 
         assert done.returncode in (0, 1), command
         assert b"Traceback" not in done.stderr
+
+
+def test_reading_a_file_that_a_vault_does_not_have_is_exit_code_1(start: Start, tmp_path: Path) -> None:
+    start("vault", "init", str(tmp_path / "vault"))
+    missing, there = start("vault", "read", "memory/databases.md"), start("vault", "read", "identity.md")
+    assert (missing.code, there.code) == (1, 0)
+    assert missing.stdout.startswith("No file memory/databases.md")
+
+
+def test_a_home_directory_that_no_shell_expanded_is_expanded(start: Start, tmp_path: Path) -> None:
+    made = start("export", "~/export.json", HOME=str(tmp_path))
+    read = start("import", "~/export.json", HOME=str(tmp_path))
+    assert (made.code, read.code, (tmp_path / "export.json").is_file()) == (0, 0, True)

@@ -177,3 +177,29 @@ def test_half_of_a_secret_at_the_end_of_a_long_text_is_not_read(tmp_path: Path) 
         found = request.prompt + request.task + request.last_message
         assert "w w w" in found
         assert "correct" not in found
+
+
+@pytest.mark.parametrize("cut", [1, 40, 90_000], ids=["a-byte", "a-field", "more-than-a-pipe-holds"])
+def test_a_hook_answers_an_agent_that_leaves_the_pipe_open(folder: Path, memory: Engram, cut: int) -> None:
+    prompt = "why is the gateway slow? {" + "x}" * 100_000
+    data = json.dumps({"session_id": "s1", "cwd": str(folder), "prompt": prompt}).encode() + b"\n"
+    command = [sys.executable, "-m", "engram_py", "hook", "user-prompt", "--limit-ms", "60000"]
+    with subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        for part in (data[:cut], data[cut:]):
+            process.stdin.write(part)
+            process.stdin.flush()
+        assert process.wait(30) == 0
+    [kept] = prompts_of(memory)
+    assert kept.startswith("why is the gateway slow?")
+
+
+def test_a_home_directory_that_no_shell_has_expanded_is_expanded(home: Path, hook: Hook, memory: Engram) -> None:
+    (home / "kiosk" / ".git").mkdir(parents=True)
+    (home / "t.jsonl").write_text('{"type": "user", "message": {"content": "Mend the clock of the kiosk"}}\n')
+
+    hook("stop", cwd="~/kiosk", session_id="s9", transcript_path="~/t.jsonl")
+
+    [turn] = memory.transcripts.turns("s9")
+    assert turn.content == "Mend the clock of the kiosk"
+    assert memory.sessions.get("s9").directory == str(home / "kiosk")

@@ -131,3 +131,34 @@ def test_a_session_whose_name_looks_like_a_secret_is_one_session(
     assert session["ended_at"] is not None
     assert name not in session["id"]
     assert (rows_of(memory, "turns"), logged()) == (2, [])
+
+
+def test_a_transcript_in_which_no_user_is_heard_is_said_by_the_doctor(
+    hook: Hook, memory: Engram, transcript: Path, logged: Callable[[], list[str]]
+) -> None:
+    write(transcript, ("assistant", "Done."), ("somebody", "Fix it"))
+    hook("stop", transcript_path=str(transcript))
+
+    [check] = memory.doctor.examine(check="hooks").checks
+    assert logged() == ["transcript_unheard"]
+    assert "transcript_unheard" in (check.safe_next_step or "")
+
+
+def test_a_transcript_of_commands_alone_is_none_of_these(
+    hook: Hook, transcript: Path, logged: Callable[[], list[str]]
+) -> None:
+    write(transcript, ("user", "<command-name>/exit</command-name>"))
+    hook("session-end", transcript_path=str(transcript))
+    assert logged() == []
+
+
+def test_a_message_that_grows_is_kept_as_it_was_at_last(hook: Hook, memory: Engram, transcript: Path) -> None:
+    transcript.parent.mkdir(parents=True)
+    lines = [{"id": "u", "type": "user", "content": "Fix it"}, {"id": "g", "type": "gemini", "content": "I look"}]
+    for text in ("I look.", "I look. It is the clock.", "I look. It is the clock. Done."):
+        lines.append({"id": "g", "type": "gemini", "content": text})
+        transcript.write_text("".join(json.dumps(one) + "\n" for one in lines))
+        hook("AfterAgent", agent="gemini", transcript_path=str(transcript))
+
+    said = [turn.content for turn in memory.transcripts.turns("s1")]
+    assert said == ["Fix it", "I look. It is the clock. Done."]

@@ -123,3 +123,20 @@ def test_an_agent_that_passes_nothing_on_has_its_prompts_kept(hook: Hook, memory
     assert hook("beforeSubmitPrompt", agent="cursor", prompt=QUESTION).stdout == b""
     assert prompts_of(memory) == [QUESTION]
     assert rows_of(memory, "injections") == 0
+
+
+def test_the_first_prompt_of_gemini_is_the_users_words_behind_what_the_start_answered(
+    hook: Hook, memory: Engram, chosen: int
+) -> None:
+    begun = '<hook_context>&lt;engram-memory project="widgets"&gt;\nNothing yet.</hook_context>'
+
+    answered = hook("BeforeAgent", agent="gemini", prompt=f"{begun}\n\n{QUESTION}")
+
+    assert f"[#{chosen}]" in answered.text
+    assert prompts_of(memory) == [QUESTION]
+
+
+def test_a_prompt_behind_files_longer_than_any_prompt_is_kept(hook: Hook, memory: Engram) -> None:
+    files = f"<attached_files>{'x' * 200_000}</attached_files>"
+    hook("user-prompt", prompt=f"{files}\n<user_query>\n{QUESTION}\n</user_query>")
+    assert prompts_of(memory) == [QUESTION]

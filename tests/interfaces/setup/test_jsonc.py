@@ -159,3 +159,21 @@ def test_any_object_takes_a_member_and_gives_it_back(whole: dict[str, Any], inde
         document.remove(("a-new-name",))
         assert json.loads(document.text()) == whole
         assert document.text() == text or not whole
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('{\n  // mine\n  "php": {"command": "C:\\\\xampp\\\\php.exe"}\n}\n', id="a-windows-path"),
+        pytest.param('{"a": "one\u2028two", /* "\u2028" */ "b": "\\\\\u2029x"}', id="line-separators"),
+        pytest.param('{"C:\\\\xampp": {"\\\\x": "\\u005cx"}}', id="in-a-name"),
+        pytest.param('{"a": ' + "[" * 300 + "]" * 300 + "}", id="deep"),
+    ],
+)
+def test_every_valid_json_takes_a_member_and_keeps_its_bytes(text: str) -> None:
+    document = JsonDocument(text)
+    document.set(PATH, SERVER | {"command": "C:\\xavier\\engram.exe"})
+    assert document.get(PATH)["command"] == "C:\\xavier\\engram.exe"
+    assert '"C:\\\\xavier\\\\engram.exe"' in document.text()
+    document.remove(PATH[:1])
+    assert document.text() == text

@@ -345,3 +345,21 @@ def test_a_crash_after_the_file_writes_the_same_chunk_again(ada: Member, monkeyp
     assert done.read is not None
     assert done.read.applied.applied == 0
     assert [entry["id"] for entry in ada.manifest()["chunks"]] == [before[0].partition(".")[0]]
+
+
+def test_a_chunk_keeps_the_rows_that_an_import_keeps_and_names_what_is_cut(ada: Member, tmp_path: Path) -> None:
+    bare = {"content": "The driver must not import its entry point twice.", "project": "widgets"}
+    wrong = row("obs-topic", topic_key="!!!", type="x" * 300)
+    document = {"observations": [bare, wrong, row("obs-long", title="", content="kiln " * 20_000)], "prompts": [bare]}
+    (tmp_path / "x.json").write_text(json.dumps({"version": "0.2.0", **document}))
+    put_chunk(ada.root, document)
+
+    done = ada.pulled()
+    with Engram(data_dir=tmp_path / "other") as other:
+        other.transfer.import_file(tmp_path / "x.json")
+        imported = other.store.rows("select sync_id, title, type, topic_key, session_id from observations order by 1")
+
+    kept = ada.app.store.rows("select sync_id, title, type, topic_key, session_id from observations order by 1")
+    assert [tuple(one) for one in kept] == [tuple(one) for one in imported]
+    assert done.read is not None
+    assert "obs-long: kept 50,000 of 100,000 bytes" in done.read.cut[0].reason

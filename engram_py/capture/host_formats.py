@@ -1,0 +1,129 @@
+"""The formats of hosts: what each program writes around the words of its user and in their place.
+
+One table for all who read such texts: the prompts of hooks, the turns of transcripts and conversations, digests and
+imports. Seen in what the programs of ``tests/clients`` wrote, and in their code: Claude Code 2.1, Codex CLI 0.169,
+Gemini CLI 0.61; Cursor 2 in its transcripts. A name that no user types is taken for the program's at the beginning
+and the end of a text alone: what stands in the middle, somebody pasted.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engram_py.capture.compiled import compiled
+
+
+class Around(NamedTuple):
+    """How a host marks the user's words in a text that begins with ``head``: they stand after ``before``, up to the
+    last ``after`` ("": up to the end)."""
+
+    head: str
+    before: str
+    after: str = ""
+
+
+class HostFormat(NamedTuple):
+    """What one host writes: ``tags`` enclose its own words beside the user's, as do the lines of ``blocks``, and
+    ``lines`` match whole ones; ``around`` marks the user's; a text that begins with one of ``instead`` is the
+    program's. So is a record of a transcript in which one of ``flags`` is true; in ``aside`` no user takes part."""
+
+    tags: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    blocks: tuple[tuple[str, str], ...] = ()
+    around: tuple[Around, ...] = ()
+    instead: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
+
+
+HOSTS: dict[str, HostFormat] = {
+    "claude-code": HostFormat(
+        tags=("system-reminder", "ide_opened_file", "ide_selection", "ide_diagnostics", "new-diagnostics",
+              "user-prompt-submit-hook", "session-start-hook", "persisted-output"),
+        lines=(r"\[Request interrupted by user[^\]\n]*\]",),
+        instead=("<command-", "<local-command-", "<bash-", "<task-notification>", "<agent-message", "<teammate-message",
+                 "<cross-session-message", "<user-memory-input>", "<autonomous-loop",
+                 "Caveat: The messages below were generated",
+                 "This session is being continued from a previous conversation"),
+        flags=("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage"),
+        aside=("isSidechain",),
+    ),
+    "codex": HostFormat(
+        tags=("environment_context", "user_instructions", "turn_aborted", "user_shell_command",
+              "subagent_notification", "collaboration_mode"),
+        around=(Around("# Context from my IDE setup", "\n## My request for Codex:"),),
+        instead=("# AGENTS.md instructions",),
+    ),
+    "gemini": HostFormat(
+        tags=("session_context", "hook_context", "untrusted_context", "loaded_context", "state_snapshot"),
+        blocks=(("--- Content from referenced files ---", "--- End of content ---"),),
+        instead=("This is the Gemini CLI. We are setting up the context for our chat.",),
+    ),
+    "cursor": HostFormat(
+        tags=("attached_files", "open_and_recently_viewed_files", "system_reminder", "additional_data",
+              "manually_attached_skills", "image_files"),
+        around=(Around("<", "<user_query>", "</user_query>"),),
+    ),
+}  # fmt: skip
+
+FLAGS = tuple(name for host in HOSTS.values() for name in host.flags)
+ASIDE = tuple(name for host in HOSTS.values() for name in host.aside)
+_AROUND = tuple(one for host in HOSTS.values() for one in host.around)
+_INSTEAD = tuple(text for host in HOSTS.values() for text in host.instead)
+_BLOCKS = tuple(pair for host in HOSTS.values() for pair in host.blocks)
+_NAMES = "|".join(name for host in HOSTS.values() for name in host.tags)
+_FIRST = rf"<({_NAMES})(?:\s[^<>]*)?>"
+_LAST = rf"</({_NAMES})>$"
+_LINES = "(?m)^(?:" + "|".join(line for host in HOSTS.values() for line in host.lines) + ")$"
+
+
+def typed(text: str) -> str:
+    """Return what the user typed of a text that a host hands over as theirs; "" where a program wrote all of it."""
+    text = without_memory_blocks(text).strip()
+    if "[" in text:
+        text = compiled(_LINES).sub("", text).strip()
+    while (shorter := _shorter(text)) != text:
+        text = shorter
+    return "" if text.startswith(_INSTEAD) else text
+
+
+def _shorter(text: str) -> str:
+    """Return the text without one thing that a program wrote around the user's words, as it is where none is left."""
+    for head, before, after in _AROUND:
+        if text.startswith(head) and (start := _line(text, before)) >= 0:
+            end = text.rfind(after) if after else len(text)
+            return text[start + len(before) : end if end > start else len(text)].strip()
+    if text[:1] == "<" and (first := compiled(_FIRST).match(text)):
+        closing = f"</{first[1]}>"
+        if (end := text.find(closing, first.end())) >= 0:
+            return text[end + len(closing) :].strip()
+    if text[-1:] == ">" and (last := compiled(_LAST).search(text)):
+        start = text.rfind(f"<{last[1]}", 0, last.start())
+        if start == 0 or (start > 0 and text[start - 1] == "\n"):
+            return text[:start].strip()
+    for opening, closing in _BLOCKS:
+        if text.endswith(closing) and (start := _line(text, opening)) >= 0:
+            return text[:start].strip()
+    return text
+
+
+def _line(text: str, beginning: str) -> int:
+    """Return where a line of this beginning starts, -1 for none."""
+    if text.startswith(beginning):
+        return 0
+    at = text.find(beginning if beginning[0] == "\n" else f"\n{beginning}")
+    return at if at < 0 or beginning[0] == "\n" else at + 1
+
+
+# A block that is cut off has no end, so everything behind its opening is the block. Prose that only names the tag has
+# no attribute: without an end it stays.
+_MEMORY = r"(?si)<\s*engram-memory\b[^<>]*>.*?<\s*/\s*engram-memory\s*>|<\s*engram-memory\s+project\s*=.*"
+# What Engram itself injects has no fence: it goes from its heading to the next of that level.
+_ENGRAM = r"(?m)^[ \t>]*#{1,2} Memory from (?:Previous Sessions|This Session)\b.*(?:\n(?![ \t>]*#{1,2} ).*)*"
+
+
+def without_memory_blocks(text: str) -> str:
+    """``text`` without each ``<engram-memory …>`` block and context of Engram, quoted or cut off ones included."""
+    if "engram-memory" in text.lower():
+        text = compiled(_MEMORY).sub("", text)
+    return compiled(_ENGRAM).sub("", text) if " Memory from " in text else text
