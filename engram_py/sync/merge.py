@@ -40,11 +40,6 @@ def version_owner(key: str) -> tuple[str, str]:
     return sync_id, digest
 
 
-def topic_holder(observations: Iterable[Any]) -> Any:
-    """Return the row that stays live among those that hold the same topic: the text written last."""
-    return max(observations, key=lambda row: (row["updated_at"], row["clock"], row["sync_id"]))
-
-
 class Names:
     """Projects by all their names.
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py.clock import consequence, is_ahead, just_after, next_stamp, parse_stamp
-from engram_py.sync.merge import Names, topic_holder, version_digest, version_key, version_owner, wins
+from engram_py.observations.topics import topic_holder
+from engram_py.sync.merge import Names, version_digest, version_key, version_owner, wins
 from engram_py.sync.mutation import Mutation
 from engram_py.sync.wire import rank
 
