@@ -33,7 +33,8 @@ class Call:
 
     ``allowed`` is what the user let hooks do. ``settled`` says that what this event has to store is stored, or will
     never be: nobody has to spool it; ``unread``, that there was no time for all of the transcript. ``ready`` is what
-    the agent can be given already, should the rest take too long.
+    the agent can be given already, should the rest take too long. ``owed`` are messages whose learnings are too many
+    for one hook: the next ones go on with them.
     """
 
     app: Engram
@@ -46,6 +47,7 @@ class Call:
     settled: bool = False
     unread: bool = False
     ready: str = ""
+    owed: list[str] = field(default_factory=list)
 
     def until(self, share: float = PATIENCE_SHARE) -> float:
         """Return the moment when this share of the time that is left is over."""

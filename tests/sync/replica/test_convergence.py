@@ -275,6 +275,7 @@ class Replicas(RuleBasedStateMachine):
         latest = max(machine.clock.now for machine in self.machines) + _WRONG
         for machine in self.machines:
             machine.clock.now = latest  # nothing has to wait any more
+            net.read_all(machine, self.said, random.Random(seed))  # also what was lost
         packets = self.said + net.exchange_all(self.machines)
         self._agree([*self.machines, *self._readers(packets, "all")])
         self._nothing_is_lost(net.contents(self.machines[0]))

@@ -71,3 +71,6 @@ drop table sync_apply_deferred;
 alter table sync_apply_waiting rename to sync_apply_deferred;
 create index sync_apply_deferred_waits on sync_apply_deferred (waits_for) where waits_for <> '';
 create index sync_apply_deferred_ahead on sync_apply_deferred (clock) where reason_code = 'dated_ahead';
+
+-- The names that projects had when rows of the server were last judged by them: see sync/autosync/pull.py.
+alter table sync_state add column names_judged text not null default '';
