@@ -74,3 +74,13 @@ create index sync_apply_deferred_ahead on sync_apply_deferred (clock) where reas
 
 -- The names that projects had when rows of the server were last judged by them: see sync/autosync/pull.py.
 alter table sync_state add column names_judged text not null default '';
+
+-- How many rows of a chunk that is too long for one reading are here: the next one goes on after them. And what a
+-- folder's chunks hold when they are unpacked, which is bounded.
+create table sync_chunk_progress (
+    target text not null,
+    chunk text not null,
+    done integer not null,
+    primary key (target, chunk)
+) strict, without rowid;
+alter table sync_chunks add column bytes integer not null default 0;

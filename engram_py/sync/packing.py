@@ -37,16 +37,22 @@ def pack(data: bytes) -> bytes:
     return _HEADER + body + struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFFFFFF)
 
 
-def unpack(packed: bytes) -> bytes:
+class ChunkTooLongError(Exception):
+    """A chunk that unpacks to more than there is time for now."""
+
+
+def unpack(packed: bytes, *, most: int = MOST_PLAIN_BYTES) -> bytes:
     """Return the JSON of a packed chunk; unpacking stops at the limit, whatever the file claims.
 
-    Raises ChunkRefusedError.
+    Raises ChunkRefusedError, and ChunkTooLongError where it has more than ``most`` bytes.
     """
     stretch = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     try:
-        data = stretch.decompress(packed, MOST_PLAIN_BYTES + 1)
+        data = stretch.decompress(packed, most + 1)
     except zlib.error:
         raise ChunkRefusedError("it is not gzip, or damaged") from None
+    if most < len(data) and most < MOST_PLAIN_BYTES:
+        raise ChunkTooLongError
     if len(data) > MOST_PLAIN_BYTES:
         raise ChunkRefusedError(f"it unpacks to more than {MOST_PLAIN_BYTES // 2**20} MiB")
     if not stretch.eof:

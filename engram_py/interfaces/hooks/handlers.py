@@ -113,7 +113,7 @@ def _user_prompt(call: Call) -> str:
     if reaches_model(call):
         try:
             context = deserved(call.app, call.request.prompt, call.request.session_id).shown
-            text = call.ready = _rendered(call, context) if context else ""
+            text = call.ready = rendered(call, context) if context else ""
         except EngramError as exc:
             call.note(exc)
     call.settled = call.attempt(lambda: _keep_prompt(call, context, text))
@@ -180,7 +180,7 @@ def shown(call: Call, context: Context, surface: Surface) -> str:
     """Return the context as text; which observations it shows is remembered, if the database can be written."""
     from engram_py.interfaces.hooks.prompt_context import shown_sizes, shown_whole
 
-    text = call.ready = _rendered(call, context)
+    text = call.ready = rendered(call, context)
     sizes = shown_sizes(context, text)
     if sizes:
         # What a session begins with is cut to a line each: a prompt that asks about it deserves the rest.
@@ -189,7 +189,7 @@ def shown(call: Call, context: Context, surface: Surface) -> str:
     return text
 
 
-def _rendered(call: Call, context: Context) -> str:
+def rendered(call: Call, context: Context) -> str:
     from engram_py.interfaces.wording.context import context_text
 
     return context_text(replace(context, warnings=()), call.app.journal.moment())

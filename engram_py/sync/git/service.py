@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram_py.database.journal import Journal
+from engram_py.database.lease import NamedLease
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
@@ -18,14 +20,17 @@ from engram_py.sync.git import exporter, hooks, table
 from engram_py.sync.git.folder import NAME, uncommitted
 from engram_py.sync.git.importer import Importer, has_news, new_chunks
 from engram_py.sync.git.keys import Keys, is_key
-from engram_py.sync.git.places import Job, Place, Places, Progress
+from engram_py.sync.git.places import UNASKED_BYTES, Job, Place, Places, Progress
 from engram_py.sync.git.values import Adoption, ChunkRefusal, ChunksRead, ChunksWritten, Device, GitStatus, GitSynced
 from engram_py.sync.mutation import Digest
+from engram_py.sync.packing import CHUNK_BYTES, MOST_PLAIN_BYTES
 from engram_py.sync.replica.table import deferred_counts
 from engram_py.sync.sealing import SealingKey, WrongSecretError, derived_key, new_key
 
 if TYPE_CHECKING:
     from engram_py.sync.replica.replica import Replica
+
+_PART_SECONDS = 30.0  # then the lease is renewed, and the chunk is read anew
 
 
 class GitSync:
@@ -99,11 +104,11 @@ class GitSync:
             adopted,
         )
 
-    def arrive(self, *, until: float) -> GitSynced | None:
+    def arrive(self, *, until: float, longest: int = CHUNK_BYTES) -> GitSynced | None:
         """Import what others committed since, for a session that begins; None where nothing is new.
 
-        ``until`` (``time.monotonic``) is when to stop; the rest waits for the next time. Nothing is written to the
-        repository's files.
+        ``until`` (``time.monotonic``) is when to stop, ``longest`` the bytes of the longest chunk that is read; the
+        rest waits for the next time. Nothing is written to the repository's files.
 
         Raises SyncError, AmbiguousProjectError.
         """
@@ -112,12 +117,25 @@ class GitSync:
             return None
         key = self._key(place, None, encrypt=False)
         job = self._job(place, key, all_projects=False, until=until)
+        job = replace(job, longest=longest, most=UNASKED_BYTES)
         got, adopted = self._read(job, place, attrgetter("is_free"))
         place = replace(place, project=self._places.current(adopted.project if adopted else place.project))
         self._places.confirm(place)
         return GitSynced(
             place.project, str(place.folder.path), key is not None, got, None, place.warnings, adopted=adopted
         )
+
+    def arrive_rest(self, *, until: float) -> None:
+        """Import what no session has the time for, in a process that nobody waits for; another one may be at it.
+
+        Raises SyncError, AmbiguousProjectError.
+        """
+        with NamedLease(self._store, self._journal, "arriving").holding() as renew:
+            while renew is not None and renew() and time.monotonic() < until:
+                part = min(until, time.monotonic() + _PART_SECONDS)
+                done = self.arrive(until=part, longest=MOST_PLAIN_BYTES)
+                if done is None or done.read is None or not done.read.more:
+                    return
 
     def is_encrypted(self) -> bool:
         """Return whether the folder has a secret already, so that a passphrase opens it and does not set it.

@@ -120,7 +120,7 @@ def apply_version(batch: Batch, mutation: Mutation, read: tuple[str, str, dict[s
     # A text that was redacted here is another text, by another name, of which the source does not know.
     key = version_key(owner, digest)
     source = batch.source if key == mutation.entity_key else ""
-    row = batch.store.row("select id, scope, project from observations where sync_id = :key", key=owner)
+    row = batch.store.row("select * from observations where sync_id = :key", key=owner)
     if row is None:
         if batch.tombstone("observation", owner) is not None:
             return False
@@ -132,6 +132,7 @@ def apply_version(batch: Batch, mutation: Mutation, read: tuple[str, str, dict[s
     added = table.add_version(batch.store, row["id"], digest=digest, clock=mutation.clock, **text)
     if added:
         batch.renumbered.add(row["id"])
+        batch.touch(row)
         batch.queue("version", key, "upsert", project=row["project"], clock=mutation.clock, source=source)
         batch.advance_clock(mutation.clock)
     return added

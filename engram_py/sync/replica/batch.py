@@ -172,8 +172,10 @@ class Batch:
         if not table.add_version(self.store, row_id, digest=digest, title=title, content=content, at=at, clock=clock):
             return False
         self.renumbered.add(row_id)
-        project = self.store.value("select project from observations where id = :id", id=row_id)
-        self.queue("version", version_key(sync_id, digest), "upsert", project=project, clock=clock)
+        row = self.store.row("select * from observations where id = :id", id=row_id)
+        assert row is not None
+        self.touch(row)  # what holds its topic shows it
+        self.queue("version", version_key(sync_id, digest), "upsert", project=row["project"], clock=clock)
         return True
 
     def add_tombstone(self, mutation: Mutation, *, deleted_at: str, final: bool) -> None:
