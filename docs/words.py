@@ -202,6 +202,7 @@ ERRORS = {
     "unconfirmed_project": "A repository's `.engram.json` names a project whose memory was made elsewhere.",
     "wrong_passphrase": "The passphrase or key file is not the one the folder is encrypted with.",
     "passphrase_missing": "The folder is encrypted, and this machine does not have its passphrase or key file.",
+    "plain_export_refused": "The project is encrypted on this machine, and this checkout's folder is not.",
     "encryption_changed": "`.engram/encryption.json` names another key than before.",
     "sync_key": "A key in the data directory's `sync/` is damaged.",
     "hook_refused": "A git hook is shared, tracked, a link, not a shell script or not executable.",

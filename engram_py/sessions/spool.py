@@ -111,8 +111,7 @@ class Spool(ProjectOperations):
             if not parse_learnings(text):
                 return
             try:
-                before = session_table.by_id(self._store, session_id)
-                self._teach(session_id, text, "session-end", project, before, until=None)
+                self._teach(session_id, text, "session-end", project, at="", until=None)
             except StoreError:
                 raise
             except EngramError:  # a text that cannot be kept; the rest can
@@ -171,22 +170,21 @@ class Spool(ProjectOperations):
             if saved.outcome == "added" and at:
                 self._store.update("user_prompts", {"id": saved.id}, {"created_at": at})
         elif kind == "learnings":
-            ended = before if before is not None and before.ended_at is not None and at <= before.ended_at else None
-            self._unread[file] = partial(self._teach, session_id, text, str(record["source"]), place.project, ended)
+            self._unread[file] = partial(self._teach, session_id, text, str(record["source"]), place.project, at)
             return
         else:
             raise ValueError(kind)
         if before is not None and before.ended_at is not None and at <= before.ended_at:
             self._end_again(before)
 
-    def _teach(
-        self, session_id: str, text: str, source: str, project: str, before: Session | None, until: float | None
-    ) -> bool:
-        """Keep learnings; return whether more waits. A long list has its share of the time."""
+    def _teach(self, session_id: str, text: str, source: str, project: str, at: str, until: float | None) -> bool:
+        """Keep what was learned ``at`` a moment; return whether more waits. A long list has its share of the time."""
+        before = session_table.by_id(self._store, session_id)
         try:
             done = self._episodes().capture(text, session_id=session_id, source=source, project=project, until=until)
         finally:
-            self._end_again(before)
+            if before is not None and before.ended_at is not None and at <= before.ended_at:
+                self._end_again(before)
         return done.unfinished
 
     def _end_again(self, before: Session | None) -> None:

@@ -72,6 +72,19 @@ class EncryptionChangedError(SyncError):
         )
 
 
+class PlainExportRefusedError(SyncError):
+    code = "plain_export_refused"
+
+    def __init__(self, path: str, key_id: str) -> None:
+        self.path, self.key_id = path, key_id
+        super().__init__(
+            f"this project is encrypted with the key {key_id} on this machine, and {path} does not say that it is; "
+            "nothing was written",
+            hint="find out who removed encryption.json, and bring it back from git's history; "
+            "or run `engram sync --encrypt`",
+        )
+
+
 class SyncKeyError(SyncError):
     code = "sync_key"
 
