@@ -1,4 +1,4 @@
-"""Derive what follows from a batch: renamed projects, topics held twice, rows that were deferred.
+"""Derive what follows from a batch: renamed projects, who holds a topic, rows that were deferred.
 
 None of it gives a row a clock of this machine's: it follows from the rows alone, so every replica comes to the same.
 """
