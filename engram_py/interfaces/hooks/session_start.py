@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from engram_py.interfaces.hooks.handlers import Call
 
 _INDEXING_SECONDS = 0.8
+_KNOWS = "select 1 from observations where project = :project and deleted_at is null limit 1"
 _NEWS_SHARE = 0.15  # of the time that is left, for what others committed, where something is known already
 RECOVERY = """\
 The conversation was compacted. Before going on, in this order:
@@ -57,9 +58,12 @@ def session_start(call: Call) -> str:
 
 
 def _ready(call: Call) -> None:
-    """Assemble what the project knows, where it has a folder that others write to."""
+    """Assemble what the project knows, if it knows anything and has a folder that others write to."""
     app, session_id = call.app, call.request.session_id
-    if app.has_folder() and reaches_model(call) and call.request.source not in ("compact", "resume"):
+    if call.request.source in ("compact", "resume") or not reaches_model(call) or not app.has_folder():
+        return
+    project = app.projects.for_read(session_id=session_id, head=False).project
+    if project and app.store.row(_KNOWS, project=project):
         context = app.contexts.assemble(session_id=session_id, unasked=True)
         call.ready = rendered(call, context) if context.memories else ""
 
