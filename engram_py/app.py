@@ -188,10 +188,12 @@ class Engram(LayerServices):
 
         Raises SyncError, AmbiguousProjectError.
         """
+        return self.git_sync.arrive(until=until) if self.has_folder() else None
+
+    def has_folder(self) -> bool:
+        """Return whether there is a folder here that others may have written to."""
         repository = self.projects.settings_here().repository
-        if repository is None or repository.bare or not (repository.root / _CHUNKS).is_dir():
-            return None
-        return self.git_sync.arrive(until=until)
+        return repository is not None and not repository.bare and (repository.root / _CHUNKS).is_dir()
 
     def arrived(self) -> bool:
         """The same before a project is said to have no memory, where it need not fail; whether anything came."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from datetime import UTC, datetime
 
 from engram_py.dataclass import dataclass
 
@@ -20,8 +21,8 @@ LAST_MILLISECOND = 253_402_300_799_999
 MOST_DEVICE_CHARS = 32
 _SHAPE = re.compile(r"([0-9a-f]{12})-([0-9a-f]{4})-([0-9a-f]{0,64})\Z")
 
-# How far another machine's clock may run ahead before ours stops following it: a day is a wrong time zone, more is a
-# clock that was never set. The paper bounds the drift in the same way, by what the machines' clocks can be trusted for.
+# How far a stamp may run ahead before it has to wait for its time: a day is a wrong time zone, more is a clock that was
+# never set. The paper bounds the drift in the same way, by what the machines' clocks can be trusted for.
 MOST_AHEAD_MILLISECONDS = 24 * 60 * 60 * 1000
 
 
@@ -54,8 +55,19 @@ def next_stamp(last: str, *, now_milliseconds: int, device: str) -> str:
 
 
 def is_ahead(stamp: str, *, now_milliseconds: int) -> bool:
-    """Return whether a stamp lies so far in the future that a clock must not be set by it."""
+    """Return whether a stamp lies so far in the future that it has to wait: it is no time to set a clock by."""
     return parse_stamp(stamp).milliseconds > now_milliseconds + MOST_AHEAD_MILLISECONDS
+
+
+def due_before(now_milliseconds: int) -> str:
+    """Return the stamp below which nothing has to wait any more."""
+    return f"{max(0, now_milliseconds + MOST_AHEAD_MILLISECONDS + 1):012x}"
+
+
+def dated(stamp: str) -> str:
+    """Return the day of a stamp, for a person."""
+    moment = datetime.fromtimestamp(min(parse_stamp(stamp).milliseconds, LAST_MILLISECOND) / 1000, UTC)
+    return f"{moment:%Y-%m-%d}"
 
 
 def just_after(stamp: str, *, device: str) -> str:

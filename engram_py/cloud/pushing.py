@@ -8,8 +8,10 @@ push first updates the one row of ``cloud_sequence`` and so holds it until its c
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 
+from engram_py.clock import dated, is_ahead
 from engram_py.cloud import audit
 from engram_py.cloud.access import Right, instance, rights, split_own_rows, visible
 from engram_py.cloud.accounts import Caller
@@ -177,6 +179,8 @@ def _refusal(row: Incoming, allowed: dict[str, Right]) -> Rejected | None:
         code, reason = "policy_forbidden", f"this account may not write to {mutation.project}"
     elif right.paused:
         code, reason = "sync-paused", f"{mutation.project} is paused"
+    elif is_ahead(mutation.clock, now_milliseconds=_now()):
+        code, reason = "dated_ahead", f"dated {dated(mutation.clock)}: it is taken when its time comes"
     elif mutation.entity == "alias" and (named is None or not named.writes):
         reason = f"this account may not write to {mutation.entity_key}, so it cannot make it a name of "
         code, reason = "alias_not_granted", reason + mutation.project
@@ -224,10 +228,20 @@ def _winners(may: list[Incoming], held: dict[RowKey, _StoredRow]) -> dict[RowKey
         now = held.get(key)
         if now is not None and now.op == "upsert" and row.hides:
             row = row.over(json.loads(now.payload))
-        if now is None or version_of(row) > now.age:
+        if now is None or _came_too_early(now) or version_of(row) > now.age:
             winners[key] = row
             held[key] = _StoredRow(version_of(row), row.mutation.op, row.payload)
     return winners
+
+
+def _came_too_early(held: _StoredRow) -> bool:
+    """Return whether a state is dated ahead: an earlier program took it, and it counts for nothing before its time."""
+    clock = held.age[0].rpartition(" ")[2]
+    return not clock.startswith("~") and is_ahead(clock, now_milliseconds=_now())
+
+
+def _now() -> int:
+    return int(time.time() * 1000)
 
 
 async def _held(connection: Connection, asked: list[Incoming]) -> dict[RowKey, _StoredRow]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from engram_py.clock import just_after, new_device_id, next_stamp
+from engram_py.clock import is_ahead, new_device_id, next_stamp
 from engram_py.database.store import Store
 from engram_py.times import Clock, to_text
 
@@ -27,12 +27,18 @@ class Journal:
         return to_text(self._clock())
 
     def stamp(self) -> str:
-        """Return the clock of a change: later than every change this database has seen."""
+        """Return the clock of a change: later than every change this database has seen.
+
+        But for those of a wall clock that was wrong: a date more than a day ahead is no time to go on from.
+        """
         milliseconds = int(self._clock().timestamp() * 1000)
         sql = "select key, value from meta where key in (:clock, :device)"
         known = dict(self._store.tuples(sql, clock=_CLOCK, device=_DEVICE))
         device = known.get(_DEVICE) or self.device()
-        stamp = next_stamp(known.get(_CLOCK) or "", now_milliseconds=milliseconds, device=device)
+        last = known.get(_CLOCK) or ""
+        if last and is_ahead(last, now_milliseconds=milliseconds):
+            last = ""
+        stamp = next_stamp(last, now_milliseconds=milliseconds, device=device)
         set_meta(self._store, _CLOCK, stamp)
         return stamp
 
@@ -50,7 +56,7 @@ class Journal:
             for table in ("tombstones", "sync_private"):
                 sql = f"delete from {table} where entity = :entity and entity_key = :key"
                 self._store.execute(sql, entity=entity, key=key)
-        self._enqueue(entity, key, "upsert", project, self._later_than_ahead(entity, key, clock))
+        self._enqueue(entity, key, "upsert", project, clock)
 
     def all_changed(self, rows: Sequence[tuple[str, str, str]], *, clock: str) -> None:
         """Queue the present state of many rows: the entity, the key and the project of each."""
@@ -65,21 +71,9 @@ class Journal:
 
     def removed(self, entity: str, key: str, *, project: str, clock: str, session_id: str | None = None) -> None:
         """Leave a tombstone for a hard delete and queue it."""
-        clock = self._later_than_ahead(entity, key, clock)
         stone = {"entity": entity, "entity_key": key, "project": project, "session_id": session_id, "clock": clock}
         add_tombstone(self._store, stone | {"deleted_at": self.now()})
         self._enqueue(entity, key, "delete", project, clock)
-
-    def _later_than_ahead(self, entity: str, key: str, clock: str) -> str:
-        """Return the clock of a change to a row that another machine dated far ahead: later yet, or it would be lost
-        there."""
-        sql = "select clock from sync_ahead where entity = :entity and entity_key = :key"
-        ahead: str | None = self._store.value(sql, entity=entity, key=key)
-        if ahead is None or ahead < clock:
-            return clock
-        later = just_after(ahead, device=self.device())
-        advance_ahead(self._store, entity, key, later, ahead=ahead)
-        return later
 
     def _enqueue(self, entity: str, key: str, op: str, project: str, clock: str) -> None:
         enqueue(self._store, entity=entity, entity_key=key, op=op, project=project, clock=clock, occurred_at=self.now())
@@ -131,16 +125,6 @@ def enqueue(store: Store, **mutation: str) -> None:
 def add_tombstone(store: Store, stone: Mapping[str, str | None], *, final: bool = True) -> None:
     """Keep a tombstone: ``entity``, ``entity_key``, ``project``, ``session_id``, ``deleted_at`` and ``clock``."""
     store.insert("tombstones", {**stone, "final": int(final)}, replace=True)
-
-
-def advance_ahead(store: Store, entity: str, key: str, clock: str, *, ahead: str) -> None:
-    """Store the later clock of such a row, also where it was made personal."""
-    table, column = TABLES[entity]
-    store.update(table, {column: key}, {"clock": clock})
-    if entity == "observation":
-        sql = "update sync_withdrawn set clock = :clock where sync_id = :key and clock <= :ahead"
-        store.execute(sql, clock=clock, key=key, ahead=ahead)
-    store.insert("sync_ahead", {"entity": entity, "entity_key": key, "clock": clock}, replace=True)
 
 
 def queue_size(store: Store, *, cap: int = -1) -> int:

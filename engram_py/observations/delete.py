@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from engram_py.database.erasing import erase
 from engram_py.database.soundness import OBSERVATIONS
+from engram_py.observations import topics
 from engram_py.observations import versions_table as history_table
 from engram_py.observations.edit import Editing
 from engram_py.observations.errors import NoEarlierVersionError
@@ -87,6 +88,7 @@ class Deleting(Editing):
 
     def _destroy(self, found: Observation) -> Deleted:
         clock = self._journal.stamp()
+        topics.follow(self._store, self._journal, found, {"deleted_at": self._journal.now()}, clock)
         related = relations.of_observation(self._store, found.sync_id)
         self._join_line(related, found, clock)
         for relation in related:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engram_py.errors import InvalidArgumentError, TextTooLongError
-from engram_py.observations import table
+from engram_py.observations import table, topics
 from engram_py.observations.arguments import clean_scope, end_of
 from engram_py.observations.errors import ChangedMeanwhileError, NothingReplacedError, TopicTakenError
 from engram_py.observations.listing import Reviewed
@@ -173,7 +173,7 @@ class Editing(Saving):
             "terms": derived_terms(title, topic_key or "", old.aliases, content),
             "content_hash": content_hash(content),
             "revision_count": old.revision_count + 1,
-            "updated_at": self._journal.now(),
+            "updated_at": max(self._journal.now(), old.updated_at),  # later than what it was later than
             "clock": clock,
         }
         if old.origin == "derived" and content != old.content:
@@ -251,6 +251,8 @@ class Editing(Saving):
         if values.keys() & {"salience", "lifecycle"}:  # it begins to fade anew
             values = values | {"faded": 1.0, "faded_at": self._journal.now()}
         self._store.update("observations", {"id": old.id}, values)
+        if values.keys() & topics.CLAIMING:
+            topics.follow(self._store, self._journal, old, values, clock)
         if values.keys() & {"deleted_at", "scope", "lifecycle", "project"}:
             relations.settle(self._store, [old.sync_id])
         project = values.get("project", old.project)

@@ -202,7 +202,7 @@ class Saving(ProjectOperations):
             "git_commit": place.commit or old.git_commit,
             "revision_count": old.revision_count + 1,
             "last_seen_at": now,
-            "updated_at": now,
+            "updated_at": max(now, old.updated_at),  # it holds the topic: no other row takes it by a clock ahead
             "clock": clock,
         }
         self._store.update("observations", {"id": old.id}, values)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.dataclass import dataclass, replace
 from engram_py.errors import InvalidArgumentError
+from engram_py.observations import topics
 from engram_py.privacy import provenance
 from engram_py.privacy.errors import NoArrivalError
 from engram_py.projects.projects import ProjectOperations
@@ -55,6 +56,11 @@ select arrivals.id, source, author, name, trusted_at is not null as trusted, cou
 from arrivals left join observations on observations.arrival = arrivals.id and observations.deleted_at is null
 group by arrivals.id
 order by source, author
+"""
+
+_TOPICS = """
+select distinct project, scope, topic_key from observations
+where arrival in (select value from json_each(:ids)) and topic_key is not null
 """
 
 
@@ -109,7 +115,11 @@ class Trust(ProjectOperations):
         with self._store.transaction():
             for one in found:
                 self._store.update("arrivals", {"id": one.id}, {"trusted_at": at})
-            relations.settle_all(self._store)  # what others say replaces the user's own only once they are trusted
+            # What others say takes the place of the user's own only once they are trusted.
+            ids = [one.id for one in found]
+            for topic in self._store.tuples(_TOPICS, ids=ids):
+                topics.fold(self._store, topic)
+            relations.settle_all(self._store)
         named = [one for one in found if one.author != provenance.ANYBODY]
         return TrustChanged(tuple(replace(one, trusted=trusted) for one in named), trusted)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engram_py.capture.host_formats import typed
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from engram_py.observations.observations import Observations
 
 PROMPTS_MOST = 200
+# In one transaction, for which other writers wait.
+_LEARNED_AT_ONCE = 20
 
 
 class Prompts(ProjectOperations):
@@ -158,29 +162,54 @@ class Episodes:
             return self._observations.save(draft, session_id=session.id)
 
     def capture(
-        self, content: str, *, session_id: str | None = None, source: str | None = None, project: str | None = None
+        self,
+        content: str,
+        *,
+        session_id: str | None = None,
+        source: str | None = None,
+        project: str | None = None,
+        until: float | None = None,
     ) -> Captured:
         """Keep the items of a text's last "Key Learnings" section, except those the project has, deleted ones included.
+
+        A few at a time, so that nobody has to wait for the lock while a long list is kept. ``until``
+        (``time.monotonic``) is when to stop; what is kept by then is passed quickly the next time.
 
         Raises RecordingOffError: the user switched recording off.
         """
         # Redact before parsing: a private passage can span several items.
         check_text("content", content)
         hidden = redact_head(content, READ_LIMIT_CHARS)
-        learnings = parse_learnings(hidden.text)
-        with self._store.transaction():
-            place = self._projects.for_write(project, session_id=session_id)
-            self._switches.check_recording(place.project, session_id or self._sessions.current_id(place.project))
-            ids = []
-            for learning in learnings:
-                text, _, _ = clean_content(learning)
-                known = {"content_hash": content_hash(text), "project": place.project}
-                if not (
-                    observation_table.hash_exists(self._store, **known)
-                    or observation_table.hash_was_deleted(self._store, **known)
-                ):
+        learnings = [clean_content(one)[0] for one in parse_learnings(hidden.text)]
+        ids: list[int] = []
+        done, more = 0, True
+        while more:
+            with self._store.transaction():
+                place = self._projects.for_write(project, session_id=session_id)
+                self._switches.check_recording(place.project, session_id or self._sessions.current_id(place.project))
+                for text in (part := self._unknown(learnings[done:], place.project))[:_LEARNED_AT_ONCE]:
                     draft = Draft(learning_title(text), text, "passive", tool_name=source or "mcp-passive")
                     ids.append(self._observations.save(draft, project=place.project, session_id=session_id).id)
+            more = len(part) > _LEARNED_AT_ONCE
+            done = learnings.index(part[-1], done) if more else len(learnings)
+            if more and until is not None and time.monotonic() >= until:
+                break
+            self._store.give_way()
         found, saved = len(learnings), len(ids)
         warnings = (*intake_notes(hidden.count, None), *place.warnings)
-        return Captured(found, saved, found - saved, tuple(ids), place.project, place.source, warnings)
+        return Captured(found, saved, done - saved, tuple(ids), place.project, place.source, warnings)
+
+    def _unknown(self, learnings: Sequence[str], project: str) -> list[str]:
+        """Return the first of these texts that the project does not have and nobody deleted there: one more than are
+        kept at once."""
+        found: dict[str, str] = {}
+        for text in learnings:
+            known = {"content_hash": content_hash(text), "project": project}
+            if known["content_hash"] not in found and not (
+                observation_table.hash_exists(self._store, **known)
+                or observation_table.hash_was_deleted(self._store, **known)
+            ):
+                found[known["content_hash"]] = text
+                if len(found) > _LEARNED_AT_ONCE:
+                    break
+        return [*found.values()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ class Spool(ProjectOperations):
         self._episodes = episodes
         self._transcripts = transcripts
         self._switches = switches
-        self._unread: dict[Path, tuple[str, str]] = {}
+        self._unread: dict[Path, Callable[[float | None], bool]] = {}  # each returns whether more waits
         self._active: dict[str, str] = {}
 
     def drain(self, *, until: float | None = None, read: bool = True) -> int:
@@ -85,9 +86,9 @@ class Spool(ProjectOperations):
         next drain.
         """
         unread, self._unread = self._unread, {}
-        for file, (session_id, transcript) in unread.items():
+        for file, owed in unread.items():
             try:
-                more = self._read(session_id, transcript, until)
+                more = owed(until)
             except StoreError:
                 break
             except EngramError:  # the transcript or the session is gone
@@ -110,18 +111,14 @@ class Spool(ProjectOperations):
             if not parse_learnings(text):
                 return
             try:
-                with self._store.transaction():
-                    before = session_table.by_id(self._store, session_id)
-                    self._episodes().capture(text, session_id=session_id, source="session-end", project=project)
-                    self._end_again(before)
+                self._teach(session_id, text, "session-end", project, at="", until=None)
             except StoreError:
                 raise
             except EngramError:  # a text that cannot be kept; the rest can
                 return
 
-        return (
-            self._transcripts().read(transcript, session_id=session_id, project=project, until=until, learn=learn).more
-        )
+        found = self._transcripts().read(transcript, session_id=session_id, project=project, until=until, learn=learn)
+        return found.more
 
     def _stored(self, file: Path) -> bool:
         """Return whether this process stored the file: False when another did, or when it is set aside."""
@@ -152,15 +149,17 @@ class Spool(ProjectOperations):
             if before is not None and before.ended_at is None and (not at or active <= at):
                 self._sessions.end(session_id, at=max(at, before.started_at) if at else None)
             if before is not None and record.get("transcript"):
-                self._unread[file] = session_id, str(record["transcript"])
+                self._unread[file] = partial(self._read, session_id, str(record["transcript"]))
             return
         self._sessions.agent, kept = str(record["agent"]), self._sessions.agent
         try:
-            self._keep(kind, session_id, text, record, before, at)
+            self._keep(kind, session_id, text, record, before, at, file)
         finally:
             self._sessions.agent = kept
 
-    def _keep(self, kind: str, session_id: str, text: str, record: Any, before: Session | None, at: str) -> None:
+    def _keep(
+        self, kind: str, session_id: str, text: str, record: Any, before: Session | None, at: str, file: Path
+    ) -> None:
         told = None if before else record.get("project")
         directory = None if before or told else str(record["directory"])
         place = self._projects.for_write(str(told) if told else None, session_id=session_id, directory=directory)
@@ -171,11 +170,22 @@ class Spool(ProjectOperations):
             if saved.outcome == "added" and at:
                 self._store.update("user_prompts", {"id": saved.id}, {"created_at": at})
         elif kind == "learnings":
-            self._episodes().capture(text, session_id=session_id, source=str(record["source"]), project=place.project)
+            self._unread[file] = partial(self._teach, session_id, text, str(record["source"]), place.project, at)
+            return
         else:
             raise ValueError(kind)
         if before is not None and before.ended_at is not None and at <= before.ended_at:
             self._end_again(before)
+
+    def _teach(self, session_id: str, text: str, source: str, project: str, at: str, until: float | None) -> bool:
+        """Keep what was learned ``at`` a moment; return whether more waits. A long list has its share of the time."""
+        before = session_table.by_id(self._store, session_id)
+        try:
+            done = self._episodes().capture(text, session_id=session_id, source=source, project=project, until=until)
+        finally:
+            if before is not None and before.ended_at is not None and at <= before.ended_at:
+                self._end_again(before)
+        return done.unfinished
 
     def _end_again(self, before: Session | None) -> None:
         """End a session again that was ended before a late record reopened it."""

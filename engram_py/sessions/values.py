@@ -91,6 +91,11 @@ class Captured:
     project_source: str
     warnings: tuple[str, ...] = ()
 
+    @property
+    def unfinished(self) -> bool:
+        """Return whether there was no time for all of it: the same text again goes on from there."""
+        return self.extracted > self.saved + self.duplicates
+
 
 Role = Literal["user", "assistant"]
 

@@ -72,6 +72,19 @@ class EncryptionChangedError(SyncError):
         )
 
 
+class PlainExportRefusedError(SyncError):
+    code = "plain_export_refused"
+
+    def __init__(self, path: str, key_id: str) -> None:
+        self.path, self.key_id = path, key_id
+        super().__init__(
+            f"this project is encrypted with the key {key_id} on this machine, and {path} does not say that it is; "
+            "nothing was written",
+            hint="find out who removed encryption.json, and bring it back from git's history; "
+            "or run `engram sync --encrypt`",
+        )
+
+
 class SyncKeyError(SyncError):
     code = "sync_key"
 
@@ -150,6 +163,8 @@ NEXT_STEPS = {
     "too_large": "make the row shorter, or have the server's limit raised",
     "alias_not_granted": "the rows themselves were sent, only the old name is not shared: an admin grants you write on "
     "the old name with `engram cloud grants add` and it is sent by itself, or leave it",
+    "dated_ahead": "change the memory, which gives it a true date, or leave it; see that the machine's clock is right",
+    "of_another_project": "join or enroll the projects as the line says; the rows are then taken by themselves",
     "unreadable": "update engram on this machine, then `engram cloud status --retry`",
 }
 

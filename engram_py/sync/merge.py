@@ -1,8 +1,18 @@
 """Decide which of two states of a row wins, and which project a name means. Pure.
 
-A row is a last-writer-wins register (Shapiro et al., "A comprehensive study of Convergent and Commutative Replicated
-Data Types", 2011, 3.2.1), its older texts are a grow-only set (3.3.1). Both joins are commutative, associative and
-idempotent, so replicas that saw the same changes agree, in whatever order and however often they saw them.
+What a memory holds is a function of the set of mutations it knows, whatever their order:
+
+1. A row is a last-writer-wins register (Shapiro et al., "A comprehensive study of Convergent and Commutative Replicated
+   Data Types", 2011, 3.2.1). Its states are compared by ``mutation.precedence``: the clock, or, where the state was
+   written to correct one dated ahead, that later clock and then its own. Its older texts are a grow-only set (3.3.1).
+2. A state dated more than a day ahead is in the set when its time comes, and not before (``replica/batch.py: wait``).
+3. A project is a name, and what it means now follows from all aliases together (``Names``). A row keeps the name it was
+   given.
+4. Which row of a topic is live follows from all rows that claim it (``observations/topics.py: fold``). That changes no
+   row: nobody is told of it, and it is worked out again whenever a row arrives or leaves.
+
+1 is commutative, associative and idempotent; 3 and 4 are views of what 1 and 2 leave, so replicas that saw the same
+changes agree, in whatever order and however often they saw them.
 """
 
 from __future__ import annotations
@@ -38,11 +48,6 @@ def version_owner(key: str) -> tuple[str, str]:
     """Return the observation and the digest in a version's key; the digest is empty when it is no such key."""
     sync_id, _, digest = key.rpartition("/")
     return sync_id, digest
-
-
-def topic_holder(observations: Iterable[Any]) -> Any:
-    """Return the row that stays live among those that hold the same topic: the text written last."""
-    return max(observations, key=lambda row: (row["updated_at"], row["clock"], row["sync_id"]))
 
 
 class Names:

@@ -87,6 +87,17 @@ class Digest:
     counts: dict[str, int] = field(default_factory=dict)
 
 
+def above(mutation: Mutation) -> str:
+    """Return the clock, dated ahead, that this state was written to stand above; empty when there is none."""
+    named = (mutation.payload.get(OWN_BLOCK) or {}).get("above")
+    return named if isinstance(named, str) else ""
+
+
+def precedence(clock: str, above: str) -> str:
+    """Return what states of a row are compared by: the clock, unless it was written to stand above a later one."""
+    return f"{above} {clock}" if above > clock else clock
+
+
 def chosen_lifecycle(lifecycle: str) -> str:
     """Return the lifecycle that travels: ``active`` or ``archived``.
 

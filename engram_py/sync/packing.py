@@ -37,17 +37,24 @@ def pack(data: bytes) -> bytes:
     return _HEADER + body + struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFFFFFF)
 
 
-def unpack(packed: bytes) -> bytes:
+class ChunkTooLongError(Exception):
+    """A chunk that unpacks to more than there is time for now."""
+
+
+def unpack(packed: bytes, *, most: int | None = None) -> bytes:
     """Return the JSON of a packed chunk; unpacking stops at the limit, whatever the file claims.
 
-    Raises ChunkRefusedError.
+    Raises ChunkRefusedError, and ChunkTooLongError where it has more than ``most`` bytes.
     """
+    limit = MOST_PLAIN_BYTES if most is None else min(most, MOST_PLAIN_BYTES)
     stretch = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     try:
-        data = stretch.decompress(packed, MOST_PLAIN_BYTES + 1)
+        data = stretch.decompress(packed, limit + 1)
     except zlib.error:
         raise ChunkRefusedError("it is not gzip, or damaged") from None
-    if len(data) > MOST_PLAIN_BYTES:
+    if len(data) > limit:
+        if limit < MOST_PLAIN_BYTES:
+            raise ChunkTooLongError
         raise ChunkRefusedError(f"it unpacks to more than {MOST_PLAIN_BYTES // 2**20} MiB")
     if not stretch.eof:
         raise ChunkRefusedError("it is cut short")

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from engram_py.clock import LAST_MILLISECOND, MOST_DEVICE_CHARS, Stamp, parse_stamp
-from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation
+from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation, above, precedence
 from engram_py.times import parse_time
 
 KEY_LIMIT_CHARS = 400
@@ -91,6 +91,8 @@ def clock_of(payload: dict[str, Any], occurred_at: str = "") -> str:
     own = payload.get(OWN_BLOCK)
     if own is not None and not isinstance(own, dict):
         raise InvalidEntryError(f"payload.{OWN_BLOCK}: not a JSON object")
+    if (above := (own or {}).get("above")) is not None:
+        _checked_clock(above)
     stamp = (own or {}).get("clock")
     if stamp is not None:
         return _checked_clock(stamp)
@@ -128,8 +130,8 @@ def is_final(mutation: Mutation) -> bool:
 
 
 def rank(mutation: Mutation) -> str:
-    """Return what a server compares between states of a row: the clock; a final deletion is above every clock."""
-    return f"~{mutation.clock}" if is_final(mutation) else mutation.clock
+    """Return what a server compares between states of a row: a final deletion is above every clock."""
+    return f"~{mutation.clock}" if is_final(mutation) else precedence(mutation.clock, above(mutation))
 
 
 def fingerprint(payload: dict[str, Any]) -> str:

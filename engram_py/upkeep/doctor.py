@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from engram_py.clock import parse_stamp
+from engram_py.clock import dated, due_before
 from engram_py.database import backup, counts, filesystem, health, journal
 from engram_py.database.compaction import log_bytes
 from engram_py.database.errors import InvalidBackupError, StoreDamagedError, StoreForeignError, StoreTooNewError
@@ -30,7 +30,19 @@ from engram_py.vectors.vectors import Vectors
 LOW_DISK_BYTES = 100 * 1024 * 1024
 NO_DISK_BYTES = 10 * 1024 * 1024
 LARGE_WAL_BYTES = 64 * 1024 * 1024
-_CLOCK_SLACK_SECONDS = 86_400
+
+_WAITING = """
+select count(*), max(clock) from sync_apply_deferred where reason_code = 'dated_ahead' and clock >= :due
+"""
+_DATED_AHEAD = """
+select sum(rows), max(latest), max(ids) from (
+    select count(*) as rows, max(clock) as latest, substr(group_concat(id), 1, 100) as ids
+    from observations where clock >= :due
+    union all select count(*), max(clock), null from sessions where clock >= :due
+    union all select count(*), max(clock), null from user_prompts where clock >= :due
+    union all select count(*), max(clock), null from memory_relations where clock >= :due
+)
+"""
 
 
 class Doctor:
@@ -268,13 +280,22 @@ class Doctor:
         return Check("sync_queue", "ok", shared, {"mutations": size})
 
     def _clock_check(self) -> Check:
-        mark = journal.get_meta(self._store, "clock")
-        ahead = parse_stamp(mark).milliseconds / 1000 - self._journal.moment().timestamp() if mark else 0.0
-        if ahead > _CLOCK_SLACK_SECONDS:
-            step = "set this machine's clock; until then new rows are ordered by counting on from that moment"
-            message = f"the newest change is dated {ahead / 86_400:.1f} days in the future"
-            return Check("clock", "warning", message, {"seconds_ahead": round(ahead)}, step)
-        return Check("clock", "ok", "no change is dated in the future")
+        due = due_before(int(self._journal.moment().timestamp() * 1000))
+        waiting, held = (self._store.tuples(sql, due=due)[0] for sql in (_WAITING, _DATED_AHEAD))
+        said: list[str] = []
+        if waiting[0]:
+            said.append(
+                f"{waiting[0]} row(s) that arrived wait for their time, until {dated(waiting[1])} at the latest"
+            )
+        if held[0]:
+            said.append(
+                f"{held[0]} row(s) here are dated ahead, up to {dated(held[1])}: no other machine takes them yet"
+            )
+        if not said:
+            return Check("clock", "ok", "no change is dated in the future")
+        step = "see that the clocks of your machines are right; a change (`engram update ID`) gives a row a true date"
+        evidence = {"waiting": waiting[0], "held": held[0], "observations": held[2] or ""}
+        return Check("clock", "warning", "; ".join(said), evidence, step)
 
     def _sync(self) -> Check:
         from engram_py.sync.autosync.status import sync_check

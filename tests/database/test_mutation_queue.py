@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
+from engram_py.clock import due_before
 from engram_py.errors import OperationConflictError
 from engram_py.observations.errors import TopicTakenError
 from engram_py.observations.values import Change
 from engram_py.projects.errors import AmbiguousProjectError
+from engram_py.sync.mutation import above
 from tests.memory import FakeClock, Opener, RepoMaker, draft, rows_of
 
 
@@ -62,10 +64,21 @@ def test_a_row_and_its_mutation_carry_the_same_clock(app: Engram) -> None:
 
 def test_the_clock_grows_when_the_wall_clock_goes_back(app: Engram, clock: FakeClock) -> None:
     first = app.save(draft("One."))
-    clock.advance(days=-30)
+    clock.advance(hours=-20)
     second = app.save(draft("Two."))
     stamps = queue(app)
     assert stamps["observation", second.sync_id][2] > stamps["observation", first.sync_id][2]
+
+
+def test_a_wall_clock_that_was_days_ahead_is_not_gone_on_from_once_it_is_right(app: Engram, clock: FakeClock) -> None:
+    clock.advance(days=30)
+    first = app.save(draft("One.", topic_key="a/b"))
+    clock.advance(days=-30)
+    app.save(draft("Two.", topic_key="a/b"))
+
+    assert queue(app)["observation", first.sync_id][2] < due_before(int(clock().timestamp() * 1000))
+    [change] = [one for one in app.replica.changes().mutations if one.entity == "observation"]
+    assert above(change) > change.clock  # so that it wins against what it corrects, on every machine
 
 
 def test_two_processes_share_one_clock_and_one_device(app: Engram, open_memory: Opener) -> None:

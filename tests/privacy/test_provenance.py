@@ -211,6 +211,16 @@ def test_what_somebody_else_says_replaces_nothing_of_the_users_own_until_they_ar
     assert live_observation(app.store, own.id).lifecycle == "historical"
 
 
+def test_what_somebody_else_wrote_later_takes_no_topic_of_the_user_until_they_are_trusted(app: Engram) -> None:
+    own = app.save(Draft("Port", "It is 4172.", "decision", topic_key="port"), project="widgets")
+    later = {"updated_at": "2026-03-06 00:00:00", "created_at": "2026-03-06 00:00:00"}
+    row = arrived(app, number=2, topic_key="port", **later, own={"updated_at": "2026-03-06T00:00:00.000Z"})
+    live = "select id from observations where deleted_at is null"
+    assert app.store.value(live) == own.id
+    app.trust.source("git:0")
+    assert app.store.value(live) == row
+
+
 def test_a_row_that_is_passed_on_unchecked_is_unchecked_where_its_sender_is_trusted(app: Engram, other: Engram) -> None:
     arrived(app)
     other.trust.source("cloud:default")

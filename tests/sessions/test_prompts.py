@@ -108,6 +108,16 @@ def test_another_project_learns_for_itself(app: Engram) -> None:
     assert app.episodes.capture(LEARNINGS, project="gadgets").saved == 2
 
 
+def test_a_long_list_of_learnings_is_kept_a_few_at_a_time_and_goes_on_where_it_stopped(app: Engram) -> None:
+    listed = "".join(f"- module {number} is slow and has to be cached in layer {number % 7}\n" for number in range(50))
+    text = f"## Key Learnings\n{listed}"
+
+    parts = [app.episodes.capture(text, session_id="s-1", until=0.0) for _ in range(3)]
+
+    assert [(one.saved, one.unfinished) for one in parts] == [(20, True), (20, True), (10, False)]
+    assert app.episodes.capture(text, session_id="s-1").duplicates == 50
+
+
 def test_a_learning_said_twice_in_one_text_is_kept_once(app: Engram) -> None:
     line = "- The retry queue drains only when the worker restarts.\n"
     captured = app.episodes.capture("## Learnings\n\n" + line * 2)

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py.clock import consequence, is_ahead, just_after, next_stamp, parse_stamp
-from engram_py.sync.merge import Names, topic_holder, version_digest, version_key, version_owner, wins
+from engram_py.observations.topics import topic_holder
+from engram_py.sync.merge import Names, version_digest, version_key, version_owner, wins
 from engram_py.sync.mutation import Mutation
 from engram_py.sync.wire import rank
 
@@ -61,8 +62,8 @@ def test_of_two_projects_merged_into_each_other_the_merge_made_first_counts() ->
 
 
 def test_the_text_written_last_holds_the_topic() -> None:
-    early = {"sync_id": "obs-1", "updated_at": "2026-03-01", "clock": "b"}
-    late = {"sync_id": "obs-2", "updated_at": "2026-03-02", "clock": "a"}
+    early = {"sync_id": "obs-1", "updated_at": "2026-03-01", "clock": "b", "unchecked": None}
+    late = {"sync_id": "obs-2", "updated_at": "2026-03-02", "clock": "a", "unchecked": None}
 
     assert topic_holder([late, early]) == topic_holder([early, late]) == late
 

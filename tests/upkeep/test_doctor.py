@@ -10,12 +10,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from engram_py import Engram
-from engram_py.clock import Stamp
+from engram_py import Draft, Engram
+from engram_py.clock import Stamp, dated
 from engram_py.config import load_settings
 from engram_py.database.backup import check_backup
 from engram_py.database.errors import StoreDamagedError
 from engram_py.errors import InvalidArgumentError
+from engram_py.sync.mutation import Mutation
 from engram_py.upkeep import doctor
 from tests.database.files import damage_table, filled, opened, save
 from tests.memory import locked
@@ -157,12 +158,19 @@ def test_a_check_that_does_not_exist_is_refused_with_the_ones_that_do(memory: En
     assert "search_index" in refused.value.expected
 
 
-def test_a_change_dated_in_the_future_is_found(memory: Engram) -> None:
-    ahead = int((datetime.now(UTC) + timedelta(days=10)).timestamp() * 1000)
-    raw(memory, f"update meta set value = '{Stamp(ahead, 0, 'abc')}' where key = 'clock'")
+def test_rows_dated_ahead_are_found_here_and_where_they_wait(memory: Engram) -> None:
+    saved = memory.save(Draft("Use WAL", "because"))
+    stamp = Stamp(int((datetime.now(UTC) + timedelta(days=10)).timestamp() * 1000), 0, "abc")
+    arrived = {"sync_id": "obs-1", "session_id": "s", "type": "fact", "title": "t", "content": "c", "scope": "project"}
+    waits = Mutation("observation", "obs-1", "upsert", "p", arrived, str(stamp))
+    memory.replica.apply([waits])
+    raw(memory, f"update observations set clock = '{stamp}' where id = {saved.id}")
+
     found = finding(memory, "clock")
+
     assert (found.result, found.fixable) == ("warning", False)
-    assert found.evidence["seconds_ahead"] == pytest.approx(864_000, abs=60)
+    assert found.evidence == {"waiting": 1, "held": 1, "observations": str(saved.id)}
+    assert f"{dated(str(stamp))}" in found.message
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Do what hooks have no time for in a process of its own, which no agent waits for.
 
 ``python -m engram_py.interfaces.hooks.background DATA_DIR`` summarizes the sessions that are over, exchanges with the
-team's server once, if there is one, and ends. With ``FOLDER PROJECT`` it updates the documents of a folder instead.
+team's server once, if there is one, and ends. With ``FOLDER PROJECT`` it updates the documents of a folder instead;
+with ``FOLDER .engram`` it reads what others committed to it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from engram_py.background import start_in_background
 
 # After that the process ends, wherever it is; the next one goes on from there.
 SYNC_SECONDS, DOCUMENTS_SECONDS, GRACE_SECONDS = 120.0, 300.0, 60.0
+_ARRIVING = ".engram"  # no project has such a name
 
 
 def sync_later(data_dir: Path) -> None:
@@ -26,6 +28,12 @@ def update_documents(data_dir: Path, folder: Path, project: str = "", *, wait: b
     """Start the process that updates the documents of a folder, and ``wait`` for its end. Raises OSError."""
     where = (str(data_dir.absolute()), str(folder.absolute()), project)
     start_in_background(__spec__.name, *where, folder=data_dir, wait=wait)
+
+
+def read_folder(data_dir: Path, folder: Path) -> None:
+    """Start the process that reads what no session has the time for. Raises OSError."""
+    where = (str(data_dir.absolute()), str(folder.absolute()), _ARRIVING)
+    start_in_background(__spec__.name, *where, folder=data_dir)
 
 
 def main() -> None:
@@ -45,8 +53,14 @@ def main() -> None:
     alarm = threading.Timer(limit + GRACE_SECONDS, os._exit, (0,))
     alarm.daemon = True
     alarm.start()
-    with Engram(settings=settings, directory=folder, project=project) as app:
+    arriving = project == _ARRIVING
+    with Engram(settings=settings, directory=folder, project=None if arriving else project) as app:
         with contextlib.suppress(EngramError):  # what is not done waits for the next
+            if arriving:
+                if hasattr(os, "nice"):
+                    os.nice(10)
+                app.git_sync.arrive_rest(until=time.monotonic() + DOCUMENTS_SECONDS)
+                return
             if project is not None:
                 app.documents.refresh(until=time.monotonic() + DOCUMENTS_SECONDS)
                 return

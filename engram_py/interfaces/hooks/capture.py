@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 GIT_SECONDS = 0.3
+_LEARNING_SHARE = 0.1  # of the time that is left, for each message: the rest of a long list waits for the next hooks
 _UNTOLD = "select project, directory, started_at from sessions where id = :id and nudged_at is null"
 # Wherever it was filed: a server that does not know the agent's session has one of its own.
 _SAVED = """
@@ -67,7 +68,9 @@ def _learn(call: Call, text: str) -> None:
 
     try:
         if may_teach(text):
-            call.app.episodes.capture(text, session_id=call.request.session_id, source=call.event)
+            session_id, until = call.request.session_id, call.until(_LEARNING_SHARE)
+            if call.app.episodes.capture(text, session_id=session_id, source=call.event, until=until).unfinished:
+                call.owed.append(text)
     except StoreError:
         raise
     except EngramError as exc:

@@ -134,6 +134,8 @@ class Run:
             app.store.hurry(_COUNTING_SECONDS)
             with suppress(Exception), app.store.transaction():
                 app.ledger.injected(self.call.request.session_id, self.call.event, self.shown_bytes)
+        for text in self.call.owed:
+            self.spool("learnings", text)
         with suppress(Exception):
             if (app.settings.data_dir / "spool").exists():
                 app.spool.drain(until=time.monotonic() + (self.call.deadline - time.monotonic()) * _READING_SHARE)

@@ -33,7 +33,8 @@ class Call:
 
     ``allowed`` is what the user let hooks do. ``settled`` says that what this event has to store is stored, or will
     never be: nobody has to spool it; ``unread``, that there was no time for all of the transcript. ``ready`` is what
-    the agent can be given already, should the rest take too long.
+    the agent can be given already, should the rest take too long. ``owed`` are messages whose learnings are too many
+    for one hook: the next ones go on with them.
     """
 
     app: Engram
@@ -46,6 +47,7 @@ class Call:
     settled: bool = False
     unread: bool = False
     ready: str = ""
+    owed: list[str] = field(default_factory=list)
 
     def until(self, share: float = PATIENCE_SHARE) -> float:
         """Return the moment when this share of the time that is left is over."""
@@ -111,7 +113,7 @@ def _user_prompt(call: Call) -> str:
     if reaches_model(call):
         try:
             context = deserved(call.app, call.request.prompt, call.request.session_id).shown
-            text = call.ready = _rendered(call, context) if context else ""
+            text = call.ready = rendered(call, context) if context else ""
         except EngramError as exc:
             call.note(exc)
     call.settled = call.attempt(lambda: _keep_prompt(call, context, text))
@@ -178,7 +180,7 @@ def shown(call: Call, context: Context, surface: Surface) -> str:
     """Return the context as text; which observations it shows is remembered, if the database can be written."""
     from engram_py.interfaces.hooks.prompt_context import shown_sizes, shown_whole
 
-    text = call.ready = _rendered(call, context)
+    text = call.ready = rendered(call, context)
     sizes = shown_sizes(context, text)
     if sizes:
         # What a session begins with is cut to a line each: a prompt that asks about it deserves the rest.
@@ -187,7 +189,7 @@ def shown(call: Call, context: Context, surface: Surface) -> str:
     return text
 
 
-def _rendered(call: Call, context: Context) -> str:
+def rendered(call: Call, context: Context) -> str:
     from engram_py.interfaces.wording.context import context_text
 
     return context_text(replace(context, warnings=()), call.app.journal.moment())

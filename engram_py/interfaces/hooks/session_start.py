@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.dataclass import replace
 from engram_py.distill.waiting import any_waiting
-from engram_py.interfaces.hooks.handlers import GIT_SHARE, reaches_model, shown
+from engram_py.interfaces.hooks.handlers import GIT_SHARE, reaches_model, rendered, shown
 from engram_py.observations.values import Observation
 from engram_py.projects.errors import AmbiguousProjectError
 from engram_py.sessions.errors import SessionNotFoundError
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from engram_py.interfaces.hooks.handlers import Call
 
 _INDEXING_SECONDS = 0.8
+_KNOWS = "select 1 from observations where project = :project and deleted_at is null limit 1"
+_NEWS_SHARE = 0.15  # of the time that is left, for what others committed, where something is known already
 RECOVERY = """\
 The conversation was compacted. Before going on, in this order:
 1. mem_session_summary: keep what the summary above says (goal, discoveries, what was done, next steps, files).
@@ -35,7 +37,9 @@ def session_start(call: Call) -> str:
     """
     app, session_id = call.app, call.request.session_id
     said: list[str] = []
-    call.attempt(lambda: said.extend(_arrived(call)))
+    # What is known is ready before anything foreign is read: should that take too long, it is given.
+    known = call.attempt(lambda: _ready(call)) and bool(call.ready)
+    call.attempt(lambda: said.extend(_arrived(call, GIT_SHARE if not known else _NEWS_SHARE)))
     call.attempt(lambda: _begin(call))
     call.attempt(lambda: _index_documents(call))
     if not reaches_model(call):
@@ -53,10 +57,29 @@ def session_start(call: Call) -> str:
     return "\n".join([*said, shown(call, context, "session")])
 
 
-def _arrived(call: Call) -> list[str]:
-    """Read what others committed to the repository since, and say if it goes by another name now."""
+def _ready(call: Call) -> None:
+    """Assemble what the project knows, if it knows anything and has a folder that others write to."""
+    app, session_id = call.app, call.request.session_id
+    if call.request.source in ("compact", "resume") or not reaches_model(call) or not app.has_folder():
+        return
+    project = app.projects.for_read(session_id=session_id, head=False).project
+    if project and app.store.row(_KNOWS, project=project):
+        context = app.contexts.assemble(session_id=session_id, unasked=True)
+        call.ready = rendered(call, context) if context.memories else ""
+
+
+def _arrived(call: Call, share: float) -> list[str]:
+    """Read what others committed to the repository since, and say if it goes by another name now.
+
+    There is this share of the time for it; a process of its own reads the rest.
+    """
     with suppress(AmbiguousProjectError):  # a folder without a project has nothing to read
-        done = call.app.arrive(until=call.until(GIT_SHARE))
+        done = call.app.arrive(until=call.until(share))
+        if done is not None and done.read is not None and done.read.more:
+            from engram_py.interfaces.hooks.background import read_folder
+
+            with suppress(OSError):
+                read_folder(call.app.settings.data_dir, call.request.directory)
         if done is not None and done.adopted is not None:
             from engram_py.interfaces.wording.sync import adopted
 

@@ -10,6 +10,7 @@ from engram_py.database.store import Row
 from engram_py.dataclass import replace
 from engram_py.errors import EngramError
 from engram_py.log import logger_of
+from engram_py.sync.autosync import table
 from engram_py.sync.autosync.answers import Grant, Listing, Page
 from engram_py.sync.autosync.channel import TURN_SECONDS, Channel
 from engram_py.sync.autosync.settings import TARGET
@@ -50,6 +51,7 @@ class Pull:
         until = time.monotonic() + TURN_SECONDS
         grants = listing.grants
         self._update_access(channel, listing)
+        names_judged = self._judge_again(channel)
         done: set[str] = set()
         while not self.more and (group := self._next_group(channel, done, grants)):
             names = [row["project"] for row in group]
@@ -59,6 +61,23 @@ class Pull:
                 for name in set(names) - set(self.blocked):
                     channel.commit("pull", [name], {"seen_seq": max(0, grants[name].latest_seq)})
             done |= set(names)
+        # Of two projects that became one, the row that says so may have come after the rows that follow from it.
+        waiting = table.first_set_aside(channel.store, channel.server)
+        self.more |= bool(waiting) and table.names_now(channel.store, channel.server) != names_judged
+
+    def _judge_again(self, channel: Channel) -> str:
+        """Pull rows that were set aside once more where names of projects have changed since; return those names."""
+        names = table.names_now(channel.store, channel.server)
+        row = table.state(channel.store, TARGET)
+        if row is None or row["names_judged"] == names:
+            return names
+        first = table.first_set_aside(channel.store, channel.server)
+        for project in channel.projects():
+            if (seq := first.get(project["project"], 0)) and seq <= project["pulled_seq"]:
+                channel.commit("pull", [project["project"]], {"pulled_seq": seq - 1, "seen_seq": 0})
+        with channel.store.transaction():
+            table.set_state(channel.store, TARGET, names_judged=names)
+        return names
 
     def _update_access(self, channel: Channel, listing: Listing) -> None:
         """Store the access to each project, and start over where the server's log was replaced."""
@@ -158,8 +177,13 @@ class Pull:
     ) -> None:
         """Apply a page and store ``cursors`` for these projects."""
         readable, aside = read_page(channel, names, page)
-        readable, strange = allowed_rows(channel.store, names, readable)
-        aside += [_unreadable(channel, mutation, reason) for mutation, reason in strange]
+        # Judged by all that is enrolled, so that it is the same whichever projects come in one page.
+        enrolled = [row["project"] for row in channel.projects()]
+        readable, strange = allowed_rows(channel.store, [*names, *enrolled], readable)
+        aside += [
+            channel.aside("pull", mutation, code="of_another_project", reason=reason, repairable=False)
+            for mutation, reason in strange
+        ]
         taken: list[tuple[str, str]] = []
         while readable:
             part, readable = readable[: self._step], readable[self._step :]

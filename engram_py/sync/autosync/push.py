@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from engram_py.clock import due_before
 from engram_py.database.store import Row
 from engram_py.dataclass import dataclass, field
 from engram_py.sync.autosync import table
@@ -79,7 +80,7 @@ class Push:
         rows = channel.projects() if channel.progress is not None else []
         total = sum(table.pending(channel.store, row) for row in rows if row["access"] != "read")
         self._block_refused(channel)
-        self._offer_aliases(channel)
+        self._offer_again(channel)
         while not self.more and (group := self._next_group(channel, done)):
             names = {row["project"] for row in group}
             resend = max(row["resend_upto"] for row in group)
@@ -121,17 +122,21 @@ class Push:
         if count := table.pending(channel.store, row):
             self.local_only.append(f"{row['project']} is read only: {count:,} change(s) of this machine are not sent")
 
-    def _offer_aliases(self, channel: Channel) -> None:
-        """Send aliases again that were refused, where the token may write both names now."""
-        keys = [
-            (row["entity"], row["entity_key"], row["project"])
-            for row in table.set_aside(channel.store, channel.server, refused_as=_ALIAS, limit=MOST_ROWS)
+    def _offer_again(self, channel: Channel) -> None:
+        """Send rows again whose reason is gone: aliases of which the token may write both names now, and rows that
+        were dated ahead."""
+        aliases = table.set_aside(channel.store, channel.server, refused_as=_ALIAS, limit=MOST_ROWS)
+        rows = [
+            row
+            for row in aliases
             if row["tries"] < _MOST_OFFERS
             and self.listing.may_write(row["entity_key"])
             and self.listing.may_write(row["project"])
         ]
-        if keys:
-            done = resend(channel, keys)
+        now = int(channel.journal.moment().timestamp() * 1000)
+        rows += table.come_due(channel.store, channel.server, due_before(now), limit=MOST_ROWS)
+        if rows:
+            done = resend(channel, [(row["entity"], row["entity_key"], row["project"]) for row in rows])
             channel.commit("push", aside=done.aside, taken=done.taken)
 
     def _catch_up(

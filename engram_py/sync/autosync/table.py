@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -119,6 +120,29 @@ def merged_away(store: Store, server: str) -> dict[str, str]:
     return {row["project"]: row["became"] for row in store.rows(sql, server=server)}
 
 
+def names_now(store: Store, server: str) -> str:
+    """Return what decides which project an arrived row is of; it changes with a merge, an end and an enrollment."""
+    sql = """
+    select group_concat(name, ' ') from (
+        select alias || '=' || project as name from project_aliases
+        union all select '-' || entity_key from tombstones where entity = 'project'
+        union all select '+' || project from cloud_projects where server = :server
+        order by name
+    )
+    """
+    names = store.value(sql, server=server) or ""
+    return hashlib.sha256(names.encode()).hexdigest()[:16]
+
+
+def first_set_aside(store: Store, server: str) -> dict[str, int]:
+    """Return the projects of which arrived rows were set aside, and where the first of them is in the server's log."""
+    sql = """
+    select project, min(remote_seq) as first from sync_set_aside
+    where server = :server and direction = 'pull' and remote_seq > 0 group by project
+    """
+    return {row["project"]: row["first"] for row in store.rows(sql, server=server)}
+
+
 # --- the queue --------------------------------------------------------------------------------------------
 
 
@@ -170,6 +194,17 @@ def set_aside(store: Store, server: str, *, limit: int, refused_as: str | None =
     limit :limit
     """
     return store.rows(sql, server=server, code=refused_as, limit=limit)
+
+
+def come_due(store: Store, server: str, due: str, *, limit: int) -> list[Row]:
+    """Return rows that the server refused because they were dated ahead, and that are dated before ``due``."""
+    sql = """
+    select refused.entity, refused.entity_key, refused.project
+    from sync_set_aside as refused join sync_mutations as here using (entity, entity_key)
+    where refused.server = :server and direction = 'push' and reason_code = 'dated_ahead' and here.clock < :due
+    order by refused.id limit :limit
+    """
+    return store.rows(sql, server=server, due=due, limit=limit)
 
 
 def count_set_aside(store: Store, server: str, direction: str | None = None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,11 +23,18 @@ from engram_py.sync.packing import ChunkRefusedError
 from engram_py.sync.replica.project_access import folder_rows
 from engram_py.sync.replica.table import deferred_counts
 
-_BATCH = 500  # rows in one transaction, for which other writers wait
+# Rows in one transaction, for which other writers wait: as many as take this time.
+_STEP_SECONDS, _FIRST_STEP, _LONGEST_STEP = 0.1, 50, 500
+# The policy of a chunk that is not read unasked, however often a session begins.
+_ASK = "ask"
 
 
 class _UntrustedError(ChunkRefusedError):
     """A chunk that is whole, but not trusted with the present keys and settings."""
+
+
+class _TooMuchError(_UntrustedError):
+    """A chunk that would take a folder above what it may add."""
 
 
 @dataclass(slots=True)
@@ -48,8 +56,12 @@ def has_news(store: Store, target: str, folder: ChunkFolder) -> bool:
 
 def new_chunks(job: Job, listing: Mapping[str, ChunkFile], names: frozenset[str] | None) -> list[ChunkFile]:
     """Return the chunks that an import for a project of these ``names`` would read."""
-    known, policy = table.known(job.store, job.target), job.policy(names)
+    known, policy = table.known(job.store, job.target), _policy(job, names)
     return [chunk for name, chunk in listing.items() if _is_new(chunk, known.get(name), policy)]
+
+
+def _policy(job: Job, names: frozenset[str] | None) -> str:
+    return job.policy(names) if job.until is None else f"{_ASK} {job.policy(names)}"
 
 
 class Importer:
@@ -63,6 +75,8 @@ class Importer:
         self._names = job.names
         self._applied = Applied()
         self._outcomes: dict[str, _Outcome] = {}
+        self._left = False  # something is too long for now
+        self._step = _FIRST_STEP
 
     def run(self) -> ChunksRead:
         """Read what is new. Where all that was ever read here was left out, it is looked at once more."""
@@ -101,7 +115,7 @@ class Importer:
             unreadable=tuple(ChunkRefusal(name, problem) for name, one in read.items() for problem in one.problems),
             cut=tuple(ChunkRefusal(name, row) for name, one in read.items() for row in one.cut),
             left_out=dict(sorted(sum((one.left_out for one in read.values()), Counter[str]()).items())),
-            more=job.is_late and bool(new_chunks(job, listing, self._names)),
+            more=self._left or (job.is_late and bool(new_chunks(job, listing, self._names))),
             waiting=min(self._applied.deferred, deferred_counts(job.store).get("deferred", 0)),
         )
 
@@ -116,21 +130,29 @@ class Importer:
 
     def _read(self, chunk: ChunkFile, listed: About) -> None:
         job, file = self._job, b""
+        if chunk.size > job.longest:
+            self._left = True
+            return
         try:
             file = job.folder.read(chunk)
             signer = self._signer(chunk, file)
-            contents = self._contents(chunk, file)
+            size, contents = self._contents(chunk, file)
+        except packing.ChunkTooLongError:
+            self._left = True
+            return
         except ChunkRefusedError as exc:
             self._outcomes[chunk.name] = _Outcome(refused=str(exc))
             state = "refused" if isinstance(exc, _UntrustedError) else "broken"
             # An unreadable file may be readable the next time.
             policy = job.policy(self._names) if file else ""
+            if isinstance(exc, _TooMuchError) and job.until is not None:
+                policy = _ASK
             self._note(chunk, file, asdict(listed), state=state, reason=str(exc), policy=policy)
             return
         about = About() if chunk.sealed else listed
         about = _with_manifest_facts(contents.about, about)
         choice = folder_rows(job.store, contents.mutations, self._names)
-        applied, refusals, whole = self._apply(choice.taken, *_author(signer, about))
+        applied, refusals, whole = self._apply(chunk.name, contents.mutations, choice.taken, *_author(signer, about))
         self._applied += applied
         if not whole:
             return
@@ -146,6 +168,7 @@ class Importer:
             state="imported",
             reason="; ".join(problems)[:500],
             policy=job.policy(self._names),
+            bytes=size,
             left_out=len(contents.mutations) - len(choice.taken),
         )
 
@@ -154,6 +177,7 @@ class Importer:
         row = {"target": self._job.target, "chunk": chunk.name, "sha256": hashlib.sha256(file).hexdigest()}
         with self._job.store.transaction():
             table.remember(self._job.store, row | sizes | about | more)
+            table.keep_progress(self._job.store, self._job.target, chunk.name, None)
 
     def _signer(self, chunk: ChunkFile, file: bytes) -> Signer | None:
         """Return the device that signed a chunk, None without one. Raises ChunkRefusedError."""
@@ -171,35 +195,52 @@ class Importer:
                 raise _UntrustedError(f"it is signed by device {signer.device}, which is not trusted; {step}")
         return signer
 
-    def _contents(self, chunk: ChunkFile, file: bytes) -> Contents:
+    def _contents(self, chunk: ChunkFile, file: bytes) -> tuple[int, Contents]:
+        """Return the size of a chunk and what it holds. Raises ChunkRefusedError, ChunkTooLongError."""
         job = self._job
         if chunk.sealed:
             if job.key is None:
                 raise _UntrustedError("it is encrypted, and encryption.json is missing")
-            data = packing.unpack(job.key.open(chunk.name, file))
+            data = packing.unpack(job.key.open(chunk.name, file), most=job.longest)
             name = job.key.name(data)
         else:
             if job.key is not None and not job.allow_plain:
                 raise _UntrustedError("it is not encrypted, but this folder is; `engram sync --allow-plain` reads it")
-            data = packing.unpack(file)
+            data = packing.unpack(file, most=job.longest)
             name = packing.digest(data)
         if not name.startswith(chunk.name):
             raise ChunkRefusedError("it does not hold what its name says: it was changed, or renamed")
-        return decompose(packing.parse(data), project=job.project)
+        if table.bytes_read(job.store, job.target) + len(data) > job.most:
+            step = "; `engram sync` reads it" if job.until is not None else ""
+            raise _TooMuchError(f"with it, this folder would add more than {job.most // 2**20} MiB{step}")
+        return len(data), decompose(packing.parse(data), project=job.project)
 
-    def _apply(self, mutations: Sequence[Mutation], author: str, name: str) -> tuple[Applied, list[str], bool]:
-        """Apply the rows; return the counts, the refusals, and whether there was time for all of them."""
+    def _apply(
+        self, chunk: str, rows: Sequence[Mutation], taken: Sequence[Mutation], author: str, name: str
+    ) -> tuple[Applied, list[str], bool]:
+        """Apply those ``rows`` of a chunk that are ``taken``, from where the last reading stopped.
+
+        Return the counts, the refusals, and whether there was time for all of them.
+        """
         job, applied, refusals = self._job, Applied(), list[str]()
-        for start in range(0, len(mutations), _BATCH):
-            if start and job.is_late:
-                return applied, refusals, False
-            batch = mutations[start : start + _BATCH]
+        places = {id(one): place for place, one in enumerate(rows)}
+        begun = table.progress(job.store, job.target, chunk)
+        waiting = [one for one in taken if places[id(one)] >= begun]
+        while waiting:
+            batch, waiting = waiting[: self._step], waiting[self._step :]
+            at = time.monotonic()
             done = job.replica.apply(batch, source=job.target, author=author, author_name=name)
+            took = max(time.monotonic() - at, 1e-6)
+            self._step = max(1, min(int(len(batch) * _STEP_SECONDS / took), 2 * self._step, _LONGEST_STEP))
             refusals += [f"{one.entity} {one.entity_key}: {one.reason}" for one in done.refused]
             applied += done
             with job.store.transaction():
-                rows = [(one.entity, one.entity_key, one.clock) for one in batch]
-                table.note_present(job.store, job.target, rows)
+                table.note_present(job.store, job.target, [(one.entity, one.entity_key, one.clock) for one in batch])
+                if waiting and job.is_late:
+                    table.keep_progress(job.store, job.target, chunk, places[id(waiting[0])])
+            if waiting and job.is_late:
+                return applied, refusals, False
+            job.store.give_way()
         return applied, refusals, True
 
 
@@ -218,7 +259,9 @@ def _is_changed(chunk: ChunkFile, row: Row | None) -> bool:
 def _is_new(chunk: ChunkFile, row: Row | None, policy: str) -> bool:
     if row is None or _is_changed(chunk, row):
         return True
-    return bool(table.is_refused(row) or row["left_out"]) and row["policy"] != policy
+    if row["policy"] == _ASK and policy.startswith(_ASK):
+        return False  # nobody asked since
+    return bool(table.is_refused(row) or row["left_out"]) and row["policy"] != policy.removeprefix(f"{_ASK} ")
 
 
 def _author(signer: Signer | None, about: About) -> tuple[str, str]:

@@ -11,6 +11,7 @@ import binascii
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -126,6 +127,10 @@ def _from_text(text: str) -> bytes:
         raise ValueError("not base64") from exc
 
 
+def _owner(name: str) -> str:
+    return f"owner-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+
+
 # --- where they are kept ----------------------------------------------------------------------------------------
 
 
@@ -159,10 +164,15 @@ class Keys:
         except (OSError, ValueError, KeyError, TypeError, RecursionError, WrongSecretError) as exc:
             raise SyncKeyError(str(path), "it is not a folder's key") from exc
 
-    def keep_folder(self, target: str, key: SealingKey) -> None:
-        """Store the key of a folder in place of an earlier one."""
+    def keep_folder(self, target: str, key: SealingKey, *, owners: Iterable[str] = ()) -> None:
+        """Store the key of a folder in place of an earlier one, and as that of its ``owners``."""
         text = json.dumps({"key": key.master.hex(), "parameters": key.parameters.to_json()})
-        self._write(self._file(target), f"{text}\n")
+        for name in (target, *map(_owner, owners)):
+            self._write(self._file(name), f"{text}\n")
+
+    def of_owners(self, owners: Iterable[str]) -> SealingKey | None:
+        """Return the key under which a project, or what goes to a remote, was encrypted in any checkout here."""
+        return next((key for name in owners if (key := self.folder(_owner(name))) is not None), None)
 
     def _file(self, target: str) -> Path:
         return self._path / f"{_UNSAFE.sub('-', target)}.json"

@@ -26,6 +26,7 @@ from engram_py.sync.git import table
 from engram_py.sync.git.folder import ChunkFolder
 from engram_py.sync.git.keys import DeviceKey
 from engram_py.sync.git.values import Adoption
+from engram_py.sync.packing import MOST_PLAIN_BYTES
 from engram_py.sync.replica import project_access
 from engram_py.sync.sealing import SealingKey
 
@@ -151,6 +152,9 @@ def _made(path: Path) -> str:
 
 Progress = Callable[[int, int], None]
 
+# What the chunks of one folder may hold in all, unpacked: while nobody asked for them, and when a person syncs.
+UNASKED_BYTES, ASKED_BYTES = 64 * 2**20, 1024 * 2**20
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -171,6 +175,8 @@ class Job:
     allow_plain: bool = False
     progress: Progress | None = None
     until: float | None = None  # ``time.monotonic``: after that reading stops, and goes on the next time
+    longest: int = MOST_PLAIN_BYTES  # a chunk that unpacks to more is left to a reading that nobody waits for
+    most: int = ASKED_BYTES  # what the folder may add in all
 
     @property
     def is_late(self) -> bool:

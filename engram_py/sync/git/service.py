@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram_py.database.journal import Journal
+from engram_py.database.lease import NamedLease
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
@@ -15,19 +17,28 @@ from engram_py.privacy import provenance
 from engram_py.privacy.trust import undecided
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Projects
-from engram_py.sync.errors import EncryptionChangedError, PassphraseMissingError, SyncFolderError, WrongPassphraseError
+from engram_py.sync.errors import (
+    EncryptionChangedError,
+    PassphraseMissingError,
+    PlainExportRefusedError,
+    SyncFolderError,
+    WrongPassphraseError,
+)
 from engram_py.sync.git import exporter, hooks, table
 from engram_py.sync.git.folder import NAME, uncommitted
 from engram_py.sync.git.importer import Importer, has_news, new_chunks
 from engram_py.sync.git.keys import Keys, is_key
-from engram_py.sync.git.places import Job, Place, Places, Progress
+from engram_py.sync.git.places import UNASKED_BYTES, Job, Place, Places, Progress
 from engram_py.sync.git.values import Adoption, ChunkRefusal, ChunksRead, ChunksWritten, Device, GitStatus, GitSynced
 from engram_py.sync.mutation import Digest
+from engram_py.sync.packing import CHUNK_BYTES, MOST_PLAIN_BYTES
 from engram_py.sync.replica.table import deferred_counts
-from engram_py.sync.sealing import SealingKey, WrongSecretError, derived_key, new_key
+from engram_py.sync.sealing import Parameters, SealingKey, WrongSecretError, derived_key, new_key
 
 if TYPE_CHECKING:
     from engram_py.sync.replica.replica import Replica
+
+_PART_SECONDS = 30.0  # then the lease is renewed, and the chunk is read anew
 
 
 class GitSync:
@@ -67,11 +78,15 @@ class GitSync:
         """
         place = self._places.place(project, all_projects=all_projects)
         before, said = self._keys.folder(place.target), place.folder.parameters()
-        key = self._key(place, secret, encrypt=encrypt)
+        owners = self._owners(place, all_projects=all_projects)
+        key = self._key(place, secret, owners, encrypt=encrypt)
+        if key is not None and before is None and said is None and secret is None and write:
+            raise PlainExportRefusedError(str(place.folder.path), key.parameters.key_id)
         job = self._job(place, key, all_projects=all_projects, allow_plain=allow_plain, progress=progress)
         self._places.confirm(place)
+        if key is not None:
+            self._keep(place, key)
         if key is not None and (before is None or before.parameters != key.parameters):
-            self._keys.keep_folder(place.target, key)
             again = again or said is None or before is not None
         warnings = list(place.warnings)
         decide = None if project else adopt or attrgetter("is_free")
@@ -102,25 +117,38 @@ class GitSync:
             undecided(self._store, place.target) if read else (),
         )
 
-    def arrive(self, *, until: float) -> GitSynced | None:
+    def arrive(self, *, until: float, longest: int = CHUNK_BYTES) -> GitSynced | None:
         """Import what others committed since, for a session that begins; None where nothing is new.
 
-        ``until`` (``time.monotonic``) is when to stop; the rest waits for the next time. Nothing is written to the
-        repository's files.
+        ``until`` (``time.monotonic``) is when to stop, ``longest`` the bytes of the longest chunk that is read; the
+        rest waits for the next time. Nothing is written to the repository's files.
 
         Raises SyncError, AmbiguousProjectError.
         """
         place = self._places.place()
         if not has_news(self._store, place.target, place.folder):
             return None
-        key = self._key(place, None, encrypt=False)
+        key = self._key(place, None, self._owners(place), encrypt=False)
         job = self._job(place, key, all_projects=False, until=until)
+        job = replace(job, longest=longest, most=UNASKED_BYTES)
         got, adopted = self._read(job, place, attrgetter("is_free"))
         place = replace(place, project=self._places.current(adopted.project if adopted else place.project))
         self._places.confirm(place)
         return GitSynced(
             place.project, str(place.folder.path), key is not None, got, None, place.warnings, adopted=adopted
         )
+
+    def arrive_rest(self, *, until: float) -> None:
+        """Import what no session has the time for, in a process that nobody waits for; another one may be at it.
+
+        Raises SyncError, AmbiguousProjectError.
+        """
+        with NamedLease(self._store, self._journal, "arriving").holding() as renew:
+            while renew is not None and renew() and time.monotonic() < until:
+                part = min(until, time.monotonic() + _PART_SECONDS)
+                done = self.arrive(until=part, longest=MOST_PLAIN_BYTES)
+                if done is None or done.read is None or not done.read.more:
+                    return
 
     def is_encrypted(self) -> bool:
         """Return whether the folder has a secret already, so that a passphrase opens it and does not set it.
@@ -236,14 +264,30 @@ class GitSync:
     def _names(self, project: str) -> frozenset[str]:
         return frozenset({project, *project_table.aliases_of(self._store, project)})
 
-    def _key(self, place: Place, secret: bytes | None, *, encrypt: bool) -> SealingKey | None:
+    def _owners(self, place: Place, *, all_projects: bool = False) -> list[str]:
+        """Return whose encryption this folder shares: the project's, by all its names, and that of its remote."""
+        names = project_table.names(self._store) if all_projects else self._names(place.project)
+        remote = place.repository.remote
+        return [*(f"project {name}" for name in sorted(names)), *([f"remote {remote}"] if remote else ())]
+
+    def _keep(self, place: Place, key: SealingKey) -> None:
+        """Keep the key of this folder, of its project and of its remote."""
+        owners = [name for name in self._owners(place) if self._keys.of_owners([name]) is None]
+        kept = self._keys.folder(place.target)
+        if owners or kept is None or kept.parameters != key.parameters:
+            self._keys.keep_folder(place.target, key, owners=self._owners(place))
+
+    def _key(self, place: Place, secret: bytes | None, owners: Sequence[str], *, encrypt: bool) -> SealingKey | None:
         """Return the key of the folder, None when it is not encrypted.
 
-        A folder that was encrypted stays so: taking encryption.json away, or exchanging it, makes nobody write plainly.
+        What was encrypted stays so, in every checkout of the project and of its remote: taking encryption.json away, or
+        exchanging it, makes nobody write plainly.
         """
         kept = self._keys.folder(place.target)
         said = place.folder.parameters()
         path = str(place.folder.path)
+        if kept is None and (known := self._keys.of_owners(owners)) is not None and said in (None, known.parameters):
+            return known if secret is None or said is not None else _opened(secret, known.parameters, path)
         if said is None:
             return kept or (new_key(secret) if encrypt and secret is not None else None)
         if kept is not None and kept.parameters == said:
@@ -252,10 +296,7 @@ class GitSync:
             raise EncryptionChangedError(path, kept.parameters.key_id, said.key_id)
         if secret is None:
             raise PassphraseMissingError(path)
-        try:
-            return derived_key(secret, said)
-        except WrongSecretError as exc:
-            raise WrongPassphraseError(path) from exc
+        return _opened(secret, said, path)
 
     def _read(
         self, job: Job, place: Place, adopt: Callable[[Adoption], bool] | None
@@ -276,6 +317,13 @@ class GitSync:
         if job.key is not None and job.folder.parameters() is None:
             job.folder.write_parameters(job.key.parameters)
         return exporter.export(job, again=again)
+
+
+def _opened(secret: bytes, said: Parameters, path: str) -> SealingKey:
+    try:
+        return derived_key(secret, said)
+    except WrongSecretError as exc:
+        raise WrongPassphraseError(path) from exc
 
 
 def _plain_warning(chunks: Sequence[str]) -> str:

@@ -44,6 +44,27 @@ def remember(store: Store, values: Mapping[str, Any]) -> None:
     store.insert("sync_chunks", values, replace=True)
 
 
+def progress(store: Store, target: str, chunk: str) -> int:
+    """Return how many rows of a chunk are here already."""
+    sql = "select done from sync_chunk_progress where target = :target and chunk = :chunk"
+    return int(store.value(sql, target=target, chunk=chunk) or 0)
+
+
+def keep_progress(store: Store, target: str, chunk: str, done: int | None) -> None:
+    """Keep how many rows of a chunk are here; None: it is whole. Call inside a transaction."""
+    if done is None:
+        sql = "delete from sync_chunk_progress where target = :target and chunk = :chunk"
+        store.execute(sql, target=target, chunk=chunk)
+    else:
+        store.insert("sync_chunk_progress", {"target": target, "chunk": chunk, "done": done}, replace=True)
+
+
+def bytes_read(store: Store, target: str) -> int:
+    """Return how many bytes the chunks that were imported from a folder hold."""
+    sql = "select coalesce(sum(bytes), 0) from sync_chunks where target = :target and state = 'imported'"
+    return int(store.value(sql, target=target))
+
+
 def forget(store: Store, target: str, chunks: Iterable[str], *, seen: bool = False) -> None:
     """Forget what went into chunks, and, unless they are ``seen`` in the folder, the chunks. Inside a transaction."""
     for table in ("sync_exports",) if seen else ("sync_chunks", "sync_exports"):

@@ -8,7 +8,6 @@ from typing import Any
 
 from engram_py.database.journal import NATURAL, TABLES
 from engram_py.database.store import Row
-from engram_py.dataclass import replace
 from engram_py.sync.merge import wins
 from engram_py.sync.mutation import KINDS, Mutation
 from engram_py.sync.replica import table
@@ -16,7 +15,6 @@ from engram_py.sync.replica.apply_observations import apply_observation, apply_v
 from engram_py.sync.replica.batch import Batch
 from engram_py.sync.replica.outgoing import portable_directory
 from engram_py.sync.replica.parse import (
-    SAID,
     Read,
     UnreadableError,
     deletion_time,
@@ -26,6 +24,7 @@ from engram_py.sync.replica.parse import (
     read_relation,
     read_session,
     read_version,
+    redacted,
 )
 
 _READERS: dict[str, Callable[[Mutation], Any]] = {
@@ -87,13 +86,10 @@ def _apply_row(batch: Batch, mutation: Mutation, read: Read) -> bool | None:
     if tombstone is not None and (entity not in NATURAL or tombstone["clock"] >= mutation.clock):
         return False
     if entity == "relation" and (missing := _missing_end(batch, read)):
-        # As it will be kept: redacted.
-        parsed = {name: read.columns[name] for name in SAID if name in mutation.payload}
-        mutation = replace(mutation, payload=mutation.payload | parsed)
-        batch.defer(mutation, waits_for=missing, reason="one of its ends is not here")
+        batch.defer(redacted(mutation, read), waits_for=missing, reason="one of its ends is not here")
         return None
     here = batch.row(entity, key)
-    if here is not None and not _replaces(mutation, read, here):
+    if here is not None and not _replaces(batch, mutation, read, here):
         return False
     project = batch.project(read.project)
     if entity == "prompt":
@@ -112,16 +108,25 @@ def _apply_row(batch: Batch, mutation: Mutation, read: Read) -> bool | None:
     return True
 
 
-def _replaces(mutation: Mutation, read: Read, here: Row) -> bool:
+def _replaces(batch: Batch, mutation: Mutation, read: Read, here: Row) -> bool:
     """Return whether the arrived row replaces the local one. A verdict always replaces a question."""
     if mutation.entity == "relation":
+        # What is personal here was told to nobody, who all have the other.
+        if _is_personal(batch, here) and not _is_personal(batch, read.columns):
+            return True
         asked, answered = here["judgment_status"] == "pending", read.columns["judgment_status"] != "pending"
         if asked == answered:
             return bool(asked)
     mine = {**{name: here[name] for name in read.columns}, "given": here["given_project"]}
     if mutation.entity == "session":
         mine["directory"] = portable_directory(mine["directory"])
-    return wins(mutation.clock, {**read.columns, "given": read.project}, here["clock"], mine)
+    return batch.outranks(mutation, {**read.columns, "given": read.project}, here["clock"], mine)
+
+
+def _is_personal(batch: Batch, relation: Row | dict[str, Any]) -> bool:
+    said_of = json.dumps([relation["source_id"], relation["target_id"], relation["evidence"]])
+    sql = "select 1 from observations where scope = 'personal' and sync_id in (select value from json_each(:ids))"
+    return batch.store.row(sql, ids=said_of) is not None
 
 
 def _missing_end(batch: Batch, read: Read) -> str | None:

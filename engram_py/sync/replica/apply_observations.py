@@ -11,11 +11,11 @@ from engram_py.database.store import Row
 from engram_py.dataclass import replace
 from engram_py.observations.columns import OWN, SPECIAL
 from engram_py.observations.repeated_saves import expire
-from engram_py.sync.merge import version_key, wins
+from engram_py.sync.merge import version_key
 from engram_py.sync.mutation import OWN_BLOCK, Mutation, chosen_lifecycle
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import Batch
-from engram_py.sync.replica.parse import Read, UnreadableError, deletion_time
+from engram_py.sync.replica.parse import Read, UnreadableError, deletion_time, redacted
 from engram_py.sync.wire import fingerprint, is_final
 
 # What a row of Engram itself does not say: the row here keeps its own.
@@ -48,12 +48,12 @@ def apply_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
     # A row of Engram keeps our columns, which Engram does not have.
     columns = read.columns if read.own else read.columns | {name: _column(here, name) for name in _OURS}
     mine = _columns_here(batch, here, columns)
-    if not wins(
-        mutation.clock, {**columns, "given": read.project, "files": _anchor_key(read.anchors)}, here["clock"], mine
-    ):
+    offered = {**columns, "given": read.project, "files": _anchor_key(read.anchors)}
+    if not batch.outranks(mutation, offered, here["clock"], mine):
         arrival = batch.arrival(mutation)
         return _keep_version(batch, here["id"], key, read.columns, mutation.clock, live=here, of=arrival)
-    _keep_version(batch, here["id"], key, mine, here["clock"], live=columns, of=here["arrival"])
+    if not batch.is_ahead(here["clock"]):
+        _keep_version(batch, here["id"], key, mine, here["clock"], live=columns, of=here["arrival"])
     if not read.own:
         # Joined with what Engram does not know, it is a state of its own, which others have to hear of.
         outcome = fingerprint({**columns, "given": read.project, "files": mine["files"]})
@@ -78,9 +78,11 @@ def _insert(batch: Batch, mutation: Mutation, read: Read, project: str) -> None:
 def _overwrite(batch: Batch, mutation: Mutation, read: Read, columns: dict[str, Any], here: Row, project: str) -> None:
     batch.session(columns["session_id"], project)
     changed = {name: value for name, value in (columns | read.derived).items() if here[name] != value}
-    changed |= {"clock": mutation.clock}
     if changed.keys() & set(_SPOKEN):
         changed["arrival"] = batch.arrival(mutation)
+    # As it is: whether it shows is worked out when all of the batch is here.
+    changed |= {"clock": mutation.clock, "deleted_at": columns["deleted_at"], "folded_into": None}
+    batch.leave(here)
     if project != here["project"]:
         changed["project"] = project
     batch.store.update("observations", {"id": here["id"]}, changed)
@@ -93,8 +95,7 @@ def _settled(batch: Batch, mutation: Mutation, read: Read, project: str) -> None
     batch.record(mutation, project=project, given=read.project)
     batch.arrived.add(mutation.entity_key)
     batch.linked.add(mutation.entity_key)
-    if read.columns["topic_key"] and not read.columns["deleted_at"]:
-        batch.topics.add((project, read.columns["scope"], read.columns["topic_key"]))
+    batch.touch({**read.columns, "project": project})
 
 
 def _columns_here(batch: Batch, here: Row, columns: dict[str, Any]) -> dict[str, Any]:
@@ -113,27 +114,28 @@ def _anchor_key(anchors: Any) -> str:
 
 
 def _keep_version(batch: Batch, row_id: int, sync_id: str, lost: Any, clock: str, *, live: Any, of: int | None) -> bool:
-    """Keep the text that lost as an older version, if it differs; ``of`` is where it came from."""
-    if (lost["title"], lost["content"]) == (live["title"], live["content"]):
+    """Keep the text that lost as an older version, if it differs from the present one and those that are kept.
+
+    ``of`` is where it came from.
+    """
+    text = lost["title"], lost["content"]
+    if text == (live["title"], live["content"]) or table.has_version(batch.store, row_id, *text):
         return False
-    text = (lost["updated_at"], lost["title"], lost["content"])
-    return batch.add_version(row_id, sync_id, text, clock=clock, arrival=of)
+    return batch.add_version(row_id, sync_id, (lost["updated_at"], *text), clock=clock, arrival=of)
 
 
 def apply_version(batch: Batch, mutation: Mutation, read: tuple[str, str, dict[str, str]]) -> bool | None:
     """Add an older text; None when its observation is not here yet."""
     owner, digest, text = read
     # A text that was redacted here is another text, by another name, of which the source does not know.
-    key, redacted = version_key(owner, digest), version_key(owner, digest) != mutation.entity_key
-    source = "" if redacted else batch.source
-    row = batch.store.row("select id, scope, project from observations where sync_id = :key", key=owner)
+    key = version_key(owner, digest)
+    source = batch.source if key == mutation.entity_key else ""
+    row = batch.store.row("select * from observations where sync_id = :key", key=owner)
     if row is None:
         if batch.tombstone("observation", owner) is not None:
             return False
-        if redacted:
-            kept = {"title": text["title"], "content": text["content"], "created_at": text["at"]}
-            mutation = replace(mutation, entity_key=key, payload=kept)
-        batch.defer(mutation, waits_for=owner, reason="its observation is not here", source=source)
+        kept = redacted(mutation, read)
+        batch.defer(kept, waits_for=owner, reason="its observation is not here", source=source)
         return None
     if row["scope"] == "personal":
         return False
@@ -141,8 +143,9 @@ def apply_version(batch: Batch, mutation: Mutation, read: tuple[str, str, dict[s
     added = table.add_version(batch.store, row["id"], digest=digest, clock=mutation.clock, arrival=arrival, **text)
     if added:
         batch.renumbered.add(row["id"])
+        batch.touch(row)
         batch.queue("version", key, "upsert", project=row["project"], clock=mutation.clock, source=source)
-        batch.advance_clock("version", key, mutation.clock)
+        batch.advance_clock(mutation.clock)
     return added
 
 
@@ -164,7 +167,7 @@ def remove_observation(batch: Batch, mutation: Mutation) -> bool | None:
     if old is not None and (old["final"] or withdrawn) and old["clock"] >= mutation.clock:
         return False
     if withdrawn:
-        if here is not None and (here["scope"] == "personal" or here["clock"] >= mutation.clock):
+        if here is not None and (here["scope"] == "personal" or not batch.is_later(mutation, here["clock"])):
             return False
         if old is not None and old["final"]:
             return False
@@ -177,13 +180,14 @@ def remove_observation(batch: Batch, mutation: Mutation) -> bool | None:
 
 
 def _hide(batch: Batch, mutation: Mutation, here: Row) -> bool:
-    if here["scope"] == "personal" or here["deleted_at"] or mutation.clock <= here["clock"]:
+    if here["scope"] == "personal" or here["deleted_at"] or not batch.is_later(mutation, here["clock"]):
         return False
     clock = consequence(mutation.clock, here["clock"])
-    values = {"deleted_at": deletion_time(mutation), "clock": clock}
+    values = {"deleted_at": deletion_time(mutation), "folded_into": None, "clock": clock}
+    batch.leave(here)
     batch.store.update("observations", {"id": here["id"]}, values)
     batch.queue("observation", mutation.entity_key, "upsert", project=here["project"], clock=clock)
-    batch.advance_clock("observation", mutation.entity_key, clock)
+    batch.advance_clock(clock)
     batch.linked.add(mutation.entity_key)
     return True
 
@@ -195,6 +199,7 @@ def _destroy(batch: Batch, here: Row) -> None:
     sql = "delete from sync_private where entity = 'observation' and entity_key = :key"
     batch.store.execute(sql, key=here["sync_id"])
     batch.destroyed = True
+    batch.leave(here)
     batch.linked.add(here["sync_id"])
 
 
@@ -207,5 +212,5 @@ def _withdraw_again(batch: Batch, mutation: Mutation, here: Row) -> bool:
     row = {"sync_id": here["sync_id"], "project": here["project"], "clock": clock}
     batch.store.insert("sync_withdrawn", row, replace=True)
     batch.queue("observation", here["sync_id"], "upsert", project=here["project"], clock=clock)
-    batch.advance_clock("observation", here["sync_id"], clock)  # sharing it again has to come after that
+    batch.advance_clock(clock)  # sharing it again has to come after that
     return True

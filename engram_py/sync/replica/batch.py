@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
-from engram_py.clock import is_ahead
+from engram_py.clock import dated, is_ahead
 from engram_py.database import journal
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, field
 from engram_py.interchange.columns import EPOCH
 from engram_py.interchange.import_ledger import RECOVERED_SESSION, LocalIds
+from engram_py.observations.topics import Topic, topic_of, unshow
 from engram_py.privacy import provenance
 from engram_py.projects import table as project_table
-from engram_py.sync.merge import Names, version_digest, version_key
-from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation
+from engram_py.sync.merge import Names, version_digest, version_key, wins
+from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation, above, precedence
 from engram_py.sync.replica import table
+from engram_py.sync.replica.outgoing import Outgoing
 
 _CLAIM_CHARS = 80
 
@@ -31,7 +34,7 @@ class Batch:
     source: str
     now_milliseconds: int
     names: Names
-    topics: set[tuple[str, str, str]] = field(default_factory=set)
+    topics: set[Topic] = field(default_factory=set)
     renumbered: set[int] = field(default_factory=set)
     arrived: set[str] = field(default_factory=set)
     linked: set[str] = field(default_factory=set)
@@ -113,6 +116,26 @@ class Batch:
             )
         return self._arrivals[key]
 
+    def outranks(self, mutation: Mutation, columns: Mapping[str, Any], clock: str, here: Mapping[str, Any]) -> bool:
+        """Return whether a state that arrived replaces the one that is here at ``clock``.
+
+        One dated ahead that an older program took in counts for nothing before its time: it waits from now on.
+        """
+        if self.is_ahead(clock):
+            for state in Outgoing(self.store, prompts=True).rows(mutation.entity, [mutation.entity_key]):
+                self.wait(state)
+            return True
+        return wins(_rank(mutation), columns, self._rank_here(mutation, clock), here)
+
+    def is_later(self, mutation: Mutation, clock: str) -> bool:
+        """Return whether a deletion comes after the state that is here at ``clock``."""
+        return self.is_ahead(clock) or _rank(mutation) > self._rank_here(mutation, clock)
+
+    def _rank_here(self, mutation: Mutation, clock: str) -> str:
+        sql = "select clock from sync_ahead where entity = :entity and entity_key = :key"
+        over = self.store.value(sql, entity=mutation.entity, key=mutation.entity_key)
+        return precedence(clock, over or "")
+
     # --- what became of it -------------------------------------------------------------------------------
 
     def record(self, mutation: Mutation, *, project: str, given: str = "") -> None:
@@ -124,22 +147,36 @@ class Batch:
         if mutation.op == "upsert":
             sql = "delete from tombstones where entity = :entity and entity_key = :key"
             self.store.execute(sql, entity=entity, key=key)
-        self.advance_clock(entity, key, clock)
+        self.advance_clock(clock)
+        if over := above(mutation):
+            self.store.insert("sync_ahead", {"entity": entity, "entity_key": key, "clock": over}, replace=True)
+        else:
+            sql = "delete from sync_ahead where entity = :entity and entity_key = :key"
+            self.store.execute(sql, entity=entity, key=key)
 
-    def advance_clock(self, entity: str, key: str, clock: str) -> None:
-        """Advance our clock to a row's; one that is too far ahead affects only later changes of that row."""
-        if is_ahead(clock, now_milliseconds=self.now_milliseconds):
-            self.ahead += 1
-            row = {"entity": entity, "entity_key": key, "clock": clock}
-            self.store.insert("sync_ahead", row, replace=True)
-        elif clock > self.newest:
-            self.newest = clock
+    def advance_clock(self, clock: str) -> None:
+        """Advance our clock to a row's."""
+        self.newest = max(self.newest, clock)
+
+    def is_ahead(self, clock: str) -> bool:
+        """Return whether a state has to wait: it is dated more than a day after now."""
+        return is_ahead(clock, now_milliseconds=self.now_milliseconds)
 
     def queue(
         self, entity: str, key: str, op: str, *, project: str, clock: str, at: str = "", source: str = ""
     ) -> None:
         row = {"entity": entity, "entity_key": key, "op": op, "project": project, "clock": clock, "source": source}
         journal.enqueue(self.store, **row, occurred_at=at or self.now)
+
+    def touch(self, row: Mapping[str, Any] | Row) -> None:
+        """Note that who claims the topic of this row changes."""
+        if row["topic_key"]:
+            self.topics.add(topic_of(row))
+
+    def leave(self, here: Row) -> None:
+        """Note that a row may claim its topic no more."""
+        self.touch(here)
+        unshow(self.store, here["sync_id"])
 
     def renamed(self, entity: str, key: str, given: str, clock: str) -> None:
         row = {"entity": entity, "entity_key": key, "project": given, "clock": clock}
@@ -156,8 +193,10 @@ class Batch:
         if not table.add_version(self.store, row_id, **columns):
             return False
         self.renumbered.add(row_id)
-        project = self.store.value("select project from observations where id = :id", id=row_id)
-        self.queue("version", version_key(sync_id, digest), "upsert", project=project, clock=clock)
+        row = self.store.row("select * from observations where id = :id", id=row_id)
+        assert row is not None
+        self.touch(row)  # what holds its topic shows it
+        self.queue("version", version_key(sync_id, digest), "upsert", project=row["project"], clock=clock)
         return True
 
     def add_tombstone(self, mutation: Mutation, *, deleted_at: str, final: bool) -> None:
@@ -183,6 +222,11 @@ class Batch:
         """
         return self.store.row(sql, entity=mutation.entity, entity_key=mutation.entity_key) is not None
 
+    def wait(self, mutation: Mutation) -> None:
+        """Keep a state that is dated ahead until its time comes. The caller has redacted its text."""
+        self.ahead += 1
+        self.defer(mutation, waits_for="", reason=f"dated {dated(mutation.clock)}: it waits for its time")
+
     def defer(
         self, mutation: Mutation, *, waits_for: str, reason: str, dead: bool = False, source: str | None = None
     ) -> None:
@@ -193,18 +237,23 @@ class Batch:
             "entity_key": mutation.entity_key,
             "op": mutation.op,
         }
-        sql = """
-        select clock from sync_apply_deferred
+        # Of what waits for another row the latest is enough; what waits for its time has one of its own.
+        same = """
+        from sync_apply_deferred
         where target_key = :target_key and entity = :entity and entity_key = :entity_key and op = :op
+          and (reason_code = :reason_code and :reason_code <> 'dated_ahead' or clock = :clock)
         """
-        if (self.store.value(sql, **key) or "") > mutation.clock:
+        code = "unreadable" if dead else "waits_for_observation" if waits_for else "dated_ahead"
+        names = {**key, "reason_code": code, "clock": mutation.clock}
+        if (self.store.value(f"select max(clock) {same}", **names) or "") > mutation.clock:
             return
+        self.store.execute(f"delete {same}", **names)
         row: dict[str, Any] = {
             **key,
             "remote_seq": mutation.seq or None,
             "payload": "{}" if dead else json.dumps(mutation.payload),  # nobody redacted what could not be read
             "project": mutation.project,
-            "reason_code": "unreadable" if dead else "waits_for_observation",
+            "reason_code": code,
             "apply_status": "dead" if dead else "deferred",
             "last_error": reason,
             "last_attempted_at": self.now,
@@ -212,4 +261,8 @@ class Batch:
             "waits_for": waits_for,
             "clock": mutation.clock,
         }
-        self.store.insert("sync_apply_deferred", row, replace=True)
+        self.store.insert("sync_apply_deferred", row)
+
+
+def _rank(mutation: Mutation) -> str:
+    return precedence(mutation.clock, above(mutation))

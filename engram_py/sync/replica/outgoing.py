@@ -64,7 +64,9 @@ class Outgoing:
             live[key] = _WITHHELD
         gone = [(entity, key) for key in keys if key not in live]
         stones = table.by_name(self._store, "tombstones", gone) if gone and entity != "version" else {}
-        return [*(one for one in live.values() if one.entity), *(_deletion(row) for row in stones.values())]
+        states = [*(one for one in live.values() if one.entity), *(_deletion(row) for row in stones.values())]
+        over = table.by_name(self._store, "sync_ahead", [(entity, one.entity_key) for one in states])
+        return [_above(one, over.get((entity, one.entity_key))) for one in states]
 
     def _observations(self, keys: Sequence[str]) -> dict[str, Mutation]:
         rows = table.outgoing(self._store, "observation", keys)
@@ -141,6 +143,14 @@ class Outgoing:
             key: Mutation(entity, key, "upsert", row["project"], json.loads(row["payload"]), row["clock"])
             for (_, key), row in rows.items()
         }
+
+
+def _above(mutation: Mutation, over: Row | None) -> Mutation:
+    """Return a state that says which clock, dated ahead, it was written to stand above."""
+    if over is None or over["clock"] <= mutation.clock:
+        return mutation
+    block = mutation.payload.get(OWN_BLOCK, {}) | {"above": over["clock"]}
+    return replace(mutation, payload=mutation.payload | {OWN_BLOCK: block})
 
 
 def portable_directory(directory: str) -> str:

@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from engram_py.anchors.values import MOST_ANCHORS
+from engram_py.capture.redact import redact
 from engram_py.clock import parse_stamp
-from engram_py.dataclass import dataclass, field
+from engram_py.dataclass import dataclass, field, replace
 from engram_py.entities.edges import is_edge
 from engram_py.errors import EngramError
 from engram_py.interchange.columns import (
@@ -42,8 +43,8 @@ from engram_py.observations.validation import clean_content, clean_line
 from engram_py.observations.values import TITLE_LIMIT_CHARS
 from engram_py.projects.names import normalize_project
 from engram_py.relations.values import VERBS
-from engram_py.sync.merge import version_digest, version_owner
-from engram_py.sync.mutation import OWN_BLOCK, Mutation, chosen_lifecycle
+from engram_py.sync.merge import version_digest, version_key, version_owner
+from engram_py.sync.mutation import KINDS, OWN_BLOCK, Mutation, chosen_lifecycle
 from engram_py.text.derived_terms import derived_terms
 from engram_py.times import to_text
 
@@ -120,7 +121,7 @@ def read_prompt(mutation: Mutation) -> Read:
 
 
 # What a verdict says in somebody's words.
-SAID = ("reason", "evidence", "marked_by_actor", "marked_by_kind", "marked_by_model", "session_id")
+_SAID = ("reason", "evidence", "marked_by_actor", "marked_by_kind", "marked_by_model", "session_id")
 
 
 def read_relation(mutation: Mutation) -> Read:
@@ -131,7 +132,7 @@ def read_relation(mutation: Mutation) -> Read:
     updated = moment_of(block.get("updated_at"), row.updated_at, row.created_at) or _clock_time(mutation)
     columns = {
         **row.model_dump(include={"source_id", "target_id", "relation", "confidence", "judgment_status"}),
-        **{name: _text(getattr(row, name)) for name in SAID},
+        **{name: _text(getattr(row, name)) for name in _SAID},
         "superseded_at": moment_of(block.get("superseded_at"), row.superseded_at),
         "created_at": moment_of(block.get("created_at"), row.created_at) or updated,
         "updated_at": updated,
@@ -151,6 +152,25 @@ def read_version(mutation: Mutation) -> tuple[str, str, dict[str, str]]:
     moment = moment_of(at) or _clock_time(mutation)
     # What redaction changed has the name of what is kept, or nobody could be told of it.
     return owner, version_digest(moment, clean, text), {"title": clean, "content": text, "at": moment}
+
+
+def redacted(mutation: Mutation, read: Any) -> Mutation:
+    """Return a mutation as it may be kept until it can be applied; ``read`` is what it was parsed to."""
+    if mutation.op == "delete" or mutation.entity not in KINDS:
+        return mutation  # a deletion has no text, and what is not known is passed on untouched
+    if mutation.entity == "version":  # what redaction changed has the name of what is kept
+        owner, digest, text = read
+        kept = {"title": text["title"], "content": text["content"], "created_at": text["at"]}
+        return replace(mutation, entity_key=version_key(owner, digest), payload=kept)
+    return replace(mutation, payload=_redacted(mutation.payload))
+
+
+def _redacted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _redacted(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_redacted(one) for one in value]
+    return redact(value).text if isinstance(value, str) else value
 
 
 def read_name(mutation: Mutation) -> dict[str, str]:

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC
 from typing import Any
 
+from engram_py.clock import due_before
 from engram_py.database import journal
 from engram_py.database.erasing import erase
 from engram_py.database.journal import TABLES, Journal
 from engram_py.database.soundness import OBSERVATIONS
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
-from engram_py.sync.merge import version_key
+from engram_py.sync.merge import version_key, version_owner
 from engram_py.sync.mutation import Applied, Changes, Digest, Mutation, Refused
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import Batch
@@ -132,16 +133,22 @@ class Replica:
         collect_aliases(self._store)
         moment = self._journal.moment().astimezone(UTC)
         batch = Batch(self._store, self._journal, source, int(moment.timestamp() * 1000), load_names(self._store))
+        if due := deferred(self._store, until=due_before(batch.now_milliseconds)):
+            self._retry(batch, due)
+            self._finish(batch)
         settle(batch)
         return batch
 
     def _take(self, batch: Batch, index: int, mutation: Mutation, parsed: Any) -> Applied:
         from engram_py.sync.replica.apply import apply_mutation
-        from engram_py.sync.replica.parse import UnreadableError
+        from engram_py.sync.replica.parse import UnreadableError, redacted
 
         try:
             if isinstance(parsed, UnreadableError):
                 raise parsed
+            if batch.is_ahead(mutation.clock):
+                batch.wait(redacted(mutation, parsed))
+                return Applied(deferred=1)
             with self._store.transaction():  # a savepoint: one bad row undoes nothing but itself
                 taken = apply_mutation(batch, mutation, parsed)
         except _UNKEEPABLE as exc:
@@ -206,7 +213,10 @@ def _parse(mutation: Mutation) -> Any:
 def _number(mutation: Mutation) -> int:
     """Return a row as a number of 256 bits; the sum of rows does not depend on their order."""
     parts = [mutation.entity, mutation.entity_key]
-    if mutation.entity != "version":  # the clock of a version says who kept it, not what it is
+    if mutation.entity == "version":  # the text alone: when it stood, and who kept it, depends on what a machine saw
+        text = {name: mutation.payload[name] for name in ("title", "content")}
+        parts = [mutation.entity, version_owner(mutation.entity_key)[0], fingerprint(text)]
+    else:
         # The project it belongs to, by whatever name it was given.
         content = fingerprint({**mutation.payload, "project": mutation.project})
         parts += [mutation.clock, content if mutation.op == "upsert" else "deleted"]

@@ -1,4 +1,4 @@
-"""Derive what follows from a batch: renamed projects, topics held twice, rows that were deferred.
+"""Derive what follows from a batch: renamed projects, who holds a topic, rows that were deferred.
 
 None of it gives a row a clock of this machine's: it follows from the rows alone, so every replica comes to the same.
 """
@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import json
 
-from engram_py.clock import consequence
 from engram_py.database.journal import TABLES
 from engram_py.database.store import Row, Store
+from engram_py.observations import topics
 from engram_py.relations import table as relations
-from engram_py.sync.merge import Names, topic_holder, version_digest, version_key
+from engram_py.sync.merge import Names, version_digest, version_key
 from engram_py.sync.mutation import Mutation
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import Batch
-
-# But for those that were replaced while it was personal.
-_OLDER_TEXTS = """
-select created_at, title, content, arrival from observation_versions where observation_id = :id and digest not like '-%'
-"""
 
 
 def load_names(store: Store) -> Names:
@@ -67,35 +62,15 @@ def settle(batch: Batch) -> None:
     if batch.aliased:
         _settle_names(batch)
     _name_versions(batch)  # before topics are settled: older texts move by their names
-    for project, scope, topic_key in sorted(batch.topics):
-        name = batch.names.canonical(project)
-        values = {"project": name, "scope": scope, "topic_key": topic_key}
-        holders = batch.store.rows(table.HOLDERS, **values)
-        if len(holders) > 1:
-            _settle_topic(batch, holders)
+    for project, scope, topic_key in sorted(batch.topics | topics.stale_topics(batch.store)):
+        for row in topics.fold(batch.store, (batch.names.canonical(project), scope, topic_key)):
+            batch.linked.add(row["sync_id"])
+            batch.renumbered.add(row["id"])
     for row_id in sorted(batch.renumbered):
         table.renumber(batch.store, row_id)
     if batch.aliased:
         relations.settle_all(batch.store)
     relations.settle(batch.store, batch.linked)
-
-
-def _settle_topic(batch: Batch, holders: list[Row]) -> None:
-    """Keep the text written last; make the others its versions, and delete their rows softly."""
-    winner = topic_holder(holders)
-    for row in holders:
-        if row["id"] == winner["id"]:
-            continue
-        # What the row becomes follows from its own state and the winner's moment: another outcome has another clock.
-        outcome = f"{row['clock']} {winner['sync_id']} {winner['updated_at']}"
-        clock = consequence(max(winner["clock"], row["clock"]), outcome)
-        texts = [(row["updated_at"], row["title"], row["content"], row["arrival"])]
-        texts += batch.store.tuples(_OLDER_TEXTS, id=row["id"])
-        for *text, arrival in texts:
-            batch.add_version(winner["id"], winner["sync_id"], tuple(text), clock=clock, arrival=arrival)
-        batch.store.update("observations", {"id": row["id"]}, {"deleted_at": winner["updated_at"], "clock": clock})
-        batch.queue("observation", row["sync_id"], "upsert", project=row["project"], clock=clock)
-        batch.linked.add(row["sync_id"])
 
 
 def _settle_names(batch: Batch) -> None:
@@ -154,16 +129,20 @@ def _rename_aliases(batch: Batch) -> None:
             batch.store.insert("project_aliases", values | {"created_at": row["created_at"], "clock": row["clock"]})
 
 
-def deferred(store: Store, *, waiting_for: set[str] | None = None) -> list[tuple[int, str, Mutation]]:
-    """Return the deferred mutations, or those that wait for one of these observations; each with its row and source."""
+def deferred(
+    store: Store, *, waiting_for: set[str] | None = None, until: str | None = None
+) -> list[tuple[int, str, Mutation]]:
+    """Return the deferred mutations; of those dated ahead what is ``until`` a stamp, of others what waits for one of
+    these observations. Each with its row and source."""
     sql = """
     select * from sync_apply_deferred
     where apply_status = 'deferred'
       and (:ids is null or waits_for <> '' and waits_for in (select value from json_each(:ids)))
+      and (:until is null or reason_code = 'dated_ahead' and clock < :until)
     order by id
     """
     ids = None if waiting_for is None else json.dumps(sorted(waiting_for))
-    return [_deferred(row) for row in store.rows(sql, ids=ids)]
+    return [_deferred(row) for row in store.rows(sql, ids=ids, until=until)]
 
 
 def _deferred(row: Row) -> tuple[int, str, Mutation]:

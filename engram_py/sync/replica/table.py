@@ -17,8 +17,12 @@ _GIVEN = """coalesce(
     (select project from sync_renamed
      where entity = '{entity}' and entity_key = t.{key} and clock = t.clock), t.project) as given_project"""
 
+# A folded row is live, whatever this machine shows: of two columns of one name a row gives the first.
+_STATE = {"observation": "iif(t.folded_into is null, t.deleted_at, null) as deleted_at, "}
+
 OUTGOING = {
-    entity: f"select t.*, {_GIVEN.format(entity=entity, key=key)}, {unchecked('t')} as unchecked from {table} as t"
+    entity: f"select {_STATE.get(entity, '')}t.*, {_GIVEN.format(entity=entity, key=key)},"
+    f" {unchecked('t')} as unchecked from {table} as t"
     f" where t.{key} in (select value from json_each(:keys))"
     for entity, (table, key) in TABLES.items()
     if entity in OWNED
@@ -56,12 +60,6 @@ from observations
 where deleted_at is null and topic_key is not null and project in (select value from json_each(:projects))
 group by project, scope, topic_key
 having count(*) > 1
-"""
-
-HOLDERS = """
-select * from observations
-where topic_key = :topic_key and project = :project and scope = :scope and deleted_at is null
-order by sync_id
 """
 
 
@@ -145,13 +143,15 @@ def page(store: Store, entity: str, *, after: str, projects: Sequence[str] | Non
 
 
 def version_names(store: Store, projects: Sequence[str] | None) -> list[tuple[str, str]]:
-    """Return (observation, digest) of every older text that may be shared."""
+    """Return (observation, digest) of every older text that may be shared: each text once, and not the present one."""
     names = None if projects is None else json.dumps(list(projects))
     sql = f"""
-    select observations.sync_id, v.digest
+    select observations.sync_id, min(v.digest)
     from observation_versions as v
     join observations on observations.id = v.observation_id
     where scope <> 'personal' and v.digest not like '-%' and {_IN_PROJECTS}
+      and (v.title, v.content) <> (observations.title, observations.content)
+    group by observations.id, v.title, v.content
     """
     return [(row[0], row[1]) for row in store.rows(sql, projects=names)]
 
@@ -169,6 +169,15 @@ def renumber(store: Store, observation_id: int) -> None:
     if wrong:
         sql = "update observation_versions set version = -version where observation_id = :id and version < 0"
         store.execute(sql, id=observation_id)
+
+
+def has_version(store: Store, observation_id: int, title: str, content: str) -> bool:
+    """Return whether a text is among the older ones that may be shared."""
+    sql = """
+    select 1 from observation_versions
+    where observation_id = :id and (title, content) = (:title, :content) and (digest is null or digest not like '-%')
+    """
+    return store.row(sql, id=observation_id, title=title, content=content) is not None
 
 
 def add_version(store: Store, observation_id: int, **columns: str | int | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +13,12 @@ from engram_py.sync.autosync import table
 from engram_py.sync.merge import version_digest, version_key
 from tests.sync.autosync.conftest import Joiner, Lab, from_elsewhere
 
-LATE = f"{1_999_999_999_999:012x}-0000-aa"
+
+def late(lab: Lab) -> str:
+    """A clock later than those of all rows here."""
+    return f"{int((lab.clock.now + timedelta(hours=3)).timestamp() * 1000):012x}-0000-aa"
+
+
 MOMENT = "2026-01-01T10:00:00.000Z"
 
 
@@ -41,7 +47,7 @@ def test_a_row_of_a_project_that_is_not_enrolled_is_not_changed_or_planted_from_
 
 def entry(lab: Lab, entity: str, key: str, op: str = "upsert", **payload: Any) -> dict[str, Any]:
     """A row as somebody pushes it who may write to the test's project alone."""
-    told = {"project": lab.project, "created_at": MOMENT, **payload, "engram_py": {"clock": LATE}}
+    told = {"project": lab.project, "created_at": MOMENT, **payload, "engram_py": {"clock": late(lab)}}
     return {"project": lab.project, "entity": entity, "entity_key": key, "op": op, "payload": told, "occurred_at": ""}
 
 
@@ -138,7 +144,8 @@ def test_a_row_of_one_enrolled_project_is_not_taken_into_another_one(known: bool
     assert f"it belongs to {secret} here" in reasons(lab)[sync_id]
 
 
-def test_projects_that_were_merged_on_another_machine_are_merged_here(join: Joiner) -> None:
+@pytest.mark.parametrize("together", [True, False], ids=["in-one-batch", "each-by-itself"])
+def test_projects_that_were_merged_on_another_machine_are_merged_here(join: Joiner, together: bool) -> None:
     here, there = join("a"), join("b")
     old = f"{here.project}-old"
     for one in (here, there):
@@ -152,13 +159,16 @@ def test_projects_that_were_merged_on_another_machine_are_merged_here(join: Join
     here.save("Late")
     there.save("Meanwhile", project=old)
     here.synced()
-    with there.app.store.transaction():  # both projects from their beginnings, so that they come in one batch
-        table.set_projects(there.app.store, there.team.address, [here.project, old], pulled_seq=0, seen_seq=0)
-    for one in (there, here, there):
+    if together:
+        with there.app.store.transaction():  # both projects from their beginnings
+            table.set_projects(there.app.store, there.team.address, [here.project, old], pulled_seq=0, seen_seq=0)
+    for one in (there, there, here, there):
         one.synced()
 
     assert reasons(here) == reasons(there) == {}
     assert here.titles() == there.titles() == ["Also early", "Early", "Late", "Meanwhile"]
+    digests = [one.app.replica.digest(projects=[one.project, old]) for one in (here, there)]
+    assert digests[0] == digests[1]
 
 
 def test_a_session_is_of_the_project_that_sends_it_and_not_of_the_row_that_was_first(lab: Lab) -> None:

@@ -11,11 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from engram_py import Engram
 from engram_py.sync import sealing
-from engram_py.sync.errors import EncryptionChangedError, PassphraseMissingError, SyncFolderError, WrongPassphraseError
+from engram_py.sync.errors import (
+    EncryptionChangedError,
+    PassphraseMissingError,
+    PlainExportRefusedError,
+    SyncFolderError,
+    WrongPassphraseError,
+)
 from engram_py.sync.git.folder import ChunkFolder
 from engram_py.sync.sealing import secret_of_file
-from tests.sync.git.conftest import Joining, Member, put_chunk
+from tests.sync.git.conftest import Joining, Member, put_chunk, run_git
 
 SRC = Path(__file__).resolve().parents[3]
 SECRET = sealing.secret_of("correct horse battery")
@@ -96,6 +103,22 @@ def test_a_folder_that_was_encrypted_does_not_become_plain_when_it_no_longer_say
 
     assert all(name.endswith(".enc") for name in sealed.names())
     assert said.read_bytes() == before
+
+
+def test_no_checkout_of_an_encrypted_project_writes_it_plainly(sealed: Member, tmp_path: Path) -> None:
+    second = tmp_path / "second"
+    run_git(tmp_path, "clone", "-q", str(sealed.root), str(second))
+    for path in [*(second / ".engram").rglob("*.enc"), second / ".engram" / "encryption.json"]:
+        path.unlink()
+    project = sealed.sync.status().project
+    with Engram(settings=sealed.app.settings, directory=second) as app:
+        with pytest.raises(PlainExportRefusedError):
+            app.git_sync.sync(project=project)
+        assert not list((second / ".engram").rglob("*.gz"))
+        app.git_sync.sync(project=project, secret=SECRET, encrypt=True)
+
+    assert list((second / ".engram").rglob("*.enc"))
+    assert not list((second / ".engram").rglob("*.gz"))
 
 
 def test_another_key_in_the_folders_description_stops_everything(sealed: Member) -> None:

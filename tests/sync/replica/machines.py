@@ -102,8 +102,9 @@ def read(text: str) -> Mutation:
     return mutation_of(json.loads(text))
 
 
-def exchange_all(machines: list[Machine]) -> None:
-    """Exchange between every two machines until nobody has anything new to say."""
+def exchange_all(machines: list[Machine]) -> list[Packet]:
+    """Exchange between every two machines until nobody has anything new to say; all that was said."""
+    said: list[Packet] = []
     for _ in range(60):
         quiet = True
         for sender in machines:
@@ -111,13 +112,21 @@ def exchange_all(machines: list[Machine]) -> None:
                 if sender is receiver:
                     continue
                 packet = send(sender, receiver)
+                said.append(packet)
                 applied = receive(receiver, packet)
                 assert not applied.refused, applied.refused
                 sender.cursors[receiver.name] = packet.upto
                 quiet = quiet and not applied.applied
         if quiet:
-            return
+            return said
     raise AssertionError("the machines never come to rest")
+
+
+def read_all(machine: Machine, packets: list[Packet], order: random.Random) -> None:
+    """Let a machine that says nothing itself read packets in this order, each of them in any order."""
+    for packet in order.sample(packets, len(packets)):
+        applied = receive(machine, packet, order=order)
+        assert not applied.refused, applied.refused
 
 
 def contents(machine: Machine) -> dict[str, Any]:
@@ -126,13 +135,17 @@ def contents(machine: Machine) -> dict[str, Any]:
     shared = """
     select sync_id, session_id, project, scope, type, title, content, topic_key, aliases, terms, origin, lifecycle,
         pinned, salience, review_after, expires_at, git_branch, git_commit, revision_count, duplicate_count,
-        last_seen_at, content_hash, created_at, updated_at, deleted_at, clock, about, entity_kind
+        last_seen_at, content_hash, created_at, updated_at, deleted_at, clock, about, entity_kind, folded_into
     from observations where scope <> 'personal' order by sync_id
     """
+    # The texts an observation had, its own and those of what is folded into it. A machine that saw one text come twice
+    # may know of two moments.
     versions = """
-    select sync_id, row_number() over (partition by sync_id order by version), v.title, v.content, v.created_at
+    select distinct sync_id, 0, v.title, v.content
     from observation_versions as v join observations as o on o.id = v.observation_id
-    where scope <> 'personal' and digest not like '-%' order by sync_id, version
+    where scope <> 'personal' and (digest is null or digest not like '-%' or digest like '-%/%')
+      and (v.title, v.content) <> (o.title, o.content)
+    order by 1, 3, 4
     """
     relations = """
     select r.sync_id, source_id, target_id, relation, judgment_status, r.project, r.clock from memory_relations as r

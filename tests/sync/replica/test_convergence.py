@@ -34,6 +34,7 @@ _ENTITIES = st.sampled_from(["api", "ledger", "Dana Reyes"])
 _WITH_ENTITIES = st.sampled_from(["alias", "merge", "archive", "restore", "rewrite", "rewrite"])
 _SCOPES = st.sampled_from(["project", "project", "project", "global", "personal"])
 _SKEWS = st.sampled_from([0, -90_000, 45, 7_200, 40 * 86_400, 366 * 86_400 * 50])
+_WRONG = timedelta(days=400)
 _PICK = st.integers(0, 30)
 _FACTS = st.sampled_from(
     ["It runs on Debian in the cellar", "It runs on Fedora in the attic", "Somebody has to look at its logs each day"]
@@ -50,7 +51,9 @@ class Replicas(RuleBasedStateMachine):
             net.machine(f"m{place}", self.folder, self.empty, skew=timedelta(seconds=skew))
             for place, skew in enumerate(skews)
         ]
+        self.readers: list[net.Machine] = []
         self.flying: list[net.Packet] = []
+        self.said: list[net.Packet] = []  # every packet, also those that were lost
         self.written: dict[str, str] = {}  # every text ever acknowledged → the observation it was written to
         self.private: set[str] = set()
 
@@ -93,6 +96,47 @@ class Replicas(RuleBasedStateMachine):
     @rule(at=_PICK, which=_PICK, hard=st.booleans())
     def delete(self, at: int, which: int, hard: bool) -> None:
         self._on(at, which, lambda app, row: app.observations.delete(row, hard=hard))
+
+    @rule(at=_PICK, which=_PICK, project=_PROJECTS)
+    def move(self, at: int, which: int, project: str) -> None:
+        self._on(at, which, lambda app, row: app.observations.move(row, project))
+
+    @rule(at=_PICK, which=_PICK, topic=st.sampled_from(["db/wal", "db/lock", "db/other"]))
+    def rename(self, at: int, which: int, topic: str) -> None:
+        self._on(at, which, lambda app, row: app.observations.update(row, Change(topic_key=topic)))
+
+    @rule(at=_PICK, which=_PICK, text=_TEXTS)
+    def misdate(self, at: int, which: int, text: str) -> None:
+        """A machine whose clock is wrong for a while writes with a date that lies far ahead."""
+        machine, text = self._machine(at), self._unique(text)
+        machine.clock.now += _WRONG
+        change = Change(content=text)
+        self._note(self._on(at, which, lambda app, row: app.observations.update(row, change)), text)
+        machine.clock.now -= _WRONG
+
+    @rule(text=_TEXTS, other=_TEXTS, how=st.sampled_from(["hide", "destroy", "move", "rename", "keep", "personal"]))
+    def open_twice(self, text: str, other: str, how: str) -> None:
+        """Two open one topic before either hears of the other; one of them then does something to its own."""
+        topic = f"twice/{len(self.said)}"
+        rows = []
+        for place, said in ((0, self._unique(text)), (1, f"{self._unique(other)} there")):
+            draft = Draft("Opened twice", said, "decision", topic_key=topic)
+            rows.append(self.machines[place].app.save(draft, project="p"))
+            self._note(rows[-1], said)
+        self._send(self.machines[0], self.machines[1])
+        self._send(self.machines[1], self.machines[0])
+        observations, row = self.machines[1].app.observations, rows[1].id
+        done: dict[str, Callable[[], object]] = {
+            "hide": lambda: observations.delete(row),
+            "destroy": lambda: observations.delete(row, hard=True),
+            "move": lambda: observations.move(row, "q"),
+            "rename": lambda: observations.update(row, Change(topic_key=f"{topic}/other")),
+            "personal": lambda: observations.update(row, Change(scope="personal")),
+            "keep": lambda: None,
+        }
+        self.machines[1].attempt(done[how])
+        if how == "personal":
+            self.private.add(rows[1].sync_id)
 
     @rule(at=_PICK, which=_PICK)
     def undelete(self, at: int, which: int) -> None:
@@ -157,7 +201,7 @@ class Replicas(RuleBasedStateMachine):
         """One tells another all it has, and nothing goes wrong: without this few rows are ever known to two."""
         one, other = self._machine(sender), self._machine(receiver)
         if one is not other:
-            packet = net.send(one, other)
+            packet = self._send(one, other)
             net.receive(other, packet)
             one.cursors[other.name] = packet.upto
 
@@ -180,7 +224,7 @@ class Replicas(RuleBasedStateMachine):
         self._change(one, row["id"], first, None)
         if there is not None:
             self._change(other, there, second, delete)
-        packets = [(other, net.send(one, other)), (one, net.send(other, one))]
+        packets = [(other, self._send(one, other)), (one, self._send(other, one))]
         for receiver, packet in packets:
             net.receive(receiver, packet)
             self._named(packet.sender).cursors[receiver.name] = packet.upto
@@ -196,7 +240,7 @@ class Replicas(RuleBasedStateMachine):
     def send(self, sender: int, receiver: int, rows: int) -> None:
         one, other = self._machine(sender), self._machine(receiver)
         assume(one is not other)
-        self.flying.append(net.send(one, other, max_rows=rows))
+        self.flying.append(self._send(one, other, max_rows=rows))
 
     @rule(which=_PICK, seed=st.integers(0, 99), part=st.sampled_from([None, None, 1, 2]), again=st.booleans())
     def deliver(self, which: int, seed: int, part: int | None, again: bool) -> None:
@@ -221,22 +265,40 @@ class Replicas(RuleBasedStateMachine):
             if hasattr(self, "machines"):
                 self._check()
         finally:
-            for machine in getattr(self, "machines", []):
+            for machine in [*getattr(self, "machines", []), *getattr(self, "readers", [])]:
                 machine.app.close()
             shutil.rmtree(getattr(self, "folder", ""), ignore_errors=True)
 
     def _check(self) -> None:
-        net.exchange_all(self.machines)
-        first, *others = self.machines
+        seed = len(self.said)
+        self._agree(self._readers(self.said[: seed // 2 + 1], "some"))
+        latest = max(machine.clock.now for machine in self.machines) + _WRONG
+        for machine in self.machines:
+            machine.clock.now = latest  # nothing has to wait any more
+            net.read_all(machine, self.said, random.Random(seed))  # also what was lost
+        packets = self.said + net.exchange_all(self.machines)
+        self._agree([*self.machines, *self._readers(packets, "all")])
+        self._nothing_is_lost(net.contents(self.machines[0]))
+
+    def _readers(self, packets: list[net.Packet], name: str) -> list[net.Machine]:
+        """Return machines that read the same packets in orders of their own, and never spoke with each other."""
+        latest = max(machine.clock.now for machine in self.machines) - net.START
+        made = [net.machine(f"{name}{place}", self.folder, self.empty, skew=latest) for place in range(2)]
+        self.readers += made
+        for place, reader in enumerate(made):
+            net.read_all(reader, packets, random.Random(len(packets) + place))
+        return made
+
+    def _agree(self, machines: list[net.Machine]) -> None:
+        first, *others = machines
         expected, digest = net.contents(first), first.app.replica.digest()
         for other in others:
             held = net.contents(other)
             for name, rows in expected.items():
                 assert held[name] == rows, f"{name} of {other.name} and {first.name}"
-            assert other.app.replica.digest() == digest
+            assert other.app.replica.digest() == digest, f"digests of {other.name} and {first.name}"
             for word in _WORDS:
                 assert net.found(other, word) == net.found(first, word)
-        self._nothing_is_lost(expected)
 
     def _nothing_is_lost(self, held: dict[str, Any]) -> None:
         """Every text is live, an older version, or in a row that was deleted; but for what was destroyed or made
@@ -251,6 +313,10 @@ class Replicas(RuleBasedStateMachine):
 
     def _machine(self, place: int) -> net.Machine:
         return self.machines[place % len(self.machines)]
+
+    def _send(self, sender: net.Machine, receiver: net.Machine, *, max_rows: int = 500) -> net.Packet:
+        self.said.append(net.send(sender, receiver, max_rows=max_rows))
+        return self.said[-1]
 
     def _named(self, name: str) -> net.Machine:
         return next(one for one in self.machines if one.name == name)
