@@ -27,6 +27,13 @@ update sessions set arrival = 1
 where length(clock) > 18 and substr(clock, 19) <> (select value from meta where key = 'device_id');
 update memory_relations set arrival = 1
 where length(clock) > 18 and substr(clock, 19) <> (select value from meta where key = 'device_id');
+delete from arrivals
+where id not in (
+    select arrival from observations where arrival is not null
+    union select arrival from user_prompts where arrival is not null
+    union select arrival from sessions where arrival is not null
+    union select arrival from memory_relations where arrival is not null
+);
 
 create index observations_arrival on observations (project, arrival, updated_at desc) where arrival is not null;
 

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import sqlite3
-import subprocess
 import sys
 from collections import Counter
 from datetime import UTC, datetime
@@ -45,11 +44,12 @@ class Generation:
         self._log: Identity = None
         self._memory: Identity = None
         self._counted: Identity = None  # what `_OPEN` counts for this
+        self._done = False  # closed for good
 
     @property
     def moved(self) -> bool:
         """Whether another file than the open one, or none, is at the path, or at that of its log."""
-        return self.replaced or _identity(self._wal) != self._log
+        return not self._done and (self.replaced or _identity(self._wal) != self._log)
 
     @property
     def replaced(self) -> bool:
@@ -68,12 +68,14 @@ class Generation:
         self._inode, self._counted = inode, inode
         self._log, self._memory = _identity(self._wal), _identity(self._shm)
         _OPEN[inode] += 1
+        self._done = False
 
     def closed(self, *, again: bool = False) -> None:
         """Forget the open file. ``again``: it will be reopened; until that succeeds no file counts as open."""
         if self._counted is not None:
             _OPEN[self._counted] -= 1
             self._counted = None
+        self._done = not again
         if again:
             self._inode = _NONE_YET
 
@@ -110,6 +112,8 @@ class Generation:
         The last connection to a file writes its log into it and removes the one at the path. Another process is there
         meanwhile, so that this is not the last.
         """
+        import subprocess  # few processes lose their log
+
         holding = [sys.executable, "-c", _HOLD, self._file, _HELD]
         with subprocess.Popen(holding, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
             assert other.stdout is not None

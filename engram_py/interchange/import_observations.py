@@ -98,8 +98,7 @@ def _merge_versions(ledger: Ledger, known: Observation, offered: list[tuple[str,
         "select * from observation_versions where observation_id = :id order by version", id=known.id
     )
     present = {(row["created_at"], row["title"], row["content"]): (row["clock"], row["arrival"]) for row in rows}
-    arrival = ledger.arrival("version", known.sync_id)
-    missing = {key: (ledger.clock, arrival) for key in offered if key not in present}
+    missing = {key: (ledger.clock, ledger.arrival("version", known.sync_id)) for key in offered if key not in present}
     ledger.counts["versions"].new += len(missing)
     ledger.counts["versions"].skip(HERE_ALREADY, rows=len(offered) - len(missing))
     if not missing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError, TextTooLongError
 from engram_py.observations import table, topics
 from engram_py.observations.arguments import clean_scope, end_of
@@ -235,13 +236,14 @@ class Editing(Saving):
             self._write(old, {"origin": origin, "arrival": None, "clock": clock}, clock)
         return Accepted(old.id, old.title, origin, old.origin, arrival)
 
-    def unaccept(self, accepted: Accepted) -> None:
+    def unaccept(self, accepted: Accepted) -> Accepted:
         """Take an acceptance back: the observation counts as it did before. Raises ObservationNotFoundError."""
         with self._store.transaction():
             old = live_observation(self._store, accepted.id)
             clock = self._journal.stamp()
             values = {"origin": accepted.before, "arrival": accepted.arrival, "clock": clock}
             self._write(old, values, clock)
+        return replace(accepted, origin=accepted.before)
 
     def _carry_summary(self, old: Observation, new: str | None) -> None:
         if old.type == "session_summary":

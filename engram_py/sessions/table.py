@@ -91,7 +91,9 @@ where (:projects is null or project in (select value from json_each(:projects)))
 order by last_activity_at desc, id limit :limit offset :offset
 """
 
-PROMPT = "select id, sync_id, session_id, project, content, created_at from user_prompts"
+PROMPT = f"""
+select id, sync_id, session_id, project, content, created_at, {unchecked("user_prompts")} as unchecked from user_prompts
+"""
 _PROMPTS = f"{PROMPT} where {{where}} and (:own = 0 or {OWN}) order by created_at desc, id desc limit :limit"
 PROMPTS_IN_PROJECT = _PROMPTS.format(where="project = :project")
 PROMPTS_ANYWHERE = _PROMPTS.format(where="true")
@@ -114,8 +116,9 @@ where project = :project and ended_at is null
 order by session_hosts.started_at desc, session_id limit 20
 """
 
-SEARCH_PROMPTS = """
-select user_prompts.id, sync_id, session_id, project, user_prompts.content, created_at
+SEARCH_PROMPTS = f"""
+select user_prompts.id, sync_id, session_id, project, user_prompts.content, created_at,
+    {unchecked("user_prompts")} as unchecked
 from prompts_fts
 join user_prompts on user_prompts.id = prompts_fts.rowid
 where prompts_fts match :match

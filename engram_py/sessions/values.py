@@ -59,12 +59,15 @@ class SessionLine:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
+    """What a person typed; ``unchecked`` as in ``Observation``."""
+
     id: int
     sync_id: str
     session_id: str
     project: str
     content: str
     created_at: str
+    unchecked: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

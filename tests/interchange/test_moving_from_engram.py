@@ -18,9 +18,18 @@ from engram_py.observations.values import Change
 from engram_py.sessions import table as session_table
 from tests.interchange.interop import FILES, WAYS, database, from_database, from_folder, kept, unpack
 from tests.interchange.transfer_files import imported, observation
+from tests.memory import FakeClock
 from tests.sync.git.conftest import is_root, put_chunk
 
 WAY = pytest.mark.parametrize("way", WAYS)
+
+
+@pytest.fixture(autouse=True)
+def later(clock: FakeClock) -> None:
+    """Engram wrote the files before: what is dated ahead of a machine waits for its time."""
+    clock.advance(days=300)
+
+
 KINDS = ("sessions", "observations", "prompts", "relations", "versions", "tombstones")
 
 

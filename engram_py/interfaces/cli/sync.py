@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,9 +93,10 @@ def _answer(app: Engram, asked: dict[str, Any]) -> tuple[Any, list[str]]:
         return {"changed": changed}, [f"Took our lines out of {path}" for path in changed] or ["There were no hooks."]
     done = _sync(app, asked)
     if done.unchecked and can_ask():
-        sources = dict.fromkeys(one.source for one in done.unchecked)
-        app.trust.source(*sources, trusted=click.confirm(printable(words.vouching(done)), default=False, err=True))
-        done = replace(done, unchecked=())
+        with suppress(click.Abort):  # who does not answer is asked the next time
+            trusted = click.confirm(printable(words.vouching(done)), default=False, err=True)
+            app.trust.source(*dict.fromkeys(one.source for one in done.unchecked), trusted=trusted)
+            done = replace(done, unchecked=())
     return done, words.synced(done)
 
 

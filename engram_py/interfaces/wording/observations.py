@@ -211,7 +211,9 @@ WORDS: Words = {
     Timeline: _timeline,
     Undeleted: lambda value, now: f'Restored [#{value.id}] "{value.title}" in {value.project}',
     Pinned: lambda value, now: f'{"Pinned" if value.pinned else "Unpinned"} [#{value.id}] "{value.title}"',
-    Accepted: lambda value, now: f'Accepted [#{value.id}] "{value.title}"',
+    Accepted: lambda value, now: (
+        f'{"Accepted" if value.origin == "user" else "No longer accepted:"} [#{value.id}] "{value.title}"'
+    ),
     Reviewed: _reviewed,
     ReviewLine: lambda value, now: (
         f"[#{value.id}] {value.title} ({value.type}, {value.project}, due {clock(value.review_after, now, _DAY)})"

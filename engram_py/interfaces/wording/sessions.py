@@ -36,5 +36,8 @@ WORDS: Words = {
     Captured: _captured,
     SessionLine: _session,
     KeptTurn: _turn,
-    Prompt: lambda value, now: f"{value.id} {age(value.created_at, now)} {value.project}: {one_line(value.content)}",
+    Prompt: lambda value, now: (
+        f"{value.id} {filled((age(value.created_at, now), *whence(value.unchecked)))} {value.project}: "
+        f"{one_line(value.content)}"
+    ),
 }

@@ -105,8 +105,13 @@ class Batch:
         return {"id": self._ids[name].of(number)}
 
     def arrival(self, mutation: Mutation) -> int:
-        """Return where a row comes from: what the door says, unless its sender says that it is of somebody else."""
+        """Return where a row comes from: what the door says, unless its sender says that it is of somebody else.
+
+        What Engram wrote as personal into a folder is of one person, whoever else is trusted there.
+        """
         claim = (mutation.payload.get(OWN_BLOCK) or {}).get(UNCHECKED)
+        if mutation.entity == "observation" and mutation.payload.get("scope") == "personal":
+            claim = claim or self.author_name or "one person"
         key = (self.source, str(claim or "")[:_CLAIM_CHARS])
         if key not in self._arrivals:
             self._arrivals[key] = (

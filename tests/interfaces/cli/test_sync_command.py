@@ -117,7 +117,7 @@ def test_a_new_passphrase_is_asked_for_twice_and_one_that_opens_a_folder_once(
 
     monkeypatch.setenv("ENGRAM_DATA_DIR", str(tmp_path / "another"))
     assert "wrong_passphrase" in run("sync", "--encrypt", stdin="short\n").stderr
-    opened = run("sync", "--encrypt", stdin="correct horse\n")
+    opened = run("sync", "--encrypt", stdin="correct horse\ny\n")
     assert "Imported 1 chunk: 3 rows new or newer." in opened.stdout
     assert "Passphrase of .engram: " in opened.stderr
     assert "Repeat" not in opened.stderr
@@ -217,7 +217,8 @@ def test_on_a_terminal_it_asks_before_a_repository_goes_by_another_name(fork: Pa
     assert "this repository is gadgets here; its 1 memory would move there" in refused.stderr
     assert "left out" in refused.stdout
 
-    taken = run("sync", "--import", stdin="y\n")
+    taken = run("sync", "--import", stdin="y\ny\n")
+    assert "Are they your own or of people you trust" in taken.stderr
     assert "This repository is project acme from now on" in taken.stdout
     assert "acme" in run("search", "gateway", "--json").stdout
 

@@ -94,5 +94,5 @@ def test_a_memory_cannot_write_control_sequences_to_a_terminal(run: Run) -> None
 
 def test_an_import_in_a_terminal_says_what_was_done(furnished: None, run: Run, here: Path) -> None:
     run("export", "out.json")
-    shown = plain(in_terminal(80, "import", "out.json"))
+    shown = plain(in_terminal(80, "import", "out.json", "--trust"))
     assert "observations: 4 read, 0 new, 0 newer, 4 skipped" in shown

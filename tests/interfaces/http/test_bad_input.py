@@ -199,8 +199,8 @@ def test_head_answers_as_get_without_a_body(ask: Asker) -> None:
     assert head.headers["content-length"] == get.headers["content-length"] == str(len(get.body))
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"version": "9.9"}', b'{"observations": [{"title": 7}]}',
-                                  b'{"observations": {"a": 1}}', b"\x00" * 100], ids=range(7))  # fmt: skip
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"version": "9.9"}', b'{"observations": {"a": 1}}',
+                                  b"\x00" * 100], ids=range(6))  # fmt: skip
 def test_an_import_that_is_none_is_refused_whole(ask: Asker, app: Engram, body: bytes) -> None:
     refused = ask("POST", "/import", body)
     assert (refused.status, refused.code) == (400, "invalid_export")
