@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -190,3 +192,117 @@ def test_a_secret_is_in_no_byte_of_the_database_its_log_the_backup_the_export_or
     assert b"[redacted" in (data_dir / "engram.db-wal").read_bytes().lower()  # what was around them is there
     assert len(secrets.known) > 80
     assert leaks(secrets, [file for file in files if file.is_file()]) == []
+
+
+def engram(folder: Path, data_dir: Path, *command: str, told: object = None, **environment: str) -> str:
+    """Run ``engram`` in a folder, whatever it answers; its standard output."""
+    given = os.environ | {"ENGRAM_DATA_DIR": str(data_dir)} | environment
+    call = [sys.executable, "-m", "engram_py", *command]
+    text = json.dumps(told) if told is not None else None
+    return subprocess.run(call, cwd=folder, env=given, input=text, capture_output=True, text=True, check=False).stdout
+
+
+def git(folder: Path, *command: str) -> None:
+    person = {f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    subprocess.run(["git", *command], cwd=folder, env=os.environ | person, check=True, capture_output=True)
+
+
+class Tokens(Secrets):
+    """Makes names of one token each, which may name a file, a branch or a project."""
+
+    def name(self, door: str) -> str:
+        secret = SHAPES["github"](f"m{len(self.known):03d}x")
+        self.known[f"name of {door}"] = secret
+        return secret
+
+
+def everything_below(data_dir: Path) -> list[Path]:
+    return [path for path in data_dir.rglob("*") if path.is_file()]
+
+
+def names_below(data_dir: Path) -> str:
+    return "\n".join(map(str, data_dir.rglob("*"))).lower()
+
+
+def test_a_secret_in_what_a_repository_names_is_in_no_byte_of_the_memory(folder: Path, data_dir: Path) -> None:
+    names = Tokens()
+    (folder / "docs" / names.name("a folder")).mkdir(parents=True)
+    for path in (f"docs/{names.name('a document')}.md", f"docs/{names.name('a folder of documents')}/a.md"):
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text("# Pool\n\nThe pool size is ten because the database allows eleven.\n")
+    source = names.name("a source file") + ".py"
+    (folder / source).write_text("one = 1\n")
+    git(folder, "init", "-q")
+    git(folder, "checkout", "-q", "-b", "fix/" + names.name("a branch"))
+    git(folder, "remote", "add", "origin", f"https://{names.name('a remote')}@github.com/a/{names.name('its project')}")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", f"Fix the pool because of {names.name('a commit')}\n\nIt was wrong because of it.")
+
+    engram(folder, data_dir, "save", "A pool", f"In `{source}` the size is ten.")
+    found = engram(folder, data_dir, "search", "why is the pool size ten")
+
+    assert "A pool" in found
+    assert leaks(names, everything_below(data_dir)) == []
+
+
+@pytest.mark.parametrize("door", ["folder", "remote", "setting", "variable", "rename", "import"])
+def test_a_secret_names_no_project_at_any_door(folder: Path, data_dir: Path, tmp_path: Path, door: str) -> None:
+    names = Tokens()
+    secret, environment = names.name(door), {}
+    if door == "folder":
+        folder = tmp_path / secret
+        folder.mkdir()
+    elif door == "remote":
+        git(folder, "init", "-q")
+        git(folder, "remote", "add", "origin", f"https://github.com/a/{secret}")
+    elif door == "setting":
+        (folder / ".engram.json").write_text(json.dumps({"project": secret}))
+    elif door == "variable":
+        environment = {"ENGRAM_PROJECT": secret}
+    engram(folder, data_dir, "save", "One", "two", **environment)
+    if door == "rename":
+        engram(folder, data_dir, "projects", "rename", folder.name, secret)
+    elif door == "import":
+        rows = {"sessions": [{"id": "s", "project": secret, "directory": "", "started_at": "2026-01-01 00:00:00"}]}
+        file = tmp_path / "export.json"
+        file.write_text(json.dumps({"version": "1", "observations": [], "prompts": []} | rows))
+        engram(folder, data_dir, "import", str(file))
+
+    assert leaks(names, everything_below(data_dir)) == []
+
+
+def test_a_secret_in_a_vault_file_or_in_names_that_a_tool_gives_is_not_kept(
+    server: Server, data_dir: Path, folder: Path
+) -> None:
+    names = Tokens()
+    text, refused = server.call("mem_write", path="k.md", content=f"token {names.name('the text of a vault file')}")
+    assert not refused
+    assert "redacted 1" in text
+    assert server.call("mem_write", path=f"notes/{names.name('a vault file')}.md", content="one")[1]
+    predicate = f"knows_{names.name('a predicate')}".lower()
+    server.call("mem_entity", action="link", subject="ada", predicate=predicate, object="bob")
+    engram(folder, data_dir, "vault", "init", str(folder.parent / names.name("the folder of a vault")))
+    engram(folder, data_dir, "collection", "add", str(folder), "--context", names.name("a context"))
+
+    assert leaks(names, everything_below(data_dir)) == []
+    assert not any(secret.lower() in names_below(data_dir) for secret in names.known.values())
+
+
+def test_a_secret_in_what_a_hook_could_not_store_is_not_in_the_spool_or_the_log(folder: Path, data_dir: Path) -> None:
+    names = Tokens()
+    engram(folder, data_dir, "save", "One", "two")
+    where = folder.parent / names.name("the folder of a session")
+    where.mkdir()
+    transcript = str(where / f"{names.name('a transcript')}.jsonl")
+    event = {"session_id": names.name("a session"), "cwd": str(where), "transcript_path": transcript}
+    with contextlib.closing(sqlite3.connect(data_dir / "engram.db", isolation_level=None)) as other:
+        other.execute("begin immediate")
+        for hook in ("user-prompt", "session-end", names.name("an event")):
+            prompt = f"Use {names.name(f'the prompt of {len(names.known)}')} there"
+            engram(folder, data_dir, "hook", hook, "--agent", "claude-code", told=event | {"prompt": prompt})
+        assert list((data_dir / "spool").glob("*.json"))
+        assert leaks(names, everything_below(data_dir)) == []
+        other.execute("rollback")
+    engram(folder, data_dir, "hook", "session-start", "--agent", "claude-code", told=event)
+
+    assert leaks(names, everything_below(data_dir)) == []

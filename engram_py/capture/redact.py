@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import binascii
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
 from engram_py.capture import secret_patterns as shapes
-from engram_py.capture.assignments import find_assignments
+from engram_py.capture.assignments import find_assignments, find_generated
 from engram_py.capture.compiled import compiled
-from engram_py.capture.secret_values import is_placeholder, looks_random
+from engram_py.capture.secret_places import PLACES
+from engram_py.capture.secret_values import looks_random
 from engram_py.dataclass import dataclass, field, replace
+from engram_py.errors import InvalidArgumentError
 
 PRIVATE = "[REDACTED]"
 CUT_MARGIN_CHARS = 8_192  # longer than any secret
@@ -40,12 +41,14 @@ def redact(text: str) -> Redacted:
     kinds: Counter[str] = Counter()
     for _ in range(_PASSES):
         before = text
-        lowered = lower_aligned(text)
+        seen = _ascii_aligned(text)
+        lowered = lower_aligned(seen)
         for find in _FINDERS:
-            found = sorted(find(text, lowered))
+            found = sorted(find(seen, lowered))
             if found:
                 text = _replace(text, found, kinds)
-                lowered = lower_aligned(text)
+                seen = _ascii_aligned(text)
+                lowered = lower_aligned(seen)
         if text == before:
             break
     return Redacted(text, dict(kinds))
@@ -63,6 +66,12 @@ def redact_head(text: str, limit: int) -> Redacted:
     if hidden.text.endswith((PRIVATE, "[REDACTED:private_key]")):
         return hidden  # what is never closed has hidden the cut
     return replace(hidden, text=hidden.text[:-CUT_MARGIN_CHARS])
+
+
+def refuse_secret(field: str, name: str) -> None:
+    """Raise InvalidArgumentError where the name of something would keep a secret: taken out of it, it names nothing."""
+    if redact(name).count:
+        raise InvalidArgumentError(field, PRIVATE, expected="a name without a secret in it")
 
 
 def without_private(text: str) -> str:
@@ -85,6 +94,16 @@ def _replace(text: str, found: list[Span], kinds: Counter[str]) -> str:
 def lower_aligned(text: str) -> str:
     """``text`` in lower case with every character where it was; one letter would become two."""
     return text.replace("\u0130", "I").lower()
+
+
+# Blanks that are no line breaks, and the full-width forms of ASCII.
+_AS_ASCII = dict.fromkeys((0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " ")
+_AS_ASCII |= {0xFF01 + at: chr(0x21 + at) for at in range(94)}
+
+
+def _ascii_aligned(text: str) -> str:
+    """Return ``text`` with every blank and sign as ASCII writes it, and every character where it was."""
+    return text if text.isascii() else text.translate(_AS_ASCII)
 
 
 # --- passages ---------------------------------------------------------------------------------------------
@@ -182,75 +201,11 @@ def _ambiguous_keys(text: str, runs: str) -> Iterator[Span]:
                 yield *match.span(), "twilio_key"
 
 
-# --- where a password is said to be ----------------------------------------------------------------------
-
-
-_URL_USER = r"""://[^\s:/@"'`<>]{0,128}:"""
-_URL = _URL_USER + r"""([^\s/"'`<>]{1,256})@(?=[\w\[$<{%*-])"""
-# A password with an unescaped slash; not a port followed by a path that has an @ in it.
-_URL_SLASH = _URL_USER + r"""(?!\d{1,5}[/?#])([^\s"'`<>@:]{1,128}/[^\s"'`<>@:]{0,64})@(?=[\w\[$<{])"""
-
-
-def _url_passwords(text: str, lowered: str) -> Iterator[Span]:
-    if "://" not in text or "@" not in text:
-        return
-    for pattern in (_URL, _URL_SLASH):
-        for match in compiled(pattern).finditer(text):
-            value = match[1]
-            if not is_placeholder(value) and "[REDACTED" not in value:
-                yield *match.span(1), "url_password"
-
-
-_HEADER = (
-    r"""authorization["'`\]*\\]{0,4}[ \t]{0,4}[:=,][ \t]{0,4}[\\"'`*]{0,3}"""
-    r"""(?:(?P<scheme>[a-z][a-z-]{3,20})[ \t]{1,4})?"""
-)
-_BEARER = r"bearer[ \t]{1,4}(?P<scheme>)"
-_CREDENTIAL = r"(?a)[A-Za-z0-9._~+/=:-]{6,}"
-
-
-def _headers(text: str, lowered: str) -> Iterator[Span]:
-    for word, pattern in (("authorization", _HEADER), ("bearer", _BEARER)):
-        if word not in lowered:
-            continue
-        position = 0
-        while match := compiled(pattern).search(lowered, position):
-            position = match.end()
-            if value := compiled(_CREDENTIAL).match(text, position):
-                position = value.end()
-                secret = value[0].rstrip(".:")
-                likely = looks_random(secret) or (match["scheme"] == "basic" and _is_basic(secret))
-                if likely and not is_placeholder(secret):
-                    yield value.start(), value.start() + len(secret), "auth_header"
-
-
-def _is_basic(value: str) -> bool:
-    """Return whether ``value`` is base64 of ``user:password``."""
-    try:
-        return b":" in binascii.a2b_base64(value.rstrip("=") + "=" * (-len(value.rstrip("=")) % 4))
-    except binascii.Error:
-        return False
-
-
-_CURL_USER = r"""-(?:u|-user|-proxy-user)[ =]{0,2}["']?(?P<user>[^\s:"'-][^\s:"']{0,63}):(?P<secret>[^\s"']{3,256})"""
-
-
-def _curl_users(text: str, lowered: str) -> Iterator[Span]:
-    if "curl" not in lowered:
-        return
-    for match in compiled(_CURL_USER).finditer(text):
-        near = text.rfind("curl", max(0, match.start() - 400), match.start()) >= 0
-        numbers = match["user"].isdigit() and match["secret"].isdigit()  # docker run -u 1000:1000
-        if near and not numbers and not is_placeholder(match["secret"]) and "[REDACTED" not in match["secret"]:
-            yield *match.span("secret"), "password"
-
-
 _FINDERS: tuple[Callable[[str, str], Iterator[Span]], ...] = (
     _private_passages,
     _key_blocks,
     _known_shapes,
-    _url_passwords,
-    _headers,
-    _curl_users,
+    *PLACES,
     find_assignments,
+    find_generated,
 )

@@ -53,6 +53,10 @@ class Collections:
 
         Raises NotAFolderError, CollectionExistsError, InvalidArgumentError for a name that cannot be one.
         """
+        from engram_py.capture.redact import redact, refuse_secret
+
+        for said, value in (("path", path), ("name", name or ""), ("glob", " ".join(glob))):
+            refuse_secret(said, value)
         root = real_path(expanded(path))
         if not root.exists():
             raise NotAFolderError(path)
@@ -61,7 +65,14 @@ class Collections:
             called = _checked_name(name or root.name)
             if any(one.name == called for one in table.collections(self._store, [place.project])):
                 raise CollectionExistsError(called)
-            self._make(place.project, called, "folder", root, glob, {"/": context[:_CONTEXT_CHARS]} if context else {})
+            self._make(
+                place.project,
+                called,
+                "folder",
+                root,
+                glob,
+                {"/": redact(context).text[:_CONTEXT_CHARS]} if context else {},
+            )
         [updated] = self.update(called, project=place.project).items
         assert isinstance(updated, CollectionUpdate)
         return updated
@@ -72,9 +83,12 @@ class Collections:
         Raises CollectionNotFoundError.
         """
         one = self._named(name, project)
+        from engram_py.capture.redact import redact, refuse_secret
+
         place = f"/{prefix.strip('/')}"
+        refuse_secret("prefix", place)
         contexts = {key: said for key, said in one.contexts.items() if key != place}
-        contexts |= {place: context[:_CONTEXT_CHARS]} if context.strip() else {}
+        contexts |= {place: redact(context).text[:_CONTEXT_CHARS]} if context.strip() else {}
         with self._store.transaction():
             self._store.update("collections", {"id": one.id}, {"contexts": json.dumps(contexts)})
         return replace(one, contexts=contexts)

@@ -125,6 +125,6 @@ def documents(commits: Sequence[Commit]) -> Iterator[Read]:
             terms=(" ".join(filter(None, (derived_terms(subject, body), derived_terms(*one.files)))),),
             size=len(text),
             author=redact_head(one.author, _AUTHOR_CHARS).text,
-            files=one.files,
+            files=tuple(name for name in one.files if not redact_head(name, _TITLE_CHARS).count),
             links=one.links,
         )

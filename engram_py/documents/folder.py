@@ -14,6 +14,7 @@ from engram_py.documents.about import split_front_matter, status_of, title_of
 from engram_py.documents.files import Found, find_files, patterns, read_text
 from engram_py.documents.passages import passages, structure
 from engram_py.documents.values import Collection, CollectionUpdate, Cut, Read, Skipped
+from engram_py.errors import InvalidArgumentError
 from engram_py.files import reason
 from engram_py.text.derived_terms import derived_terms
 from engram_py.times import to_text
@@ -38,6 +39,8 @@ def update_folder(
     """
     root = Path(collection.root)
     skipped: list[Skipped] = []
+    from engram_py.capture.redact import refuse_secret
+
     counts = dict.fromkeys(("indexed", "updated", "unchanged", "removed"), 0)
 
     def result(*, unfinished: bool = False, warnings: tuple[str, ...] = ()) -> CollectionUpdate:
@@ -66,7 +69,11 @@ def update_folder(
             counts["unchanged"] += 1
             continue
         try:
+            refuse_secret("path", one.path)
             read = read_document(root, one)
+        except InvalidArgumentError:
+            skipped.append(Skipped("[REDACTED]", "its name looks like a secret"))
+            continue
         except OSError as exc:
             skipped.append(Skipped(one.path, reason(exc)))
             if row is not None and row["active"]:

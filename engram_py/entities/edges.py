@@ -22,12 +22,19 @@ def predicate_of(text: str) -> str:
         snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+", "_", text.strip()).lower()
         example = snake if PREDICATE.fullmatch(snake) else "works_at"
         raise InvalidArgumentError("predicate", text, expected=f"snake_case of at most 64 characters, as in {example}")
+    from engram_py.capture.redact import refuse_secret  # only where one is made
+
+    refuse_secret("predicate", text)
     return text
 
 
 def is_edge(source: str, predicate: str, target: str) -> bool:
     """Return whether a relation from elsewhere is an edge between two entities."""
-    return source.startswith(END) and target.startswith(END) and PREDICATE.fullmatch(predicate) is not None
+    if not (source.startswith(END) and target.startswith(END) and PREDICATE.fullmatch(predicate)):
+        return False
+    from engram_py.capture.redact import redact
+
+    return not redact(predicate).count
 
 
 def edge_values(project: str, scope: str, subject: str, predicate: str, object: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from engram_py.observations.fact_rules import Rules, judged
 from engram_py.observations.listing import Suggestion
 from engram_py.observations.repeated_saves import operation_of
 from engram_py.observations.topic_keys import misspelled_type_note, near_topic, suggest_topic_key
-from engram_py.observations.validation import Prepared, prepare
+from engram_py.observations.validation import Prepared, clean_branch, prepare
 from engram_py.observations.values import (
     DEDUPE_WINDOW_MINUTES,
     REVIEW_MONTHS,
@@ -162,7 +162,7 @@ class Saving(ProjectOperations):
                 "entity_kind": draft.entity_kind,
                 "review_after": self._review_date(new.type),
                 "duplicate_count": 1,
-                "git_branch": place.branch,
+                "git_branch": clean_branch(place.branch),
                 "git_commit": place.commit,
                 "last_seen_at": now,
                 "created_at": now,
@@ -198,7 +198,7 @@ class Saving(ProjectOperations):
             "terms": derived_terms(new.title, new.topic_key or "", aliases, new.content),
             "lifecycle": "active",
             "review_after": self._review_date(new.type),
-            "git_branch": place.branch or old.git_branch,
+            "git_branch": clean_branch(place.branch) or old.git_branch,
             "git_commit": place.commit or old.git_commit,
             "revision_count": old.revision_count + 1,
             "last_seen_at": now,

@@ -156,6 +156,11 @@ def clean_session_id(session_id: str) -> str:
     return redact(session_id).text
 
 
+def clean_branch(branch: str | None) -> str | None:
+    """Return the name of a branch, None when a secret is in it: such a row is known by its commit alone."""
+    return None if branch and redact(branch).count else branch
+
+
 def intake_notes(redacted: int, truncation: Truncated | None) -> tuple[str, ...]:
     """Return the notes on what of a text was redacted or cut."""
     found: list[str] = []

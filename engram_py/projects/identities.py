@@ -99,7 +99,11 @@ class Identities(Operations):
             rebind(location.repository.common_dir, project)
 
     def _set(self, location: Location, project: str) -> None:
+        from engram_py.capture.redact import redact  # once for each place
+
         for kind, value in _identities(location):
+            if redact(value).count:
+                continue
             values = {"kind": kind, "value": value, "project": project, "created_at": self._journal.now()}
             self._store.insert("project_identities", values, replace=True)
 

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from engram_py.capture.plain import surely_plain
 from engram_py.projects.errors import InvalidProjectError
 
 MAX_NAME = 100
@@ -23,11 +24,13 @@ _SEPARATORS = re.compile(r"[-_\s]+")
 def normalize_project(name: str) -> str:
     """Return the one spelling of a project name, which is Engram's: NFC, lower case, no repeated ``-`` or ``_``.
 
-    Raises InvalidProjectError: it is empty, too long, a path, or holds characters that are not text.
+    Raises InvalidProjectError: it is empty, too long, a path, a secret, or holds characters that are not text.
     """
     text = name.strip()
     if flaw := _flaw(text):
         raise InvalidProjectError(name, flaw)
+    if _is_secret(text):
+        raise InvalidProjectError("[REDACTED]", "it looks like a secret")
     spelled = _spell(text)
     if not spelled.strip("-_. "):
         raise InvalidProjectError(name, "it has no letter or digit")
@@ -90,6 +93,14 @@ def _flaw(text: str) -> str | None:
     if "/" in text or "\\" in text or text.startswith("~") or text in {".", ".."} or _DRIVE.match(text):
         return "it is a path"
     return None
+
+
+def _is_secret(text: str) -> bool:
+    if not any(map(str.isdigit, text)) or surely_plain(text):
+        return False
+    from engram_py.capture.redact import redact  # few names are so long
+
+    return redact(text).count > 0
 
 
 def _likeness(mine: str, theirs: str) -> tuple[int, int] | None:

@@ -131,7 +131,7 @@ class Projects:
 
     def existing(self, project: str) -> str:
         """Return the present name of ``project``. Raises InvalidProjectError, UnknownProjectError."""
-        return self._identities.existing(_checked_name(project))
+        return self._identities.existing(normalize_project(project))
 
     def current(self) -> CurrentProject:
         """Return the project of this process. Never raises."""
@@ -172,7 +172,7 @@ class Projects:
         ``elsewhere``: the call names a directory of its own, which the process's session says nothing about.
         """
         if project:
-            name = _checked_name(project)
+            name = normalize_project(project)
             warnings = () if name == project else (f'project name normalized: "{project}" → "{name}"',)
             return self._place(name, "explicit", warnings=warnings, head=head)
         if session_id is not None and session_id.strip():
@@ -251,14 +251,6 @@ class ProjectOperations(Operations):
     def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
         super().__init__(store, journal)
         self._projects = projects
-
-
-def _checked_name(project: str) -> str:
-    from engram_py.capture.redact import redact  # not loaded for a call that names no project
-
-    if redact(project).count:
-        raise InvalidProjectError("[REDACTED]", "it looks like a secret")
-    return normalize_project(project)
 
 
 def _engram_source(location: Location) -> str:

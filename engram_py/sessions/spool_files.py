@@ -25,13 +25,13 @@ Record = dict[str, Any]
 
 
 def put(data_dir: Path, record: Record) -> bool:
-    """Keep a record, its ``content`` redacted, readable by its owner alone; False when that is not possible either.
+    """Keep a record, redacted, readable by its owner alone; False when that is not possible either.
 
     It appears whole or not at all. Its name orders it after those that were kept before.
     """
     from engram_py.capture.redact import redact
 
-    record = record | {name: redact(record[name]).text for name in ("content", "session_id")}
+    record = {name: redact(value).text for name, value in record.items()}
     folder = data_dir / FOLDER
     name = f"{record['at'].replace(':', '')}-{os.urandom(6).hex()}"
     partial = folder / f".{name}.part"

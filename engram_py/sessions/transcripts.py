@@ -189,6 +189,8 @@ class Transcripts:
             raise TranscriptRefusedError("it cannot be reached") from exc
         if place.suffix.lower() not in _SUFFIXES:
             raise TranscriptRefusedError("its name does not end in .jsonl or .json")
+        if redact_head(str(place), _READ_CHARS).count:
+            raise TranscriptRefusedError("its path looks like a secret")
         roots = _agents_roots() if self._roots is None else self._roots
         if not any(place.is_relative_to(root) for root in roots):
             raise TranscriptRefusedError("it lies outside of the home directory and of the agents' own")

@@ -37,8 +37,10 @@ class Failure:
 
 def append(data_dir: Path, *, now: datetime, agent: str, event: str, reason: str, **details: int | str) -> None:
     """Add a line; never fails, and waits for nobody. Of two that write at once, both are there."""
+    from engram_py.capture.redact import redact  # a hook that fails is rare
+
     record = details | {"at": to_text(now), "agent": agent, "event": event, "reason": reason}
-    line = json.dumps({name: str(value)[:_VALUE_CHARS] for name, value in record.items()}) + "\n"
+    line = json.dumps({name: redact(str(value)).text[:_VALUE_CHARS] for name, value in record.items()}) + "\n"
     path = data_dir / FILE
     with contextlib.suppress(OSError, ValueError):
         if path.exists() and path.stat().st_size > MOST_BYTES:

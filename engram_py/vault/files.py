@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engram_py.capture.redact import redact, refuse_secret
 from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.log import logger_of
+from engram_py.observations.validation import intake_notes
 from engram_py.vault.errors import VaultFileError
 from engram_py.vault.folder import FILE_LIMIT_BYTES, Folder
 from engram_py.vault.layout import is_generated
@@ -38,8 +40,10 @@ class VaultFiles:
         a day) the change is taken in at once, as an import does."""
         if not path.lower().endswith(_WRITTEN):
             raise InvalidArgumentError("path", path, expected=f"a file that nothing runs: {', '.join(_WRITTEN)}")
+        refuse_secret("path", path)
+        hidden = redact(text)
         folder = self._folder(project)
-        whole = f"{folder.read(path) or ''}{text}" if append else text
+        whole = f"{folder.read(path) or ''}{hidden.text}" if append else hidden.text
         if len(whole.encode()) > FILE_LIMIT_BYTES:
             raise VaultFileError(path, f"would be larger than {FILE_LIMIT_BYTES:,} bytes")
         if is_generated(path) and not path.endswith(".md"):
@@ -48,7 +52,7 @@ class VaultFiles:
         applied: tuple[Applied, ...] = ()
         if is_generated(path):
             applied = self._vault.take_in(project=project).applied
-        return FileWritten(path, len(whole.encode()), applied)
+        return FileWritten(path, len(whole.encode()), applied, intake_notes(hidden.count, None))
 
     def read(self, path: str, *, project: str | None = None) -> FileText:
         """Return the text of a file; of one that is missing none, and up to five files with similar names."""

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from datetime import tzinfo
 from pathlib import Path
 
+from engram_py.capture.redact import refuse_secret
 from engram_py.database.journal import Journal, get_meta, set_meta
 from engram_py.database.lease import NamedLease
 from engram_py.database.store import Store
@@ -62,6 +63,7 @@ class Vault(ProjectOperations):
             root = Path(path).expanduser().absolute()
         except (RuntimeError, ValueError) as exc:
             raise VaultFileError(str(path)[:200], "is not a path") from exc
+        refuse_secret("path", str(root))
         with self._alone():
             folder = Folder(root)
             if folder.claim(name, written=self._written(name, folder)):
