@@ -8,12 +8,12 @@ and the end of a text alone: what stands in the middle, somebody pasted.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from engram_py.capture.compiled import compiled
+from engram_py.dataclass import dataclass
 
 
-class Around(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Around:
     """How a host marks the user's words in a text that begins with ``head``: they stand after ``before``, up to the
     last ``after`` ("": up to the end)."""
 
@@ -22,7 +22,8 @@ class Around(NamedTuple):
     after: str = ""
 
 
-class HostFormat(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class HostFormat:
     """What one host writes: ``tags`` enclose its own words beside the user's, as do the lines of ``blocks``, and
     ``lines`` match whole ones; ``around`` marks the user's; a text that begins with one of ``instead`` is the
     program's. So is a record of a transcript in which one of ``flags`` is true; in ``aside`` no user takes part."""
@@ -89,10 +90,10 @@ def typed(text: str) -> str:
 
 def _shorter(text: str) -> str:
     """Return the text without one thing that a program wrote around the user's words, as it is where none is left."""
-    for head, before, after in _AROUND:
-        if text.startswith(head) and (start := _line(text, before)) >= 0:
-            end = text.rfind(after) if after else len(text)
-            return text[start + len(before) : end if end > start else len(text)].strip()
+    for one in _AROUND:
+        if text.startswith(one.head) and (start := _line(text, one.before)) >= 0:
+            end = text.rfind(one.after) if one.after else len(text)
+            return text[start + len(one.before) : end if end > start else len(text)].strip()
     if text[:1] == "<" and (first := compiled(_FIRST).match(text)):
         closing = f"</{first[1]}>"
         if (end := text.find(closing, first.end())) >= 0:

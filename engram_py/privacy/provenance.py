@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engram_py.capture.orders import reads_like_an_order
 from engram_py.database.store import Store
 
 if TYPE_CHECKING:
@@ -63,7 +62,11 @@ def author_of(unchecked: str) -> str:
 
 def is_withheld(row: Observation) -> bool:
     """Return whether an observation is never given unasked: another wrote it, and it reads like an order."""
-    return bool(row.unchecked or row.origin in BROUGHT) and reads_like_an_order(row.title, row.content)
+    if not row.unchecked and row.origin not in BROUGHT:
+        return False
+    from engram_py.capture.orders import reads_like_an_order  # few processes are given anything of somebody else
+
+    return reads_like_an_order(row.title, row.content)
 
 
 def unchecked_rows(store: Store, table: str, ids: Sequence[object], *, key: str = "id") -> dict[object, str]:
