@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import engram_py.interfaces.web.application  # noqa: F401 - registers the pages
 from docs.pictures import DARK, FOLDER, PAGES, take
 from engram_py.interfaces.web.visit import PAGES as ROUTES
-from engram_py.interfaces.web.visit import load_pages
 
 ROOT = Path(__file__).parent.parent
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -18,7 +18,6 @@ WANTED = {f"{name}.png" for name in PAGES} | {f"{name}-dark.png" for name in DAR
 
 
 def test_every_page_has_its_picture() -> None:
-    load_pages()
     shown = [re.sub(r"\{\w+\}", "{id}", address.partition("?")[0]) for address in PAGES.values()]
     pages = {path for method, path in ROUTES if method == "GET"}
     assert pages - set(shown) == {"/ui/clear"}

@@ -30,14 +30,18 @@ from engram_py.interfaces.http.errors import (
     status_of,
 )
 from engram_py.interfaces.http.routing import check_text
-from engram_py.interfaces.web import OTHER_ADDRESSES
+from engram_py.interfaces.web import (  # noqa: F401 - each module of pages registers them
+    OTHER_ADDRESSES,
+    pages_memory,
+    pages_search,
+    pages_sessions,
+    pages_settings,
+)
 from engram_py.interfaces.web.access import COOKIE_SECONDS, Access
-from engram_py.interfaces.web.assets import STATIC, assets
 from engram_py.interfaces.web.changes import Changes
 from engram_py.interfaces.web.errors import ForeignFormError, LinkUsedError, NoPageError, NotEnteredError
-from engram_py.interfaces.web.text import templates
-from engram_py.interfaces.web.undo import Undo
-from engram_py.interfaces.web.visit import HOME, PAGES, Goto, Shown, Visit, load_pages
+from engram_py.interfaces.web.rendering import STATIC, assets, templates
+from engram_py.interfaces.web.visit import HOME, PAGES, Goto, Shown, Undo, Visit
 from engram_py.log import logger_of
 from engram_py.projects import table as project_table
 
@@ -95,7 +99,6 @@ class PageApplication:
 
     @cached_property
     def _router(self) -> ASGIApp:
-        load_pages()
         paths = sorted({path for _, path in PAGES})
         routes = [Route(ENTER, self._enter), Route(EVENTS, self._events), Route(STATIC + "/{name}", self._asset)]
         for path in paths:

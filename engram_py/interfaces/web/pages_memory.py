@@ -1,28 +1,29 @@
-"""A memory: its text and history, what became of its files, who was given it; and every change of it."""
+"""A memory and every change of it; and Review: the memories and the pairs that wait for a person."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.errors import EngramError, TextTooLongError
-from engram_py.interfaces.web.diffs import diff, history
+from engram_py.interfaces.waiting import Waiting, review
+from engram_py.interfaces.web.diffs import diff, files_of, history, not_here, where_it_was_saved
 from engram_py.interfaces.web.errors import NoPageError
-from engram_py.interfaces.web.memory_files import files_of, not_here, where_it_was_saved
-from engram_py.interfaces.web.undo import Taken
-from engram_py.interfaces.web.visit import Goto, Shown, Visit, page
+from engram_py.interfaces.web.visit import Goto, Shown, Taken, Visit, observation_number, page
 from engram_py.ledger.given import sessions_given
 from engram_py.observations.errors import ChangedMeanwhileError, ObservationNotFoundError
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.values import CONTENT_LIMIT_BYTES, SCOPES, TYPES, Change, Observation
-from engram_py.relations.values import Version
+from engram_py.relations.values import VERBS, Relation, Version
 
 _PATH = "/ui/memory/{id}"
 _SESSIONS, _VERSIONS = 20, 10
 _EDITED = ("title", "content", "type", "scope", "topic_key")
+_REASON = "merged on the page"
 
 
 def seen(row: Observation) -> str:
@@ -226,6 +227,41 @@ def undelete(visit: Visit) -> Goto:
     return back_to(visit, visit.observation_id, "undeleted")
 
 
+@page("POST", _PATH + "/merge")
+def merge(visit: Visit) -> Shown | Goto:
+    """Let another memory replace this one: searches find that one, and both texts stay."""
+    row = as_shown(visit)
+    if isinstance(row, Shown):
+        return row
+    other = observation_number(visit.form.get("into", ""))
+    before = visit.app.relations.between(row.id, other)
+    judged = visit.app.relations.compare(other, row.id, "supersedes", confidence=1.0, reasoning=_REASON)
+    was = before.relation if before is not None and before.judgment_status == "judged" else "not_conflict"
+    turned = before is not None and before.source_id != judged.source_id
+    ends = (row.id, other) if turned else (other, row.id)
+
+    def take_back(app: Engram) -> None:
+        app.relations.compare(*ends, was, confidence=1.0, reasoning="the merge was taken back")
+
+    return back_to(visit, row.id, "merged", undo=visit.undo.keep(Taken(row.id, take_back, seen(row), "unmerged")))
+
+
+@page("POST", _PATH + "/move")
+def move(visit: Visit) -> Shown | Goto:
+    """Give the memory to another project."""
+    row = as_shown(visit)
+    if isinstance(row, Shown):
+        return row
+    if not visit.app.observations.move(row.id, visit.form.get("to", "")).changed:
+        return back_to(visit, row.id, "unchanged")
+
+    def take_back(app: Engram) -> None:
+        app.observations.move(row.id, row.project)
+
+    now = live_observation(visit.app.store, row.id)
+    return back_to(visit, row.id, "moved", undo=visit.undo.keep(Taken(row.id, take_back, seen(now), "unmoved")))
+
+
 def as_shown(visit: Visit) -> Observation | Shown:
     """Return the observation, if it still reads as on the page that asks; else the page that says so."""
     row = live_observation(visit.app.store, visit.observation_id)
@@ -252,3 +288,56 @@ def done_to(visit: Visit, row: Observation | None) -> dict[str, Any]:
         "undo": undo if visit.undo.find(undo) else "",
         "redacted": visit.asked("redacted") == "1",
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A memory that waits for a person, why, and the mark of how it reads now."""
+
+    row: Observation
+    why: str
+    seen: str
+
+
+@page("GET", "/ui/review")
+def review_page(visit: Visit) -> Shown:
+    """Show what waits for a person: ``waiting.Review``."""
+    judged, changed = visit.asked("judged"), visit.asked("id")
+    found = review(visit.app, visit.project)
+    [row] = visit.app.browsing.whole([observation_number(changed)]) or [None] if changed else [None]
+    verdict = visit.app.relations.show(judged) if judged else None
+    return Shown(
+        "review.html",
+        done_to(visit, row)
+        | {
+            "pairs": found.pairs,
+            "texts": _texts(visit, [*found.pairs, verdict] if verdict else found.pairs),
+            "orders": _forms(found.orders),
+            "unchecked": _forms(found.unchecked),
+            "derived": _forms(found.derived),
+            "due": _forms(found.due),
+            "stale": _forms(found.stale),
+            "failed": found.failed,
+            "verbs": VERBS,
+            "judged": verdict,
+            "seen": seen(row) if row is not None else "",
+        },
+    )
+
+
+def _forms(waiting: Sequence[Waiting]) -> list[_Form]:
+    return [_Form(one.row, one.why, seen(one.row)) for one in waiting]
+
+
+def _texts(visit: Visit, pairs: Sequence[Relation]) -> dict[int, Observation]:
+    """Both memories of each pair."""
+    ends = [end for one in pairs for end in (one.source_observation, one.target_observation) if end]
+    return {row.id: row for row in visit.app.browsing.whole(ends) if not row.deleted_at}
+
+
+@page("POST", "/ui/judge")
+def judge(visit: Visit) -> Goto:
+    """Give a verdict on a pair; another one takes its place."""
+    judged = visit.app.relations.judge(visit.form.get("id", ""), visit.form.get("relation", ""))
+    project = visit.form.get("project", "")
+    return Goto("/ui/review", {"judged": judged.sync_id} | ({"project": project} if project else {}))

@@ -1,4 +1,4 @@
-"""Settings: what is recorded, given, redacted and kept, who set that, and which agents are connected."""
+"""Settings and projects as they stand, and Clear: destroy what the reader typed the name of."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from collections.abc import Iterator
 from engram_py.capture.secret_patterns import PREFIXED
 from engram_py.config import setting_values
 from engram_py.dataclass import dataclass
-from engram_py.interfaces.web.visit import Shown, Visit, page
+from engram_py.errors import InvalidArgumentError
+from engram_py.interfaces.web.visit import Goto, Shown, Visit, page
+from engram_py.interfaces.wording.privacy import clearing
 from engram_py.privacy.retention import turns_kept
 from engram_py.sessions.agents import last_active
+
+_CLEAR = "/ui/clear"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +67,41 @@ def _connected(visit: Visit) -> Iterator[_Connected]:
         title = AGENTS[name].title if name in AGENTS else name
         sessions, at = active.get(name, (0, ""))
         yield _Connected(name, title, tuple(used.get(name, ())), name in here, sessions, at)
+
+
+@page("GET", "/ui/projects")
+def projects_page(visit: Visit) -> Shown:
+    return Shown("projects.html", {"lines": visit.app.projects.list()})
+
+
+@page("GET", _CLEAR)
+def clear_page(visit: Visit) -> Shown:
+    """Count what would be destroyed, and ask."""
+    return _asking(visit, *_target(visit, visit.asked("what"), visit.asked("project")))
+
+
+@page("POST", _CLEAR)
+def clear(visit: Visit) -> Shown | Goto:
+    """Destroy it if the reader typed its name; nothing brings it back but a backup."""
+    what, project, name = _target(visit, visit.form.get("what", ""), visit.form.get("project", ""))
+    if visit.form.get("name", "").strip() != name:
+        return _asking(visit, what, project, name, wrong=True)
+    visit.app.clearing.clear(what, project=project)
+    return Goto("/ui/settings", {"cleared": name})
+
+
+def _target(visit: Visit, what: str, project: str) -> tuple[str, str | None, str]:
+    """Return what to clear, its project, and the word that confirms it. Raises InvalidArgumentError,
+    UnknownProjectError."""
+    if what not in ("turns", "project", "everything") or (what == "project" and not project.strip()):
+        raise InvalidArgumentError("what", what, expected="turns, everything, or project with its name")
+    if what != "project":
+        return what, None, what
+    name = visit.app.projects.existing(project)
+    return what, name, name
+
+
+def _asking(visit: Visit, what: str, project: str | None, name: str, *, wrong: bool = False) -> Shown:
+    lines = clearing(visit.app.clearing.look(what, project=project))
+    values = {"what": what, "of": project or "", "name": name, "lines": lines, "wrong": wrong}
+    return Shown("clear.html", values, status=400 if wrong else 200)

@@ -1,7 +1,10 @@
-"""One request to the page, the functions that answer it, and how they are registered."""
+"""One request to the page, the functions that answer it, how they are registered, and what takes a change back."""
 
 from __future__ import annotations
 
+import secrets
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -10,11 +13,47 @@ from engram_py.app import Engram
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.web.errors import NoPageError
-from engram_py.interfaces.web.undo import Undo
-from engram_py.observations.values import Observation
+from engram_py.observations.values import Change, Observation
 
 HOME = "/ui/"
+MOST_KEPT = 200
 _MOST_DIGITS = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """How to take a change back: by another change of the text, or by what is called with the memory. ``seen`` is how
+    the observation reads until somebody changes it, ``done`` what the page says of it then."""
+
+    observation_id: int
+    change: Change | Callable[[Engram], None]
+    seen: str
+    done: str = "undone"
+
+
+class Undo:
+    """Keeps the latest changes of this process."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Taken] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def keep(self, taken: Taken) -> str:
+        """Return the name by which the change is taken back."""
+        name = secrets.token_urlsafe(12)
+        with self._lock:
+            self._kept[name] = taken
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return name
+
+    def find(self, name: str) -> Taken | None:
+        with self._lock:
+            return self._kept.get(name)
+
+    def forget(self, name: str) -> None:
+        with self._lock:
+            self._kept.pop(name, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +140,3 @@ def page(method: str, path: str) -> Callable[[F], F]:
         return function
 
     return register
-
-
-def load_pages() -> None:
-    """Register every page by importing its family; a second time changes nothing."""
-    from engram_py.interfaces.web import (  # noqa: F401
-        pages_clear,
-        pages_entities,
-        pages_given,
-        pages_join,
-        pages_lists,
-        pages_memory,
-        pages_review,
-        pages_search,
-        pages_settings,
-        pages_today,
-        pages_worth,
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.interfaces.web.text import markdown
+from engram_py.interfaces.web.rendering import markdown
 from tests.interfaces.web.visiting import Seen, Visitor
 
 EVIL = """<script>alert('tea')</script><img src=x onerror=alert(1)> <svg onload=alert(1)>

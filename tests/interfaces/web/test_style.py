@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from engram_py.interfaces.web.assets import assets
+from engram_py.interfaces.web.rendering import assets
 
 _LEAST = 4.5
 

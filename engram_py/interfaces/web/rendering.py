@@ -1,11 +1,14 @@
-"""Turn a memory's text into HTML: escaped, or Markdown without HTML, images and links that run anything.
+"""Turn a memory's text into HTML, and name the stylesheets and scripts that a browser loads with it.
 
-The page that opens first holds no Markdown, so its parser is loaded when it is needed.
+A text is escaped, or Markdown without HTML, images and links that run anything. The page that opens first
+holds no Markdown, so its parser is loaded when it is needed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -16,12 +19,15 @@ from urllib.parse import urlencode, urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from engram_py.interfaces.web.assets import asset
+from engram_py.dataclass import dataclass
 from engram_py.interfaces.wording.phrases import age
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
+STATIC = "/ui/static"
+_MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript"}
+_VERSION_LETTERS = 12
 _HERE = Path(__file__).parent
 _LINKS = {"http", "https", "mailto"}
 _TAGS = {
@@ -113,6 +119,30 @@ def without(name: str, query: str, project: str, kind: str, scope: str, any_word
     """Return the address of a search that has one filter less."""
     fields = {"q": query, "project": project, "type": kind, "scope": scope, "match": "any" if any_word else ""}
     return urlencode({one: value for one, value in fields.items() if value and one != name})
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    body: bytes
+    media_type: str
+    version: str
+
+
+@cache
+def assets() -> Mapping[str, Asset]:
+    """Return every file of the folder by its name. Nothing else can be asked for."""
+    found: dict[str, Asset] = {}
+    for path in sorted((_HERE / "static").iterdir()):
+        if path.suffix in _MEDIA_TYPES:
+            body = path.read_bytes()
+            version = hashlib.sha256(body).hexdigest()[:_VERSION_LETTERS]
+            found[path.name] = Asset(body, _MEDIA_TYPES[path.suffix], version)
+    return found
+
+
+def asset(name: str) -> str:
+    """Return the address of a file. It holds a hash of the content, so a new version has another address."""
+    return f"{STATIC}/{name}?v={assets()[name].version}"
 
 
 @cache
