@@ -39,9 +39,10 @@ browser: $(STAMP)
 postgres: $(STAMP)
 	$(BIN)/pytest -m "postgres and not soak" -rs
 
-# Machines that exchange what they did in every order, over a network that loses and repeats it.
+# Machines that exchange what they did in every order, over a network that loses and repeats it; EXAMPLES histories.
+EXAMPLES ?= 2000
 replicas: $(STAMP)
-	ENGRAM_REPLICA_EXAMPLES=2000 $(BIN)/pytest -n auto tests/sync/replica/test_convergence.py
+	ENGRAM_REPLICA_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n auto tests/sync/replica/test_convergence.py
 
 # The budgets that hold on any machine: tokens of schema, start and memory of `engram mcp`, a silent prompt hook, against
 # baselines of the same run.
