@@ -298,7 +298,7 @@ class Doctor:
         return Check("clock", "warning", "; ".join(said), evidence, step)
 
     def _sync(self) -> Check:
-        from engram_py.sync.autosync.status import sync_check
+        from engram_py.sync.autosync.service import sync_check
 
         return sync_check(self._store, self._journal, self._cloud)
 

@@ -1,22 +1,37 @@
-"""HTTP requests to a sync server, bounded in time and size. The token goes to that server's address only."""
+"""A server as an exchange sees it: bounded requests, its answers as checked models, and what goes with them.
+
+The token goes to that server's address only. What answers may be another program, or a proxy.
+"""
 
 from __future__ import annotations
 
 import gzip
 import json
 import ssl
+import threading
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, ValidationError
 
-from engram_py.sync.autosync import answers
+from engram_py.database.journal import Journal
+from engram_py.database.store import Row, Store
+from engram_py.dataclass import dataclass, field
+from engram_py.sync.autosync import table
 from engram_py.sync.autosync.login import is_loopback
+from engram_py.sync.autosync.settings import TARGET
+from engram_py.sync.autosync.values import CloudSynced
 from engram_py.sync.errors import CloudFailedError
+from engram_py.sync.mutation import Mutation
+
+if TYPE_CHECKING:
+    from engram_py.sync.replica.replica import Replica
 
 CONNECT_SECONDS, READ_SECONDS = 5.0, 30.0
 # A server that drips bytes never exceeds the read timeout, so the whole request is limited too.
@@ -58,26 +73,26 @@ class CloudClient:
     def close(self) -> None:
         self._http.close()
 
-    def whoami(self) -> answers.Identity:
-        return answers.identity(self._ask("GET", "/whoami")[0])
+    def whoami(self) -> Identity:
+        return identity(self._ask("GET", "/whoami")[0])
 
-    def listing(self) -> answers.Listing:
+    def listing(self) -> Listing:
         """Return the projects that the token may see."""
         try:
-            return answers.listing(self._ask("GET", "/sync/projects")[0])
+            return listing(self._ask("GET", "/sync/projects")[0])
         except CloudFailedError as failure:
             if failure.kind == "no_such_route":  # Engram's server does not tell
-                return answers.Listing()
+                return Listing()
             raise
 
-    def push(self, entries: Sequence[dict[str, Any]], *, device: str) -> answers.Pushed:
+    def push(self, entries: Sequence[dict[str, Any]], *, device: str) -> Pushed:
         body = {"entries": list(entries), "device": device}
-        return answers.pushed(self._ask("POST", _PUSH, body=body)[0], len(entries))
+        return pushed(self._ask("POST", _PUSH, body=body)[0], len(entries))
 
-    def pull(self, *, since: int, projects: Sequence[str], limit: int) -> answers.Page:
+    def pull(self, *, since: int, projects: Sequence[str], limit: int) -> Page:
         asked: Asked = [("since_seq", since), ("limit", limit), *(("project", name) for name in projects)]
         value, size = self._ask("GET", _PULL, asked=asked)
-        return answers.page(value, since=since, size=size)
+        return page(value, since=since, size=size)
 
     # --- one request ------------------------------------------------------------------------------------
 
@@ -101,7 +116,7 @@ class CloudClient:
                 answer = _read(response, deadline, most=MOST_BYTES)
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ssl.SSLError, OSError) as exc:
             raise _unreachable(exc, self.server) from exc
-        return _parsed(answer, response), len(answer)
+        return _json(answer, response), len(answer)
 
 
 def _read(response: httpx.Response, deadline: float, *, most: int, cut: bool = False) -> bytes:
@@ -130,7 +145,7 @@ def _read(response: httpx.Response, deadline: float, *, most: int, cut: bool = F
     return b"".join(parts)
 
 
-def _parsed(answer: bytes, response: httpx.Response) -> Any:
+def _json(answer: bytes, response: httpx.Response) -> Any:
     try:
         return json.loads(answer)
     except (ValueError, RecursionError) as exc:
@@ -147,7 +162,7 @@ def _unreachable(exc: Exception, server: str) -> CloudFailedError:
     if isinstance(exc, httpx.TimeoutException):
         what = "does not take the connection in time" if isinstance(exc, httpx.ConnectTimeout) else "does not answer"
         return _broken(f"{server} {what}")
-    said = answers.one_line(str(exc))
+    said = one_line(str(exc))
     if "CERTIFICATE_VERIFY_FAILED" in said:
         return _broken(f"the certificate of {server} is not one that this machine trusts: {said}")
     if isinstance(exc, httpx.ConnectError):
@@ -163,7 +178,7 @@ def _refusal(response: httpx.Response, body: bytes, server: str) -> CloudFailedE
     said = _refusal_message(body)
     tail = f": {said}" if said else ""
     if 300 <= status < 400:
-        place = answers.one_line(response.headers.get("Location", ""))
+        place = one_line(response.headers.get("Location", ""))
         message = f"{server} sends us elsewhere ({place or 'nowhere'}); the token is not sent there"
         return CloudFailedError("cloud_config_error", message)
     match status:
@@ -194,10 +209,266 @@ def _refusal_message(body: bytes) -> str:
     except (ValueError, RecursionError, AttributeError):
         return ""
     said = error.get("message") if isinstance(error, dict) else error
-    return answers.one_line(said) if isinstance(said, str) else ""
+    return one_line(said) if isinstance(said, str) else ""
 
 
 def _retry_after(response: httpx.Response) -> float | None:
     """Return the seconds of ``Retry-After``, None for a date or nonsense."""
     text = response.headers.get("Retry-After", "").strip()
     return min(float(text), _LONGEST_PAUSE) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+
+
+# --- its answers ------------------------------------------------------------------------------------------
+
+UNKNOWN_SEQ = -1
+_SHOWN = 200
+_MOST_PROJECTS = 20_000
+
+
+def one_line(text: object) -> str:
+    """Return one short printable line, which cannot move a terminal's cursor; '' for what is no text."""
+    line = " ".join(text.split()) if isinstance(text, str) else ""
+    return "".join(char for char in line if char.isprintable())[:_SHOWN]
+
+
+def _account_name(principal: object) -> object:
+    return principal.get("display_name") or principal.get("name") if isinstance(principal, dict) else principal
+
+
+Line = Annotated[str, BeforeValidator(one_line)]
+# Below SQLite's largest integer, with room to count on.
+Seq = Annotated[StrictInt, Field(ge=0, le=2**62)]
+# A position in the log, and the entry that has it.
+Entry = Annotated[
+    tuple[Seq, dict[str, Any]],
+    BeforeValidator(lambda entry: (entry.get("seq"), entry) if isinstance(entry, dict) else entry),
+]
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Identity(_Answer):
+    """The account that a token belongs to."""
+
+    principal: Annotated[Line, BeforeValidator(_account_name), Field(min_length=1)]
+    role: Line = ""
+    token_expires_at: Annotated[str | None, BeforeValidator(lambda at: at if isinstance(at, str) else None)] = None
+
+
+class Grant(_Answer):
+    """A project as the server lists it for this token."""
+
+    name: str
+    access: Literal["read", "write"]
+    paused: Annotated[bool, BeforeValidator(lambda value: value is True)] = False
+    latest_seq: Seq = UNKNOWN_SEQ
+    paused_reason: Line = ""
+
+
+class Listing(_Answer):
+    """The projects that the token may see, None when the server does not list them. ``instance`` names its database.
+
+    ``every`` is what the token may do in any project, those that are not there yet included; empty when nothing.
+    """
+
+    grants: dict[str, Grant] | None = None
+    instance: Line = ""
+    every: Line = ""
+
+    def may_write(self, name: str) -> bool:
+        """Return whether it is sure that the token may."""
+        grant = (self.grants or {}).get(name)
+        return self.every == "write" or (grant is not None and grant.access == "write")
+
+
+class _Projects(_Answer):
+    projects: Annotated[list[Grant], Field(max_length=_MOST_PROJECTS)]
+
+
+class Rejected(_Answer):
+    index: StrictInt
+    reason_code: Line = ""
+    reason: Line = ""
+    repairable: Annotated[bool, BeforeValidator(lambda value: value is True)] = False
+
+
+class Pushed(_Answer):
+    """The answer to a push: indexes into the entries sent. ``accepted_seqs`` are the log positions of ``accepted``.
+
+    ``previous`` is the end of each project's log before the push, if the server reports it.
+    """
+
+    accepted: list[StrictInt]
+    unchanged: list[StrictInt] = []
+    rejected: list[Rejected] = []
+    accepted_seqs: list[Seq] = []
+    previous: dict[str, Seq] = {}
+
+
+class Page(_Answer):
+    """A page of the log. ``size`` is the number of bytes it came in."""
+
+    entries: list[Entry] = Field(validation_alias="mutations")
+    more: StrictBool = Field(validation_alias="has_more")
+    latest_seq: Seq
+    size: int = 0
+
+    @property
+    def upto(self) -> int:
+        """The next cursor."""
+        last = self.entries[-1][0] if self.entries else 0
+        return last if self.more else max(self.latest_seq, last)
+
+
+def identity(value: Any) -> Identity:
+    """Parse the answer to ``/whoami``. Raises CloudFailedError, as every parser here does."""
+    return _parsed(Identity, value)
+
+
+def listing(value: Any) -> Listing:
+    projects = _parsed(_Projects, value).projects
+    return _parsed(Listing, value | {"grants": {one.name: one for one in projects}})
+
+
+def pushed(value: Any, sent: int) -> Pushed:
+    """Parse the answer to a push. Raises CloudFailedError unless each entry is answered exactly once."""
+    seqs = value.get("accepted_seqs") if isinstance(value, dict) and "accepted" not in value else None
+    if isinstance(seqs, list) and len(seqs) == sent:  # Engram's server: all or nothing
+        value = {**value, "accepted": list(range(sent))}
+    answer = _parsed(Pushed, value)
+    indexes = [*answer.accepted, *answer.unchanged, *(one.index for one in answer.rejected)]
+    if sorted(indexes) != list(range(sent)):
+        raise _invalid_answer("it does not answer for each entry once")
+    return answer
+
+
+def page(value: Any, *, since: int, size: int) -> Page:
+    found = _parsed(Page, value).model_copy(update={"size": size})
+    positions = [since, *(position for position, _ in found.entries)]
+    if any(later <= earlier for earlier, later in pairwise(positions)):
+        raise _invalid_answer("its entries are not in order")
+    if found.more and not found.entries:
+        raise _invalid_answer("it says that there is more, and gives nothing")
+    return found
+
+
+_Model = TypeVar("_Model", bound=_Answer)
+
+
+def _parsed(model: type[_Model], value: Any) -> _Model:
+    try:
+        return model.model_validate(value)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False, include_input=False)[0]
+        raise _invalid_answer(f"{'.'.join(map(str, first['loc']))[:_SHOWN]}: {first['msg']}") from exc
+
+
+def _invalid_answer(flaw: str) -> CloudFailedError:
+    return CloudFailedError("transport_failed", f"the server's answer is not one of a sync server: {flaw}")
+
+
+# --- the context of one exchange --------------------------------------------------------------------------
+
+# (what is done, how much of it, of how much)
+Progress = Callable[[str, int, int], None]
+
+# The longest turn of one direction before the other gets its own.
+TURN_SECONDS = 30.0
+_RENEW_SECONDS = 15.0
+_BREATH_SECONDS = 0.002
+# The most unreadable rows that are recorded: a server can send them without end.
+_MOST_ASIDE = 10_000
+
+
+class Stopped(Exception):
+    """The process ends, or lost the lease; what was not acknowledged is exchanged by the next one."""
+
+
+@dataclass(slots=True)
+class Channel:
+    """The context of an exchange with one server, under the lease that ``renew`` extends while it is still held."""
+
+    store: Store
+    journal: Journal
+    replica: Replica
+    client: CloudClient
+    renew: Callable[[], bool]
+    stopped: threading.Event
+    result: CloudSynced
+    progress: Progress | None = None
+    notices: list[str] = field(default_factory=list)
+    _renewed: float = field(default_factory=time.monotonic)
+
+    @property
+    def server(self) -> str:
+        return self.client.server
+
+    def checkpoint(self) -> None:
+        """Renew the lease when it is due; called before every request. Raises Stopped."""
+        late = time.monotonic() - self._renewed > _RENEW_SECONDS
+        if self.stopped.is_set() or (late and not self.renew()):
+            raise Stopped
+        if late:
+            self._renewed = time.monotonic()
+
+    @property
+    def device(self) -> str:
+        """The name of this device, made when it is first asked for."""
+        with self.store.transaction():
+            return self.journal.device()
+
+    def projects(self) -> list[Row]:
+        """Return the enrolled projects with their cursors."""
+        return table.projects(self.store, self.server)
+
+    def yield_lock(self) -> None:
+        """Pause between two writes, so that other writers get the lock."""
+        self.stopped.wait(_BREATH_SECONDS)
+
+    def report(self, what: str, done: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress(what, done, total)
+
+    def is_new_database(self, instance: str) -> bool:
+        """Return whether the server has another database than at the last exchange, and remember the present one."""
+        row = table.state(self.store, TARGET)
+        known = row["instance"] if row is not None else ""
+        if known != instance:
+            with self.store.transaction():
+                table.set_state(self.store, TARGET, instance=instance)
+        return bool(known) and known != instance
+
+    def aside(self, direction: str, mutation: Mutation, *, code: str, reason: str, repairable: bool) -> dict[str, Any]:
+        """Return a row for ``sync_set_aside``."""
+        return {
+            "server": self.server,
+            "direction": direction,
+            "entity": mutation.entity,
+            "entity_key": mutation.entity_key,
+            "project": mutation.project,
+            "remote_seq": mutation.seq if direction == "pull" else 0,
+            "reason_code": code[:60],
+            "reason": reason[:500],
+            "repairable": int(repairable),
+        }
+
+    def commit(
+        self,
+        direction: str,
+        projects: Iterable[str] = (),
+        cursors: Mapping[str, int | str] | None = None,
+        *,
+        aside: Sequence[Mapping[str, Any]] = (),
+        taken: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        """Store the cursors of ``projects`` in one transaction with the rows that were set aside or accepted."""
+        self.result.set_aside += len(aside)
+        if aside and direction == "pull":
+            aside = aside[: max(0, _MOST_ASIDE - table.count_set_aside(self.store, self.server, "pull"))]
+        with self.store.transaction():
+            table.set_projects(self.store, self.server, projects if cursors else (), **cursors or {})
+            table.clear_set_aside(self.store, self.server, direction, taken)
+            for row in aside:
+                self.store.execute(table.ADD_SET_ASIDE, **row, now=self.journal.now())

@@ -15,8 +15,7 @@ from engram_py.database.store import Store
 from engram_py.errors import EngramError
 from engram_py.log import logger_of
 from engram_py.sync.autosync import table
-from engram_py.sync.autosync.channel import Channel, Progress, Stopped
-from engram_py.sync.autosync.client import WHOLE_SECONDS, CloudClient
+from engram_py.sync.autosync.client import WHOLE_SECONDS, Channel, CloudClient, Progress, Stopped
 from engram_py.sync.autosync.login import Login, current_login, token_fingerprint, token_of
 from engram_py.sync.autosync.pull import Pull, fetch_again, with_new_projects
 from engram_py.sync.autosync.push import Push, resend

@@ -11,8 +11,7 @@ from engram_py.dataclass import replace
 from engram_py.errors import EngramError
 from engram_py.log import logger_of
 from engram_py.sync.autosync import table
-from engram_py.sync.autosync.answers import Grant, Listing, Page
-from engram_py.sync.autosync.channel import TURN_SECONDS, Channel
+from engram_py.sync.autosync.client import TURN_SECONDS, Channel, Grant, Listing, Page
 from engram_py.sync.autosync.settings import TARGET
 from engram_py.sync.errors import CloudFailedError
 from engram_py.sync.mutation import Mutation

@@ -1,28 +1,62 @@
-"""Sync with a server: the account, sync now or in the background, report the status."""
+"""Sync with a server: the account and its projects, sync now or in the background, the status.
+
+Every server process imports this module, and most never sync: what sends requests is imported where it is used.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from engram_py.database.journal import Journal
-from engram_py.database.store import Store
+from engram_py.database.lease import NamedLease
+from engram_py.database.store import Row, Store
+from engram_py.dataclass import replace
+from engram_py.errors import InvalidArgumentError
+from engram_py.projects import table as project_table
+from engram_py.projects.identities import Identities
+from engram_py.projects.names import normalize_project
 from engram_py.sync.autosync import table
-from engram_py.sync.autosync.settings import CloudSettings
-from engram_py.sync.autosync.values import CloudStatus, CloudSynced
-from engram_py.sync.errors import CloudFailedError, NothingEnrolledError, NotLoggedInError
+from engram_py.sync.autosync.login import (
+    TOKEN_FILE,
+    Login,
+    current_login,
+    delete_token,
+    server_address,
+    store_token,
+    token_fingerprint,
+    token_of,
+)
+from engram_py.sync.autosync.schedule import MOST_SECONDS, Worker, passed, remaining, stopped_after
+from engram_py.sync.autosync.settings import TARGET, CloudSettings
+from engram_py.sync.autosync.values import (
+    CloudProject,
+    CloudStatus,
+    CloudSynced,
+    Enrolled,
+    LoggedIn,
+    LoggedOut,
+    Phase,
+    SetAside,
+)
+from engram_py.sync.errors import (
+    CloudFailedError,
+    NothingEnrolledError,
+    NotLoggedInError,
+    TokenNotKeptError,
+    next_step,
+)
 from engram_py.sync.replica.table import deferred_counts, deferred_rows
+from engram_py.times import parse_time, to_text
+from engram_py.upkeep.values import Check
 
 if TYPE_CHECKING:
-    from engram_py.sync.autosync.account import Account
-    from engram_py.sync.autosync.channel import Progress
+    from engram_py.sync.autosync.client import Listing, Progress
     from engram_py.sync.autosync.exchange import Exchange
-    from engram_py.sync.autosync.worker import Worker
     from engram_py.sync.replica.replica import Replica
-
-# Every server process imports this module, and most never sync: the rest is imported where it is used.
 
 _STOPPING_SECONDS = 2.0
 _LEASE_PATIENCE_SECONDS = 10.0
@@ -46,8 +80,6 @@ class Autosync:
     def start(self) -> None:
         """Sync in the background from now on, once somebody has logged in: for a process that stays."""
         if self._worker is None and self._settings.autosync:
-            from engram_py.sync.autosync.worker import Worker
-
             self._worker = Worker(self._store, self._journal, self._settings, self._exchange)
             self._worker.start()
 
@@ -61,14 +93,10 @@ class Autosync:
     @property
     def account(self) -> Account:
         """Return what logs in and out, and enrolls projects."""
-        from engram_py.sync.autosync.account import Account
-
         return Account(self._store, self._journal, self._settings)
 
     def status(self) -> CloudStatus:
         """Return the status from the database, without asking the server."""
-        from engram_py.sync.autosync.status import cloud_status
-
         return cloud_status(self._store, self._journal, self._settings)
 
     def deferred(
@@ -90,8 +118,6 @@ class Autosync:
 
     def credentials(self) -> tuple[str, str]:
         """Return the server and the token. Raises NotLoggedInError, CloudFailedError."""
-        from engram_py.sync.autosync.login import current_login, token_of
-
         login = current_login(self._store, self._settings)
         if login is None:
             raise NotLoggedInError
@@ -118,8 +144,6 @@ class Autosync:
 
         For a process that nobody waits for. Never raises for the server's sake: how it went is in ``status``.
         """
-        from engram_py.sync.autosync.schedule import stopped_after
-
         with stopped_after(seconds) as stopped, closing(self._exchange(stopped)) as exchange:
             for _ in _lease_attempts():
                 done = exchange.once()
@@ -147,8 +171,6 @@ class Autosync:
         return CloudSynced("busy", server)
 
     def _ready(self) -> str:
-        from engram_py.sync.autosync.login import token_fingerprint
-
         server, token = self.credentials()
         if not table.has_projects(self._store, server):
             raise NothingEnrolledError(server)
@@ -172,8 +194,303 @@ def _lease_attempts() -> Iterator[None]:
 
 def _combined(one: CloudSynced, other: CloudSynced) -> CloudSynced:
     """Return the last outcome with the sums of both."""
-    from engram_py.dataclass import replace
-
     names = ("sent", "known", "received", "applied", "deferred", "set_aside")
     counts = {name: getattr(one, name) + getattr(other, name) for name in names}
     return replace(other, **counts, warnings=(*one.warnings, *other.warnings))
+
+
+# --- the account ------------------------------------------------------------------------------------------
+
+_LONGEST_TOKEN = 1_000
+_FOREGROUND_SECONDS = 30.0
+
+# State that a login resets, because it belongs to the token before.
+_FRESH = {
+    "phase": "idle",
+    "reason_code": "",
+    "reason_message": "",
+    "push_failures": 0,
+    "push_backoff_until": None,
+    "pull_failures": 0,
+    "pull_backoff_until": None,
+    "refused_token": "",
+    "instance": "",
+    "last_attempt_at": None,
+    "notice": "",
+}
+
+
+class Account:
+    """The account of this machine at a server."""
+
+    def __init__(self, store: Store, journal: Journal, settings: CloudSettings) -> None:
+        self._store = store
+        self._journal = journal
+        self._settings = settings
+
+    def login(self, server: str, token: str, *, insecure: bool = False) -> LoggedIn:
+        """Keep ``token`` for ``server``, once that server has said whose it is.
+
+        Raises:
+            InvalidServerError: no address, or http:// to another machine without ``insecure``.
+            CloudFailedError: the server cannot be reached, or does not take the token. Nothing is kept then.
+        """
+        from engram_py.sync.autosync.client import CloudClient
+
+        address = server_address(server or self._settings.server, insecure=insecure)
+        token = _checked(token)
+        with closing(CloudClient(address, token, whole_seconds=_FOREGROUND_SECONDS)) as client:
+            who = client.whoami()
+            grants = client.listing().grants or {}
+        before = table.login(self._store)
+        if before is not None and before["server"] != address:
+            delete_token(self._store.path.parent, before["server"], before["kept_in"])
+        try:
+            place = store_token(self._store.path.parent, address, token)
+        except OSError as exc:
+            raise TokenNotKeptError(str(self._store.path.parent / TOKEN_FILE), exc.strerror or str(exc)) from exc
+        with self._store.transaction():
+            values: dict[str, Any] = {"server": address, "principal": who.principal, "role": who.role, "kept_in": place}
+            values |= {"token_expires_at": who.token_expires_at, "logged_in_at": self._journal.now()}
+            self._store.insert("cloud_logins", {"id": 1, **values, "insecure": int(insecure)}, replace=True)
+            table.set_state(self._store, TARGET, **_FRESH)
+            table.set_projects(self._store, address, _names(self._store, address), access="")
+        warnings = _environment_warnings(self._settings, address)
+        enrolled = _names(self._store, address)
+        if not enrolled:
+            offered = f" (granted: {', '.join(sorted(grants)[:10])})" if grants else ""
+            warnings.append(f"nothing is sent yet: `engram cloud enroll PROJECT`{offered}")
+        return LoggedIn(address, who.principal, who.role, place, who.token_expires_at, enrolled, tuple(warnings))
+
+    def logout(self) -> LoggedOut:
+        """Forget the token. What is enrolled stays so, for the next login to the same server."""
+        row = table.login(self._store)
+        gone = row is None or delete_token(self._store.path.parent, row["server"], row["kept_in"])
+        with self._store.transaction():
+            self._store.execute("delete from cloud_logins")
+            table.set_state(self._store, TARGET, **_FRESH)
+        warnings = [] if gone else ["the keychain did not give the token up: remove the entry `engram` there"]
+        if self._settings.token:
+            warnings.append("ENGRAM_CLOUD_TOKEN is set and still counts as a login")
+        return LoggedOut("" if row is None else row["server"], tuple(warnings))
+
+    def enroll(self, names: Sequence[str], *, everything: bool = False) -> Enrolled:
+        """Send these projects to the server from now on, and fetch them; ``everything``: all that it grants.
+
+        Raises NotLoggedInError, InvalidProjectError, InvalidArgumentError; with ``everything`` CloudFailedError.
+        """
+        login = self._current_login()
+        if not names and not everything:
+            raise InvalidArgumentError("project", "", expected="one or more project names, or --all")
+        asked = {normalize_project(name): self._canonical(name) for name in names}
+        wanted, local = list(asked.values()), project_table.names(self._store)
+        listing, warnings = self._listing(login, needed=everything)
+        warnings += [f"{old} is called {now} now" for old, now in asked.items() if old != now]
+        if everything:
+            wanted += sorted(listing.grants or ())
+            warnings += _unenrolled_warning([name for name in local if name not in wanted], listing)
+        wanted = list(dict.fromkeys(wanted))
+        with self._store.transaction():
+            added = [name for name in wanted if table.enroll(self._store, login.server, name)]
+            table.set_state(self._store, TARGET, last_attempt_at=None)  # the next look syncs
+        warnings += [said for name in wanted if (said := _enrolled_warning(name, listing, here=name in local))]
+        return Enrolled(
+            login.server, added=tuple(added), projects=_names(self._store, login.server), warnings=tuple(warnings)
+        )
+
+    def unenroll(self, names: Sequence[str]) -> Enrolled:
+        """Stop sending and fetching these projects. What the server has it keeps, and so does this machine."""
+        login = self._current_login()
+        known = set(_names(self._store, login.server))
+        # A project that was enrolled under a name that is an alias now is still enrolled under that name.
+        wanted = [name if name in known else self._canonical(name) for name in map(normalize_project, names)]
+        with self._store.transaction():
+            removed = [name for name in dict.fromkeys(wanted) if table.unenroll(self._store, login.server, name)]
+        warnings = [f"{name} was not enrolled" for name in dict.fromkeys(wanted) if name not in removed]
+        if removed:
+            warnings.append("what the server has of it stays there")
+        return Enrolled(
+            login.server, removed=tuple(removed), projects=_names(self._store, login.server), warnings=tuple(warnings)
+        )
+
+    # --- helpers ----------------------------------------------------------------------------------------
+
+    def _current_login(self) -> Login:
+        login = current_login(self._store, self._settings)
+        if login is None:
+            raise NotLoggedInError
+        return login
+
+    def _listing(self, login: Login, *, needed: bool) -> tuple[Listing, list[str]]:
+        """Return the server's listing, and warnings; only where it is ``needed`` does a silent server raise."""
+        from engram_py.sync.autosync.client import CloudClient, Listing
+
+        try:
+            token = token_of(self._store, login)
+            with closing(CloudClient(login.server, token, whole_seconds=_FOREGROUND_SECONDS)) as client:
+                return client.listing(), []
+        except CloudFailedError as failure:
+            if needed:
+                raise
+            return Listing(), [f"not checked with the server: {failure.message}"]
+
+    def _canonical(self, name: str) -> str:
+        return Identities(self._store, self._journal).meant(normalize_project(name))
+
+
+def _checked(token: str) -> str:
+    token = token.strip()
+    if not token:
+        raise CloudFailedError("auth_required", "no token was given")
+    if not token.isascii() or not token.isprintable() or " " in token or len(token) > _LONGEST_TOKEN:
+        message = "that is no token: it holds blanks or other characters that none has"
+        raise CloudFailedError("auth_required", message, hint="pass it as it was shown: one line, nothing else")
+    return token
+
+
+def _names(store: Store, server: str) -> tuple[str, ...]:
+    return tuple(row["project"] for row in table.projects(store, server))
+
+
+def _environment_warnings(settings: CloudSettings, address: str) -> list[str]:
+    said = []
+    if settings.token:
+        said.append("ENGRAM_CLOUD_TOKEN is set, and wins over what was kept now")
+    if settings.server and settings.server.rstrip("/") != address:
+        said.append(f"ENGRAM_CLOUD_SERVER or cloud_server says {settings.server}: nothing is sent until both agree")
+    return said
+
+
+def _unenrolled_warning(names: list[str], listing: Listing) -> list[str]:
+    """Name the local projects that ``--all`` does not enroll: they are enrolled by name."""
+    if not names:
+        return []
+    shown = ", ".join(names[:10])
+    if listing.every == "write":
+        return [f"not on the server yet, and not enrolled: {shown}; `engram cloud enroll NAME` sends one"]
+    return [f"not granted to this token, and not enrolled: {shown}"]
+
+
+def _enrolled_warning(name: str, listing: Listing, *, here: bool) -> str:
+    """Return a warning about a project that was enrolled just now, or ''."""
+    grant = (listing.grants or {}).get(name)
+    if grant is None and not here:
+        there = ", and the server does not show it to this token" if listing.grants is not None else ""
+        step = f"`engram projects` lists the names; `engram cloud unenroll {name}` takes it back"
+        return f"nothing here is called {name}{there}: {step}"
+    if listing.grants is None:
+        return ""
+    if grant is None and listing.every == "write":
+        return f"{name}: not on the server yet: your first push makes it"
+    if grant is None:
+        return f"{name}: the server does not show it to this token; it waits until it is granted"
+    if grant.access == "read":
+        return f"{name}: this token may read it, and not change it; changes here stay here"
+    if grant.paused:
+        why = f" ({grant.paused_reason})" if grant.paused_reason else ""
+        return f"{name} is paused on the server{why}; it waits"
+    return ""
+
+
+# --- the status, from the database alone ------------------------------------------------------------------
+
+MOST_SHOWN = 50
+_QUIET_SECONDS = 86_400.0
+_TOKEN_ENDS_SECONDS = 7 * 86_400.0
+
+
+def cloud_status(store: Store, journal: Journal, settings: CloudSettings) -> CloudStatus:
+    """Return the status; it costs a few queries and no request."""
+    row, failure, login, now = table.state(store, TARGET), None, None, journal.moment()
+    try:
+        login = current_login(store, settings)
+    except CloudFailedError as exc:
+        failure = exc
+    counts = deferred_counts(store)
+    facts: dict[str, Any] = {name: counts.get(name, 0) for name in ("deferred", "dead")}
+    facts |= {name: row[name] if row is not None else None for name in ("last_attempt_at", "last_success_at")}
+    if login is None and failure is None:
+        return CloudStatus(enabled=False, next_step="engram cloud login --server URL", **facts)
+    server = login.server if login else settings.server
+    code, message = (row["reason_code"], row["reason_message"]) if row is not None else ("", "")
+    if failure is not None:
+        code, message = failure.reason_code, failure.message
+    return CloudStatus(
+        enabled=settings.autosync and failure is None,
+        server=server,
+        principal=login.principal if login else "",
+        kept_in=login.kept_in if login else "",
+        phase=_phase(row, settings, NamedLease(store, journal, TARGET)),
+        reason_code=code,
+        reason_message=message,
+        next_step=next_step(code),
+        consecutive_failures=max(row["push_failures"], row["pull_failures"]) if row else 0,
+        backoff_until=_backoff(row, now),
+        projects=tuple(_project(store, one) for one in table.projects(store, server)),
+        set_aside_total=table.count_set_aside(store, server),
+        set_aside=tuple(_set_aside(one) for one in table.set_aside(store, server, limit=MOST_SHOWN)),
+        notice=_notice(store, row, login, now),
+        **facts,
+    )
+
+
+def sync_check(store: Store, journal: Journal, settings: CloudSettings) -> Check:
+    """Return the doctor's check of sync."""
+    status = cloud_status(store, journal, settings)
+    evidence: dict[str, object] = {"server": status.server, "phase": status.phase, "reason_code": status.reason_code}
+    evidence |= {"set_aside": status.set_aside_total, "deferred": status.deferred, "dead": status.dead}
+    if not status.server:
+        return Check("sync", "ok", "not logged in to a server; nothing is sent anywhere", evidence)
+    if status.reason_code:
+        return Check("sync", "warning", f"{status.server}: {status.reason_message}", evidence, status.next_step)
+    if status.set_aside_total:
+        message = f"{status.set_aside_total} row(s) were not taken; the rest is in step with {status.server}"
+        return Check("sync", "warning", message, evidence, "`engram cloud status` names them and says why")
+    if not status.projects:
+        step = "engram cloud enroll PROJECT"
+        return Check("sync", "ok", f"logged in to {status.server}; no project is enrolled", evidence, step)
+    stale = status.enabled and passed(status.last_success_at, journal.moment(), seconds=_QUIET_SECONDS)
+    if stale and status.pending:
+        message = f"{status.pending} change(s) wait, and {status.server} was not reached for a day"
+        return Check("sync", "warning", message, evidence, "`engram sync --cloud` tries now and says what is wrong")
+    said = f"in step with {status.server}" if not status.pending else f"{status.pending} change(s) wait to be sent"
+    return Check("sync", "ok", said, evidence)
+
+
+def _phase(row: Row | None, settings: CloudSettings, lease: NamedLease) -> Phase:
+    if row is None:
+        return "idle" if settings.autosync else "disabled"
+    phase: Phase = row["phase"]
+    if phase in ("pushing", "pulling"):
+        return phase if lease.holder() else "idle"  # the process that synced may have been killed
+    return phase if settings.autosync else "disabled"
+
+
+def _backoff(row: Row | None, now: datetime) -> str | None:
+    if row is None:
+        return None
+    waits = [row[name] for name in ("push_backoff_until", "pull_backoff_until")]
+    return max((one for one in waits if remaining(one, now, most=MOST_SECONDS)), default=None)
+
+
+def _project(store: Store, row: Row) -> CloudProject:
+    code = row["push_reason"] or row["pull_reason"]
+    return CloudProject(row["project"], row["access"], table.pending(store, row), code, next_step(code))
+
+
+def _set_aside(row: Row) -> SetAside:
+    names = ("direction", "entity", "entity_key", "project", "reason_code", "reason", "repairable", "tries")
+    facts = {name: row[name] for name in (*names, "last_seen_at")} | {"repairable": bool(row["repairable"])}
+    return SetAside(**facts, next_step=next_step(row["reason_code"]))
+
+
+def _notice(store: Store, row: Row | None, login: Login | None, now: datetime) -> str:
+    said = [row["notice"]] if row is not None and row["notice"] else []
+    if login is None:
+        return "; ".join(said)
+    for name, became in table.merged_away(store, login.server).items():
+        said.append(f"{name} is part of {became} now: `engram cloud enroll {became}` if that is to be shared")
+    ends = parse_time(login.token_expires_at)
+    if ends is not None and (ends - now).total_seconds() < _TOKEN_ENDS_SECONDS:
+        said.append(f"the token ends at {to_text(ends)}: get a new one, then `engram cloud login`")
+    return "; ".join(said)

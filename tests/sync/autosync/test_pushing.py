@@ -7,7 +7,7 @@ import json
 import pytest
 
 from engram_py.observations.values import Change
-from engram_py.sync.autosync import channel as channel_module
+from engram_py.sync.autosync import client as client_module
 from engram_py.sync.autosync import push as push_module
 from engram_py.sync.errors import NothingEnrolledError, NotLoggedInError
 from engram_py.sync.wire import mutation_of
@@ -354,4 +354,4 @@ def test_a_long_turn_leaves_the_other_direction_its_own(lab: Lab, monkeypatch: p
         lab.synced()
 
     assert len(lab.sent()) == 20
-    assert channel_module.TURN_SECONDS < 60
+    assert client_module.TURN_SECONDS < 60

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from engram_py.sync.autosync import worker as worker_module
+from engram_py.sync.autosync import schedule as schedule_module
+from engram_py.sync.autosync.schedule import LOOK_SECONDS, POLL_SECONDS, Worker
 from engram_py.sync.autosync.service import Autosync
 from engram_py.sync.autosync.settings import CloudSettings
-from engram_py.sync.autosync.worker import LOOK_SECONDS, POLL_SECONDS, Worker
 from tests.sync.autosync.conftest import Joiner, Lab, from_elsewhere
 from tests.sync.autosync.team_server import Request
 
@@ -137,7 +137,7 @@ def test_a_bug_in_a_cycle_is_waited_out_and_said(lab: Lab, monkeypatch: pytest.M
 def test_a_write_wakes_the_thread_and_another_machine_comes_to_hold_the_same(
     join: Joiner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "DEBOUNCE_SECONDS", 0.01)
+    monkeypatch.setattr(schedule_module, "DEBOUNCE_SECONDS", 0.01)
     here, there = join("a"), join("b")
     seen = Seen(here, PUSH)
     with background(here):
@@ -153,7 +153,7 @@ def test_a_write_wakes_the_thread_and_another_machine_comes_to_hold_the_same(
 
 
 def test_a_slow_server_keeps_no_local_write_waiting(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_module, "DEBOUNCE_SECONDS", 0.01)
+    monkeypatch.setattr(schedule_module, "DEBOUNCE_SECONDS", 0.01)
     asked, answer = threading.Event(), threading.Event()
 
     def holds_back(_: Request) -> bool:
@@ -171,7 +171,7 @@ def test_a_slow_server_keeps_no_local_write_waiting(lab: Lab, monkeypatch: pytes
 
 
 def test_what_was_written_last_is_sent_before_the_process_ends(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_module, "DEBOUNCE_SECONDS", 3600.0)
+    monkeypatch.setattr(schedule_module, "DEBOUNCE_SECONDS", 3600.0)
     lab.synced()
     seen = Seen(lab, LIST)
     with background(lab):
@@ -209,7 +209,7 @@ def test_what_the_thread_writes_itself_does_not_wake_it(lab: Lab) -> None:
 
 
 def test_logged_out_it_asks_nobody_and_a_login_is_noticed(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_module, "DEBOUNCE_SECONDS", 0.01)
+    monkeypatch.setattr(schedule_module, "DEBOUNCE_SECONDS", 0.01)
     lab.app.autosync.account.logout()
     thread = worker(lab)
     lab.save("one")
