@@ -193,7 +193,7 @@ def _whole_refusal(
     batch: Batch, may: list[Incoming], refused: list[Rejected], allowed: dict[str, Right]
 ) -> PolicyForbiddenError | SyncPausedError | None:
     """Return the error of a push of which nothing could be taken whatever its rows say."""
-    if may or not refused or batch.rejected:
+    if may or not refused or batch.rejected or any(one.reason_code == "dated_ahead" for one in refused):
         return None
     projects = {row.mutation.project for row in batch.rows}
     paused = sorted(name for name in projects if name in allowed and allowed[name].writes)

@@ -125,7 +125,7 @@ def test_what_is_destroyed_or_made_personal_leaves_all_chunks(
     server.sql("update cloud_chunks set row_keys = null where chunk_id = %s and project = %s", "b1b2c3d4", project)
 
     gone = entry(project, "obs-1") | {"op": "delete"}
-    gone["payload"] = {"sync_id": "obs-1", "engram_py": {"clock": clock(1_890_000_000_000), **own}}
+    gone["payload"] = {"sync_id": "obs-1", "engram_py": {"clock": clock(1_790_000_000_000), **own}}
     account.push([gone])
     account.ask("POST", "/sync/push", json=sent | {"chunk_id": "c1b2c3d4"})
 

@@ -330,3 +330,10 @@ def test_a_soft_deletion_of_engram_hides_the_text_and_keeps_it(account: Client, 
     # Without a time that can be read it has that of its clock.
     account.push([entry(project, "obs-2", 1), engram_deletion(project, "obs-2", "yesterday", updated_at=at)])
     assert account.pull_all()[-1]["payload"]["deleted_at"] == "2026-01-02T10:00:00.000Z"
+
+
+def test_a_push_of_nothing_but_rows_dated_ahead_is_no_paused_project(account: Client, project: str) -> None:
+    early = entry(project, "obs-1")
+    early["payload"]["engram_py"] = {"clock": clock(int(time.time() * 1000) + 3 * 86_400_000)}
+    [refused] = account.push([early])["rejected"]
+    assert (refused["reason_code"], refused["repairable"]) == ("dated_ahead", True)
