@@ -107,6 +107,7 @@ AS_NOBODY = """
 import os
 import shutil
 import sqlite3
+import tempfile  # Python itself may stand in a home that nobody else enters
 from engram_py.errors import EngramError
 if os.geteuid() == 0:
     os.setuid(65534)
@@ -175,10 +176,16 @@ READ_AS_NOBODY = """
 import os
 import shutil
 import sqlite3
-if os.geteuid() == 0:
-    os.setuid(65534)
+import tempfile
+from pathlib import Path
 from engram_py import Draft, Engram
 from engram_py.errors import EngramError
+# What is read is loaded before: Python itself may stand in a home that nobody else enters.
+with tempfile.TemporaryDirectory() as room, Engram(Path(room), directory=Path(room), project="widgets") as app:
+    app.save(Draft("A", "b."))
+    app.contexts.stats(), app.get(1), app.search("b"), app.contexts.assemble()
+if os.geteuid() == 0:
+    os.setuid(65534)
 with Engram(folder, directory=folder, project="widgets") as app:
     print(app.contexts.stats().total_observations, app.get(2).observation.title, app.search("content").results[0].title)
     print("About one" in str(app.contexts.assemble().sections))
