@@ -22,6 +22,8 @@ from engram_py.sync.replica import table
 from engram_py.sync.replica.outgoing import Outgoing
 
 _CLAIM_CHARS = 80
+# The source of a state that this machine itself held: when its time comes, all others have to hear of it.
+HERE = "here"
 
 
 @dataclass
@@ -46,6 +48,7 @@ class Batch:
     offered: dict[str, list[object]] = field(default_factory=dict)
     author: str = ""
     author_name: str = ""
+    own: bool = False  # what is applied was held here before
     _ids: dict[str, LocalIds] = field(default_factory=dict)
     _arrivals: dict[tuple[str, str], int] = field(default_factory=dict)
     _now: str = ""
@@ -104,7 +107,7 @@ class Batch:
             self._ids[name] = LocalIds(self.store, name, self.offered[name])
         return {"id": self._ids[name].of(number)}
 
-    def arrival(self, mutation: Mutation) -> int:
+    def arrival(self, mutation: Mutation) -> int | None:
         """Return where a row comes from: what the door says, unless its sender says that it is of somebody else.
 
         What Engram wrote as personal into a folder is of one person, whoever else is trusted there.
@@ -112,6 +115,8 @@ class Batch:
         claim = (mutation.payload.get(OWN_BLOCK) or {}).get(UNCHECKED)
         if mutation.entity == "observation" and mutation.payload.get("scope") == "personal":
             claim = claim or self.author_name or "one person"
+        if self.own and not claim:
+            return None
         key = (self.source, str(claim or "")[:_CLAIM_CHARS])
         if key not in self._arrivals:
             self._arrivals[key] = (
@@ -128,7 +133,7 @@ class Batch:
         """
         if self.is_ahead(clock):
             for state in Outgoing(self.store, prompts=True).rows(mutation.entity, [mutation.entity_key]):
-                self.wait(state)
+                self.wait(state, source=HERE)
             return True
         return wins(_rank(mutation), columns, self._rank_here(mutation, clock), here)
 
@@ -227,10 +232,12 @@ class Batch:
         """
         return self.store.row(sql, entity=mutation.entity, entity_key=mutation.entity_key) is not None
 
-    def wait(self, mutation: Mutation) -> None:
+    def wait(self, mutation: Mutation, *, source: str | None = None) -> None:
         """Keep a state that is dated ahead until its time comes. The caller has redacted its text."""
         self.ahead += 1
-        self.defer(mutation, waits_for="", reason=f"dated {dated(mutation.clock)}: it waits for its time")
+        self.defer(
+            mutation, waits_for="", reason=f"dated {dated(mutation.clock)}: it waits for its time", source=source
+        )
 
     def defer(
         self, mutation: Mutation, *, waits_for: str, reason: str, dead: bool = False, source: str | None = None

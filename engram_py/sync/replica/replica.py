@@ -19,7 +19,7 @@ from engram_py.dataclass import replace
 from engram_py.sync.merge import version_key, version_owner
 from engram_py.sync.mutation import Applied, Changes, Digest, Mutation, Refused
 from engram_py.sync.replica import table
-from engram_py.sync.replica.batch import Batch
+from engram_py.sync.replica.batch import HERE, Batch
 from engram_py.sync.replica.outgoing import Outgoing
 from engram_py.sync.replica.settle import collect_aliases, deferred, load_names, settle
 from engram_py.sync.wire import entry_of, fingerprint
@@ -173,9 +173,10 @@ class Replica:
         for row_id, source, mutation in waiting:
             # It is deferred again if something else is still missing.
             self._store.execute("delete from sync_apply_deferred where id = :id", id=row_id)
-            batch.source = source
+            batch.own = source == HERE
+            batch.source = "" if batch.own else source
             total += self._take(batch, 0, mutation, _parse(mutation))
-        batch.source = own
+        batch.source, batch.own = own, False
         return total
 
     def _erase(self, batch: Batch) -> None:

@@ -112,3 +112,22 @@ def test_what_is_done_to_a_memory_here_is_done_to_the_text_that_it_shows_as_its_
     assert [one.content for one in versions] == [one.content for one in moved] == ["we use sqlite"]
     assert live_texts(desk) == live_texts(laptop) == set()
     assert net.contents(desk) == net.contents(laptop)
+
+
+def test_what_this_machine_dated_ahead_reaches_the_others_when_its_time_comes(desk: Machine, laptop: Machine) -> None:
+    saved = desk.app.save(Draft("Port", "It is 4172.", "decision"))
+    pass_on(desk, laptop)
+    desk.clock.now += timedelta(days=400)
+    desk.app.observations.update(saved.id, Change(content="It is 4173."))
+    desk.clock.now -= timedelta(days=400)
+    [there] = laptop.ids()
+    laptop.app.observations.update(there, Change(content="It is 4174."))
+    pass_on(laptop, desk)  # takes the place of the text dated ahead, which waits here
+
+    for machine in (desk, laptop):
+        machine.clock.now += timedelta(days=401)
+    net.exchange_all([desk, laptop])
+
+    assert net.contents(desk) == net.contents(laptop)
+    assert desk.app.get(saved.id).observation.content == "It is 4173."
+    assert desk.app.get(saved.id).observation.unchecked is None
