@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from engram_py.observations.listing import Blocked, Stats, Suggestion
 
 MOST = 500
-_MOST_QUEUED = 10_000  # further nobody counts: it would take longer the more there are
+_MOST_QUEUED = 1_000  # further nobody counts: it would take longer the more there are
 LOOKED_AT = 2_000
 
 
@@ -166,7 +166,7 @@ class MemoryStats:
             total_relations=of("relation"),
             deleted_observations=of("deleted"),
             versions=counts.number(self._store, "version"),
-            queued_mutations=journal.queue_size(self._store, cap=_MOST_QUEUED),
+            queued_mutations=journal.queue_size(self._store, cap=_MOST_QUEUED + 1),
             database_bytes=self._store.path.stat().st_size,
             database_path=str(self._store.path),
             types=counts.types(self._store, reads),

@@ -28,6 +28,7 @@ from engram_py.observations.listing import (
     Suggestion,
 )
 from engram_py.observations.values import (
+    MOST_COUNTED,
     Accepted,
     Deleted,
     Detail,
@@ -191,12 +192,16 @@ def _stats(value: Stats, now: datetime) -> str:
         [
             ", ".join(amount(getattr(value, f"total_{kind}s"), kind) for kind in kinds),
             f"{amount(value.versions, 'earlier version')}, {value.deleted_observations} soft-deleted"
-            + (f", {amount(value.queued_mutations, 'change')} recorded for sync" if value.syncs else ""),
+            + (f", {_queued(value.queued_mutations)} recorded for sync" if value.syncs else ""),
             f"types: {types or 'none'}",
             f"projects: {projects or 'none'}",
             f"{value.database_path}: {value.database_bytes / 1024:,.0f} KB",
         ]
     )
+
+
+def _queued(changes: int) -> str:
+    return amount(changes, "change") if changes <= MOST_COUNTED else f"more than {MOST_COUNTED:,} changes"
 
 
 WORDS: Words = {

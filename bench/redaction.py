@@ -1,4 +1,4 @@
-"""``python -m bench.secrets``: which share of common forms of credentials redaction hides, and how often it is wrong.
+"""``python -m bench.redaction``: which share of common forms of credentials redaction hides, and how often it is wrong.
 
 Each form stands with random values of a seed. A hash splits the forms into two halves: tune on one, report the other
 (``--half report``). False alarms are what is hidden in lines of Python's library, installed packages and their READMEs:
@@ -402,7 +402,7 @@ def _seconds(text: str) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.secrets", description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m bench.redaction", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--half", choices=("build", "report", "all"), default="all")
     parser.add_argument("--show", action="store_true", help="print what was missed and what was hidden wrongly")
     arguments = parser.parse_args()
