@@ -7,7 +7,6 @@ nobody trusted is *unchecked*: it is shown in its own project, apart and with it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engram_py.database.store import Store
@@ -16,11 +15,8 @@ if TYPE_CHECKING:
     from engram_py.observations.values import Observation
 
 ANYBODY = "*"  # the author of a statement about a whole source
-EARLIER, IMPORT, RELAYED = "earlier", "import", "relayed:"
+IMPORT, RELAYED = "import", "relayed:"
 BROUGHT = ("import", "derived")
-
-# The tables whose rows have an arrival.
-TABLES = ("observations", "observation_versions", "user_prompts", "sessions", "memory_relations")
 
 _TRUSTED = "select id from arrivals where trusted_at is not null"
 
@@ -67,9 +63,3 @@ def is_withheld(row: Observation) -> bool:
     from engram_py.capture.orders import reads_like_an_order  # few processes are given anything of somebody else
 
     return reads_like_an_order(row.title, row.content)
-
-
-def unchecked_rows(store: Store, table: str, ids: Sequence[object], *, key: str = "id") -> dict[object, str]:
-    """Return the source of each of these rows that is unchecked."""
-    sql = f"select {key}, {unchecked(table)} as source from {table} where {key} in (select value from json_each(:ids))"
-    return {row[0]: row[1] for row in store.tuples(sql, ids=list(ids)) if row[1] is not None}
