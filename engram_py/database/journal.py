@@ -6,11 +6,12 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from engram_py.clock import is_ahead, new_device_id, next_stamp
+from engram_py.clock import is_ahead, new_device_id, next_stamp, parse_stamp
 from engram_py.database.store import Store
 from engram_py.times import Clock, to_text
 
-_CLOCK, _DEVICE = "clock", "device_id"
+_CLOCK, _DEVICE, _BEFORE_LEAPS = "clock", "device_id", "clock_before_leaps"
+_MOST_LEAPS = 16
 
 
 class Journal:
@@ -29,16 +30,20 @@ class Journal:
     def stamp(self) -> str:
         """Return the clock of a change: later than every change this database has seen.
 
-        But for those of a wall clock that was wrong: a date more than a day ahead is no time to go on from.
+        But for those of a wall clock that was wrong: a date more than a day ahead is no time to go on from. Then it is
+        later than what was seen before the clock leapt there.
         """
         milliseconds = int(self._clock().timestamp() * 1000)
-        sql = "select key, value from meta where key in (:clock, :device)"
-        known = dict(self._store.tuples(sql, clock=_CLOCK, device=_DEVICE))
+        sql = "select key, value from meta where key in (:clock, :device, :leaps)"
+        known = dict(self._store.tuples(sql, clock=_CLOCK, device=_DEVICE, leaps=_BEFORE_LEAPS))
         device = known.get(_DEVICE) or self.device()
-        last = known.get(_CLOCK) or ""
+        last, leaps = known.get(_CLOCK) or "", (known.get(_BEFORE_LEAPS) or "").split()
         if last and is_ahead(last, now_milliseconds=milliseconds):
-            last = ""
+            leaps = [before for before in leaps if not is_ahead(before, now_milliseconds=milliseconds)]
+            last = max(leaps, default="")
         stamp = next_stamp(last, now_milliseconds=milliseconds, device=device)
+        if last and is_ahead(stamp, now_milliseconds=parse_stamp(last).milliseconds):
+            set_meta(self._store, _BEFORE_LEAPS, " ".join([*leaps, last][-_MOST_LEAPS:]))
         set_meta(self._store, _CLOCK, stamp)
         return stamp
 

@@ -81,6 +81,18 @@ def test_a_wall_clock_that_was_days_ahead_is_not_gone_on_from_once_it_is_right(a
     assert above(change) > change.clock  # so that it wins against what it corrects, on every machine
 
 
+def test_changes_after_a_leap_of_the_wall_clock_come_after_those_before_it(app: Engram, clock: FakeClock) -> None:
+    before = app.save(draft("One."))
+    for days in (30, 400):  # it leaps twice
+        clock.advance(days=days)
+        app.save(draft(f"After {days}."))
+    clock.advance(days=-430, hours=-2)
+    after = app.save(draft("Two."))
+
+    stamps = queue(app)
+    assert stamps["observation", after.sync_id][2] > stamps["observation", before.sync_id][2]
+
+
 def test_two_processes_share_one_clock_and_one_device(app: Engram, open_memory: Opener) -> None:
     first = app.save(draft("One."))
     second = open_memory().save(draft("Two."))

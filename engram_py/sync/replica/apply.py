@@ -8,7 +8,6 @@ from typing import Any
 
 from engram_py.database.journal import NATURAL, TABLES
 from engram_py.database.store import Row
-from engram_py.sync.merge import wins
 from engram_py.sync.mutation import KINDS, Mutation
 from engram_py.sync.replica import table
 from engram_py.sync.replica.apply_observations import apply_observation, apply_version, remove_observation
@@ -82,8 +81,7 @@ def apply_mutation(batch: Batch, mutation: Mutation, parsed: Any) -> bool | None
 
 def _apply_row(batch: Batch, mutation: Mutation, read: Read) -> bool | None:
     entity, key = mutation.entity, mutation.entity_key
-    tombstone = batch.tombstone(entity, key)
-    if tombstone is not None and (entity not in NATURAL or tombstone["clock"] >= mutation.clock):
+    if batch.is_buried(mutation) or (entity not in NATURAL and batch.tombstone(entity, key) is not None):
         return False
     if entity == "relation" and (missing := _missing_end(batch, read)):
         batch.defer(redacted(mutation, read), waits_for=missing, reason="one of its ends is not here")
@@ -144,10 +142,10 @@ def _apply_name(batch: Batch, mutation: Mutation) -> bool:
     key, project = columns[column], columns["project" if is_alias else "name"]
     if is_alias and key == project:
         raise UnreadableError("payload.project: an alias of itself")
-    if not is_alias and (batch.names.canonical(key) != key or batch.is_buried(mutation.entity, key, mutation.clock)):
+    if not is_alias and (batch.names.canonical(key) != key or batch.is_buried(mutation)):
         return False
     here = batch.store.row(f"select * from {name} where {column} = :key", key=key)
-    if here is not None and not wins(mutation.clock, columns, here["clock"], {one: here[one] for one in columns}):
+    if here is not None and not batch.outranks(mutation, columns, here["clock"], {one: here[one] for one in columns}):
         return False
     values = columns | {"clock": mutation.clock}
     if here is None:
@@ -165,12 +163,13 @@ def _store_unknown(batch: Batch, mutation: Mutation) -> bool:
     if len(text) > _CARRIED_LIMIT_BYTES:
         raise UnreadableError(f"payload: longer than {_CARRIED_LIMIT_BYTES:,} bytes")
     key: dict[str, Any] = {"entity": mutation.entity, "entity_key": mutation.entity_key}
-    if batch.is_buried(mutation.entity, mutation.entity_key, mutation.clock):
+    if batch.is_buried(mutation):
         return False
     here = batch.store.row("select * from sync_carried where entity = :entity and entity_key = :entity_key", **key)
     if here is not None:
         mine = {"payload": json.loads(here["payload"]), "project": here["project"]}
-        if not wins(mutation.clock, {"payload": mutation.payload, "project": mutation.project}, here["clock"], mine):
+        given = {"payload": mutation.payload, "project": mutation.project}
+        if not batch.outranks(mutation, given, here["clock"], mine):
             return False
     values = {"project": mutation.project, "payload": text, "clock": mutation.clock}
     row = {**key, **values, "occurred_at": mutation.occurred_at}
@@ -182,12 +181,12 @@ def _store_unknown(batch: Batch, mutation: Mutation) -> bool:
 def _remove(batch: Batch, mutation: Mutation) -> bool:
     """Delete a row that is not an observation."""
     entity, key = mutation.entity, mutation.entity_key
-    if batch.is_buried(entity, key, mutation.clock):
+    if batch.is_buried(mutation):
         return False
     if entity in NATURAL or entity not in TABLES:
         name, column = TABLES.get(entity, ("sync_carried", "entity_key"))
         here = batch.store.row(f"select clock from {name} where {column} = :key", key=key)
-        if here is not None and here["clock"] >= mutation.clock and here["clock"] != table.MADE_UP:
+        if here is not None and here["clock"] != table.MADE_UP and not batch.is_later(mutation, here["clock"]):
             return False
     _drop(batch, entity, key)
     batch.add_tombstone(mutation, deleted_at=deletion_time(mutation), final=True)

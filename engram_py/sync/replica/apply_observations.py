@@ -35,7 +35,7 @@ def apply_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
     if personal and (read.own or not batch.source.startswith("git:")):
         raise UnreadableError("payload.scope: a personal row of another machine does not belong here")
     tombstone = batch.tombstone("observation", key)
-    if tombstone is not None and (tombstone["final"] or tombstone["clock"] >= mutation.clock):
+    if tombstone is not None and (tombstone["final"] or batch.is_buried(mutation)):
         return False
     here = batch.row("observation", key)
     if here is not None and here["scope"] == "personal" and not personal:
@@ -158,13 +158,13 @@ def remove_observation(batch: Batch, mutation: Mutation) -> bool | None:
     if not withdrawn and not is_final(mutation):
         if here is not None:
             return _hide(batch, mutation, here)
-        if (old is not None and (old["final"] or old["clock"] >= mutation.clock)) or batch.refused(mutation):
+        if (old is not None and (old["final"] or batch.is_buried(mutation))) or batch.refused(mutation):
             return False
         # Nothing else of it is of use, and nobody has read the rest.
         mutation = replace(mutation, payload={"deleted_at": deletion_time(mutation)})
         batch.defer(mutation, waits_for=mutation.entity_key, reason="its observation is not here")
         return None
-    if old is not None and (old["final"] or withdrawn) and old["clock"] >= mutation.clock:
+    if old is not None and (old["final"] or withdrawn) and batch.is_buried(mutation):
         return False
     if withdrawn:
         if here is not None and (here["scope"] == "personal" or not batch.is_later(mutation, here["clock"])):
@@ -206,9 +206,10 @@ def _destroy(batch: Batch, here: Row) -> None:
 def _withdraw_again(batch: Batch, mutation: Mutation, here: Row) -> bool:
     """Withdraw a row again that was changed elsewhere after it was made personal here."""
     taken = table.withdrawn(batch.store, [here["sync_id"]]).get(here["sync_id"])
-    if taken is not None and taken["clock"] > mutation.clock:
+    if taken is not None and not batch.is_later(mutation, taken["clock"]):
         return False
     clock = just_after(mutation.clock, device=batch.journal.device())
+    batch.stand_above(mutation)
     row = {"sync_id": here["sync_id"], "project": here["project"], "clock": clock}
     batch.store.insert("sync_withdrawn", row, replace=True)
     batch.queue("observation", here["sync_id"], "upsert", project=here["project"], clock=clock)

@@ -71,10 +71,10 @@ class Batch:
         sql = "select * from tombstones where entity = :entity and entity_key = :key"
         return self.store.row(sql, entity=entity, key=key)
 
-    def is_buried(self, entity: str, key: str, clock: str) -> bool:
-        """Return whether the row was deleted at ``clock`` or later."""
-        tombstone = self.tombstone(entity, key)
-        return tombstone is not None and tombstone["clock"] >= clock
+    def is_buried(self, mutation: Mutation) -> bool:
+        """Return whether the row was deleted when ``mutation`` was made, or later."""
+        stone = self.tombstone(mutation.entity, mutation.entity_key)
+        return stone is not None and self._rank_here(mutation, stone["clock"]) >= _rank(mutation)
 
     def project(self, given: str) -> str:
         """Return the present project of ``given``, made when it is new."""
@@ -158,11 +158,16 @@ class Batch:
             sql = "delete from tombstones where entity = :entity and entity_key = :key"
             self.store.execute(sql, entity=entity, key=key)
         self.advance_clock(clock)
-        if over := above(mutation):
-            self.store.insert("sync_ahead", {"entity": entity, "entity_key": key, "clock": over}, replace=True)
-        else:
+        if not self.stand_above(mutation):
             sql = "delete from sync_ahead where entity = :entity and entity_key = :key"
             self.store.execute(sql, entity=entity, key=key)
+
+    def stand_above(self, mutation: Mutation) -> bool:
+        """Let the row here stand above the date ahead that ``mutation`` corrects; False if it corrects none."""
+        row = {"entity": mutation.entity, "entity_key": mutation.entity_key, "clock": above(mutation)}
+        if row["clock"]:
+            self.store.insert("sync_ahead", row, replace=True)
+        return bool(row["clock"])
 
     def advance_clock(self, clock: str) -> None:
         """Advance our clock to a row's."""
@@ -211,7 +216,7 @@ class Batch:
 
     def add_tombstone(self, mutation: Mutation, *, deleted_at: str, final: bool) -> None:
         old = self.tombstone(mutation.entity, mutation.entity_key)
-        if old is not None and old["clock"] >= mutation.clock and bool(old["final"]) >= final:
+        if old is not None and bool(old["final"]) >= final and self.is_buried(mutation):
             return
         session_id = mutation.payload.get("session_id")
         stone = {

@@ -131,3 +131,24 @@ def test_what_this_machine_dated_ahead_reaches_the_others_when_its_time_comes(de
     assert net.contents(desk) == net.contents(laptop)
     assert desk.app.get(saved.id).observation.content == "It is 4173."
     assert desk.app.get(saved.id).observation.unchecked is None
+
+
+@pytest.mark.parametrize("order", [*permutations(range(3))])
+def test_what_was_made_personal_after_a_date_ahead_is_withdrawn_in_any_order(
+    desk: Machine, laptop: Machine, order: tuple[int, ...]
+) -> None:
+    saved = desk.app.save(Draft("Port", "It is 4172.", "decision", scope="global"))
+    packets = [net.send(desk, laptop)]
+    desk.clock.now += timedelta(days=400)
+    desk.app.observations.update(saved.id, Change(content="It is 4173."))
+    packets.append(net.send(desk, laptop))
+    desk.clock.now -= timedelta(days=400, hours=2)
+    desk.app.observations.update(saved.id, Change(scope="personal"))
+    packets.append(net.send(desk, laptop))
+
+    for place in order:
+        net.receive(laptop, packets[place])
+
+    assert titles(laptop) == []
+    net.exchange_all([desk, laptop])
+    assert (titles(desk), titles(laptop)) == (["Port"], [])
