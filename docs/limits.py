@@ -30,7 +30,7 @@ from engram_py.observations.values import (
 )
 from engram_py.projects.names import MAX_NAME
 from engram_py.projects.settings_file import MAX_SIZE
-from engram_py.recall import related, search, search_log
+from engram_py.recall import related, search
 from engram_py.recall.query.parse import MAX_QUERY_CHARS, MAX_WORDS
 from engram_py.relations import relations
 from engram_py.sessions import prompts, sessions, transcripts
@@ -103,14 +103,6 @@ def rows() -> list[tuple[str, str, str]]:
         ("pending relations in a list", f"1 to {relations.PENDING_MOST}", "clamped"),
         ("versions on a page", f"{reading.HISTORY_PAGE}", "the answer names the next page"),
         ("question of `engram eval`", f"{evaluation.QUESTION_LIMIT_CHARS:,} characters", "refused"),
-        ("query that is learned", f"{search_log.QUESTION_LIMIT_CHARS} characters", "not learned"),
-        (
-            "a hit has to be opened, for its query to be learned, within",
-            f"{search_log.OPENED_WITHIN.seconds // 60} minutes",
-            "",
-        ),
-        ("learned questions", f"{search_log.LEARNED_MOST}", "the rare and old are dropped"),
-        ("answers of a learned question", f"{search_log.ANSWERS_MOST}", "the rare and old are dropped"),
         ("index that a hard delete cleans at once", f"{MERGED_AT_ONCE:,} rows", "`engram reindex` does it"),
         ("older observations that a save names", f"{related.LIMIT}", ""),
         ("the same text counts as a duplicate within", f"{DEDUPE_WINDOW_MINUTES} minutes", ""),

@@ -131,7 +131,6 @@ class Engram(LayerServices):
             self.projects,
             anchors=self.anchors,
             usage=self.usage,
-            search_log=self.search_log,
             vectors=self.vectors,
             half_life_days=self.settings.recency_half_life_days,
             documents=self._beside_memories,

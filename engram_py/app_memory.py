@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from engram_py.privacy.values import PrivacySettings
     from engram_py.projects.merge import Merging
     from engram_py.projects.projects import Projects
-    from engram_py.recall.search_log import SearchLog
     from engram_py.relations.conflicts import Conflicts
     from engram_py.relations.relations import Relations
     from engram_py.sessions.prompts import Episodes, Prompts
@@ -88,7 +87,6 @@ class MemoryServices:
             self.sessions,
             candidates,
             anchors=self.anchors,
-            search_log=self.search_log,
             usage=self.usage,
             switches=self.switches,
         )
@@ -106,15 +104,6 @@ class MemoryServices:
         from engram_py.observations.usage import Usage
 
         return Usage(self.store, self.journal)
-
-    @cached_property
-    def search_log(self) -> SearchLog:
-        """The last searches, and what is learned from opening what they found."""
-        from engram_py.recall.search_log import SearchLog
-
-        # A command ends before its hit is opened by the next one; a server remembers by itself.
-        durable = self._agent == "cli"
-        return SearchLog(self.store, self.journal, learn=self.settings.learn == "on", durable=durable)
 
     @cached_property
     def vectors(self) -> Vectors:

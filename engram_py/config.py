@@ -40,7 +40,6 @@ class Settings:
     project: str | None = None
     tools: str = "core"
     log_level: str = "error"
-    learn: str = "on"
     gate: str = "heuristic"
     fact_rules: str = ""
     recency_half_life_days: int = HALF_LIFE_DAYS
@@ -272,7 +271,7 @@ def _checked(values: dict[str, Any], settings: Settings) -> dict[str, Any]:
         values["log_level"] = "error"
     else:
         values["log_level"] = level
-    for name, default in (("learn", "on"), ("hook_pretool", "off"), ("hook_nudge", "on"), ("documents", "on")):
+    for name, default in (("hook_pretool", "off"), ("hook_nudge", "on"), ("documents", "on")):
         said = values.get(name, default).lower()
         if said not in SWITCH:
             warnings.append(f"{name} {said!r} was ignored: it is on or off")

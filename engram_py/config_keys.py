@@ -22,7 +22,6 @@ SETTINGS = (
     Setting("project", "ENGRAM_PROJECT", "", "The project of every call that names none; `--project` wins over it."),
     Setting("tools", "ENGRAM_TOOLS", "core", "Tools the MCP server offers: core, agent, admin, all, or names."),
     Setting("log_level", "ENGRAM_LOG_LEVEL", "error", "What is logged to stderr: debug, info, warning or error."),
-    Setting("learn", "ENGRAM_LEARN", "on", "Learn questions for `engram eval` from hits that are opened: on or off."),
     Setting("fact_rules", "ENGRAM_FACT_RULES", "", "A JSON file with more anchors and patterns for facts."),
     Setting(
         "recency_half_life_days",

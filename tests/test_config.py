@@ -45,8 +45,10 @@ def test_the_file_wins_over_the_defaults_and_the_environment_over_the_file(load:
     assert (from_file.project, from_file.tools) == ("from-file", "agent")
     assert (from_file.log_level, from_file.timezone) == ("info", "Europe/Berlin")
 
-    over = load(config, ENGRAM_PROJECT=" from-env ", ENGRAM_TOOLS="all", ENGRAM_LOG_LEVEL="debug", ENGRAM_LEARN="OFF")
-    assert (over.project, over.tools, over.log_level, over.learn) == ("from-env", "all", "debug", "off")
+    over = load(
+        config, ENGRAM_PROJECT=" from-env ", ENGRAM_TOOLS="all", ENGRAM_LOG_LEVEL="debug", ENGRAM_DOCUMENTS="OFF"
+    )
+    assert (over.project, over.tools, over.log_level, over.documents) == ("from-env", "all", "debug", "off")
     assert over.timezone == "Europe/Berlin"
 
 
@@ -115,7 +117,7 @@ def test_a_file_that_is_not_text_is_ignored_with_a_warning(load: Load, data_dir:
         pytest.param({"tools": 3}, "tools", id="wrong-type"),
         pytest.param({"data_dir": "/elsewhere"}, "data_dir", id="not-for-the-file"),
         pytest.param({"log_level": "loud"}, "log_level", id="unknown-level"),
-        pytest.param({"learn": "sometimes"}, "learn", id="neither-on-nor-off"),
+        pytest.param({"documents": "sometimes"}, "documents", id="neither-on-nor-off"),
         pytest.param({"timezone": "Mars/Base"}, "timezone", id="unknown-zone"),
         pytest.param({"timezone": "../../etc/passwd"}, "timezone", id="zone-that-is-a-path"),
     ],

@@ -31,7 +31,6 @@ from engram_py.projects.projects import Projects
 from engram_py.projects.values import Place
 from engram_py.recall.query.parse import parse_query
 from engram_py.recall.search import Search
-from engram_py.recall.search_log import fold
 from engram_py.recall.values import Hit
 from engram_py.upkeep.reindex import index_version, reindex_notes
 
@@ -60,8 +59,7 @@ class Evaluations:
         """Keep a question that the observations ``ids`` answer, or with ``silent`` one that nothing should answer.
 
         Asked from ``project``; by default from where the first answer was saved, else from here. Adding it again
-        adds answers. What was learned of it gives way. With other answers it is another question: what the kept run
-        made of it is forgotten.
+        adds answers. With other answers it is another question: what the kept run made of it is forgotten.
 
         Raises:
             InvalidInputError: the question is empty or too long, names both or neither of answers and silence,
@@ -97,16 +95,11 @@ class Evaluations:
     def _keep(self, text: str, found: Sequence[Observation], project: str, *, silent: bool) -> KeptAs:
         now, folded = self._journal.now(), fold(text)
         old = table.question(self._store, project=project, folded=folded)
-        values = {"question": text, "origin": "user", "silent": int(silent), "times": 1, "last_at": now}
         if old is None:
+            values = {"question": text, "silent": int(silent), "last_at": now}
             key = {"project": project, "folded": folded, "created_at": now}
             self._answer(self._store.insert("eval_questions", values | key), found, now)
             return "added"
-        if old["origin"] == "learned":
-            self._store.update("eval_questions", {"id": old["id"]}, values)
-            table.forget_answers(self._store, old["id"])
-            self._answer(old["id"], found, now)
-            return "updated"
         if bool(old["silent"]) != silent:
             kept_as = "without an answer" if old["silent"] else "with an answer"
             expected = f"another: it is kept as {old['id']}, {kept_as}; `engram eval remove {old['id']}` first"
@@ -125,14 +118,14 @@ class Evaluations:
             self._store.insert("eval_answers", values)
 
     def questions(self) -> tuple[Question, ...]:
-        """All questions with their answers: the user's own first, then what was learned."""
+        """Return all questions with their answers."""
         answers: dict[int, list[Row]] = {}
         for row in table.answers(self._store):
             answers.setdefault(row["question_id"], []).append(row)
         return tuple(self._question(row, answers.get(row["id"], ())) for row in table.questions(self._store))
 
     def _question(self, row: Row, answers: Iterable[Row]) -> Question:
-        values = {name: row[name] for name in ("id", "question", "origin", "times", "created_at", "last_at")}
+        values = {name: row[name] for name in ("id", "question", "created_at", "last_at")}
         return Question(
             **values,
             project=row["project"] or None,
@@ -150,11 +143,6 @@ class Evaluations:
                 if number not in known:
                     raise QuestionNotFoundError(number)
             return QuestionsRemoved(table.remove(self._store, numbers))
-
-    def forget_learned(self) -> QuestionsRemoved:
-        """Remove every question that was learned, and the log of searches."""
-        with self._store.transaction():
-            return QuestionsRemoved(table.forget_learned(self._store), learned=True)
 
     # --- a run -----------------------------------------------------------------------------------------------
 
@@ -180,7 +168,6 @@ class Evaluations:
         asked = tuple(_with_before(one, before.get(one.id)) for one in self._ask_all(progress))
         result = Evaluation(
             measures=_measures(asked),
-            learned=_measures(one for one in asked if one.origin == "learned"),
             facts={**facts, "index": index_version(self._store)},
             asked=asked,
             tolerance=tolerance,
@@ -203,7 +190,7 @@ class Evaluations:
 
     def _ask(self, question: Question, standing: dict[str, list[Row]]) -> Asked:
         hits = self._hits(question)
-        asked = Asked(question.id, question.question, question.project, question.origin, "silent")
+        asked = Asked(question.id, question.question, question.project, "silent")
         if question.silent:
             if not hits:
                 return asked
@@ -236,6 +223,11 @@ class Evaluations:
         with self._store.transaction():
             facts = json.dumps(result.facts, sort_keys=True)
             table.keep_run(self._store, kept_at=self._journal.now(), facts=facts, outcomes=outcomes)
+
+
+def fold(question: str) -> str:
+    """Return the question without case and spacing, by which it is recognised."""
+    return " ".join(question.casefold().split())
 
 
 def _standing(rows: Iterable[Row]) -> dict[str, list[Row]]:

@@ -9,9 +9,9 @@ from typing import Any
 from engram_py.database.store import Row, Store
 
 QUESTIONS = """
-select id, project, question, origin, silent, times, created_at, last_at
+select id, project, question, silent, created_at, last_at
 from eval_questions
-order by origin desc, id
+order by id
 """
 
 ANSWERS = """
@@ -21,7 +21,7 @@ select
 from eval_answers
 left join observations on observations.sync_id = eval_answers.sync_id
 where :question is null or eval_answers.question_id = :question
-order by eval_answers.question_id, eval_answers.times desc, observations.id, eval_answers.sync_id
+order by eval_answers.question_id, observations.id, eval_answers.sync_id
 """
 
 # What says the same now: rows that were judged to supersede one (an orphaned verdict is one whose older row was
@@ -67,7 +67,6 @@ select :run, id, :outcome, :rank, :ndcg from eval_questions where id = :question
 
 
 def questions(store: Store) -> list[Row]:
-    """All questions: the user's own first."""
     return store.rows(QUESTIONS)
 
 
@@ -97,21 +96,9 @@ def known_numbers(store: Store, numbers: Sequence[int]) -> set[int]:
     return {row[0] for row in store.rows(sql, ids=json.dumps(list(numbers)))}
 
 
-def forget_answers(store: Store, number: int) -> None:
-    """Remove the answers of a question, and what the kept run made of it with them."""
-    store.execute("delete from eval_answers where question_id = :question", question=number)
-    forget_outcome(store, number)
-
-
 def forget_outcome(store: Store, number: int) -> None:
     """Leave a question out of the kept run."""
     store.execute("delete from eval_outcomes where question_id = :question", question=number)
-
-
-def forget_learned(store: Store) -> int:
-    """Remove what was learned, and the searches it would be learned from."""
-    store.execute("delete from search_trail")
-    return store.execute("delete from eval_questions where origin = 'learned'").rowcount
 
 
 # --- the kept run ------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from typing import Literal
 
 from engram_py.dataclass import dataclass, field
 
-QuestionOrigin = Literal["user", "learned"]
 # Of a question with answers: one of them was found, or none. Of one that should find nothing: it did not, it did.
 # `lost`: nothing of what it was answered by is left.
 QuestionOutcome = Literal["found", "missed", "silent", "answered", "lost"]
@@ -27,17 +26,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question to ask of the memory. ``project`` None asks every project; ``silent``: nothing should be found.
-
-    ``times`` is how often it was learned; 1 for a question somebody wrote.
-    """
+    """A question to ask of the memory. ``project`` None asks every project; ``silent``: nothing should be found."""
 
     id: int
     question: str
     project: str | None
-    origin: QuestionOrigin
     silent: bool
-    times: int
     created_at: str
     last_at: str
     answers: tuple[Answer, ...] = ()
@@ -45,7 +39,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuestionKept:
-    """What adding a question did; ``updated``: it was there and has another answer, or is the user's own now."""
+    """The result of adding a question; ``updated``: it was there and has another answer."""
 
     outcome: KeptAs
     question: Question
@@ -54,10 +48,9 @@ class QuestionKept:
 
 @dataclass(frozen=True, slots=True)
 class QuestionsRemoved:
-    """Questions that are gone; ``learned`` when all that was learned went."""
+    """How many questions were removed."""
 
     count: int
-    learned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +78,6 @@ class Asked:
     id: int
     question: str
     project: str | None
-    origin: QuestionOrigin
     outcome: QuestionOutcome
     rank: int | None = None
     ndcg: float = 0.0
@@ -120,7 +112,6 @@ class Evaluation:
     """
 
     measures: Measures
-    learned: Measures
     facts: dict[str, str]
     asked: tuple[Asked, ...]
     tolerance: float

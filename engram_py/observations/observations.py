@@ -26,7 +26,6 @@ class Observations(Bulk):
         ``next_cursor`` of the answer fetches the next page. Raises ObservationNotFoundError.
         """
         found = live_observation(self._store, observation_id)
-        self._search_log.opened(found)
         self._usage.surfaced([found.id])
         cursor = None if cursor is None else max(0, min(cursor, MAX_ID))
         page = history_table.versions(self._store, found.id, cursor=cursor, limit=HISTORY_PAGE + 1) if history else []

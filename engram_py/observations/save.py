@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from engram_py.anchors.anchors import Anchors
     from engram_py.observations.usage import Usage
     from engram_py.recall.related import Candidates
-    from engram_py.recall.search_log import SearchLog
     from engram_py.sessions.sessions import Sessions
 
 
@@ -53,7 +52,6 @@ class Saving(ProjectOperations):
         candidates: Candidates,
         *,
         anchors: Anchors,
-        search_log: SearchLog,
         usage: Usage,
         switches: Switches,
     ) -> None:
@@ -62,7 +60,6 @@ class Saving(ProjectOperations):
         self._sessions = sessions
         self._candidates = candidates
         self._anchors = anchors
-        self._search_log = search_log
         self._usage = usage
         self._switches = switches
 

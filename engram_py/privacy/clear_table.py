@@ -46,7 +46,7 @@ _OF_PROJECT = (
     "sync_withdrawn", "entity_mentions", "entity_names", "collections",
 )  # fmt: skip
 _OF_NO_PROJECT = (
-    "turns", "transcripts", "runs", "ledger", "recalls", "eval_runs", "eval_questions", "search_trail",
+    "turns", "transcripts", "runs", "ledger", "recalls", "eval_runs", "eval_questions",
     "save_operations", "checkpoints", "git_answers", "sync_apply_deferred", "sync_set_aside", "sync_carried",
     "entity_mentions", "entity_names", "collections",
 )  # fmt: skip
@@ -80,7 +80,6 @@ def delete_rest(store: Store, project: str) -> None:
         project=project,
     )
     store.execute("delete from save_operations where answer ->> 'project' = :project", project=project)
-    store.execute("delete from search_trail")
     # One that has other names is still where they lead.
     store.execute(
         """

@@ -21,7 +21,6 @@ from engram_py.projects.projects import Projects
 from engram_py.recall.index import table as search
 from engram_py.recall.query.parse import match_any, parse_query
 from engram_py.recall.search import Search
-from engram_py.recall.search_log import SearchLog
 from engram_py.recall.values import Results
 from engram_py.relations import table as relations
 from engram_py.text.derived_terms import derived_terms
@@ -80,7 +79,6 @@ def search_as_of(
             projects,
             anchors=anchors,
             usage=Usage(store, clock),
-            search_log=SearchLog(store, clock, learn=False),
             vectors=Vectors(store, clock.moment),
             half_life_days=half_life_days,
         )

@@ -24,10 +24,9 @@ from engram_py.recall.query.parse import Query, parse_query
 from engram_py.recall.retrieval import Retrieved, retrieve
 from engram_py.recall.scope_filter import ScopeFilter, resolve_scope, types_of
 from engram_py.recall.score.probability import threshold
-from engram_py.recall.search_log import SearchLog
 from engram_py.recall.settings import HALF_LIFE_DAYS
 from engram_py.recall.terms import MOST_WORDS_ASKED
-from engram_py.recall.values import DocumentHit, Explain, Hit, LadderStep, NoResults, Results, WordNote
+from engram_py.recall.values import DocumentHit, Explain, Hit, LadderStep, Results, WordNote
 from engram_py.text.normalize import normalize_topic_key
 from engram_py.vectors.vectors import Vectors
 
@@ -68,7 +67,6 @@ class Search:
         *,
         anchors: Anchors,
         usage: Usage,
-        search_log: SearchLog,
         vectors: Vectors,
         half_life_days: int = HALF_LIFE_DAYS,
         documents: Documents | None = None,
@@ -79,7 +77,6 @@ class Search:
         self._projects = projects
         self.resolve_scope = partial(resolve_scope, projects, partial(rows_of_file, store, anchors), journal)
         self._usage = usage
-        self._search_log = search_log
         self._vectors = vectors
         self._hits = Hits(store, journal, anchors, half_life_days)
 
@@ -106,7 +103,7 @@ class Search:
         together. Where the best is less likely than ``floor`` (0..1) to answer, ``silence`` says why there is nothing.
         Behind the fifth, rows that score less than half of the best are left out. The answer holds about 600 tokens of
         passages, most of them from the best hits; ``snippet_chars`` asks for as many of each instead. A search that is
-        not ``recorded`` counts no use, teaches nothing and asks no documents. ``sort`` orders the same rows by
+        not ``recorded`` counts no use and asks no documents. ``sort`` orders the same rows by
         ``recency`` or ``salience``. The query may hold ``"phrases"``, ``-word`` and filters (``query/filters.py``). A
         personal search that names no project reads every project.
 
@@ -134,7 +131,7 @@ class Search:
         hits = sorted_by(hits, ranked, sort)
         silence = None if hits else explain_no_results(self._store, parsed, found, scope_filter, least)
         if recorded:
-            self._record(request, hits, silence, narrowed=bool(type or scope))
+            self._usage.surfaced([hit.id for hit in hits])
         types = types_of(type, parsed.filters)
         notes = answer_notes(self._store, query, parsed, found, scope_filter, ranked[: len(hits)], types=types)
         return Results(
@@ -245,14 +242,6 @@ class Search:
         rows = [found.rows[hit.id] for hit in hits if hit.id in found.rows]
         said = [f"{row.title} {row.content}" for row in rows]
         return self._documents(query, scope.projects, found.probability if hits else 0.0, said)
-
-    def _record(self, request: _Request, hits: Sequence[Hit], silence: NoResults | None, *, narrowed: bool) -> None:
-        query, scope = request.query, request.scope
-        ids = [hit.id for hit in hits]
-        self._usage.surfaced(ids)
-        named = [silence.nearest[0].id] if silence and silence.nearest else ids
-        narrowed = narrowed or scope.filtered or not query.asks
-        self._search_log.searched(query.text, projects=scope.projects, ids=named, narrowed=narrowed)
 
 
 def _explain(

@@ -279,3 +279,23 @@ def test_a_file_of_the_schema_before_has_entities_after_the_upgrade(data_dir: Pa
         assert [one.slug for one in upgraded.entities.listed().entities if one.id] == ["gateway"]
         upgraded.entities.link("gateway", "calls", "ledger")
         assert upgraded.store.value("select count(*) from entity_names") == 0
+
+
+def test_a_question_that_an_earlier_version_learned_stays_with_its_answer_and_in_the_kept_run(data_dir: Path) -> None:
+    of_schema_before(
+        data_dir,
+        "0034_no_learned_questions",
+        SESSION,
+        "insert into observations (sync_id, session_id, project, title, content, content_hash, created_at, updated_at,"
+        " clock) values ('obs-1', 's', 'widgets', 'Tokens', 'Fifteen minutes', '', '', '', '')",
+        "insert into eval_questions (project, question, folded, origin, times, created_at, last_at)"
+        " values ('widgets', 'which tokens', 'which tokens', 'learned', 3, '', '')",
+        "insert into eval_answers (question_id, sync_id, times, last_at) values (1, 'obs-1', 3, '')",
+        "insert into eval_runs (id, kept_at, facts) values (1, '2026-01-01', '{}')",
+        "insert into eval_outcomes (run_id, question_id, outcome, rank) values (1, 1, 'found', 1)",
+    )
+
+    with Engram(data_dir, project="widgets") as upgraded:
+        [question] = upgraded.evaluations.questions()
+        assert (question.question, [answer.title for answer in question.answers]) == ("which tokens", ["Tokens"])
+        assert [one.comparable for one in upgraded.evaluations.run({}).asked] == [True]

@@ -20,7 +20,7 @@ def test_a_question_is_kept_with_what_answers_it(app: Engram, answers: dict[str,
 
     [question] = app.evaluations.questions()
     assert (kept.outcome, kept.question) == ("added", question)
-    assert (question.question, question.project, question.origin) == ("how long do tokens live", "widgets", "user")
+    assert (question.question, question.project) == ("how long do tokens live", "widgets")
     assert [(answer.id, answer.title) for answer in question.answers] == [(answers["tokens"], "Access tokens")]
 
 
@@ -38,18 +38,6 @@ def test_a_secret_in_a_question_is_not_stored(app: Engram, answers: dict[str, in
     kept = app.evaluations.add("is password=hunter2! still used", [answers["port"]])
     assert "hunter2!" not in kept.question.question
     assert kept.warnings
-
-
-def test_what_the_user_says_takes_the_place_of_what_was_learned(app: Engram, answers: dict[str, int]) -> None:
-    app.search_log.searched("what runs", projects=("widgets",), ids=list(answers.values()))
-    app.get(answers["port"])
-    run(app)
-    kept = app.evaluations.add("what runs", [answers["backup"]])
-
-    assert kept.outcome == "updated"
-    assert (kept.question.origin, kept.question.times) == ("user", 1)
-    assert [answer.id for answer in kept.question.answers] == [answers["backup"]]
-    assert app.evaluations.forget_learned().count == 0
 
 
 def test_a_question_is_asked_from_where_its_answer_was_saved_and_of_a_personal_one_from_here(app: Engram) -> None:
@@ -246,19 +234,16 @@ def test_a_question_added_later_is_neither_rise_nor_fall(app: Engram, answers: d
 
 
 def test_a_question_with_other_answers_than_in_the_kept_run_is_a_new_one(app: Engram, answers: dict[str, int]) -> None:
-    app.search_log.searched("what runs", projects=("widgets",), ids=[answers["backup"]])
-    app.get(answers["backup"])
     app.evaluations.add("access tokens", [answers["tokens"]])
     app.evaluations.add("loopback 7437", [answers["port"]])
     run(app)
-    app.evaluations.add("what runs", silent=True)
     app.evaluations.add("access tokens", [answers["backup"]])
 
     result = run(app)
 
     assert (result.fell, result.now) == ((), result.before)
     assert [one.question for one in result.asked if one.comparable] == ["loopback 7437"]
-    assert sorted(one.question for one in result.asked if one.new) == ["access tokens", "what runs"]
+    assert [one.question for one in result.asked if one.new] == ["access tokens"]
 
 
 def test_an_answer_that_a_question_has_already_leaves_it_in_the_comparison(
@@ -299,14 +284,6 @@ def test_another_way_to_derive_terms_is_another_index(
     assert changed.startswith("index ")
     [warning] = result.warnings
     assert "engram reindex" in warning
-
-
-def test_a_run_leaves_no_trail(app: Engram, answers: dict[str, int]) -> None:
-    app.search("access tokens")
-    app.get(answers["tokens"])
-    run(app)
-    app.get(answers["tokens"])
-    assert [(question.origin, question.times) for question in app.evaluations.questions()] == [("learned", 1)]
 
 
 def test_a_run_counts_no_use_of_what_it_finds(app: Engram, answers: dict[str, int]) -> None:

@@ -26,8 +26,7 @@ def eval_command(ctx: click.Context, keep: bool, tolerance: float | None, as_jso
     """Run every question and compare with the kept run. Exit code 1 when hit@5 or MRR fell, or a question that should
     find nothing now finds something.
 
-    `add`, `list` and `remove` manage the questions. More are learned from searches whose hit was opened (setting
-    `learn`). Everything stays on this machine.
+    `add`, `list` and `remove` manage the questions. Everything stays on this machine.
     """
     if pass_json_on(ctx, as_json=as_json):
         return
@@ -54,7 +53,7 @@ def add_command(app: Engram, question: str, ids: tuple[int, ...], silent: bool, 
 @eval_command.command("list")
 @prints_result
 def list_command(app: Engram) -> Listing:
-    """List the questions: yours first, then those that were learned."""
+    """List the questions."""
     return Listing("questions", app.evaluations.questions())
 
 
@@ -64,10 +63,3 @@ def list_command(app: Engram) -> Listing:
 def remove_command(app: Engram, numbers: tuple[int, ...]) -> object:
     """Remove questions."""
     return app.evaluations.remove(numbers)
-
-
-@eval_command.command("forget-learned")
-@prints_result
-def forget_learned_command(app: Engram) -> object:
-    """Remove every question that was learned, and the last searches it would be learned from."""
-    return app.evaluations.forget_learned()

@@ -32,18 +32,12 @@ def _answer(value: Answer) -> str:
 def _question(value: Question, now: datetime) -> str:
     answers = "; ".join(map(_answer, value.answers)) or "nothing"
     where = value.project or "all projects"
-    origin = f"learned, {value.times} times" if value.times > 1 else value.origin
-    return f'{value.id} "{value.question}" → {"silence" if value.silent else answers} ({where}, {origin})'
-
-
-def _removed(value: QuestionsRemoved, now: datetime) -> str:
-    verb, thing = ("Forgot", "learned question") if value.learned else ("Removed", "question")
-    return f"{verb} {amount(value.count, thing)}"
+    return f'{value.id} "{value.question}" → {"silence" if value.silent else answers} ({where})'
 
 
 def _evaluation(value: Evaluation, now: datetime) -> str:
     if not value.asked:
-        return 'No questions yet: engram eval add "your question" ID, or open what a search found'
+        return 'No questions yet: engram eval add "your question" ID'
     parts = (_head(value, now), [""], _table(value), _moved(value), _lost(value), [""], _verdict(value))
     return "\n".join([_failing(value), *(line for part in parts for line in part)])
 
@@ -61,9 +55,8 @@ def _failing(value: Evaluation) -> str:
 def _head(value: Evaluation, now: datetime) -> Iterator[str]:
     facts = ", ".join(f"{name} {fact}" for name, fact in value.facts.items())
     silent = value.measures.silent_questions
-    learned = sum(one.origin == "learned" for one in value.asked)
     asked = amount(len(value.asked), "question")
-    yield f"{facts}: {asked}, {learned} of them learned, {silent} that should find nothing"
+    yield f"{facts}: {asked}, {silent} that should find nothing"
     if value.kept_at is not None:
         both = sum(one.comparable for one in value.asked)
         new = sum(one.new for one in value.asked)
@@ -87,7 +80,7 @@ def _table(value: Evaluation) -> Iterator[str]:
 def _columns(value: Evaluation) -> dict[str, Measures]:
     """Return the measures of a comparison: what both runs asked, and apart from it what only this one did."""
     if value.before is None or value.now is None:
-        return {"all": value.measures} | ({"learned": value.learned} if value.learned.questions else {})
+        return {"all": value.measures}
     new = value.new if any(one.new for one in value.asked) else None
     return {"before": value.before, "now": value.now} | ({"new": new} if new else {})
 
@@ -152,6 +145,6 @@ def _verdict(value: Evaluation) -> Sequence[str]:
 WORDS: Words = {
     Question: _question,
     QuestionKept: lambda value, now: f"{_KEPT[value.outcome]}: {_question(value.question, now)}",
-    QuestionsRemoved: _removed,
+    QuestionsRemoved: lambda value, now: f"Removed {amount(value.count, 'question')}",
     Evaluation: _evaluation,
 }

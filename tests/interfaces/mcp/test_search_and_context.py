@@ -1,13 +1,9 @@
-"""``mem_search`` and ``mem_context`` as a model calls them, and what a search teaches."""
+"""``mem_search`` and ``mem_context`` as a model calls them."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from engram_py import Engram
-from engram_py.config import Settings
 from tests.interfaces.mcp.agent import Agent
 
 
@@ -34,24 +30,6 @@ async def test_explain_is_the_table_of_the_command_line_and_json_holds_its_numbe
     empty = await agent.told("mem_search", query="kubernetes ingress", explain=True)
     assert empty.startswith('Nothing found for "kubernetes ingress"')
     assert "Steps: " in empty
-
-
-def learned(data_dir: Path, folder: Path) -> dict[str, list[int | None]]:
-    with Engram(settings=Settings(data_dir), directory=folder) as app:
-        return {one.question: [answer.id for answer in one.answers] for one in app.evaluations.questions()}
-
-
-async def test_a_search_that_led_to_opening_hits_is_learned(agent: Agent, data_dir: Path, here: Path) -> None:
-    for title in ("Access tokens", "Refresh tokens", "Listening port"):
-        await agent.told("mem_save", title=title, content=f"What was decided about {title}.")
-    await agent.told("mem_search", query="what was decided about tokens")
-    await agent.told("mem_get_observation", id=1)
-    await agent.told("mem_get_observation", id=2)
-    await agent.refusal("mem_get_observation", id=9)
-    await agent.told("mem_search", query="#3")
-    await agent.told("mem_get_observation", id=3)
-
-    assert learned(data_dir, here) == {"what was decided about tokens": [1, 2]}
 
 
 @pytest.fixture

@@ -47,11 +47,11 @@ def test_each_setting_says_where_its_value_comes_from(
     home: Path, data_dir: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data_dir.mkdir(parents=True, exist_ok=True)
-    (data_dir / "config.json").write_text(json.dumps({"gate": "off", "learn": "off", "log_level": "loud"}))
-    monkeypatch.setenv("ENGRAM_LEARN", "on")
+    (data_dir / "config.json").write_text(json.dumps({"gate": "off", "documents": "off", "log_level": "loud"}))
+    monkeypatch.setenv("ENGRAM_DOCUMENTS", "on")
     text = reader(data_dir, folder).look("/ui/settings").text
     assert row(text, "ENGRAM_GATE").startswith(" off config.json")
-    assert row(text, "ENGRAM_LEARN").startswith(" on ENGRAM_LEARN")
+    assert row(text, "ENGRAM_DOCUMENTS").startswith(" on ENGRAM_DOCUMENTS")
     assert row(text, "ENGRAM_LOG_LEVEL").startswith(" error default")
     assert "log_level 'loud' was ignored" in text
 

@@ -71,7 +71,7 @@ def machine(name: str, folder: Path, empty: Path, *, skew: timedelta = timedelta
     shutil.copytree(empty, data)
     clock = SkewedClock(skew)
     app = Engram(
-        settings=Settings(data, clock=clock, learn="off", privacy=PrivacySettings(sync_prompts=True)),
+        settings=Settings(data, clock=clock, privacy=PrivacySettings(sync_prompts=True)),
         directory=folder,
         project="p",
     )
