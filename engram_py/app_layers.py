@@ -14,7 +14,6 @@ from engram_py.errors import EngramError
 from engram_py.times import zone_named
 
 if TYPE_CHECKING:
-    from engram_py.checkpoints.checkpoints import Checkpoints
     from engram_py.distill.distilling import Distilling
     from engram_py.distill.ingesting import Ingesting
     from engram_py.distill.learning import Learning
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from engram_py.observations.notes import Notes
     from engram_py.recall.query.parse import Query
     from engram_py.recall.values import DocumentHit
+    from engram_py.sessions.checkpoints import Checkpoints
     from engram_py.upkeep.maintenance import Maintenance, Steps
     from engram_py.upkeep.reports import Reports
     from engram_py.vault.files import VaultFiles
@@ -66,7 +66,7 @@ class LayerServices(MemoryServices):
     @cached_property
     def checkpoints(self) -> Checkpoints:
         """The state of agents, byte for byte."""
-        from engram_py.checkpoints.checkpoints import Checkpoints
+        from engram_py.sessions.checkpoints import Checkpoints
 
         return Checkpoints(self.store, self.journal, self.projects, self.sessions)
 

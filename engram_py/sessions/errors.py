@@ -1,4 +1,4 @@
-"""Refusals of sessions, prompts and transcripts."""
+"""Refusals of sessions, prompts, transcripts and checkpoints."""
 
 from __future__ import annotations
 
@@ -66,3 +66,32 @@ class TranscriptUnheardError(TranscriptRefusedError):
 
     def __init__(self) -> None:
         super().__init__("it is not empty, and nothing in it is known as a user's words")
+
+
+class CheckpointTooLargeError(InvalidInputError):
+    code = "checkpoint_too_large"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"the checkpoint has more than {limit:,} bytes; nothing was saved",
+            hint="save less of the state, or keep it in a file and save its path",
+        )
+
+
+class CheckpointSecretError(InvalidInputError):
+    code = "checkpoint_secret"
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        super().__init__(
+            f"the checkpoint holds {count} secret or private part(s), and is no JSON without them; nothing was saved",
+            hint="take them out and save it again",
+        )
+
+
+class CheckpointNotFoundError(NotFoundError):
+    code = "checkpoint_not_found"
+
+    def __init__(self, where: str) -> None:
+        self.where = where[:80]
+        super().__init__(f"no checkpoint of {self.where}", hint=f"{call('checkpoints')} lists those there are")

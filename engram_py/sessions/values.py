@@ -1,4 +1,4 @@
-"""Sessions and the user prompts said in them."""
+"""Sessions, the user prompts said in them, and the checkpoints kept in them."""
 
 from __future__ import annotations
 
@@ -170,3 +170,37 @@ class Tally:
 
     injected: int = 0
     cited: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The bytes of a checkpoint: ``content`` is their text, or where they are none their ``base64``."""
+
+    id: int
+    session_id: str
+    project: str
+    size: int
+    saved_at: str
+    encoding: Literal["utf-8", "base64"]
+    content: str
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def data(self) -> bytes:
+        """The bytes as they were saved."""
+        from base64 import b64decode
+
+        return self.content.encode() if self.encoding == "utf-8" else b64decode(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointLine:
+    """A checkpoint in a list, or one that was just saved; ``redacted`` is how many secrets were taken out of it."""
+
+    id: int
+    session_id: str
+    project: str
+    size: int
+    saved_at: str
+    redacted: int = 0
+    warnings: tuple[str, ...] = ()

@@ -32,7 +32,7 @@ checkpoint_command = group("checkpoint", "Keep the state of an agent, out of eve
 @prints_result
 def save_command(app: Engram, file: BinaryIO, **options: Any) -> object:
     """Keep a file's bytes as the latest checkpoint of a session, at most a mebibyte."""
-    from engram_py.checkpoints.values import LIMIT_BYTES
+    from engram_py.sessions.checkpoints import LIMIT_BYTES
 
     return app.checkpoints.save(file.read(LIMIT_BYTES + 1), **options)
 

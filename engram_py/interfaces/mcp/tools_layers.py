@@ -14,13 +14,13 @@ from engram_py.interfaces.mcp.tools_memory import Project, Scope, SessionId
 # As in tools_memory: what only a call needs is imported by the call.
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.checkpoints.values import Checkpoint, CheckpointLine
     from engram_py.distill.ingesting import Ingested
     from engram_py.entities.values import EntityChanged, EntityDetail, EntityList, Graph, Linked
     from engram_py.identity.values import Profile
     from engram_py.observations.listing import Listing
     from engram_py.observations.values import Deleted, Saved
     from engram_py.recall.layers import Layered, LayerResults
+    from engram_py.sessions.values import Checkpoint, CheckpointLine
 
 ACTIONS = ("list", "show", "graph", "link", "alias", "merge", "archive", "restore")
 

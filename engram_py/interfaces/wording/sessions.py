@@ -1,11 +1,20 @@
-"""The words of sessions, prompts, raw messages, and of what passive capture learned."""
+"""The words of sessions, prompts, raw messages, checkpoints, and of what passive capture learned."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from engram_py.interfaces.wording.phrases import Words, age, amount, filled, last_active, one_line, whence
-from engram_py.sessions.values import Captured, KeptTurn, Prompt, PromptSaved, SessionLine, SessionState
+from engram_py.sessions.values import (
+    Captured,
+    Checkpoint,
+    CheckpointLine,
+    KeptTurn,
+    Prompt,
+    PromptSaved,
+    SessionLine,
+    SessionState,
+)
 
 _KEPT = {"added": "kept", "duplicate": "known already"}
 
@@ -30,7 +39,22 @@ def _turn(item: KeptTurn, now: datetime) -> str:
     return f"{age(item.said_at or item.read_at, now)} {item.session_id} {who}: {one_line(item.content)}"
 
 
+def _checkpoint(value: Checkpoint, now: datetime) -> str:
+    """Return the text of a checkpoint, and nothing else."""
+    if value.encoding == "utf-8":
+        return value.content
+    size = amount(value.size, "byte")
+    return f"The checkpoint of session {value.session_id} is {size} that are no text; as JSON it comes in base64."
+
+
+def _checkpoint_line(value: CheckpointLine, now: datetime) -> str:
+    saved = age(value.saved_at, now)
+    return f"Checkpoint {value.id} of session {value.session_id} in {value.project}: {value.size:,} bytes ({saved})"
+
+
 WORDS: Words = {
+    Checkpoint: _checkpoint,
+    CheckpointLine: _checkpoint_line,
     SessionState: lambda value, now: f"Session {value.session.id} {value.event} in {value.session.project}",
     PromptSaved: lambda value, now: f"Prompt {_KEPT[value.outcome]} in {value.project}",
     Captured: _captured,

@@ -9,11 +9,11 @@ from typing import Annotated
 from pydantic import Field
 
 from engram_py.app import Engram
-from engram_py.checkpoints.values import Checkpoint, CheckpointLine
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.http.answers import shown
 from engram_py.interfaces.http.parameters import InSession, Most
 from engram_py.interfaces.http.routing import operation
+from engram_py.sessions.values import Checkpoint, CheckpointLine
 
 _LINE = "id session_id project size saved_at"
 CheckpointOut = shown(

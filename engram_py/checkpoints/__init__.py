@@ -1,1 +1,0 @@
-"""Checkpoints: the state of an agent, kept whole and given back byte for byte, out of every search."""

@@ -1,0 +1,143 @@
+"""Checkpoints: the state of an agent, kept whole and given back byte for byte, out of every search."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Literal
+
+from engram_py.capture.redact import redact
+from engram_py.database.journal import Journal
+from engram_py.database.store import Row, Store
+from engram_py.errors import EmptyFieldError
+from engram_py.observations.arguments import clamp
+from engram_py.observations.listing import Listing
+from engram_py.observations.validation import clean_session_id, intake_notes
+from engram_py.projects.projects import Projects
+from engram_py.sessions.errors import CheckpointNotFoundError, CheckpointSecretError, CheckpointTooLargeError
+from engram_py.sessions.sessions import Sessions
+from engram_py.sessions.values import Checkpoint, CheckpointLine
+
+LIMIT_BYTES = 1_048_576
+KEPT = 10  # of a session
+MOST = 200
+
+LATEST = """
+select checkpoints.id, checkpoints.session_id, sessions.project, {columns}
+from checkpoints cross join sessions on sessions.id = checkpoints.session_id
+where {where}
+order by checkpoints.id desc
+limit :limit
+"""
+_WHOLE = "checkpoints.saved_at, checkpoints.content"
+_LINE = "length(checkpoints.content) as size, checkpoints.saved_at"
+_OF_SESSION = "checkpoints.session_id = :session_id"
+_IN_PROJECTS = "(:projects is null or sessions.project in (select value from json_each(:projects)))"
+
+TRIM = """
+delete from checkpoints
+where session_id = :session_id
+  and id not in (select id from checkpoints where session_id = :session_id order by id desc limit :kept)
+"""
+
+
+class Checkpoints:
+    """Keeps the last ten checkpoints of each session, on this machine alone."""
+
+    def __init__(self, store: Store, journal: Journal, projects: Projects, sessions: Sessions) -> None:
+        self._store = store
+        self._journal = journal
+        self._projects = projects
+        self._sessions = sessions
+
+    def save(self, content: bytes, *, project: str | None = None, session_id: str | None = None) -> CheckpointLine:
+        """Keep ``content`` as the latest checkpoint of a session; saved again unchanged, it is kept once.
+
+        Secrets are taken out first, and the answer says so; every other byte is given back as it came.
+
+        Raises:
+            EmptyFieldError, CheckpointTooLargeError: no byte, or over a mebibyte.
+            CheckpointSecretError: it is JSON, and would be none without the secrets in it.
+        """
+        if not content:
+            raise EmptyFieldError("content")
+        if len(content) > LIMIT_BYTES:
+            raise CheckpointTooLargeError(LIMIT_BYTES)
+        data, redacted = _without_secrets(content)
+        with self._store.transaction():
+            place = self._projects.for_write(project, session_id=session_id)
+            session, now = self._sessions.ensure(session_id, place), self._journal.now()
+            row_id = self._keep(session.id, data, now)
+        notes = (*intake_notes(redacted, None), *place.warnings)
+        return CheckpointLine(row_id, session.id, session.project, len(data), now, redacted, notes)
+
+    def load(self, *, session_id: str | None = None, project: str | None = None) -> Checkpoint:
+        """Return the latest checkpoint of a session; without one the latest of the project, whichever session saved it.
+
+        Raises CheckpointNotFoundError.
+        """
+        rows, where, _ = self._latest(_WHOLE, session_id, project, limit=1)
+        if not rows:
+            raise CheckpointNotFoundError(where)
+        row_id, of_session, in_project, saved_at, data = rows[0]
+        return Checkpoint(row_id, of_session, in_project, len(data), saved_at, *_as_text(data))
+
+    def listed(self, *, session_id: str | None = None, project: str | None = None, limit: int = 20) -> Listing:
+        """Return the checkpoints of a session, or of the project, the latest first."""
+        limit, clamped = clamp("limit", limit, 1, MOST)
+        rows, _, warnings = self._latest(_LINE, session_id, project, limit=limit)
+        return Listing("checkpoints", tuple(CheckpointLine(*row) for row in rows), (*clamped, *warnings))
+
+    def _latest(
+        self, columns: str, session_id: str | None, project: str | None, *, limit: int
+    ) -> tuple[list[Row], str, tuple[str, ...]]:
+        """Return the rows of a session or of a project, the name of that, and notes on the choice of the project."""
+        if session_id and session_id.strip():
+            wanted = clean_session_id(session_id)
+            sql = LATEST.format(columns=columns, where=_OF_SESSION)
+            return self._store.rows(sql, session_id=wanted, limit=limit), f"session {wanted}", ()
+        place = self._projects.for_read(project)
+        sql = LATEST.format(columns=columns, where=_IN_PROJECTS)
+        rows = self._store.rows(sql, projects=place.reads, limit=limit)
+        return rows, place.project or "any project", place.warnings
+
+    def _keep(self, session_id: str, data: bytes, now: str) -> int:
+        sql = LATEST.format(columns="checkpoints.content", where=_OF_SESSION)
+        last = self._store.row(sql, session_id=session_id, limit=1)
+        if last is not None and last["content"] == data:
+            self._store.update("checkpoints", {"id": last["id"]}, {"saved_at": now})
+            return int(last["id"])
+        row_id = self._store.insert("checkpoints", {"session_id": session_id, "content": data, "saved_at": now})
+        self._store.execute(TRIM, session_id=session_id, kept=KEPT)
+        return row_id
+
+
+def _as_text(data: bytes) -> tuple[Literal["utf-8", "base64"], str]:
+    """Return the bytes as JSON can hold them."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = "\0"
+    return ("base64", base64.b64encode(data).decode()) if "\0" in text else ("utf-8", text)
+
+
+def _without_secrets(content: bytes) -> tuple[bytes, int]:
+    """Return the bytes without secrets, and how many there were. What is not UTF-8 is read byte by byte."""
+    try:
+        encoding, text = "utf-8", content.decode()
+    except UnicodeDecodeError:
+        encoding, text = "latin-1", content.decode("latin-1")
+    hidden = redact(text)
+    if not hidden.count:
+        return content, 0
+    if _is_json(text) and not _is_json(hidden.text):
+        raise CheckpointSecretError(hidden.count)
+    return hidden.text.encode(encoding, "replace"), hidden.count
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
