@@ -21,9 +21,7 @@ from engram_py.errors import EngramError
 from engram_py.interfaces.http.admission import ASSETS, ENTRANCE, LOOPBACK, MCP, PAGE, Facts, asker, refusal
 from engram_py.interfaces.http.api import Api, refused
 from engram_py.interfaces.http.mcp_endpoint import McpEndpoint
-from engram_py.interfaces.http.protocol import OF_THIS_USER, Protocol
-from engram_py.interfaces.http.sockets import Listening, is_loopback
-from engram_py.interfaces.http.uvicorn_server import server_of
+from engram_py.interfaces.http.server import OF_THIS_USER, Listening, is_loopback, run_until_told, server_of
 from engram_py.interfaces.web import OTHER_ADDRESSES, Page
 from engram_py.interfaces.web.access import Access
 from engram_py.log import logger_of
@@ -116,13 +114,15 @@ def run(app: Engram, listening: Listening, *, tools: str | None, announce: Calla
     said = f"engram serves {listening.shown} (MCP at {MCP}); Ctrl-C ends it."
     if app.settings.http_open and not listening.is_private:
         said += f" {OPENED}"
-    server = server_of(application, started=lambda: announce(said), own=Protocol)
-    server.run(sockets=[listening.socket])
+    server = server_of(application, most_head=MOST_HEAD)
+    run_until_told(server, listening.socket, started=lambda: announce(said))
 
 
 logger = logger_of(__name__)
 
 _HTTP_PORT = 80
+# A query of a megabyte with every byte of it percent-encoded, and headers.
+MOST_HEAD = 4 * 1024 * 1024
 OPENED = "ENGRAM_HTTP_OPEN is on: every account of this machine may read and write what is not personal."
 
 

@@ -13,7 +13,7 @@ from engram_py.app import Engram
 from engram_py.config import Settings
 from engram_py.dataclass import dataclass
 from engram_py.interfaces.hooks.background import update_documents
-from engram_py.interfaces.http.sockets import listen, refuse_open_address
+from engram_py.interfaces.http.server import listen, refuse_open_address
 
 CLOSING_SECONDS = 0.2
 _WORKER = "AnyIO worker thread"

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from engram_py.interfaces.http.errors import AddressInUseError, AddressUnusableError, TokenRequiredError
-from engram_py.interfaces.http.sockets import listen, refuse_open_address
+from engram_py.interfaces.http.server import listen, refuse_open_address
 from tests.flooding import LINUX, check_flood, scarce
 from tests.interfaces.http.asking import Reply, Running, serving, serving_many
 
