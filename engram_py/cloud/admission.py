@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import anyio
 from starlette.requests import Request
 
+from engram_py import asgi
 from engram_py.cloud.errors import (
     InvalidBodyError,
     PushTooLargeError,
@@ -69,17 +71,12 @@ async def read_body(request: Request, limit: int) -> bytes:
 
     Raises PushTooLargeError, InvalidBodyError, UnsupportedEncodingError, RequestTimeoutError.
     """
-    claimed = request.headers.get("content-length", "")
-    if claimed.isdecimal() and int(claimed[:20]) > limit:
-        raise PushTooLargeError("bytes", limit)
-    body: _Plain | _Decompressed = _Decompressed(limit) if _is_compressed(request) else _Plain(limit)
+    unpack = _decompressed if _is_compressed(request) else None
     try:
         with anyio.fail_after(BODY_SECONDS):
-            async for piece in request.stream():
-                body.add(piece)
+            return await asgi.read_body(request, limit, partial(PushTooLargeError, "bytes"), unpack)
     except TimeoutError as exc:
         raise RequestTimeoutError(BODY_SECONDS) from exc
-    return body.whole()
 
 
 def _is_compressed(request: Request) -> bool:
@@ -90,43 +87,20 @@ def _is_compressed(request: Request) -> bool:
     return encoding.endswith("gzip") or kind == ENVELOPE
 
 
-class _Plain:
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._pieces: list[bytes] = []
-        self._size = 0
-
-    def add(self, piece: bytes) -> None:
-        self._size += len(piece)
-        if self._size > self._limit:
-            raise PushTooLargeError("bytes", self._limit)
-        self._pieces.append(piece)
-
-    def whole(self) -> bytes:
-        return b"".join(self._pieces)
-
-
-class _Decompressed(_Plain):
-    """A body that is decompressed piece by piece as it arrives, within the limit."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(limit)
-        self._stream = zlib.decompressobj(_GZIP)
-
-    def add(self, piece: bytes) -> None:
-        try:
-            full = True
-            while piece or full:  # zlib may hold back what did not fit
-                if self._stream.eof and piece:  # gzip files may follow each other
-                    self._stream = zlib.decompressobj(_GZIP)
-                out = self._stream.decompress(piece, _PIECE)
-                super().add(out)
-                full = len(out) == _PIECE
-                piece = self._stream.unconsumed_tail or self._stream.unused_data
-        except zlib.error as exc:
-            raise InvalidBodyError("it is not gzip") from exc
-
-    def whole(self) -> bytes:
-        if not self._stream.eof:
-            raise InvalidBodyError("its gzip ends too early")
-        return super().whole()
+async def _decompressed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield a body that is decompressed piece by piece as it arrives."""
+    stream = zlib.decompressobj(_GZIP)
+    async for packed in pieces:
+        piece, full = packed, True
+        while piece or full:  # zlib may hold back what did not fit
+            if stream.eof and piece:  # gzip files may follow each other
+                stream = zlib.decompressobj(_GZIP)
+            try:
+                out = stream.decompress(piece, _PIECE)
+            except zlib.error as exc:
+                raise InvalidBodyError("it is not gzip") from exc
+            yield out
+            full = len(out) == _PIECE
+            piece = stream.unconsumed_tail or stream.unused_data
+    if not stream.eof:
+        raise InvalidBodyError("its gzip ends too early")

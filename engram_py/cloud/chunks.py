@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from engram_py.asgi import json_object
 from engram_py.cloud import audit, deletions
 from engram_py.cloud.access import readable, rights, scope, visible
 from engram_py.cloud.accounts import Caller
@@ -15,12 +16,13 @@ from engram_py.cloud.database import Connection, one, rows
 from engram_py.cloud.errors import (
     ChunkConflictError,
     ChunkNotFoundError,
+    InvalidBodyError,
     InvalidRequestError,
     PolicyForbiddenError,
     SyncPausedError,
 )
 from engram_py.cloud.pushing import Pushed, push
-from engram_py.cloud.validation import Batch, check_json, json_object, parse_entries
+from engram_py.cloud.validation import Batch, check_json, parse_entries
 from engram_py.dataclass import dataclass
 from engram_py.sync.wire import PROJECT_LIMIT_CHARS
 
@@ -73,7 +75,7 @@ class Chunk:
 
 def parse_chunk(body: bytes) -> Chunk:
     """Raises InvalidBodyError, InvalidRequestError."""
-    value = json_object(body)
+    value = json_object(body, InvalidBodyError)
     if reason := check_json(value):
         raise InvalidRequestError("the chunk", expected=f"JSON that can be kept: {reason}")
     chunk_id, project, data = value.get("chunk_id"), value.get("project"), value.get("data")

@@ -12,22 +12,24 @@ from typing import Any
 import anyio
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from engram_py.asgi import Lingering, encoded, json_object
 from engram_py.cloud import chunks, pulling
 from engram_py.cloud.access import every, instance, visible
 from engram_py.cloud.accounts import Caller
 from engram_py.cloud.admin import Admin
 from engram_py.cloud.admission import ENVELOPE, ENVELOPE_TYPE, read_body
 from engram_py.cloud.database import one
-from engram_py.cloud.errors import InvalidRequestError, UnknownAddressError, WrongMethodError
+from engram_py.cloud.errors import InvalidBodyError, InvalidRequestError, UnknownAddressError, WrongMethodError
 from engram_py.cloud.pushing import Pushed, push
-from engram_py.cloud.responses import NDJSON, as_json, encoded, ndjson_response, refusal
+from engram_py.cloud.responses import NDJSON, as_json, ndjson_response, refusal
 from engram_py.cloud.server import CONTENT_TYPE, Audience, Endpoint, Handler, Server
 from engram_py.cloud.settings import CloudSettings
-from engram_py.cloud.validation import MOST_ENTRIES, json_object, parse_batch
+from engram_py.cloud.validation import MOST_ENTRIES, parse_batch
 from engram_py.dataclass import asdict
 from engram_py.version import __version__
 
@@ -139,7 +141,7 @@ async def whoami(server: Server, caller: Caller, request: Request) -> Response:
 
 async def administer(server: Server, caller: Caller, request: Request) -> Response:
     body = await read_body(request, _MOST_ADMIN_BYTES)
-    given = json_object(body) if body.strip() else {}
+    given = json_object(body, InvalidBodyError) if body.strip() else {}
     operation = f"{request.path_params['noun']}/{request.path_params['verb']}"
     async with server.database() as connection:
         value = await Admin(connection, actor=caller.name, pepper=server.settings.pepper).run(operation, given)
@@ -226,7 +228,12 @@ def build_cloud_application(settings: CloudSettings) -> Starlette:
             yield
 
     routes = [Route(endpoint.path, endpoint, methods=[method]) for method, endpoint in endpoints(server)]
-    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: _unknown, 405: _wrong_method})
+    return Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        middleware=[Middleware(Lingering)],
+        exception_handlers={404: _unknown, 405: _wrong_method},
+    )
 
 
 async def _unknown(request: Request, _: Exception) -> Response:

@@ -11,16 +11,17 @@ from typing import Literal, TypeVar, cast
 import anyio
 import anyio.to_thread
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from engram_py.asgi import answered
 from engram_py.cloud import audit
 from engram_py.cloud.accounts import Caller, any_valid_token, apply_environment, authenticate, bearer, check_pepper
 from engram_py.cloud.admission import Gate
 from engram_py.cloud.database import Connection, connected, migrate, open_pool, pooled_connection
 from engram_py.cloud.errors import NobodyToServeError, PolicyForbiddenError, RequestBrokenError
-from engram_py.cloud.responses import Taken, lingering, refusal
+from engram_py.cloud.responses import refusal
 from engram_py.cloud.settings import CloudSettings
 from engram_py.errors import EngramError
 from engram_py.log import logger_of
@@ -94,8 +95,6 @@ class Server:
             await anyio.sleep(_PRUNE_SECONDS)
 
 
-_TOO_LARGE = 413
-
 Handler = Callable[[Server, Caller, Request], Awaitable[Response]]
 
 
@@ -114,27 +113,18 @@ class Endpoint:
         status = 499
         try:
             with ExitStack() as held:
-                received = Taken(receive)
-                response = await self._answer(Request(scope, received), held)
+                answer = self._answer(Request(scope, receive), held)
+                response = await answered(answer, refusal, RequestBrokenError)
                 status = response.status_code
-                cut_off = status == _TOO_LARGE and not received.whole
-                await response(scope, receive, lingering(receive, send) if cut_off else send)
+                await response(scope, receive, send)
         finally:
             metrics.requests.labels(self.path, str(status)).inc()
             metrics.seconds.labels(self.path).observe(time.perf_counter() - started)
 
     async def _answer(self, request: Request, held: ExitStack) -> Response:
-        try:
-            caller = await self._let_in(request, held)
-            # What is for anybody does not ask who it is.
-            return await self._handler(self._server, cast("Caller", caller), request)
-        except EngramError as exc:
-            return refusal(exc)
-        except ClientDisconnect:
-            return Response(status_code=499)
-        except Exception:
-            logger.exception("a request failed")
-            return refusal(RequestBrokenError())
+        caller = await self._let_in(request, held)
+        # What is for anybody does not ask who it is.
+        return await self._handler(self._server, cast("Caller", caller), request)
 
     async def _let_in(self, request: Request, held: ExitStack) -> Caller | None:
         if self.audience == "anybody" or (self.audience == "scrape" and _is_local(request)):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from engram_py.asgi import json_object
 from engram_py.clock import parse_stamp
 from engram_py.cloud.accounts import EVERY_PROJECT
 from engram_py.cloud.errors import InvalidBodyError, InvalidRequestError, PushTooLargeError
@@ -96,24 +97,9 @@ class _InvalidRowError(Exception):
         self.code = code
 
 
-def json_object(body: bytes) -> dict[str, Any]:
-    """Return a body's JSON object. Raises InvalidBodyError."""
-    try:
-        value = json.loads(body.decode("utf-8-sig"))
-    except RecursionError as exc:
-        raise InvalidBodyError("it is nested too deeply") from exc
-    except UnicodeDecodeError as exc:
-        raise InvalidBodyError("it is not UTF-8") from exc
-    except ValueError as exc:  # its words do not repeat the body
-        raise InvalidBodyError(str(exc)[:200]) from exc
-    if not isinstance(value, dict):
-        raise InvalidBodyError("it is not an object")
-    return value
-
-
 def parse_batch(body: bytes) -> Batch:
     """Return the rows of a push. Raises InvalidBodyError, InvalidRequestError, PushTooLargeError."""
-    value = json_object(body)
+    value = json_object(body, InvalidBodyError)
     entries = value.get("entries")
     if not isinstance(entries, list):
         raise InvalidRequestError("entries", expected="a list of entries")

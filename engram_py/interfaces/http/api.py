@@ -6,17 +6,16 @@ import json
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 
 import anyio
 import anyio.to_thread
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from engram_py.app import Engram
-from engram_py.cloud.responses import lingering
-from engram_py.dataclass import dataclass
+from engram_py.asgi import PRIVATE, answered, json_object, read_body
 from engram_py.doors import through
 from engram_py.errors import EngramError
 from engram_py.interfaces.counting import count_answer
@@ -36,10 +35,7 @@ from engram_py.interfaces.http.errors import (
 )
 from engram_py.interfaces.http.notes import header, unread
 from engram_py.interfaces.http.parameters import app_in
-from engram_py.interfaces.http.routing import Operation, given_once, route
-from engram_py.log import logger_of
-
-logger = logger_of(__name__)
+from engram_py.interfaces.http.routing import Operation, fields_of, given_once, route
 
 # What no model reads: counted, one export would be most of what a memory costs.
 _FOR_PROGRAMS = frozenset({"/health", "/openapi.json", "/export", "/import", "/sync/status"})
@@ -49,14 +45,6 @@ WORKERS = 8
 
 # `curl -d` says urlencoded whatever it sends, and Engram reads JSON whatever it is called.
 _JSON_TYPES = ("", "application/json", "text/json", "text/plain", "application/x-www-form-urlencoded")
-_PRIVATE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    status: int
-    body: bytes
-    headers: Mapping[str, str]
 
 
 class Api:
@@ -67,30 +55,15 @@ class Api:
         self._workers = anyio.CapacityLimiter(WORKERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        too_large = False
-        try:
-            outcome = await self._answered(request)
-        except ClientDisconnect:
-            return
-        except BodyTooLargeError as exc:
-            outcome, too_large = refused(exc), True
-        except EngramError as exc:
-            outcome = refused(exc)
-        except Exception:
-            logger.exception("a request failed")
-            outcome = refused(RequestFailedError())
-        response = Response(b"" if request.method == "HEAD" else outcome.body, outcome.status)
-        response.headers.update({"Content-Type": "application/json", **_PRIVATE, **outcome.headers})
-        response.headers["Content-Length"] = str(len(outcome.body))
-        await response(scope, receive, lingering(receive, send) if too_large else send)
+        response = await answered(self._answered(Request(scope, receive)), refused, RequestFailedError)
+        await response(scope, receive, send)
 
-    async def _answered(self, request: Request) -> Outcome:
+    async def _answered(self, request: Request) -> Response:
         found, path = self._found(request)
         body = b""
         if found.takes("raw") or "body" in found.models:
             _check_media_type(request)
-            body = await read_body(request, found.most_body)
+            body = await read_body(request, found.most_body, BodyTooLargeError)
         query = request.scope.get("query_string", b"")
         # A request whose client is gone, or whose server ends, runs on: its write is whole or not there at all.
         work = partial(self._run, found, path, query, body, request.scope["asker"])
@@ -119,14 +92,10 @@ class Api:
             raise MethodNotAllowedError(request.method, shown, tuple(methods))
         return methods[method]
 
-    def _run(self, found: Operation, path: dict[str, str], query: bytes, body: bytes, asker: Asker) -> Outcome:
-        try:
-            pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100)
-        except ValueError as exc:  # bytes that are not UTF-8, or a thousand fields
-            raise InvalidPathError("not one this server reads") from exc
-        given = {"path": path, "query": given_once(pairs, found.models["query"])}
+    def _run(self, found: Operation, path: dict[str, str], query: bytes, body: bytes, asker: Asker) -> Response:
+        given = {"path": path, "query": given_once(fields_of(query), found.models["query"])}
         if "body" in found.models:
-            given["body"] = json_object(body)
+            given["body"] = body_of(body)
         parts = {part: found.parse(part, given[part]) for part in found.models}
         notes = unread(found, given)
         arguments = found.arguments(parts)
@@ -146,33 +115,24 @@ class Api:
                 session_id = next(filter(None, named), None)
                 route_name = f"{found.method} {found.path}"
                 count_answer(app, "http", route_name, len(answer), session_id=session_id, shown=shown)
-        return Outcome(found.status, answer, {**(found.headers or {}), **header(notes)})
+        return as_json(answer, found.status, {**(found.headers or {}), **header(notes)})
 
 
-def refused(error: EngramError) -> Outcome:
-    text = json.dumps(payload(error), ensure_ascii=False, separators=(",", ":"))
-    return Outcome(status_of(error), text.encode("utf-8", "replace"), getattr(error, "headers", {}))
+def refused(error: EngramError) -> Response:
+    """Return a refusal in Engram's shape."""
+    body = json.dumps(payload(error), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return as_json(body, status_of(error), getattr(error, "headers", {}))
 
 
-def json_object(body: bytes) -> dict[str, Any]:
+def as_json(body: bytes, status: int, headers: Mapping[str, str]) -> Response:
+    return Response(body, status, headers={"Content-Type": "application/json", **PRIVATE, **headers})
+
+
+def body_of(body: bytes) -> dict[str, Any]:
     """Return a JSON object; no body at all is an empty one. Raises InvalidJsonError."""
     if not body.strip():
         return {}
-    try:
-        value = json.loads(
-            body.decode("utf-8-sig"),
-            object_pairs_hook=_without_doubles,
-            parse_constant=_no_constant,
-        )
-    except RecursionError as exc:
-        raise InvalidJsonError("it is nested too deeply") from exc
-    except UnicodeDecodeError as exc:
-        raise InvalidJsonError("it is not UTF-8") from exc
-    except ValueError as exc:
-        raise InvalidJsonError(str(exc)[:200]) from exc
-    if not isinstance(value, dict):
-        raise InvalidJsonError("it is not an object")
-    return value
+    return json_object(body, InvalidJsonError, object_pairs_hook=_without_doubles, parse_constant=_no_constant)
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -199,17 +159,3 @@ def _check_media_type(request: Request) -> None:
         raise UnsupportedMediaTypeError(given)
     if encoding != "identity":
         raise UnsupportedMediaTypeError(f"encoded as {encoding}")
-
-
-async def read_body(request: Request, limit: int) -> bytes:
-    """Return the body, no more of it than ``limit``, whatever its length claims. Raises BodyTooLargeError."""
-    claimed = request.headers.get("content-length", "")
-    if claimed.isdecimal() and int(claimed[:20]) > limit:
-        raise BodyTooLargeError(limit)
-    pieces, size = [], 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > limit:
-            raise BodyTooLargeError(limit)
-        pieces.append(piece)
-    return b"".join(pieces)

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engram_py.app import Engram
+from engram_py.asgi import Lingering
 from engram_py.config import Settings
 from engram_py.database.errors import DataDirError
 from engram_py.dataclass import replace
@@ -69,10 +70,7 @@ class Front:
         """Return a refusal as what was asked answers it: a page of the page, JSON elsewhere."""
         if self._page is not None and of_page(scope):
             return self._page.refused(error)
-        outcome = refused(error)
-        body = b"" if scope["method"] == "HEAD" else outcome.body
-        headers = {"Content-Type": "application/json", "Cache-Control": "no-store", **outcome.headers}
-        return Response(body, outcome.status, headers=headers)
+        return refused(error)
 
 
 def build_application(
@@ -98,7 +96,7 @@ def build_application(
     except DataDirError as exc:  # what is on a medium that cannot be written is read all the same
         logger.warning("there is no token: %s", exc.message)
     front = Front(Api(app), McpEndpoint(app, tools=tools), page)
-    return Guard(front, app.settings, port=port, host=host, own_socket=own_socket)
+    return Lingering(Guard(front, app.settings, port=port, host=host, own_socket=own_socket))
 
 
 def run(app: Engram, listening: Listening, *, tools: str | None, announce: Callable[[str], None]) -> None:

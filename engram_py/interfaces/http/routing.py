@@ -12,6 +12,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Annotated, Any, TypeVar
+from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
 
@@ -19,9 +20,11 @@ from engram_py.dataclass import dataclass
 from engram_py.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError, InvalidInputError, InvalidTextError
 from engram_py.interfaces.arguments import as_text, is_text
 from engram_py.interfaces.http.answers import answer_type
+from engram_py.interfaces.http.errors import InvalidPathError
 from engram_py.interfaces.http.parameters import SEARCHED, Body, ExactBody, Path, Query
 
 MOST_BODY = 8 * 1024 * 1024
+MOST_FIELDS = 100
 # What a function may take that no request names: the memory, a body that is not JSON to us, and the notes.
 _NOT_NAMED = ("app", "raw", "notes")
 _PARTS: dict[str, type[BaseModel]] = {"path": Path, "query": Query, "body": Body}
@@ -215,6 +218,15 @@ def _refusal(error: ValidationError, model: type[BaseModel]) -> InvalidInputErro
         return InvalidArgumentError(name, None, expected="given")
     expected = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
     return InvalidArgumentError(name, first["input"], expected=expected)
+
+
+def fields_of(encoded: bytes) -> list[tuple[str, str]]:
+    """Return the fields of an address or of a form. Raises InvalidPathError."""
+    try:
+        text = encoded.decode("ascii")
+        return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
+    except ValueError as exc:  # bytes that are not UTF-8, or a thousand fields
+        raise InvalidPathError("not one this server reads") from exc
 
 
 def given_once(pairs: Iterable[tuple[str, str]], model: type[BaseModel]) -> dict[str, str]:

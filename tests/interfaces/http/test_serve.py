@@ -311,6 +311,18 @@ def test_a_body_without_a_length_is_read(shared: Running) -> None:
     assert raw(shared, head + chunk).startswith(b"HTTP/1.1 201")
 
 
+def test_head_answers_as_get_without_a_body(shared: Running) -> None:
+    head = raw(
+        shared,
+        f"HEAD /health HTTP/1.1\r\nHost: 127.0.0.1:{shared.port}\r\nConnection: close\r\n"
+        f"Authorization: {shared.secret['authorization']}\r\n\r\n".encode(),
+    )
+    get = shared.ask("GET", "/health")
+    assert head.startswith(b"HTTP/1.1 200")
+    assert head.endswith(b"\r\n\r\n")
+    assert f"content-length: {len(get.body)}\r\n".encode() in head
+
+
 NO_HTTP = {
     "bytes": b"\x00\x01\x02\r\n\r\n",
     "http-0.9": b"GET /health\r\n\r\n",
