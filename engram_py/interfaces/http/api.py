@@ -1,15 +1,17 @@
-"""The ASGI application of the routes: reads a request within bounds, runs its operation on a worker thread, answers."""
+"""The application of the routes: reads a request, runs its operation on a worker thread, answers; and describes all."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
 from typing import Any
 from urllib.parse import unquote
 
 import anyio
 import anyio.to_thread
+from pydantic import BaseModel, BeforeValidator
+from pydantic.json_schema import models_json_schema
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -18,9 +20,17 @@ from engram_py.app import Engram
 from engram_py.asgi import PRIVATE, answered, json_object, read_body
 from engram_py.doors import through
 from engram_py.errors import EngramError
+from engram_py.interfaces.arguments import mended_names, unknown_names
 from engram_py.interfaces.counting import count_answer
-from engram_py.interfaces.http import routes  # noqa: F401 - registers them
+from engram_py.interfaces.http import (  # noqa: F401 - each module of routes registers them
+    routes_entities,
+    routes_observations,
+    routes_projects,
+    routes_search,
+    routes_sessions,
+)
 from engram_py.interfaces.http.admission import Asker, asking, check_asked, given_to_asker
+from engram_py.interfaces.http.answers import Notes, header
 from engram_py.interfaces.http.errors import (
     BodyTooLargeError,
     HttpError,
@@ -33,15 +43,26 @@ from engram_py.interfaces.http.errors import (
     payload,
     status_of,
 )
-from engram_py.interfaces.http.notes import header, unread
-from engram_py.interfaces.http.parameters import app_in
-from engram_py.interfaces.http.routing import Operation, fields_of, given_once, route
+from engram_py.interfaces.http.routing import (
+    LENIENT,
+    OPERATIONS,
+    Operation,
+    app_in,
+    fields_of,
+    given_once,
+    operation,
+    route,
+)
+from engram_py.recall.scope_filter import FILTERS
+from engram_py.version import __version__
 
 # What no model reads: counted, one export would be most of what a memory costs.
 _FOR_PROGRAMS = frozenset({"/health", "/openapi.json", "/export", "/import", "/sync/status"})
 
 # SQLite takes one writer and this process has one connection: more threads would only wait.
 WORKERS = 8
+_VALUE_CHARS = 40
+SEARCH = "/search"
 
 # `curl -d` says urlencoded whatever it sends, and Engram reads JSON whatever it is called.
 _JSON_TYPES = ("", "application/json", "text/json", "text/plain", "application/x-www-form-urlencoded")
@@ -97,7 +118,7 @@ class Api:
         if "body" in found.models:
             given["body"] = body_of(body)
         parts = {part: found.parse(part, given[part]) for part in found.models}
-        notes = unread(found, given)
+        notes = _unread(found, given)
         arguments = found.arguments(parts)
         if found.takes("raw"):
             arguments["raw"] = body
@@ -159,3 +180,155 @@ def _check_media_type(request: Request) -> None:
         raise UnsupportedMediaTypeError(given)
     if encoding != "identity":
         raise UnsupportedMediaTypeError(f"encoded as {encoding}")
+
+
+# --- what of a request was not read -------------------------------------------------------------------------
+
+
+def _unread(found: Operation, given: Mapping[str, Mapping[str, Any]]) -> Notes:
+    """Return a sentence for each parameter and field that nobody knows, and for each value that meant the default."""
+    query, model = given["query"], found.models["query"]
+    notes = _unknown(query, model, found, kind="parameter") + _unread_values(model, query)
+    if "body" not in found.models:
+        return notes
+    notes += _unknown(given["body"], found.models["body"], found, kind="field")
+    return notes + (mended_names(given["body"]) if found.lenient else [])
+
+
+def _unknown(given: Mapping[str, Any], model: type[BaseModel], found: Operation, *, kind: str) -> Notes:
+    known = {field.alias or name for name, field in model.model_fields.items()}
+    filters = [one for one in given if found.path == SEARCH and one in FILTERS and one not in known]
+    notes = unknown_names((one for one in given if one not in filters), known, kind=kind)
+    words = "q" if kind == "parameter" else "query"
+    return notes + [f"{one} was ignored: filters belong into {words}, as in {words}=... {one}:..." for one in filters]
+
+
+def _unread_values(model: type[BaseModel], given: Mapping[str, str]) -> Notes:
+    notes = []
+    for name, value in given.items():
+        if name not in model.model_fields or not value.strip():
+            continue
+        for reader in model.model_fields[name].metadata:
+            expected = LENIENT.get(reader.func) if isinstance(reader, BeforeValidator) else None
+            if expected is not None and reader.func(value) is None:
+                notes.append(f"{name} {value[:_VALUE_CHARS]!r} is not {expected}; the default was used")
+    return notes
+
+
+# --- the description of the routes ---------------------------------------------------------------------------
+
+_REFERENCE = "#/components/schemas/{model}"
+
+ERROR = {
+    "type": "object",
+    "required": ["error", "code", "hint"],
+    "properties": {
+        "error": {"type": "string", "description": "What happened, for a reader."},
+        "code": {"type": "string", "description": "The same for a program; stable."},
+        "hint": {"type": "string", "description": "The next step."},
+        "available_projects": {"type": "array", "items": {"type": "string"}},
+    },
+}
+
+STATUSES = {
+    400: "Something in the request is not as it must be.",
+    401: "The request shows no secret, or asks for what needs one.",
+    403: "A web page from elsewhere asked.",
+    404: "There is no such thing.",
+    409: "It contradicts what is there, or nothing decides between several projects.",
+    410: "It was there, and is deleted.",
+    413: "The body is too large.",
+    415: "The body is not JSON.",
+    421: "The Host is not this server's.",
+    500: "The database cannot be used, or a bug.",
+    503: "The database stayed locked.",
+    507: "The disk is full.",
+}
+_ALWAYS = (400, 401, 403, 421, 500, 503)
+
+
+@operation("GET", "/openapi.json")
+def openapi(app: Engram) -> object:
+    """This description."""
+    return document()
+
+
+@cache
+def document() -> dict[str, Any]:
+    """Return the OpenAPI document of all routes: what they take, what they answer, how they refuse."""
+    bodies = [one.models["body"] for one in OPERATIONS if "body" in one.models]
+    _, definitions = models_json_schema([(model, "validation") for model in bodies], ref_template=_REFERENCE)
+    schemas: dict[str, Any] = {"Error": ERROR, **definitions.get("$defs", {})}
+    paths: dict[str, Any] = {}
+    for one in OPERATIONS:
+        paths.setdefault(one.path, {})[one.method.lower()] = _described(one, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "engram",
+            "version": __version__,
+            "description": "Memory for coding agents. Routes, bodies and statuses are those of Engram's server.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": "`engram serve --token`"}},
+        },
+    }
+
+
+def _described(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": one.name,
+        "summary": one.summary,
+        "parameters": [*_parameters(one, "path"), *_parameters(one, "query")],
+        "responses": _responses(one, schemas),
+        "security": [{"token": []}],
+    }
+    body = one.models.get("body")
+    if one.takes("raw"):
+        described["requestBody"] = {"required": True, "content": _json({"type": "object"})}
+    elif body is not None:
+        described["requestBody"] = {
+            "required": any(field.is_required() for field in body.model_fields.values()),
+            "content": _json({"$ref": _REFERENCE.format(model=body.__name__)}),
+        }
+    return described
+
+
+def _parameters(one: Operation, part: str) -> Iterator[dict[str, Any]]:
+    model = one.models.get(part)
+    if model is None:
+        return
+    schema = model.model_json_schema()
+    for name, field in schema.get("properties", {}).items():
+        described = {key: value for key, value in field.items() if key not in ("title", "description", "default")}
+        told: dict[str, Any] = {"name": name, "in": part, "schema": _plain(described)}
+        told["required"] = part == "path" or name in schema.get("required", ())
+        if "description" in field:
+            told["description"] = field["description"]
+        yield told
+
+
+def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a parameter, which is there or not and never null."""
+    kinds = [kind for kind in schema.get("anyOf", ()) if kind.get("type") != "null"]
+    return kinds[0] if len(kinds) == 1 else schema
+
+
+def _responses(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+    answer = one.answer.json_schema(mode="serialization", ref_template=_REFERENCE)
+    schemas |= answer.pop("$defs", {})
+    told: dict[str, Any] = {str(one.status): {"description": "Done.", "content": _json(answer)}}
+    statuses = {*_ALWAYS, *one.errors, *((413, 415, 507) if one.takes("raw") or "body" in one.models else ())}
+    statuses |= {507} if one.method != "GET" else set()
+    for status in sorted(statuses):
+        told[str(status)] = {
+            "description": STATUSES[status],
+            "content": _json({"$ref": _REFERENCE.format(model="Error")}),
+        }
+    return told
+
+
+def _json(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}

@@ -1,4 +1,7 @@
-"""What both servers run on: a TCP port of this machine or a unix socket that is its owner's alone, and uvicorn."""
+"""What both servers run on: a TCP port of this machine or a unix socket that is its owner's alone, and uvicorn.
+
+And the unit files that start ``engram serve`` with the machine, printed for the user to put in place.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,13 @@ import errno
 import ipaddress
 import logging
 import os
+import plistlib
 import signal
 import socket
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
@@ -296,3 +300,55 @@ def run_until_told(server: uvicorn.Server, bound: socket.socket, *, started: Cal
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
+
+
+# --- unit files ----------------------------------------------------------------------------------------------
+
+_LABEL = "io.engram.serve"
+
+_SYSTEMD = """\
+# ~/.config/systemd/user/engram.service
+# systemctl --user daemon-reload && systemctl --user enable --now engram
+# A token of your own belongs into the file that EnvironmentFile names (mode 600), as a line ENGRAM_HTTP_TOKEN=...
+[Unit]
+Description=engram: memory for coding agents
+
+[Service]
+Type=exec
+ExecStart={command}
+{environment}EnvironmentFile=-%h/.config/engram/serve.env
+WorkingDirectory=%h
+Restart=on-failure
+RestartSec=2
+NoNewPrivileges=true
+UMask=0077
+
+[Install]
+WantedBy=default.target
+"""
+
+
+def systemd_unit(command: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return a user unit that runs ``command``."""
+    lines = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in environment.items())
+    return _SYSTEMD.format(command=" ".join(_quoted(word).replace("$", "$$") for word in command), environment=lines)
+
+
+def launchd_unit(command: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return a launch agent that runs ``command``; it belongs into ``~/Library/LaunchAgents``."""
+    values = {
+        "Label": _LABEL,
+        "ProgramArguments": list(command),
+        "EnvironmentVariables": dict(environment),
+        "RunAtLoad": True,
+        "KeepAlive": {"SuccessfulExit": False},
+        "ProcessType": "Background",
+        "Umask": 0o077,
+    }
+    return plistlib.dumps(values, sort_keys=False).decode()
+
+
+def _quoted(text: str) -> str:
+    """Return one word of a systemd line, where ``%`` starts an expansion and quotes and backslashes are its own."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
+    return f'"{escaped}"'

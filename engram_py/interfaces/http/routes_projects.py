@@ -1,20 +1,25 @@
-"""Routes of projects, and of the sync that Engram's server reports for them."""
+"""Routes of projects, of the server itself, of export and import, and of upkeep."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from io import BytesIO
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
 from engram_py.app import Engram
+from engram_py.database.runs import Run
 from engram_py.errors import InvalidArgumentError
-from engram_py.interfaces.http.answers import Answer, shown
+from engram_py.interchange.results import Counts, Imported
+from engram_py.interfaces.http.answers import Answer, Time, shown, whole
 from engram_py.interfaces.http.errors import UnsupportedScopeError
-from engram_py.interfaces.http.parameters import Needed, Projects, selected
-from engram_py.interfaces.http.routing import operation
+from engram_py.interfaces.http.routing import InProject, Needed, Projects, Whole, operation, selected
+from engram_py.observations.listing import Stats
 from engram_py.projects.names import normalize_project
 from engram_py.projects.values import ProjectLine
 from engram_py.sync.autosync.values import CloudStatus
+from engram_py.upkeep.values import Check, Hot, HotReport, Maintained, Report
+from engram_py.version import __version__
 
 RESCUE_BODY = 8 * 1024
 
@@ -177,3 +182,134 @@ def rescue_ownership(app: Engram, rescue: Rescue) -> object:
 def migrate_project(app: Engram, rescue: Rescue) -> object:
     """The older name of /projects/rescue-ownership."""
     return rescue_ownership(app, rescue)
+
+
+_SEVERITY = {"ok": "info", "warning": "warning", "error": "error"}
+
+
+class Capabilities(Answer):
+    """What Engram's plugins ask for before they use it: a session of another project beside one's own, one that goes
+    on after its end, and finding the session of an agent's own id."""
+
+    isolated_session_registration: bool = True
+    root_session_resume: bool = True
+    runtime_session_resolution: bool = True
+
+
+class HealthOut(Answer):
+    status: Literal["ok"]
+    service: Literal["engram"]
+    version: str
+    instance_id: str
+    capabilities: Capabilities = Capabilities()
+
+
+CheckOut = shown(
+    Check,
+    "check_id result severity reason_code message evidence safe_next_step requires_confirmation",
+    severity=str,
+    reason_code=str,
+    safe_next_step=str,
+    requires_confirmation=bool,
+)
+
+
+DoctorOut = shown(Report, "status project summary checks", name="DoctorOut", project=str, checks=[CheckOut])
+StatsOut = shown(Stats, "total_sessions total_observations total_prompts total_relations projects types database_bytes")
+
+
+@operation("GET", "/health", HealthOut)
+def health(app: Engram) -> object:
+    """Whether the database answers, and which database it is."""
+    return HealthOut(status="ok", service="engram", version=__version__, instance_id=app.browsing.instance())
+
+
+@operation("GET", "/stats", StatsOut, errors=(404, 409))
+def stats(app: Engram, projects: Projects) -> object:
+    """Counts of what is kept."""
+    where = selected(app, projects)
+    return app.contexts.stats(None if where.all_projects else where.name)
+
+
+@operation("GET", "/doctor", DoctorOut, errors=(404, 409))
+def doctor(app: Engram, projects: Projects, check: str | None = None) -> object:
+    """Diagnose the database; nothing is changed. `check` runs one alone. Engram's checks are among them."""
+    where = selected(app, projects)
+    report = app.doctor.examine(check=(check or "").strip() or None, engram=True)
+    checks = [
+        CheckOut.of(
+            one,
+            severity=_SEVERITY[one.result],
+            reason_code=one.check_id if one.result != "ok" else "",
+            safe_next_step=one.safe_next_step or "",
+            requires_confirmation=one.fixable,
+        )
+        for one in report.checks
+    ]
+    return DoctorOut.of(report, project=where.name, summary=report.summary | {"blocked": 0}, checks=checks)
+
+
+IMPORT_BODY = 50 * 1024 * 1024
+_ATTACHED = {"Content-Disposition": "attachment; filename=engram-export.json"}
+
+_KINDS = ("sessions", "observations", "prompts", "relations")
+ImportedOut = shown(
+    Imported,
+    "sessions_imported observations_imported prompts_imported relations_imported skipped_stale version redacted "
+    "counts warnings",
+    sessions_imported=int,
+    observations_imported=int,
+    prompts_imported=int,
+    relations_imported=int,
+    skipped_stale=int,
+    counts=dict[str, whole(Counts)],  # type: ignore[misc]
+)
+
+
+@operation("GET", "/export", errors=(404, 409), headers=_ATTACHED)
+def export(app: Engram, projects: Projects) -> object:
+    """A project, or with `all_projects` everything, in Engram's export format 0.2.0."""
+    where = selected(app, projects)
+    if where.all_projects:
+        return app.transfer.document()
+    return app.transfer.document(project=app.projects.existing(where.name))
+
+
+@operation("POST", "/import", ImportedOut, most_body=IMPORT_BODY)
+def import_export(app: Engram, raw: bytes) -> object:
+    """Read an export of Engram (0.1.0, 0.2.0) or of this program: all of it or nothing. Twice changes nothing.
+    `skipped_stale` are observations that were here already, as new or newer."""
+    done = app.transfer.import_file(BytesIO(raw))
+    counts = {kind: getattr(done, kind) for kind in (*_KINDS, "versions", "tombstones")}
+    taken = {f"{kind}_imported": counts[kind].new + counts[kind].newer for kind in _KINDS}
+    return ImportedOut.of(done, **taken, skipped_stale=done.observations.skipped, counts=counts)
+
+
+MaintainedOut = shown(Maintained, "passes busy")
+RunOut = shown(Run, "id name status detail counts ms tokens at", at=Time)
+HotOut = shown(Hot, "id title kind access_count tier")
+HotReportOut = shown(HotReport, "observations entities total", observations=[HotOut], entities=[HotOut])
+
+
+@operation("POST", "/api/heartbeat", MaintainedOut)
+def heartbeat(app: Engram) -> object:
+    """Run the heartbeat: each step with its counts; one that fails does not stop the others."""
+    return app.maintenance.run("heartbeat")
+
+
+@operation("POST", "/maintain/{name}", MaintainedOut)
+def maintain(app: Engram, name: str) -> object:
+    """Run a pass of upkeep: heartbeat, consolidate or synthesize."""
+    return app.maintenance.run(name)
+
+
+@operation("GET", "/runs", [RunOut])
+def list_runs(app: Engram, name: str | None = None, limit: Whole = None) -> object:
+    """The latest runs of upkeep, newest first."""
+    return app.upkeep_reports.runs(name=name or None, limit=limit or 20).runs
+
+
+@operation("GET", "/hot", HotReportOut, errors=(409,))
+def hot(app: Engram, place: InProject, limit: Whole = None) -> object:
+    """The memories and the entities that are used most."""
+    return app.upkeep_reports.hot(limit=limit or 10, **place.where)
