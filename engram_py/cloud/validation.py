@@ -10,7 +10,6 @@ from typing import Any
 
 from engram_py.asgi import json_object
 from engram_py.clock import parse_stamp
-from engram_py.cloud.accounts import EVERY_PROJECT
 from engram_py.cloud.errors import InvalidBodyError, InvalidRequestError, PushTooLargeError
 from engram_py.dataclass import dataclass, replace
 from engram_py.sync.mutation import OWN_BLOCK, Mutation
@@ -23,6 +22,8 @@ MOST_CLOCK_CHARS = 100
 MOST_TIME_CHARS = 64
 MOST_DEVICE_CHARS = 64
 _MAX_INTEGER = 2**63
+# The project of a grant to all of them; no row has it.
+EVERY_PROJECT = "*"
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,6 +159,8 @@ class DeletedOut(Answer):
     hard_delete: bool
 
 
+# --- notes ----------------------------------------------------------------------------------------------------
+
 HEADER = "X-Engram-Notes"
 MOST_BYTES = 2_000
 _NOTE_CHARS = 400

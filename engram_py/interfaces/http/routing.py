@@ -191,6 +191,8 @@ def selected(app: Engram, projects: Projects) -> Selected:
     return Selected(here.project, False, None)
 
 
+# --- the table of routes --------------------------------------------------------------------------------------
+
 MOST_BODY = 8 * 1024 * 1024
 MOST_FIELDS = 100
 # What a function may take that no request names: the memory, a body that is not JSON to us, and the notes.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property, partial
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -10,14 +12,15 @@ from typing import Any
 import anyio
 import anyio.to_thread
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engram_py.app import Engram
 from engram_py.asgi import answered, read_body
+from engram_py.database.store import Store
 from engram_py.doors import through
-from engram_py.errors import EngramError
+from engram_py.errors import EngramError, StoreError
 from engram_py.interfaces.http.api import WORKERS
 from engram_py.interfaces.http.errors import (
     BodyTooLargeError,
@@ -29,16 +32,19 @@ from engram_py.interfaces.http.errors import (
 from engram_py.interfaces.http.routing import check_text, fields_of
 from engram_py.interfaces.web import (  # noqa: F401 - each module of pages registers them
     OTHER_ADDRESSES,
+    pages,
     pages_memory,
-    pages_search,
-    pages_sessions,
-    pages_settings,
 )
 from engram_py.interfaces.web.access import COOKIE_SECONDS, Access
-from engram_py.interfaces.web.changes import Changes
-from engram_py.interfaces.web.errors import ForeignFormError, LinkUsedError, NoPageError, NotEnteredError
+from engram_py.interfaces.web.errors import (
+    ForeignFormError,
+    LinkUsedError,
+    NoPageError,
+    NotEnteredError,
+    TooManyListenersError,
+)
 from engram_py.interfaces.web.rendering import STATIC, assets, templates
-from engram_py.interfaces.web.visit import HOME, PAGES, Goto, Shown, Undo, Visit
+from engram_py.interfaces.web.visit import HOME, PAGES, Goto, Shown, Undo, Visit, version_of
 from engram_py.projects import table as project_table
 
 ENTER, EVENTS = "/ui/enter", "/ui/events"
@@ -199,3 +205,82 @@ def _fields(encoded: bytes) -> dict[str, str]:
         values.setdefault(name, value)
     check_text(values)
     return values
+
+
+# --- the stream that tells a browser of writes ----------------------------------------------------------------
+
+LOOK_SECONDS = 0.5
+MOST_LISTENERS = 64
+# A stream ends after this long, and the browser opens another one: so a cookie that expired is noticed.
+LONGEST_SECONDS = 600.0
+_QUIET_SECONDS = 15.0
+_RETRY = "retry: 3000\n\n"
+
+
+class Changes:
+    """Looks for writes of this process and of others, for all listeners together, and only while there are any.
+
+    A look reads SQLite's counter of commits. It opens no transaction, and one worker thread at a time runs it.
+    ``ending`` says that the server is told to end: then every stream ends.
+    """
+
+    def __init__(self, store: Store, *, ending: Callable[[], bool] = lambda: False) -> None:
+        self._store = store
+        self._ending = ending
+        self._listeners = 0
+        self._looking = anyio.Lock()
+        self._thread = anyio.CapacityLimiter(1)
+        self._version = ""
+        self._looked_at = 0.0
+
+    def stream(self, since: str, headers: Mapping[str, str]) -> StreamingResponse:
+        """Return the stream of a listener that knows the version ``since``. Raises TooManyListenersError."""
+        if self._listeners >= MOST_LISTENERS:
+            raise TooManyListenersError(MOST_LISTENERS)
+        return _Stream(self, since, headers)
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Count one more listener for the time of the block."""
+        self._listeners += 1
+        try:
+            yield
+        finally:
+            self._listeners -= 1
+
+    async def messages(self, since: str) -> AsyncIterator[str]:
+        """Yield an event for every version that differs from the one before, until the server or the stream ends."""
+        yield _RETRY
+        opened = spoke = time.monotonic()
+        while not self._ending() and time.monotonic() - opened < LONGEST_SECONDS:
+            try:
+                version = await self._look()
+            except StoreError:
+                return  # the browser comes back, and is told then
+            if version != since:
+                since, spoke = version, time.monotonic()
+                yield f"id: {version}\nevent: changed\ndata: {version}\n\n"
+            elif time.monotonic() - spoke > _QUIET_SECONDS:
+                spoke = time.monotonic()
+                yield ":\n\n"
+            await anyio.sleep(LOOK_SECONDS)
+
+    async def _look(self) -> str:
+        async with self._looking:
+            if time.monotonic() - self._looked_at >= LOOK_SECONDS / 2:
+                work = partial(version_of, self._store)
+                self._version = await anyio.to_thread.run_sync(work, limiter=self._thread, abandon_on_cancel=True)
+                self._looked_at = time.monotonic()
+            return self._version
+
+
+class _Stream(StreamingResponse):
+    """The response to one listener, which is counted while it is sent."""
+
+    def __init__(self, changes: Changes, since: str, headers: Mapping[str, str]) -> None:
+        super().__init__(changes.messages(since), headers=headers, media_type="text/event-stream")
+        self._changes = changes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._changes.listening():
+            await super().__call__(scope, receive, send)
