@@ -6,7 +6,7 @@ from engram_py.anchors.git_log import MAX_CONTEXT
 from engram_py.anchors.values import MOST_ANCHORS
 from engram_py.anchors.worktree import MAX_FILE
 from engram_py.cloud import chunks
-from engram_py.cloud import routes as gate
+from engram_py.cloud import server as gate
 from engram_py.cloud import validation as incoming
 from engram_py.cloud.settings import DEFAULT_MAX_PUSH_BYTES
 from engram_py.context import cache as context_cache

@@ -46,7 +46,7 @@ async def read_body(
     return b"".join(pieces)
 
 
-def json_object(body: bytes, invalid: Callable[[str], EngramError], **hooks: Callable[[Any], Any]) -> dict[str, Any]:
+def json_object(body: bytes, invalid: Callable[[str], EngramError], **hooks: Any) -> dict[str, Any]:
     """Return a body's JSON object. ``hooks`` are those of ``json.loads``. Raises ``invalid`` with the reason."""
     try:
         value = json.loads(body.decode("utf-8-sig"), **hooks)

@@ -313,7 +313,7 @@ def operation(method: str, path: str, answers: Any = dict[str, Any], **more: Any
     """Register a function of ``app`` and the parameters of a request as the route ``method path``.
 
     Of the value it returns go out the fields that ``answers`` has. One that takes ``notes`` may add to what is told
-    about the request (``notes.py``).
+    about the request.
     """
 
     def register(function: F) -> F:

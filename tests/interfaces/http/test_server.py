@@ -39,7 +39,7 @@ def test_a_line_that_repeats_is_logged_once_a_minute_with_how_often(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = 1_000.0
-    monkeypatch.setattr(server.time, "monotonic", lambda: now)
+    monkeypatch.setattr("engram_py.interfaces.http.server.time.monotonic", lambda: now)
     logger = logging.getLogger("of-this-test")
     logger.addFilter(Seldom())
 
