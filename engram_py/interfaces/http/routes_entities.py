@@ -117,6 +117,8 @@ def list_facts(
     return app.facts.of(entity, past=past, **place.where).items
 
 
+# --- the person -----------------------------------------------------------------------------------------------
+
 Scope = Annotated[str | None, Field(description="personal (every project, the default) or project.")]
 
 StatementSavedOut = shown(Saved, "id outcome scope project warnings", name="StatementSavedOut")
@@ -154,6 +156,8 @@ def write_profile(app: Engram, place: InSession, text: Needed, scope: Scope = No
     """Write the profile anew. Upkeep leaves what was written alone."""
     return app.identity.write_profile(text, scope=scope, **place.where)
 
+
+# --- notes, and the vault -------------------------------------------------------------------------------------
 
 NoteSavedOut = shown(Saved, "id outcome project warnings", name="NoteSavedOut")
 ExportedOut = shown(Exported, "files written removed", name="VaultExportedOut")

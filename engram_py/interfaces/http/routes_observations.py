@@ -221,6 +221,8 @@ def check_owner(app: Engram, observation_id: int, expected: str | None) -> None:
             raise ProjectMismatchError(observation_id, row.project, wanted)
 
 
+# --- relations ------------------------------------------------------------------------------------------------
+
 CAPPED = "cap reached: this page has no continuation; rerun from the same cursor with a higher applicable cap"
 
 _ENDS = "created_at updated_at"

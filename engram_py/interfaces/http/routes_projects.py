@@ -184,6 +184,8 @@ def migrate_project(app: Engram, rescue: Rescue) -> object:
     return rescue_ownership(app, rescue)
 
 
+# --- the server itself ----------------------------------------------------------------------------------------
+
 _SEVERITY = {"ok": "info", "warning": "warning", "error": "error"}
 
 
@@ -249,6 +251,8 @@ def doctor(app: Engram, projects: Projects, check: str | None = None) -> object:
     return DoctorOut.of(report, project=where.name, summary=report.summary | {"blocked": 0}, checks=checks)
 
 
+# --- export and import ----------------------------------------------------------------------------------------
+
 IMPORT_BODY = 50 * 1024 * 1024
 _ATTACHED = {"Content-Disposition": "attachment; filename=engram-export.json"}
 
@@ -284,6 +288,8 @@ def import_export(app: Engram, raw: bytes) -> object:
     taken = {f"{kind}_imported": counts[kind].new + counts[kind].newer for kind in _KINDS}
     return ImportedOut.of(done, **taken, skipped_stale=done.observations.skipped, counts=counts)
 
+
+# --- upkeep ---------------------------------------------------------------------------------------------------
 
 MaintainedOut = shown(Maintained, "passes busy")
 RunOut = shown(Run, "id name status detail counts ms tokens at", at=Time)

@@ -169,6 +169,8 @@ def _answer(app: Engram, found: LayerResults | Layered, wanted: Format, notes: N
     return [SearchHit.found(rows[one.id], one) for one in found.results if one.id in rows]
 
 
+# --- what a session is given ----------------------------------------------------------------------------------
+
 NOTHING = "nothing here is near enough; GET /search asks directly"
 # The name of each section of a context → its parameter in an address, and how much of it there is at most.
 SECTIONS = {
@@ -349,6 +351,8 @@ def _text(app: Engram, made: Context) -> str:
         return ""
     return render.text(made, now=app.journal.moment())
 
+
+# --- documents ------------------------------------------------------------------------------------------------
 
 _UPDATE_SECONDS = 60.0
 

@@ -234,6 +234,8 @@ def _refuse_other_owner(app: Engram, session_id: str, project: str) -> None:
         raise SessionConflictError(session_id, held.project, wanted)
 
 
+# --- conversations and agents ---------------------------------------------------------------------------------
+
 _TURNS = "In order: {user, assistant} or {role, content} each, and a timestamp if known."
 _DATE = "The day, or time, it took place: dates what is kept."
 _FLUSH = (
@@ -279,6 +281,8 @@ def get_agent(app: Engram, id: str) -> object:
     """One of them."""
     return agents(app.store, id)[0]
 
+
+# --- checkpoints ----------------------------------------------------------------------------------------------
 
 _LINE = "id session_id project size saved_at"
 CheckpointOut = shown(
