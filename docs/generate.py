@@ -26,7 +26,8 @@ from engram_py.config import Settings
 from engram_py.config_keys import SETTINGS
 from engram_py.errors import EngramError
 from engram_py.interfaces.cli.main import cli
-from engram_py.interfaces.http.routes import OPERATIONS
+from engram_py.interfaces.http import api  # noqa: F401 - registers the routes
+from engram_py.interfaces.http.routing import OPERATIONS
 from engram_py.interfaces.mcp import resources as offers  # also defines an error
 from engram_py.interfaces.mcp.profiles import PROFILES
 from engram_py.interfaces.mcp.schemas import declared

@@ -5,8 +5,8 @@ from __future__ import annotations
 from engram_py.anchors.git_log import MAX_CONTEXT
 from engram_py.anchors.values import MOST_ANCHORS
 from engram_py.anchors.worktree import MAX_FILE
-from engram_py.cloud import admission as gate
-from engram_py.cloud import pulling
+from engram_py.cloud import chunks
+from engram_py.cloud import server as gate
 from engram_py.cloud import validation as incoming
 from engram_py.cloud.settings import DEFAULT_MAX_PUSH_BYTES
 from engram_py.context import cache as context_cache
@@ -129,7 +129,7 @@ def rows() -> list[tuple[str, str, str]]:
         ("row that is pushed", f"{PAYLOAD_LIMIT_BYTES:,} bytes of JSON", "refused; the others are taken"),
         (
             "page of a pull",
-            f"{pulling.MOST_ROWS:,} rows, about {pulling.PAGE_BYTES // 1024**2} MB",
+            f"{chunks.MOST_PULLED:,} rows, about {chunks.PAGE_BYTES // 1024**2} MB",
             "the next page continues",
         ),
         (

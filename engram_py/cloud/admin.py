@@ -11,9 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from engram_py.cloud import audit
-from engram_py.cloud.accounts import EVERY_PROJECT, SHOWN_CHARS, new_token, token_hash
-from engram_py.cloud.database import Connection, one, rows
+from engram_py.cloud.accounts import SHOWN_CHARS, new_token, token_hash
+from engram_py.cloud.database import MOST_AUDIT_LINES, NEWEST_LINES, AuditLine, Connection, one, record_audit, rows
 from engram_py.cloud.errors import (
     AccountExistsError,
     InvalidRequestError,
@@ -21,6 +20,7 @@ from engram_py.cloud.errors import (
     UnknownAddressError,
     UnknownTokenError,
 )
+from engram_py.cloud.validation import EVERY_PROJECT
 from engram_py.sync.wire import PROJECT_LIMIT_CHARS
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
@@ -116,7 +116,7 @@ _LISTS = {
     "users/list": _ACCOUNTS,
     "tokens/list": _TOKENS,
     "grants/list": _GRANTS,
-    "audit/list": audit.NEWEST,
+    "audit/list": NEWEST_LINES,
     "pause/list": _PAUSED,
 }
 
@@ -183,7 +183,7 @@ class Admin:
             raise InvalidRequestError(str(first["loc"][0]), expected=f"valid ({first['msg']})") from exc
         async with self._connection.transaction():
             if operation in _LISTS:
-                limit = max(1, min(arguments.limit, audit.MOST_LINES))
+                limit = max(1, min(arguments.limit, MOST_AUDIT_LINES))
                 filters = {"user": arguments.user, "project": arguments.project, "before": arguments.before}
                 return _json_ready(await rows(self._connection, _LISTS[operation], {**filters, "limit": limit}))
             return _json_ready(await OPERATIONS[operation](self, arguments))
@@ -274,7 +274,7 @@ class Admin:
         return int(found["id"])
 
     async def _log(self, action: str, *, project: str = "", target: str = "") -> None:
-        await audit.record(self._connection, self._actor, [audit.Line(action, project, target)])
+        await record_audit(self._connection, self._actor, [AuditLine(action, project, target)])
 
 
 OPERATIONS: dict[str, Callable[[Admin, Arguments], Awaitable[Any]]] = {

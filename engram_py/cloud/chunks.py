@@ -1,28 +1,115 @@
-"""Engram's chunks: their rows are pushed like any others, and the accepted part is stored as it came."""
+"""What replicas are given: the rows after a cursor, and Engram's chunks, which they also push."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from engram_py.cloud import audit, deletions
-from engram_py.cloud.access import readable, rights, scope, visible
-from engram_py.cloud.accounts import Caller
-from engram_py.cloud.database import Connection, one, rows
+from psycopg.rows import DictRow
+
+from engram_py.asgi import json_object
+from engram_py.cloud import deletions
+from engram_py.cloud.accounts import Caller, instance, readable, rights, scope, visible
+from engram_py.cloud.database import AuditLine, Connection, one, record_audit, rows
 from engram_py.cloud.errors import (
     ChunkConflictError,
     ChunkNotFoundError,
+    InvalidBodyError,
     InvalidRequestError,
     PolicyForbiddenError,
     SyncPausedError,
 )
 from engram_py.cloud.pushing import Pushed, push
-from engram_py.cloud.validation import Batch, check_json, json_object, parse_entries
+from engram_py.cloud.validation import Batch, check_json, parse_entries
 from engram_py.dataclass import dataclass
 from engram_py.sync.wire import PROJECT_LIMIT_CHARS
+
+MOST_PULLED = 1_000
+# A page holds at least one row and then stops about here, however large the rows are.
+PAGE_BYTES = 4 * 1024 * 1024
+_SNAPSHOT = "set transaction isolation level repeatable read, read only"
+
+# First the places, from the index alone, then the rows. That the grant is there is asked in the query that finds them:
+# no mistake elsewhere can give them away.
+_PAGE = """
+with picked as (
+    select found.project, found.seq
+    from unnest(%(projects)s::text[]) as asked (name)
+    cross join lateral (
+        select project, seq
+        from cloud_mutations
+        where project = asked.name
+          and seq > %(since)s
+          and exists (
+              select 1 from cloud_project_grants
+              where principal_id = %(principal)s and project in (asked.name, %(every)s)
+          )
+        order by seq
+        limit %(limit)s
+    ) as found
+    order by found.seq
+    limit %(limit)s
+),
+measured as (
+    select
+        kept.*,
+        sum(kept.payload_bytes) over (order by kept.seq) - kept.payload_bytes as bytes_before
+    from picked
+    join cloud_mutations as kept on kept.project = picked.project and kept.seq = picked.seq
+)
+select seq, project, entity, entity_key, op, payload, occurred_at
+from measured
+where bytes_before < %(bytes)s
+order by seq
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PulledRows:
+    """Rows as JSON text, and how many of each project. ``latest_seq`` is the next cursor."""
+
+    entries: tuple[str, ...]
+    counts: Counter[str]
+    has_more: bool
+    latest_seq: int
+    instance: str
+
+
+async def pull_rows(
+    connection: Connection, caller: Caller, *, since: int, limit: int = MOST_PULLED, asked: Sequence[str] = ()
+) -> PulledRows:
+    """Return the next rows. Raises PolicyForbiddenError when the caller may read none of the projects it asked for."""
+    async with connection.transaction():
+        await connection.execute(_SNAPSHOT)  # both queries see one moment: no row is between cursor and page
+        projects = await readable(connection, caller, asked)
+        newer = [project.name for project in projects if project.latest_seq > since]
+        values = scope(caller, projects=newer, since=since, limit=min(limit, MOST_PULLED), bytes=PAGE_BYTES)
+        found = await rows(connection, _PAGE, values) if newer else []
+        source = await instance(connection)
+    latest = max((project.latest_seq for project in projects), default=0)
+    counts = Counter(str(row["project"]) for row in found)
+    has_more = bool(found) and found[-1]["seq"] < latest
+    cursor = found[-1]["seq"] if has_more else latest
+    return PulledRows(tuple(_entry(row) for row in found), counts, has_more, cursor, source)
+
+
+async def record_pull(connection: Connection, caller: Caller, counts: Counter[str]) -> None:
+    """Log how many rows of each project were read; nothing for an empty poll."""
+    lines = [AuditLine("pull", name, entries=count) for name, count in sorted(counts.items())]
+    await record_audit(connection, caller.name, lines)
+
+
+def _entry(row: DictRow) -> str:
+    """Return the JSON of a row; its payload is JSON already, as it came."""
+    head = {name: row[name] for name in ("seq", "project", "entity", "entity_key", "op", "occurred_at")}
+    return json.dumps(head, ensure_ascii=False, separators=(",", ":"))[:-1] + f',"payload":{row["payload"]}}}'
+
+
+# --- Engram's chunks ------------------------------------------------------------------------------------------
 
 _CHUNK_ID = re.compile(r"[0-9a-f]{8,64}")
 _MOST_NAME_CHARS = 200
@@ -73,7 +160,7 @@ class Chunk:
 
 def parse_chunk(body: bytes) -> Chunk:
     """Raises InvalidBodyError, InvalidRequestError."""
-    value = json_object(body)
+    value = json_object(body, InvalidBodyError)
     if reason := check_json(value):
         raise InvalidRequestError("the chunk", expected=f"JSON that can be kept: {reason}")
     chunk_id, project, data = value.get("chunk_id"), value.get("project"), value.get("data")
@@ -164,5 +251,5 @@ async def read_chunk(connection: Connection, caller: Caller, chunk_id: str, aske
     found = await one(connection, _READ, scope(caller, projects=projects, chunk=chunk_id))
     if found is None:
         raise ChunkNotFoundError(chunk_id)
-    await audit.record(connection, caller.name, [audit.Line("pull chunk", target=chunk_id)])
+    await record_audit(connection, caller.name, [AuditLine("pull chunk", target=chunk_id)])
     return bytes(found["payload"])

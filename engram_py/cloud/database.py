@@ -1,8 +1,9 @@
-"""PostgreSQL: connections, migrations, and its failures as our errors."""
+"""The PostgreSQL database: connections, migrations, and the audit log."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from importlib import resources
 from typing import Any
@@ -14,6 +15,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
 from engram_py.cloud.errors import DatabaseTooNewError, DatabaseUnavailableError, InvalidCloudSettingError
+from engram_py.dataclass import asdict, dataclass
 from engram_py.log import logger_of
 
 logger = logger_of(__name__)
@@ -168,3 +170,47 @@ async def one(connection: Connection, query: str, values: dict[str, Any]) -> Dic
 
 async def rows(connection: Connection, query: str, values: dict[str, Any]) -> list[DictRow]:
     return await (await connection.execute(query.encode(), values)).fetchall()
+
+
+# --- the audit log: a line for each request that read or changed something, without texts ---------------------
+
+MOST_AUDIT_LINES = 1_000
+
+_AUDIT = """
+insert into cloud_audit_log (actor, action, project, target, outcome, reason_code, entries)
+select %(actor)s, line.*
+from jsonb_to_recordset(%(lines)s::jsonb)
+    as line (action text, project text, target text, outcome text, reason_code text, entries integer)
+"""
+# The newest lines before one of them (0: of all).
+NEWEST_LINES = """
+select id, occurred_at, actor, action, project, target, outcome, reason_code, entries
+from cloud_audit_log
+where (%(user)s = '' or actor = %(user)s)
+  and (%(project)s = '' or project = %(project)s)
+  and (%(before)s = 0 or id < %(before)s)
+order by id desc
+limit %(limit)s
+"""
+_PRUNE_AUDIT = "delete from cloud_audit_log where occurred_at < now() - make_interval(days => %(days)s)"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditLine:
+    action: str
+    project: str = ""
+    target: str = ""
+    outcome: str = "done"
+    reason_code: str = ""
+    entries: int = 0
+
+
+async def record_audit(connection: Connection, actor: str, lines: Sequence[AuditLine]) -> None:
+    if lines:
+        values = {"actor": actor, "lines": json.dumps([asdict(line) for line in lines])}
+        await connection.execute(_AUDIT.encode(), values)
+
+
+async def prune_audit(connection: Connection, *, days: int) -> None:
+    """Delete lines older than ``days``."""
+    await connection.execute(_PRUNE_AUDIT.encode(), {"days": days})

@@ -12,10 +12,8 @@ import time
 from collections import Counter
 
 from engram_py.clock import dated, is_ahead
-from engram_py.cloud import audit
-from engram_py.cloud.access import Right, instance, rights, split_own_rows, visible
-from engram_py.cloud.accounts import Caller
-from engram_py.cloud.database import Connection, one, rows
+from engram_py.cloud.accounts import Caller, Right, instance, rights, split_own_rows, visible
+from engram_py.cloud.database import AuditLine, Connection, one, record_audit, rows
 from engram_py.cloud.deletions import RowKey, destroyed_by, erase_versions, key_columns, remaining_rows, remove_rows
 from engram_py.cloud.errors import PolicyForbiddenError, SyncPausedError
 from engram_py.cloud.validation import Batch, Incoming, Rejected
@@ -140,7 +138,7 @@ async def push(connection: Connection, caller: Caller, batch: Batch, *, action: 
             may, strange = await split_own_rows(connection, caller, may)
             refused += strange
             kept, previous = await _store(connection, caller, may, batch.device, reserved["before"])
-        await audit.record(connection, caller.name, _lines(action, batch, may, refused, kept))
+        await record_audit(connection, caller.name, _lines(action, batch, may, refused, kept))
     if whole_refusal is not None:
         raise whole_refusal
     accepted, projects = sorted(kept), {row.mutation.project for row in may}
@@ -277,14 +275,14 @@ async def _write(connection: Connection, caller: Caller, ordered: list[Incoming]
 
 def _lines(
     action: str, batch: Batch, may: list[Incoming], refused: list[Rejected], kept: dict[int, int]
-) -> list[audit.Line]:
+) -> list[AuditLine]:
     accepted = Counter(row.mutation.project for row in may if row.index in kept)
     project_of = {row.index: row.mutation.project for row in batch.rows}
     denied = Counter((project_of[one.index], one.reason_code) for one in refused)
     return [
-        *(audit.Line(action, project=name, entries=count) for name, count in sorted(accepted.items())),
+        *(AuditLine(action, project=name, entries=count) for name, count in sorted(accepted.items())),
         *(
-            audit.Line(action, project=name, outcome="denied", reason_code=code, entries=count)
+            AuditLine(action, project=name, outcome="denied", reason_code=code, entries=count)
             for (name, code), count in sorted(denied.items())[:_MOST_DENIED_LINES]
         ),
     ]

@@ -3,37 +3,59 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC
+from functools import partial
 from typing import Any
 
 import anyio
+import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from engram_py.cloud import chunks, pulling
-from engram_py.cloud.access import every, instance, visible
-from engram_py.cloud.accounts import Caller
+from engram_py import asgi
+from engram_py.asgi import PRIVATE, Lingering, encoded, json_object
+from engram_py.cloud import chunks
+from engram_py.cloud.accounts import Caller, every, instance, visible
 from engram_py.cloud.admin import Admin
-from engram_py.cloud.admission import ENVELOPE, ENVELOPE_TYPE, read_body
 from engram_py.cloud.database import one
-from engram_py.cloud.errors import InvalidRequestError, UnknownAddressError, WrongMethodError
+from engram_py.cloud.errors import (
+    InvalidBodyError,
+    InvalidRequestError,
+    PushTooLargeError,
+    RequestTimeoutError,
+    UnknownAddressError,
+    UnsupportedEncodingError,
+    WrongMethodError,
+)
 from engram_py.cloud.pushing import Pushed, push
-from engram_py.cloud.responses import NDJSON, as_json, encoded, ndjson_response, refusal
-from engram_py.cloud.server import CONTENT_TYPE, Audience, Endpoint, Handler, Server
+from engram_py.cloud.server import CONTENT_TYPE, Audience, Endpoint, Handler, Server, refusal
 from engram_py.cloud.settings import CloudSettings
-from engram_py.cloud.validation import MOST_ENTRIES, json_object, parse_batch
+from engram_py.cloud.validation import MOST_ENTRIES, parse_batch
 from engram_py.dataclass import asdict
 from engram_py.version import __version__
 
 _MOST_PROJECTS_ASKED = 500
 _MOST_ADMIN_BYTES = 256 * 1024
 _HEALTH_SECONDS = 3.0
+BODY_SECONDS = 60.0
+
+# What Engram sends its chunks as: gzip by the media type, not by an encoding.
+ENVELOPE = "application/vnd.engram.sync+gzip"
+ENVELOPE_TYPE = f"{ENVELOPE}; version=1"
+
+_GZIP = 31  # zlib's window bits of a stream with gzip's header
+_PIECE = 64 * 1024
+NDJSON = "application/x-ndjson"
+_COMPRESS_FROM_BYTES = 1_024
+_LEVEL = 5
 
 
 async def push_mutations(server: Server, caller: Caller, request: Request) -> Response:
@@ -47,25 +69,25 @@ async def push_mutations(server: Server, caller: Caller, request: Request) -> Re
 async def pull_mutations(server: Server, caller: Caller, request: Request) -> Response:
     since, asked = _whole(request, "since_seq", 0), _asked(request)
     if NDJSON in request.headers.get("accept", ""):
-        page = await _pulled(server, caller, since, pulling.MOST_ROWS, asked)
+        page = await _pulled(server, caller, since, chunks.MOST_PULLED, asked)
         return ndjson_response(request, _lines(server, caller, asked, page))
-    limit = max(1, min(_whole(request, "limit", 100), pulling.MOST_ROWS))
+    limit = max(1, min(_whole(request, "limit", 100), chunks.MOST_PULLED))
     page = await _pulled(server, caller, since, limit, asked)
     if page.counts:  # most polls find nothing, and nothing is said of them
         async with server.database() as connection:
-            await pulling.record(connection, caller, page.counts)
+            await chunks.record_pull(connection, caller, page.counts)
     end = encoded({"has_more": page.has_more, "latest_seq": page.latest_seq, "instance": page.instance})
     return await as_json(request, f'{{"mutations":[{",".join(page.entries)}],'.encode() + end[1:])
 
 
-async def _pulled(server: Server, caller: Caller, since: int, limit: int, asked: list[str]) -> pulling.Page:
+async def _pulled(server: Server, caller: Caller, since: int, limit: int, asked: list[str]) -> chunks.PulledRows:
     async with server.database() as connection:
-        page = await pulling.pull(connection, caller, since=since, limit=limit, asked=asked)
+        page = await chunks.pull_rows(connection, caller, since=since, limit=limit, asked=asked)
     server.metrics.pulled.inc(len(page.entries))
     return page
 
 
-async def _lines(server: Server, caller: Caller, asked: list[str], page: pulling.Page) -> AsyncIterator[bytes]:
+async def _lines(server: Server, caller: Caller, asked: list[str], page: chunks.PulledRows) -> AsyncIterator[bytes]:
     """Yield all rows a page at a time: a slow reader holds neither a connection nor an old snapshot.
 
     A row that changes while this runs moves to the end, so it is given once more, never left out.
@@ -78,13 +100,13 @@ async def _lines(server: Server, caller: Caller, asked: list[str], page: pulling
                 yield ("\n".join(page.entries) + "\n").encode()
             if not page.has_more:
                 break
-            page = await _pulled(server, caller, page.latest_seq, pulling.MOST_ROWS, asked)
+            page = await _pulled(server, caller, page.latest_seq, chunks.MOST_PULLED, asked)
         end = {"latest_seq": page.latest_seq, "has_more": False, "end": True, "instance": page.instance}
         yield encoded(end) + b"\n"
     finally:  # also of what was broken off
         with anyio.move_on_after(5, shield=True):
             async with server.database() as connection:
-                await pulling.record(connection, caller, counts)
+                await chunks.record_pull(connection, caller, counts)
 
 
 async def projects(server: Server, caller: Caller, request: Request) -> Response:
@@ -139,7 +161,7 @@ async def whoami(server: Server, caller: Caller, request: Request) -> Response:
 
 async def administer(server: Server, caller: Caller, request: Request) -> Response:
     body = await read_body(request, _MOST_ADMIN_BYTES)
-    given = json_object(body) if body.strip() else {}
+    given = json_object(body, InvalidBodyError) if body.strip() else {}
     operation = f"{request.path_params['noun']}/{request.path_params['verb']}"
     async with server.database() as connection:
         value = await Admin(connection, actor=caller.name, pepper=server.settings.pepper).run(operation, given)
@@ -226,7 +248,12 @@ def build_cloud_application(settings: CloudSettings) -> Starlette:
             yield
 
     routes = [Route(endpoint.path, endpoint, methods=[method]) for method, endpoint in endpoints(server)]
-    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: _unknown, 405: _wrong_method})
+    return Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        middleware=[Middleware(Lingering)],
+        exception_handlers={404: _unknown, 405: _wrong_method},
+    )
 
 
 async def _unknown(request: Request, _: Exception) -> Response:
@@ -238,3 +265,86 @@ async def _wrong_method(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         response.headers.update(error.headers or {})
     return response
+
+
+# --- what a body becomes --------------------------------------------------------------------------------------
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """Return the body, unpacked, and no more of it than ``limit`` whatever it claims.
+
+    Raises PushTooLargeError, InvalidBodyError, UnsupportedEncodingError, RequestTimeoutError.
+    """
+    unpack = _decompressed if _is_compressed(request) else None
+    try:
+        with anyio.fail_after(BODY_SECONDS):
+            return await asgi.read_body(request, limit, partial(PushTooLargeError, "bytes"), unpack)
+    except TimeoutError as exc:
+        raise RequestTimeoutError(BODY_SECONDS) from exc
+
+
+def _is_compressed(request: Request) -> bool:
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("identity", "gzip", "x-gzip", ""):
+        raise UnsupportedEncodingError(encoding)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return encoding.endswith("gzip") or kind == ENVELOPE
+
+
+async def _decompressed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield a body that is decompressed piece by piece as it arrives."""
+    stream = zlib.decompressobj(_GZIP)
+    async for packed in pieces:
+        piece, full = packed, True
+        while piece or full:  # zlib may hold back what did not fit
+            if stream.eof and piece:  # gzip files may follow each other
+                stream = zlib.decompressobj(_GZIP)
+            try:
+                out = stream.decompress(piece, _PIECE)
+            except zlib.error as exc:
+                raise InvalidBodyError("it is not gzip") from exc
+            yield out
+            full = len(out) == _PIECE
+            piece = stream.unconsumed_tail or stream.unused_data
+    if not stream.eof:
+        raise InvalidBodyError("its gzip ends too early")
+
+
+# --- what is sent ---------------------------------------------------------------------------------------------
+
+
+async def as_json(request: Request, body: bytes, *, status: int = 200) -> Response:
+    sent = {"Content-Type": "application/json", "Vary": "Accept-Encoding", **PRIVATE}
+    if len(body) >= _COMPRESS_FROM_BYTES and takes_gzip(request):
+        body = await anyio.to_thread.run_sync(lambda: gzip.compress(body, _LEVEL, mtime=0))
+        sent["Content-Encoding"] = "gzip"
+    return Response(body, status, headers=sent)
+
+
+def takes_gzip(request: Request) -> bool:
+    for given in request.headers.get("accept-encoding", "").lower().split(","):
+        name, _, quality = given.strip().partition(";")
+        if name.strip() in ("gzip", "*"):
+            return quality.replace(" ", "").partition("q=")[2].rstrip("0.") != "" or "q=" not in quality
+    return False
+
+
+def ndjson_response(request: Request, lines: AsyncIterator[bytes]) -> Response:
+    """Return a stream of lines. It breaks off where ``lines`` fails: without the last line it was not all."""
+    headers = {"Content-Type": NDJSON, "Vary": "Accept-Encoding", **PRIVATE}
+    if takes_gzip(request):
+        headers["Content-Encoding"] = "gzip"
+        return StreamingResponse(_compressed(lines), headers=headers)
+    return StreamingResponse(lines, headers=headers)
+
+
+async def _compressed(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    stream = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+    async for piece in lines:
+        yield await anyio.to_thread.run_sync(_compress, stream, piece)
+    yield stream.flush()
+
+
+def _compress(stream: Any, piece: bytes) -> bytes:
+    packed: bytes = stream.compress(piece) + stream.flush(zlib.Z_SYNC_FLUSH)
+    return packed

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Literal, TypeVar, cast
 
 import anyio
 import anyio.to_thread
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
-from starlette.requests import ClientDisconnect, Request
+import prometheus_client
+from prometheus_client import CollectorRegistry, Gauge, Histogram, ProcessCollector, generate_latest
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from engram_py.cloud import audit
+from engram_py.asgi import PRIVATE, answered, encoded
 from engram_py.cloud.accounts import Caller, any_valid_token, apply_environment, authenticate, bearer, check_pepper
-from engram_py.cloud.admission import Gate
-from engram_py.cloud.database import Connection, connected, migrate, open_pool, pooled_connection
-from engram_py.cloud.errors import NobodyToServeError, PolicyForbiddenError, RequestBrokenError
-from engram_py.cloud.responses import Taken, lingering, refusal
+from engram_py.cloud.database import Connection, connected, migrate, open_pool, pooled_connection, prune_audit
+from engram_py.cloud.errors import (
+    CloudServerError,
+    NobodyToServeError,
+    PolicyForbiddenError,
+    RequestBrokenError,
+    TooBusyError,
+    payload_of,
+)
 from engram_py.cloud.settings import CloudSettings
 from engram_py.errors import EngramError
 from engram_py.log import logger_of
@@ -37,8 +44,44 @@ _PARSERS = 3
 # Pushes wait for each other in the database. Those beyond a few wait here, where they take no connection from pulls.
 _PUSHERS = 3
 _PRUNE_SECONDS = 3_600.0
+MOST_REQUESTS = 64
+MOST_REQUESTS_EACH = 16
 # What a proxy adds: a request that has one of these does not come from this machine, whatever its address says.
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
+
+
+class Gate:
+    """Counts the requests in progress, and refuses one too many at once instead of queueing it."""
+
+    def __init__(self, most: int = MOST_REQUESTS, most_each: int = MOST_REQUESTS_EACH) -> None:
+        self._most = most
+        self._most_each = most_each
+        self._each: Counter[int] = Counter()
+        self.inside = 0
+
+    @contextmanager
+    def enter(self) -> Iterator[None]:
+        """Raises TooBusyError."""
+        if self.inside >= self._most:
+            raise TooBusyError("the server")
+        self.inside += 1
+        try:
+            yield
+        finally:
+            self.inside -= 1
+
+    @contextmanager
+    def enter_as(self, principal_id: int) -> Iterator[None]:
+        """Count a request of one account, so that it does not keep others out. Raises TooBusyError."""
+        if self._each[principal_id] >= self._most_each:
+            raise TooBusyError("this account")
+        self._each[principal_id] += 1
+        try:
+            yield
+        finally:
+            self._each[principal_id] -= 1
+            if not self._each[principal_id]:
+                del self._each[principal_id]
 
 
 class Server:
@@ -88,13 +131,18 @@ class Server:
         while True:
             try:
                 async with self.database() as connection:
-                    await audit.prune(connection, days=self.settings.audit_days)
+                    await prune_audit(connection, days=self.settings.audit_days)
             except EngramError as exc:
                 logger.warning("the audit log was not shortened: %s", exc)
             await anyio.sleep(_PRUNE_SECONDS)
 
 
-_TOO_LARGE = 413
+def refusal(error: EngramError) -> Response:
+    """Return the response of a refusal."""
+    kind = error if isinstance(error, CloudServerError) else CloudServerError
+    headers = {"Content-Type": "application/json", **PRIVATE, **kind.headers}
+    return Response(encoded(payload_of(error)), kind.status, headers=headers)
+
 
 Handler = Callable[[Server, Caller, Request], Awaitable[Response]]
 
@@ -114,27 +162,18 @@ class Endpoint:
         status = 499
         try:
             with ExitStack() as held:
-                received = Taken(receive)
-                response = await self._answer(Request(scope, received), held)
+                answer = self._answer(Request(scope, receive), held)
+                response = await answered(answer, refusal, RequestBrokenError)
                 status = response.status_code
-                cut_off = status == _TOO_LARGE and not received.whole
-                await response(scope, receive, lingering(receive, send) if cut_off else send)
+                await response(scope, receive, send)
         finally:
             metrics.requests.labels(self.path, str(status)).inc()
             metrics.seconds.labels(self.path).observe(time.perf_counter() - started)
 
     async def _answer(self, request: Request, held: ExitStack) -> Response:
-        try:
-            caller = await self._let_in(request, held)
-            # What is for anybody does not ask who it is.
-            return await self._handler(self._server, cast("Caller", caller), request)
-        except EngramError as exc:
-            return refusal(exc)
-        except ClientDisconnect:
-            return Response(status_code=499)
-        except Exception:
-            logger.exception("a request failed")
-            return refusal(RequestBrokenError())
+        caller = await self._let_in(request, held)
+        # What is for anybody does not ask who it is.
+        return await self._handler(self._server, cast("Caller", caller), request)
 
     async def _let_in(self, request: Request, held: ExitStack) -> Caller | None:
         if self.audience == "anybody" or (self.audience == "scrape" and _is_local(request)):
@@ -178,16 +217,16 @@ class Metrics:
     def __init__(self, *, inside: Callable[[], int], pool: Callable[[str], int]) -> None:
         self._registry = own = CollectorRegistry()
         ProcessCollector(registry=own)
-        self.requests = Counter(
+        self.requests = prometheus_client.Counter(
             "engram_cloud_requests", "Requests answered, by route and status.", ["route", "status"], registry=own
         )
         self.seconds = Histogram(
             "engram_cloud_request_seconds", "Time to the end of an answer, by route.", ["route"], registry=own
         )
-        self.pushed = Counter(
+        self.pushed = prometheus_client.Counter(
             "engram_cloud_pushed_rows", "Rows offered, by what became of them.", ["outcome"], registry=own
         )
-        self.pulled = Counter("engram_cloud_pulled_rows", "Rows given.", registry=own)
+        self.pulled = prometheus_client.Counter("engram_cloud_pulled_rows", "Rows given.", registry=own)
         inflight = Gauge("engram_cloud_requests_in_progress", "Requests that are worked on.", registry=own)
         inflight.set_function(inside)
         connections = Gauge("engram_cloud_connections", "PostgreSQL connections, by state.", ["state"], registry=own)

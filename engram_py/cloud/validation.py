@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from engram_py.asgi import json_object
 from engram_py.clock import parse_stamp
-from engram_py.cloud.accounts import EVERY_PROJECT
 from engram_py.cloud.errors import InvalidBodyError, InvalidRequestError, PushTooLargeError
 from engram_py.dataclass import dataclass, replace
 from engram_py.sync.mutation import OWN_BLOCK, Mutation
@@ -22,6 +22,8 @@ MOST_CLOCK_CHARS = 100
 MOST_TIME_CHARS = 64
 MOST_DEVICE_CHARS = 64
 _MAX_INTEGER = 2**63
+# The project of a grant to all of them; no row has it.
+EVERY_PROJECT = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,24 +98,9 @@ class _InvalidRowError(Exception):
         self.code = code
 
 
-def json_object(body: bytes) -> dict[str, Any]:
-    """Return a body's JSON object. Raises InvalidBodyError."""
-    try:
-        value = json.loads(body.decode("utf-8-sig"))
-    except RecursionError as exc:
-        raise InvalidBodyError("it is nested too deeply") from exc
-    except UnicodeDecodeError as exc:
-        raise InvalidBodyError("it is not UTF-8") from exc
-    except ValueError as exc:  # its words do not repeat the body
-        raise InvalidBodyError(str(exc)[:200]) from exc
-    if not isinstance(value, dict):
-        raise InvalidBodyError("it is not an object")
-    return value
-
-
 def parse_batch(body: bytes) -> Batch:
     """Return the rows of a push. Raises InvalidBodyError, InvalidRequestError, PushTooLargeError."""
-    value = json_object(body)
+    value = json_object(body, InvalidBodyError)
     entries = value.get("entries")
     if not isinstance(entries, list):
         raise InvalidRequestError("entries", expected="a list of entries")

@@ -23,8 +23,7 @@ from starlette.types import Receive, Scope, Send
 
 from engram_py import Engram
 from engram_py.interfaces.http.application import build_application
-from engram_py.interfaces.http.protocol import Protocol
-from engram_py.interfaces.http.uvicorn_server import server_of
+from engram_py.interfaces.http.server import server_of
 from tests.interfaces.http.asking import bearer
 
 SESSION = "mcp-session-id"
@@ -118,7 +117,6 @@ def bridged(folder: Path) -> Iterator[str]:
 @contextmanager
 def showing(folder: Path) -> Iterator[str]:
     """The URL of ``/mcp`` of a server in this process, which adds the secret to each request."""
-    ready = threading.Event()
     with Engram(directory=folder) as app, socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         application = build_application(app, port=port, tools="all")
@@ -129,11 +127,10 @@ def showing(folder: Path) -> Iterator[str]:
                 scope["headers"] = [*scope["headers"], (b"authorization", secret)]
             await application(scope, receive, send)
 
-        server = server_of(owned, started=ready.set, own=Protocol)
+        server = server_of(owned)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
-            assert ready.wait(60)
             yield f"http://127.0.0.1:{port}/mcp"
         finally:
             server.should_exit = True

@@ -24,7 +24,7 @@ from engram_py.cloud.database import connected
 from engram_py.cloud.routes import build_cloud_application
 from engram_py.cloud.server import prepare
 from engram_py.cloud.settings import CloudSettings
-from engram_py.interfaces.http.uvicorn_server import server_of
+from engram_py.interfaces.http.server import server_of
 
 ROOT_TOKEN = "engram_root-token-of-the-tests"
 _numbers = count(1)
@@ -149,11 +149,9 @@ def serving(settings: CloudSettings) -> Iterator[Running]:
     """A server on a thread of this process."""
     asyncio.run(prepare(settings))
     with closing(socket.create_server(("127.0.0.1", 0))) as bound:
-        up = threading.Event()
-        server = server_of(build_cloud_application(settings), started=up.set)
+        server = server_of(build_cloud_application(settings))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()
-        assert up.wait(30), "the server did not start"
         running = Running(f"http://127.0.0.1:{bound.getsockname()[1]}", settings.database_url, settings.pepper)
         try:
             yield running

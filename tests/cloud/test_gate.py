@@ -10,10 +10,10 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Message
 
-from engram_py.cloud import admission as gate
-from engram_py.cloud.admission import Gate, read_body
+from engram_py.cloud import routes
 from engram_py.cloud.errors import InvalidBodyError, PushTooLargeError, RequestTimeoutError, TooBusyError
-from engram_py.cloud.responses import takes_gzip
+from engram_py.cloud.routes import read_body, takes_gzip
+from engram_py.cloud.server import Gate
 
 
 def request(pieces: Iterable[bytes] = (), **headers: str) -> Request:
@@ -70,7 +70,7 @@ async def test_a_body_that_claims_too_much_or_does_not_come_or_is_no_gzip_is_ref
         await anyio.sleep_forever()
         raise AssertionError
 
-    monkeypatch.setattr(gate, "BODY_SECONDS", 0.01)
+    monkeypatch.setattr(routes, "BODY_SECONDS", 0.01)
     for length, refusal in (("1001", PushTooLargeError), ("", RequestTimeoutError)):
         asked = request(content_length=length)
         asked._receive = never

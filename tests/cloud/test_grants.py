@@ -10,9 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from engram_py.cloud import chunks, pulling
-from engram_py.cloud.access import scope
-from engram_py.cloud.accounts import authenticate
+from engram_py.cloud import chunks
+from engram_py.cloud.accounts import authenticate, scope
 from engram_py.cloud.database import connected
 from engram_py.cloud.database import rows as all_rows
 from engram_py.cloud.routes import ROUTES
@@ -197,7 +196,7 @@ def test_the_query_of_rows_asks_for_the_grant_itself(
         async with connected(server.url) as connection:
             caller = await authenticate(connection, account.token, pepper=server.pepper)
             values = scope(caller, projects=[foreign, project], since=0, limit=100, bytes=2**20)
-            return await all_rows(connection, pulling._PAGE, values), await all_rows(connection, chunks._LIST, values)
+            return await all_rows(connection, chunks._PAGE, values), await all_rows(connection, chunks._LIST, values)
 
     found, listed = asyncio.run(rows())
     assert [row["entity_key"] for row in found] == ["obs-1"]

@@ -9,7 +9,7 @@ import zlib
 import httpx
 import pytest
 
-from engram_py.cloud import pulling
+from engram_py.cloud import chunks
 from tests.cloud.asking import Client, Running, entry, new_project
 
 pytestmark = pytest.mark.postgres
@@ -51,7 +51,7 @@ def test_a_page_stops_after_some_megabytes_but_holds_a_row(
     assert page["has_more"]
     assert page["latest_seq"] == page["mutations"][-1]["seq"]
     assert len(account.pull_all()) == 8
-    monkeypatch.setattr(pulling, "PAGE_BYTES", 1000)
+    monkeypatch.setattr(chunks, "PAGE_BYTES", 1000)
     assert len(account.pull(limit=100)["mutations"]) == 1
     assert len(account.pull_all()) == 8
 

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from engram_py.cloud import audit
+from engram_py.cloud import database
 from engram_py.cloud.database import connected
 from tests.cloud.asking import ROOT_TOKEN, Client, Running, entry, new_project
 
@@ -82,7 +82,7 @@ def test_old_lines_are_forgotten(server: Running, project: str) -> None:
 
     async def prune() -> None:
         async with connected(server.url) as connection:
-            await audit.prune(connection, days=365)
+            await database.prune_audit(connection, days=365)
 
     asyncio.run(prune())
     assert len(server.administer("audit/list", project=project)) == 1

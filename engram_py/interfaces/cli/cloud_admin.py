@@ -30,8 +30,7 @@ def serve_command(host: str | None, port: int | None) -> None:
     from engram_py.cloud.routes import build_cloud_application
     from engram_py.cloud.server import prepare
     from engram_py.cloud.settings import load_cloud_settings
-    from engram_py.interfaces.http.sockets import listen
-    from engram_py.interfaces.http.uvicorn_server import server_of
+    from engram_py.interfaces.http.server import listen, run_until_told, server_of
     from engram_py.sync.autosync.login import is_loopback
 
     settings = load_cloud_settings()
@@ -42,8 +41,8 @@ def serve_command(host: str | None, port: int | None) -> None:
         click.echo(f"Prepared the database: {', '.join(done)}.", err=True)
     with listen(host, settings.port if port is None else port, None) as listening:
         started = f"engram cloud serves {listening.shown}; Ctrl-C ends it."
-        server = server_of(build_cloud_application(settings), started=lambda: click.echo(started, err=True))
-        server.run(sockets=[listening.socket])
+        server = server_of(build_cloud_application(settings))
+        run_until_told(server, listening.socket, started=lambda: click.echo(started, err=True))
 
 
 users_command = group(

@@ -74,7 +74,7 @@ def serve_command(
         return
     if path is None and port is None and loaded.socket:
         path = expanded(loaded.socket)
-    from engram_py.interfaces.http.serve import Address, serve
+    from engram_py.interfaces.http.application import Address, serve
 
     address = Address(host, loaded.port if port is None else port, here() / path if path else None)
     serve(
@@ -88,7 +88,7 @@ def serve_command(
 
 
 def _unit(kind: str, port: int | None, host: str, path: Path | None, project: str | None, tools: str | None) -> str:
-    from engram_py.interfaces.http.service_units import launchd_unit, systemd_unit
+    from engram_py.interfaces.http.server import launchd_unit, systemd_unit
 
     command = [sys.executable, "-m", "engram_py", "serve"]
     command += [str(port)] if port is not None else []

@@ -85,7 +85,7 @@ def refusal(facts: Facts) -> HttpError | None:
         return WrongHostError(facts.host)
     # What a page loads as an image or a frame has no Origin. The link may be followed from anywhere: from a file, say.
     from_elsewhere = facts.fetch_site == "cross-site" and facts.reached != ENTRANCE
-    if from_elsewhere or not all(map(is_loopback, facts.origins)):
+    if from_elsewhere or not all(map(_is_of_this_machine, facts.origins)):
         return ForeignOriginError()
     reach = REACH[asker(facts)]
     return None if reach is None or facts.reached in reach else UnauthorizedError()
@@ -103,7 +103,7 @@ def asker(facts: Facts) -> Asker:
     return Asker.PROGRAM if facts.vouched and as_json and not by_browser else Asker.STRANGER
 
 
-def is_loopback(origin: str) -> bool:
+def _is_of_this_machine(origin: str) -> bool:
     """Return whether a page of this origin came from this machine: ``http://localhost:5173``."""
     try:
         parts = urlsplit(origin)

@@ -1,27 +1,36 @@
-"""The ASGI application of the routes: reads a request within bounds, runs its operation on a worker thread, answers."""
+"""The application of the routes: reads a request, runs its operation on a worker thread, answers; and describes all."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
 from typing import Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 
 import anyio
 import anyio.to_thread
-from starlette.requests import ClientDisconnect, Request
+from pydantic import BaseModel, BeforeValidator
+from pydantic.json_schema import models_json_schema
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from engram_py.app import Engram
-from engram_py.cloud.responses import lingering
-from engram_py.dataclass import dataclass
+from engram_py.asgi import PRIVATE, answered, json_object, read_body
 from engram_py.doors import through
 from engram_py.errors import EngramError
+from engram_py.interfaces.arguments import mended_names, unknown_names
 from engram_py.interfaces.counting import count_answer
-from engram_py.interfaces.http import routes  # noqa: F401 - registers them
+from engram_py.interfaces.http import (  # noqa: F401 - each module of routes registers them
+    routes_entities,
+    routes_observations,
+    routes_projects,
+    routes_search,
+    routes_sessions,
+)
 from engram_py.interfaces.http.admission import Asker, asking, check_asked, given_to_asker
+from engram_py.interfaces.http.answers import Notes, header
 from engram_py.interfaces.http.errors import (
     BodyTooLargeError,
     HttpError,
@@ -34,29 +43,29 @@ from engram_py.interfaces.http.errors import (
     payload,
     status_of,
 )
-from engram_py.interfaces.http.notes import header, unread
-from engram_py.interfaces.http.parameters import app_in
-from engram_py.interfaces.http.routing import Operation, given_once, route
-from engram_py.log import logger_of
-
-logger = logger_of(__name__)
+from engram_py.interfaces.http.routing import (
+    LENIENT,
+    OPERATIONS,
+    Operation,
+    app_in,
+    fields_of,
+    given_once,
+    operation,
+    route,
+)
+from engram_py.recall.scope_filter import FILTERS
+from engram_py.version import __version__
 
 # What no model reads: counted, one export would be most of what a memory costs.
 _FOR_PROGRAMS = frozenset({"/health", "/openapi.json", "/export", "/import", "/sync/status"})
 
 # SQLite takes one writer and this process has one connection: more threads would only wait.
 WORKERS = 8
+_VALUE_CHARS = 40
+SEARCH = "/search"
 
 # `curl -d` says urlencoded whatever it sends, and Engram reads JSON whatever it is called.
 _JSON_TYPES = ("", "application/json", "text/json", "text/plain", "application/x-www-form-urlencoded")
-_PRIVATE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    status: int
-    body: bytes
-    headers: Mapping[str, str]
 
 
 class Api:
@@ -67,30 +76,15 @@ class Api:
         self._workers = anyio.CapacityLimiter(WORKERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        too_large = False
-        try:
-            outcome = await self._answered(request)
-        except ClientDisconnect:
-            return
-        except BodyTooLargeError as exc:
-            outcome, too_large = refused(exc), True
-        except EngramError as exc:
-            outcome = refused(exc)
-        except Exception:
-            logger.exception("a request failed")
-            outcome = refused(RequestFailedError())
-        response = Response(b"" if request.method == "HEAD" else outcome.body, outcome.status)
-        response.headers.update({"Content-Type": "application/json", **_PRIVATE, **outcome.headers})
-        response.headers["Content-Length"] = str(len(outcome.body))
-        await response(scope, receive, lingering(receive, send) if too_large else send)
+        response = await answered(self._answered(Request(scope, receive)), refused, RequestFailedError)
+        await response(scope, receive, send)
 
-    async def _answered(self, request: Request) -> Outcome:
+    async def _answered(self, request: Request) -> Response:
         found, path = self._found(request)
         body = b""
         if found.takes("raw") or "body" in found.models:
             _check_media_type(request)
-            body = await read_body(request, found.most_body)
+            body = await read_body(request, found.most_body, BodyTooLargeError)
         query = request.scope.get("query_string", b"")
         # A request whose client is gone, or whose server ends, runs on: its write is whole or not there at all.
         work = partial(self._run, found, path, query, body, request.scope["asker"])
@@ -119,16 +113,12 @@ class Api:
             raise MethodNotAllowedError(request.method, shown, tuple(methods))
         return methods[method]
 
-    def _run(self, found: Operation, path: dict[str, str], query: bytes, body: bytes, asker: Asker) -> Outcome:
-        try:
-            pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100)
-        except ValueError as exc:  # bytes that are not UTF-8, or a thousand fields
-            raise InvalidPathError("not one this server reads") from exc
-        given = {"path": path, "query": given_once(pairs, found.models["query"])}
+    def _run(self, found: Operation, path: dict[str, str], query: bytes, body: bytes, asker: Asker) -> Response:
+        given = {"path": path, "query": given_once(fields_of(query), found.models["query"])}
         if "body" in found.models:
-            given["body"] = json_object(body)
+            given["body"] = body_of(body)
         parts = {part: found.parse(part, given[part]) for part in found.models}
-        notes = unread(found, given)
+        notes = _unread(found, given)
         arguments = found.arguments(parts)
         if found.takes("raw"):
             arguments["raw"] = body
@@ -146,33 +136,24 @@ class Api:
                 session_id = next(filter(None, named), None)
                 route_name = f"{found.method} {found.path}"
                 count_answer(app, "http", route_name, len(answer), session_id=session_id, shown=shown)
-        return Outcome(found.status, answer, {**(found.headers or {}), **header(notes)})
+        return as_json(answer, found.status, {**(found.headers or {}), **header(notes)})
 
 
-def refused(error: EngramError) -> Outcome:
-    text = json.dumps(payload(error), ensure_ascii=False, separators=(",", ":"))
-    return Outcome(status_of(error), text.encode("utf-8", "replace"), getattr(error, "headers", {}))
+def refused(error: EngramError) -> Response:
+    """Return a refusal in Engram's shape."""
+    body = json.dumps(payload(error), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return as_json(body, status_of(error), getattr(error, "headers", {}))
 
 
-def json_object(body: bytes) -> dict[str, Any]:
+def as_json(body: bytes, status: int, headers: Mapping[str, str]) -> Response:
+    return Response(body, status, headers={"Content-Type": "application/json", **PRIVATE, **headers})
+
+
+def body_of(body: bytes) -> dict[str, Any]:
     """Return a JSON object; no body at all is an empty one. Raises InvalidJsonError."""
     if not body.strip():
         return {}
-    try:
-        value = json.loads(
-            body.decode("utf-8-sig"),
-            object_pairs_hook=_without_doubles,
-            parse_constant=_no_constant,
-        )
-    except RecursionError as exc:
-        raise InvalidJsonError("it is nested too deeply") from exc
-    except UnicodeDecodeError as exc:
-        raise InvalidJsonError("it is not UTF-8") from exc
-    except ValueError as exc:
-        raise InvalidJsonError(str(exc)[:200]) from exc
-    if not isinstance(value, dict):
-        raise InvalidJsonError("it is not an object")
-    return value
+    return json_object(body, InvalidJsonError, object_pairs_hook=_without_doubles, parse_constant=_no_constant)
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -201,15 +182,153 @@ def _check_media_type(request: Request) -> None:
         raise UnsupportedMediaTypeError(f"encoded as {encoding}")
 
 
-async def read_body(request: Request, limit: int) -> bytes:
-    """Return the body, no more of it than ``limit``, whatever its length claims. Raises BodyTooLargeError."""
-    claimed = request.headers.get("content-length", "")
-    if claimed.isdecimal() and int(claimed[:20]) > limit:
-        raise BodyTooLargeError(limit)
-    pieces, size = [], 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > limit:
-            raise BodyTooLargeError(limit)
-        pieces.append(piece)
-    return b"".join(pieces)
+# --- what of a request was not read -------------------------------------------------------------------------
+
+
+def _unread(found: Operation, given: Mapping[str, Mapping[str, Any]]) -> Notes:
+    """Return a sentence for each parameter and field that nobody knows, and for each value that meant the default."""
+    query, model = given["query"], found.models["query"]
+    notes = _unknown(query, model, found, kind="parameter") + _unread_values(model, query)
+    if "body" not in found.models:
+        return notes
+    notes += _unknown(given["body"], found.models["body"], found, kind="field")
+    return notes + (mended_names(given["body"]) if found.lenient else [])
+
+
+def _unknown(given: Mapping[str, Any], model: type[BaseModel], found: Operation, *, kind: str) -> Notes:
+    known = {field.alias or name for name, field in model.model_fields.items()}
+    filters = [one for one in given if found.path == SEARCH and one in FILTERS and one not in known]
+    notes = unknown_names((one for one in given if one not in filters), known, kind=kind)
+    words = "q" if kind == "parameter" else "query"
+    return notes + [f"{one} was ignored: filters belong into {words}, as in {words}=... {one}:..." for one in filters]
+
+
+def _unread_values(model: type[BaseModel], given: Mapping[str, str]) -> Notes:
+    notes = []
+    for name, value in given.items():
+        if name not in model.model_fields or not value.strip():
+            continue
+        for reader in model.model_fields[name].metadata:
+            expected = LENIENT.get(reader.func) if isinstance(reader, BeforeValidator) else None
+            if expected is not None and reader.func(value) is None:
+                notes.append(f"{name} {value[:_VALUE_CHARS]!r} is not {expected}; the default was used")
+    return notes
+
+
+# --- the description of the routes ---------------------------------------------------------------------------
+
+_REFERENCE = "#/components/schemas/{model}"
+
+ERROR = {
+    "type": "object",
+    "required": ["error", "code", "hint"],
+    "properties": {
+        "error": {"type": "string", "description": "What happened, for a reader."},
+        "code": {"type": "string", "description": "The same for a program; stable."},
+        "hint": {"type": "string", "description": "The next step."},
+        "available_projects": {"type": "array", "items": {"type": "string"}},
+    },
+}
+
+STATUSES = {
+    400: "Something in the request is not as it must be.",
+    401: "The request shows no secret, or asks for what needs one.",
+    403: "A web page from elsewhere asked.",
+    404: "There is no such thing.",
+    409: "It contradicts what is there, or nothing decides between several projects.",
+    410: "It was there, and is deleted.",
+    413: "The body is too large.",
+    415: "The body is not JSON.",
+    421: "The Host is not this server's.",
+    500: "The database cannot be used, or a bug.",
+    503: "The database stayed locked.",
+    507: "The disk is full.",
+}
+_ALWAYS = (400, 401, 403, 421, 500, 503)
+
+
+@operation("GET", "/openapi.json")
+def openapi(app: Engram) -> object:
+    """This description."""
+    return document()
+
+
+@cache
+def document() -> dict[str, Any]:
+    """Return the OpenAPI document of all routes: what they take, what they answer, how they refuse."""
+    bodies = [one.models["body"] for one in OPERATIONS if "body" in one.models]
+    _, definitions = models_json_schema([(model, "validation") for model in bodies], ref_template=_REFERENCE)
+    schemas: dict[str, Any] = {"Error": ERROR, **definitions.get("$defs", {})}
+    paths: dict[str, Any] = {}
+    for one in OPERATIONS:
+        paths.setdefault(one.path, {})[one.method.lower()] = _described(one, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "engram",
+            "version": __version__,
+            "description": "Memory for coding agents. Routes, bodies and statuses are those of Engram's server.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": "`engram serve --token`"}},
+        },
+    }
+
+
+def _described(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": one.name,
+        "summary": one.summary,
+        "parameters": [*_parameters(one, "path"), *_parameters(one, "query")],
+        "responses": _responses(one, schemas),
+        "security": [{"token": []}],
+    }
+    body = one.models.get("body")
+    if one.takes("raw"):
+        described["requestBody"] = {"required": True, "content": _json({"type": "object"})}
+    elif body is not None:
+        described["requestBody"] = {
+            "required": any(field.is_required() for field in body.model_fields.values()),
+            "content": _json({"$ref": _REFERENCE.format(model=body.__name__)}),
+        }
+    return described
+
+
+def _parameters(one: Operation, part: str) -> Iterator[dict[str, Any]]:
+    model = one.models.get(part)
+    if model is None:
+        return
+    schema = model.model_json_schema()
+    for name, field in schema.get("properties", {}).items():
+        described = {key: value for key, value in field.items() if key not in ("title", "description", "default")}
+        told: dict[str, Any] = {"name": name, "in": part, "schema": _plain(described)}
+        told["required"] = part == "path" or name in schema.get("required", ())
+        if "description" in field:
+            told["description"] = field["description"]
+        yield told
+
+
+def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a parameter, which is there or not and never null."""
+    kinds = [kind for kind in schema.get("anyOf", ()) if kind.get("type") != "null"]
+    return kinds[0] if len(kinds) == 1 else schema
+
+
+def _responses(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+    answer = one.answer.json_schema(mode="serialization", ref_template=_REFERENCE)
+    schemas |= answer.pop("$defs", {})
+    told: dict[str, Any] = {str(one.status): {"description": "Done.", "content": _json(answer)}}
+    statuses = {*_ALWAYS, *one.errors, *((413, 415, 507) if one.takes("raw") or "body" in one.models else ())}
+    statuses |= {507} if one.method != "GET" else set()
+    for status in sorted(statuses):
+        told[str(status)] = {
+            "description": STATUSES[status],
+            "content": _json({"$ref": _REFERENCE.format(model="Error")}),
+        }
+    return told
+
+
+def _json(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}

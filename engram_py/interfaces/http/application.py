@@ -1,10 +1,15 @@
-"""The whole application: routes and MCP endpoint behind the guard, over one open memory."""
+"""``engram serve``: routes, page and MCP endpoint behind the guard, over one open memory, until a signal comes."""
 
 from __future__ import annotations
 
 import hmac
+import logging
+import os
+import sys
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -14,19 +19,36 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engram_py.app import Engram
+from engram_py.asgi import Lingering
 from engram_py.config import Settings
 from engram_py.database.errors import DataDirError
-from engram_py.dataclass import replace
+from engram_py.dataclass import dataclass, replace
 from engram_py.errors import EngramError
+from engram_py.interfaces.hooks.background import update_documents
 from engram_py.interfaces.http.admission import ASSETS, ENTRANCE, LOOPBACK, MCP, PAGE, Facts, asker, refusal
 from engram_py.interfaces.http.api import Api, refused
 from engram_py.interfaces.http.mcp_endpoint import McpEndpoint
-from engram_py.interfaces.http.protocol import OF_THIS_USER, Protocol
-from engram_py.interfaces.http.sockets import Listening, is_loopback
-from engram_py.interfaces.http.uvicorn_server import server_of
+from engram_py.interfaces.http.server import (
+    OF_THIS_USER,
+    Listening,
+    is_loopback,
+    listen,
+    refuse_open_address,
+    run_until_told,
+    server_of,
+)
 from engram_py.interfaces.web import OTHER_ADDRESSES, Page
 from engram_py.interfaces.web.access import Access
 from engram_py.log import logger_of
+
+logger = logger_of(__name__)
+
+_HTTP_PORT = 80
+CLOSING_SECONDS = 0.2
+_WORKER = "AnyIO worker thread"
+# A query of a megabyte with every byte of it percent-encoded, and headers.
+MOST_HEAD = 4 * 1024 * 1024
+OPENED = "ENGRAM_HTTP_OPEN is on: every account of this machine may read and write what is not personal."
 
 
 class Front:
@@ -71,10 +93,7 @@ class Front:
         """Return a refusal as what was asked answers it: a page of the page, JSON elsewhere."""
         if self._page is not None and of_page(scope):
             return self._page.refused(error)
-        outcome = refused(error)
-        body = b"" if scope["method"] == "HEAD" else outcome.body
-        headers = {"Content-Type": "application/json", "Cache-Control": "no-store", **outcome.headers}
-        return Response(body, outcome.status, headers=headers)
+        return refused(error)
 
 
 def build_application(
@@ -100,30 +119,7 @@ def build_application(
     except DataDirError as exc:  # what is on a medium that cannot be written is read all the same
         logger.warning("there is no token: %s", exc.message)
     front = Front(Api(app), McpEndpoint(app, tools=tools), page)
-    return Guard(front, app.settings, port=port, host=host, own_socket=own_socket)
-
-
-def run(app: Engram, listening: Listening, *, tools: str | None, announce: Callable[[str], None]) -> None:
-    """Serve on a bound socket until told to end. ``announce`` is told the address once requests are taken."""
-    application = build_application(
-        app,
-        port=listening.checked_port,
-        host=listening.host,
-        own_socket=listening.is_private,
-        tools=tools,
-        ending=lambda: server.should_exit,
-    )
-    said = f"engram serves {listening.shown} (MCP at {MCP}); Ctrl-C ends it."
-    if app.settings.http_open and not listening.is_private:
-        said += f" {OPENED}"
-    server = server_of(application, started=lambda: announce(said), own=Protocol)
-    server.run(sockets=[listening.socket])
-
-
-logger = logger_of(__name__)
-
-_HTTP_PORT = 80
-OPENED = "ENGRAM_HTTP_OPEN is on: every account of this machine may read and write what is not personal."
+    return Lingering(Guard(front, app.settings, port=port, host=host, own_socket=own_socket))
 
 
 class Guard:
@@ -199,3 +195,79 @@ def of_page(scope: Scope) -> bool:
     raw: bytes = scope.get("raw_path", b"")
     other = scope["method"] in ("GET", "HEAD") and raw.decode("latin-1") in OTHER_ADDRESSES
     return raw == b"/ui" or raw.startswith(b"/ui/") or other
+
+
+# --- the process ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen: a host and a port, or a unix socket instead."""
+
+    host: str = "127.0.0.1"
+    port: int = 7437
+    socket: Path | None = None
+
+
+def serve(
+    settings: Settings,
+    address: Address,
+    *,
+    directory: Path,
+    project: str | None = None,
+    tools: str | None = None,
+    announce: Callable[[str], None],
+) -> None:
+    """Serve until a signal comes. ``announce`` is told the address once requests are taken.
+
+    Raises:
+        ServeError: the address is taken, cannot be used, or would be open to others without a token.
+        StoreError: the database cannot be opened.
+    """
+    level = getattr(logging, settings.log_level.upper())
+    logging.basicConfig(stream=sys.stderr, level=level, format="%(levelname)s %(name)s: %(message)s")
+    if address.socket is None:
+        refuse_open_address(address.host, token=settings.http_token)
+    # As a server it also computes vectors and takes over what hooks could not store.
+    app = Engram(settings=settings, directory=directory, project=project, session_mode="process")
+    app.autosync.start()
+    app.maintenance.start(app.tend)
+    app.follow_documents(update_documents)
+    try:
+        with listen(address.host, address.port, address.socket) as listening:
+            run(app, listening, tools=tools, announce=announce)
+    except BaseException:
+        app.close()
+        raise
+    _leave_stuck_requests()
+    app.close()
+
+
+def run(app: Engram, listening: Listening, *, tools: str | None, announce: Callable[[str], None]) -> None:
+    """Serve on a bound socket until told to end. ``announce`` is told the address once requests are taken."""
+    application = build_application(
+        app,
+        port=listening.checked_port,
+        host=listening.host,
+        own_socket=listening.is_private,
+        tools=tools,
+        ending=lambda: server.should_exit,
+    )
+    said = f"engram serves {listening.shown} (MCP at {MCP}); Ctrl-C ends it."
+    if app.settings.http_open and not listening.is_private:
+        said += f" {OPENED}"
+    server = server_of(application, most_head=MOST_HEAD)
+    run_until_told(server, listening.socket, started=lambda: announce(said))
+
+
+def _leave_stuck_requests() -> None:
+    """End the process where a request waits for another process's lock and nobody for its answer.
+
+    The threads of a loop that has ended are gone but for those at work; they hold what closing the memory needs.
+    """
+    for thread in threading.enumerate():
+        if thread.name.startswith(_WORKER):
+            thread.join(CLOSING_SECONDS)
+            if thread.is_alive():
+                sys.stderr.flush()
+                os._exit(0)

@@ -95,45 +95,6 @@ class BodyTooLargeError(HttpError):
         return super().details() | {"limit_bytes": self.limit}
 
 
-class NoHttpError(HttpError):
-    code = "no_http"
-
-    def __init__(self) -> None:
-        super().__init__("this is no HTTP request", hint="send HTTP/1.1, the address percent-encoded")
-
-
-class HeadTooLargeError(HttpError):
-    code = "head_too_large"
-    status = 431
-
-    def __init__(self, part: str, limit: str) -> None:
-        super().__init__(
-            f"{part} of a request may have at most {limit}",
-            hint="send what is long in a body: POST /search takes a query",
-        )
-
-
-class HeadTooSlowError(HttpError):
-    code = "head_too_slow"
-    status = 408
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(
-            f"the address and the headers took more than {seconds:.0f} seconds", hint="send the request again"
-        )
-
-
-class ServerBusyError(HttpError):
-    code = "server_busy"
-    status = 503
-
-    def __init__(self) -> None:
-        super().__init__(
-            "as many requests as this server reads at once are being sent already",
-            hint="close connections that are not used, and send the request again in a moment",
-        )
-
-
 class UnsupportedMediaTypeError(HttpError):
     code = "unsupported_media_type"
     status = 415

@@ -19,7 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
-from engram_py.interfaces.http.parameters import app_in
+from engram_py.interfaces.http.routing import app_in
 from engram_py.interfaces.mcp.server import build_server
 from engram_py.interfaces.mcp.tool_calls import CLOSING_SECONDS, Memory
 from engram_py.sessions.sessions import SessionMode

@@ -1,29 +1,203 @@
-"""Routes: a function, the parameters its signature takes of a request, and the lookup by path.
+"""Routes: what their parameters read, a function for each, and the lookup by path.
 
-A parameter that the path names is taken from there. ``cwd``, and every parameter of a GET or a DELETE, is taken from
-the query, any other from the JSON body. A parameter whose type is a model stands for the model's fields; a model that
-is a ``Query`` belongs to the query whatever the method is.
+A parameter that the path names is taken from there. Those of ``_QUERY``, and every parameter of a GET or a DELETE, is
+taken from the query, any other from the JSON body. A parameter whose type is a model stands for the model's fields.
 """
 
 from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
+from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
+from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError, InvalidInputError, InvalidTextError
+from engram_py.files import expanded
 from engram_py.interfaces.arguments import as_text, is_text
 from engram_py.interfaces.http.answers import answer_type
-from engram_py.interfaces.http.parameters import SEARCHED, Body, ExactBody, Path, Query
+from engram_py.interfaces.http.errors import InvalidPathError
+from engram_py.projects.errors import AmbiguousProjectError, InvalidProjectError
+
+MAX_INTEGER = 2**63 - 1
+MOST_PATH_CHARS = 4_096
+
+
+class Path(BaseModel):
+    """The variable parts of a path."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Query(BaseModel):
+    """The part of an address after ``?``. Unknown names are ignored and noted."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    cwd: str | None = Field(default=None, description="Directory that decides the project; default: the server's.")
+
+
+class Body(BaseModel):
+    """A JSON object. Its types are strict: ``"7"`` is text. Unknown names are ignored and noted, null is left out."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+class ExactBody(Body):
+    """One that has the names it must have and no other."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def _whole(value: object) -> object:
+    """Return an integer, None for anything else: Engram takes its own default then."""
+    try:
+        number = int(str(value)) if len(str(value)) <= 20 else None
+    except ValueError:
+        return None
+    return None if number is None else max(-MAX_INTEGER, min(MAX_INTEGER, number))
+
+
+def _most(value: object) -> object:
+    number = _whole(value)
+    return number if isinstance(number, int) and number > 0 else None
+
+
+def _start(value: object) -> object:
+    number = _whole(value)
+    return number if isinstance(number, int) and number >= 0 else None
+
+
+_TRUE, _FALSE = ("1", "t", "T", "true", "True", "TRUE"), ("0", "f", "F", "false", "False", "FALSE")
+
+
+def _switch(value: object) -> object:
+    return True if value in _TRUE else False if value in _FALSE or value is None else None
+
+
+def _strict_switch(value: object) -> object:
+    if value not in (*_TRUE, *_FALSE):
+        raise ValueError("true or false")
+    return value in _TRUE
+
+
+# Engram ignores what it cannot read of these; so does this server, and notes it.
+LENIENT: dict[Callable[..., Any], str] = {
+    _whole: "a whole number",
+    _most: "a whole number above 0",
+    _start: "zero or a whole number above it",
+    _switch: "true or false",
+}
+Whole = Annotated[int | None, BeforeValidator(_whole)]
+Most = Annotated[int | None, BeforeValidator(_most)]
+Start = Annotated[int | None, BeforeValidator(_start)]
+Switch = Annotated[bool | None, BeforeValidator(_switch)]
+StrictSwitch = Annotated[bool, BeforeValidator(_strict_switch)]
+Id = Annotated[int, Field(ge=1, le=MAX_INTEGER)]
+Needed = Annotated[str, Field(pattern=r"\S")]
+SEARCHED = object()
+"""Marks the text that is searched for: a blank one is an empty query."""
+Searched = Annotated[Needed, SEARCHED]
+
+
+class InProject(BaseModel):
+    """The project that is read or written; "" means none was named."""
+
+    project: Annotated[str | None, BeforeValidator(lambda name: name or None)] = None
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """The project, scope and session that are named, as operations take them."""
+        return self.model_dump(include={"project", "scope", "session_id"})
+
+
+class InScope(InProject):
+    scope: str | None = None
+
+
+class InSession(InProject):
+    session_id: str | None = None
+
+
+class InScopeOfSession(InSession):
+    scope: str | None = None
+
+
+class Projects(BaseModel):
+    """The projects of a read: one, or all."""
+
+    project: str | None = Field(default=None, description="Whose memory; default: the project of `cwd`.")
+    all_projects: StrictSwitch = Field(default=False, description="Every project; not together with `project`.")
+
+    @classmethod
+    def of(cls, project: str | None, *, all_projects: bool | None) -> Self:
+        """Return the projects that a body names."""
+        return cls.model_construct(project=project, all_projects=bool(all_projects))
+
+
+class Listed(Projects):
+    limit: Most = Field(default=None, description="Most results; what is no number above 0 means the default.")
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The project of a read by ``name``, or all of them. ``named`` is set when the caller chose it."""
+
+    name: str
+    all_projects: bool
+    named: str | None
+
+
+@contextmanager
+def app_in(app: Engram, cwd: str | None) -> Iterator[Engram]:
+    """Give the memory as a caller in ``cwd`` sees it. Raises InvalidArgumentError when that is no absolute path."""
+    if cwd is None or not cwd.strip():
+        yield app.standing_in(None)
+        return
+    if "\0" in cwd or len(cwd) > MOST_PATH_CHARS or not expanded(cwd).is_absolute():
+        raise InvalidArgumentError("cwd", cwd, expected="an absolute path on this machine")
+    yield app.standing_in(expanded(cwd))
+
+
+def selected(app: Engram, projects: Projects) -> Selected:
+    """Return the project of a read.
+
+    Raises:
+        InvalidProjectError: it is blank, no name, or came together with ``all_projects``.
+        UnknownProjectError: nothing was ever kept for it.
+        AmbiguousProjectError: none was named, and the directory does not decide.
+    """
+    project = projects.project
+    if projects.all_projects:
+        if project is not None:
+            raise InvalidProjectError(project, "all_projects asks for the others too", hint="leave one of them out")
+        return Selected("", True, None)
+    if project is not None:
+        if not project.strip():
+            raise InvalidProjectError(project, "it is blank")
+        name = app.projects.existing(project)
+        return Selected(name, False, name)
+    here = app.projects.current()
+    if here.project is None:
+        names = here.candidates or tuple(line.name for line in app.projects.list())
+        reason = "project resolution failed: the directory does not name one project"
+        raise AmbiguousProjectError(here.project_path, names[:50], reason)
+    return Selected(here.project, False, None)
+
+
+# --- the table of routes --------------------------------------------------------------------------------------
 
 MOST_BODY = 8 * 1024 * 1024
+MOST_FIELDS = 100
 # What a function may take that no request names: the memory, a body that is not JSON to us, and the notes.
 _NOT_NAMED = ("app", "raw", "notes")
+_QUERY = ("cwd", "expected_project")
 _PARTS: dict[str, type[BaseModel]] = {"path": Path, "query": Query, "body": Body}
 
 Function = Callable[..., Any]
@@ -98,9 +272,7 @@ class Operation:
     def _part_of(self, name: str) -> str:
         if f"{{{name}}}" in self.segments:
             return "path"
-        kind = self._hints[name]
-        asks = self.method in ("GET", "DELETE") or name in Query.model_fields
-        return "query" if asks or (_is_group(kind) and issubclass(kind, Query)) else "body"
+        return "query" if self.method in ("GET", "DELETE") or name in _QUERY else "body"
 
     def takes(self, name: str) -> bool:
         return name in self.parameters
@@ -141,7 +313,7 @@ def operation(method: str, path: str, answers: Any = dict[str, Any], **more: Any
     """Register a function of ``app`` and the parameters of a request as the route ``method path``.
 
     Of the value it returns go out the fields that ``answers`` has. One that takes ``notes`` may add to what is told
-    about the request (``notes.py``).
+    about the request.
     """
 
     def register(function: F) -> F:
@@ -215,6 +387,15 @@ def _refusal(error: ValidationError, model: type[BaseModel]) -> InvalidInputErro
         return InvalidArgumentError(name, None, expected="given")
     expected = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
     return InvalidArgumentError(name, first["input"], expected=expected)
+
+
+def fields_of(encoded: bytes) -> list[tuple[str, str]]:
+    """Return the fields of an address or of a form. Raises InvalidPathError."""
+    try:
+        text = encoded.decode("ascii")
+        return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
+    except ValueError as exc:  # bytes that are not UTF-8, or a thousand fields
+        raise InvalidPathError("not one this server reads") from exc
 
 
 def given_once(pairs: Iterable[tuple[str, str]], model: type[BaseModel]) -> dict[str, str]:

@@ -2,53 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property, partial
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl
 
 import anyio
 import anyio.to_thread
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engram_py.app import Engram
-from engram_py.cloud.responses import lingering
-from engram_py.dataclass import dataclass
+from engram_py.asgi import answered, read_body
+from engram_py.database.store import Store
 from engram_py.doors import through
-from engram_py.errors import EngramError
-from engram_py.interfaces.http.api import WORKERS, read_body
+from engram_py.errors import EngramError, StoreError
+from engram_py.interfaces.http.api import WORKERS
 from engram_py.interfaces.http.errors import (
     BodyTooLargeError,
     HttpError,
-    InvalidPathError,
     RequestFailedError,
     UnauthorizedError,
     status_of,
 )
-from engram_py.interfaces.http.routing import check_text
+from engram_py.interfaces.http.routing import check_text, fields_of
 from engram_py.interfaces.web import (  # noqa: F401 - each module of pages registers them
     OTHER_ADDRESSES,
+    pages,
     pages_memory,
-    pages_search,
-    pages_sessions,
-    pages_settings,
 )
 from engram_py.interfaces.web.access import COOKIE_SECONDS, Access
-from engram_py.interfaces.web.changes import Changes
-from engram_py.interfaces.web.errors import ForeignFormError, LinkUsedError, NoPageError, NotEnteredError
+from engram_py.interfaces.web.errors import (
+    ForeignFormError,
+    LinkUsedError,
+    NoPageError,
+    NotEnteredError,
+    TooManyListenersError,
+)
 from engram_py.interfaces.web.rendering import STATIC, assets, templates
-from engram_py.interfaces.web.visit import HOME, PAGES, Goto, Shown, Undo, Visit
-from engram_py.log import logger_of
+from engram_py.interfaces.web.visit import HOME, PAGES, Goto, Shown, Undo, Visit, version_of
 from engram_py.projects import table as project_table
 
-logger = logger_of(__name__)
-
 ENTER, EVENTS = "/ui/enter", "/ui/events"
-MOST_FORM, MOST_FIELDS = 1024 * 1024, 100
+MOST_FORM = 1024 * 1024
 # A page loads the package's own scripts and stylesheets and sends its forms home, and nothing else, whatever a memory
 # says: a script or a style inside of a page does not run.
 _HEADERS = {
@@ -63,20 +63,7 @@ _HEADERS = {
     "Referrer-Policy": "same-origin",
 }
 _HTML = "text/html; charset=utf-8"
-
-
-@dataclass(frozen=True, slots=True)
-class _Sent:
-    """What a browser sent, as it sent it; ``home`` is the origin that it sees this page at."""
-
-    method: str
-    route: str
-    path: Mapping[str, str]
-    query: bytes
-    body: bytes
-    origin: str
-    home: str
-    visitor: str
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class PageApplication:
@@ -99,17 +86,26 @@ class PageApplication:
 
     @cached_property
     def _router(self) -> ASGIApp:
-        paths = sorted({path for _, path in PAGES})
-        routes = [Route(ENTER, self._enter), Route(EVENTS, self._events), Route(STATIC + "/{name}", self._asset)]
-        for path in paths:
+        routes = [
+            self._route(ENTER, self._enter),
+            self._route(EVENTS, self._events),
+            self._route(STATIC + "/{name}", self._asset),
+            *(self._route(path, partial(self._elsewhere, page)) for path, page in OTHER_ADDRESSES.items()),
+        ]
+        for path in sorted({path for _, path in PAGES}):
             methods = [method for method, one in PAGES if one == path]
-            routes.append(Route(path, partial(self._page, path), methods=methods))
-        routes += [Route(path, partial(self._elsewhere, page)) for path, page in OTHER_ADDRESSES.items()]
+            routes.append(self._route(path, partial(self._page, path), methods, entered=True))
 
         async def unknown(scope: Scope, receive: Receive, send: Send) -> None:
             await self.refused(NoPageError(scope["path"]))(scope, receive, send)
 
         return Router(routes, default=unknown, redirect_slashes=True)
+
+    def _route(self, path: str, answer: Endpoint, methods: list[str] | None = None, *, entered: bool = False) -> Route:
+        async def endpoint(request: Request) -> Response:
+            return await answered(answer(request), partial(self.refused, entered=entered), RequestFailedError)
+
+        return Route(path, endpoint, methods=methods)
 
     async def _elsewhere(self, page: str, request: Request) -> Response:
         return _redirect(f"{page}?{request.url.query}".rstrip("?"))
@@ -117,19 +113,16 @@ class PageApplication:
     async def _asset(self, request: Request) -> Response:
         found = assets().get(request.path_params["name"])
         if found is None:
-            return self.refused(NoPageError(request.url.path))
+            raise NoPageError(request.url.path)
         # The address holds a hash of the content.
         headers = _HEADERS | {"Cache-Control": "public, max-age=31536000, immutable"}
         return Response(found.body, headers=headers, media_type=found.media_type)
 
     async def _events(self, request: Request) -> Response:
         """Tell a browser that was let in of every write. No content is sent: the browser loads the page again."""
-        try:
-            # A browser that was cut off says itself what it knows.
-            since = request.headers.get("last-event-id") or request.query_params.get("since", "")
-            return self._changes.stream(since, _HEADERS)
-        except EngramError as exc:
-            return self.refused(exc)
+        # A browser that was cut off says itself what it knows.
+        since = request.headers.get("last-event-id") or request.query_params.get("since", "")
+        return self._changes.stream(since, _HEADERS)
 
     async def _enter(self, request: Request) -> Response:
         project = request.query_params.get("project", "")
@@ -137,39 +130,19 @@ class PageApplication:
         home = Goto(HOME, {"project": project} if project else {}).address
         response = _rendered("entered.html", {"entered": True, "project": "", "home": home}, 200)
         response.headers["Refresh"] = f"0; url={home}"
-        try:
-            if request.scope["visitor"] is not None:
-                return response  # the same browser comes again: by a reload, or after it looked ahead
-            # A program that only asks what the link is must not use it up.
-            cookie = self._access.enter(request.query_params.get("token", "")) if request.method == "GET" else None
-            if cookie is None:
-                raise LinkUsedError
-        except EngramError as exc:
-            return self.refused(exc)
+        if request.scope["visitor"] is not None:
+            return response  # the same browser comes again: by a reload, or after it looked ahead
+        # A program that only asks what the link is must not use it up.
+        cookie = self._access.enter(request.query_params.get("token", "")) if request.method == "GET" else None
+        if cookie is None:
+            raise LinkUsedError
         response.set_cookie(self._cookie, cookie, max_age=COOKIE_SECONDS, path="/ui", httponly=True, samesite="strict")
         return response
 
     async def _page(self, route: str, request: Request) -> Response:
-        try:
-            # Starlette answers HEAD where there is GET.
-            method = "GET" if request.method == "HEAD" else request.method
-            body = await read_body(request, MOST_FORM) if method == "POST" else b""
-            sent = _Sent(
-                method,
-                route,
-                request.path_params,
-                request.scope.get("query_string", b""),
-                body,
-                request.headers.get("origin", ""),
-                f"http://{request.headers.get('host', '')}",
-                request.scope["visitor"],
-            )
-            work = partial(self._answer, sent)
-            return await anyio.to_thread.run_sync(work, limiter=self._workers, abandon_on_cancel=True)
-        except BodyTooLargeError as exc:
-            return _Lingering(self.refused(exc))
-        except ClientDisconnect:
-            return Response(status_code=400)
+        body = await read_body(request, MOST_FORM, BodyTooLargeError) if request.method == "POST" else b""
+        work = partial(self._answer, route, request, body)
+        return await anyio.to_thread.run_sync(work, limiter=self._workers, abandon_on_cancel=True)
 
     def visitor(self, cookies: str) -> str | None:
         """Return whom a browser's cookies name; None for a stranger. Raises DataDirError."""
@@ -179,28 +152,24 @@ class PageApplication:
             return None
         return self._access.visitor(found.value) if found is not None else None
 
-    def _answer(self, sent: _Sent) -> Response:
-        """On a worker thread. Refusals are pages, too."""
-        try:
-            query, form = _fields(sent.query), _fields(sent.body)
-            if sent.method == "POST":
-                own = sent.origin == sent.home and self._access.is_form_token(sent.visitor, form.get("form_token", ""))
-                if not own:
-                    raise ForeignFormError
-            with through("cli"):
-                # Its own project and session, so that what a person opens teaches the search of agents nothing.
-                view = self._app.standing_in(None)
-                with view.usage.paused():
-                    visit = Visit(view, sent.path, query, form, self._undo)
-                    answer = PAGES[sent.method, sent.route](visit)
-                    if isinstance(answer, Goto):
-                        return _redirect(answer.address)
-                    return self._html(answer, sent.visitor, query.get("project", "").strip())
-        except EngramError as exc:
-            return self.refused(exc, entered=True)
-        except Exception:
-            logger.exception("a page failed")
-            return self.refused(RequestFailedError(), entered=True)
+    def _answer(self, route: str, request: Request, body: bytes) -> Response:
+        """On a worker thread."""
+        query, form = _fields(request.scope.get("query_string", b"")), _fields(body)
+        visitor: str = request.scope["visitor"]
+        method = "GET" if request.method == "HEAD" else request.method  # Starlette answers HEAD where there is GET
+        if method == "POST":
+            home = f"http://{request.headers.get('host', '')}"
+            is_own = self._access.is_form_token(visitor, form.get("form_token", ""))
+            if request.headers.get("origin", "") != home or not is_own:
+                raise ForeignFormError
+        with through("cli"):
+            # Its own project and session, so that what a person opens teaches the search of agents nothing.
+            view = self._app.standing_in(None)
+            with view.usage.paused():
+                answer = PAGES[method, route](Visit(view, request.path_params, query, form, self._undo))
+                if isinstance(answer, Goto):
+                    return _redirect(answer.address)
+                return self._html(answer, visitor, query.get("project", "").strip())
 
     def _html(self, shown: Shown, visitor: str, project: str) -> Response:
         values: dict[str, Any] = {
@@ -220,17 +189,6 @@ class PageApplication:
         return response
 
 
-class _Lingering(Response):
-    """A response whose connection is read on for a moment: the client is still sending."""
-
-    def __init__(self, response: Response) -> None:
-        super().__init__()
-        self._response = response
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._response(scope, receive, lingering(receive, send))
-
-
 def _rendered(template: str, values: Mapping[str, Any], status: int) -> Response:
     body = templates().get_template(template).render(values).encode("utf-8", "replace")
     return Response(body, status, headers=_HEADERS, media_type=_HTML)
@@ -242,12 +200,87 @@ def _redirect(address: str) -> Response:
 
 def _fields(encoded: bytes) -> dict[str, str]:
     """Return the fields of a form or an address, the first of each name. Raises InvalidPathError, InvalidTextError."""
-    try:
-        pairs = parse_qsl(encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
-    except ValueError as exc:
-        raise InvalidPathError("not one this page reads") from exc
     values: dict[str, str] = {}
-    for name, value in pairs:
+    for name, value in fields_of(encoded):
         values.setdefault(name, value)
     check_text(values)
     return values
+
+
+# --- the stream that tells a browser of writes ----------------------------------------------------------------
+
+LOOK_SECONDS = 0.5
+MOST_LISTENERS = 64
+# A stream ends after this long, and the browser opens another one: so a cookie that expired is noticed.
+LONGEST_SECONDS = 600.0
+_QUIET_SECONDS = 15.0
+_RETRY = "retry: 3000\n\n"
+
+
+class Changes:
+    """Looks for writes of this process and of others, for all listeners together, and only while there are any.
+
+    A look reads SQLite's counter of commits. It opens no transaction, and one worker thread at a time runs it.
+    ``ending`` says that the server is told to end: then every stream ends.
+    """
+
+    def __init__(self, store: Store, *, ending: Callable[[], bool] = lambda: False) -> None:
+        self._store = store
+        self._ending = ending
+        self._listeners = 0
+        self._looking = anyio.Lock()
+        self._thread = anyio.CapacityLimiter(1)
+        self._version = ""
+        self._looked_at = 0.0
+
+    def stream(self, since: str, headers: Mapping[str, str]) -> StreamingResponse:
+        """Return the stream of a listener that knows the version ``since``. Raises TooManyListenersError."""
+        if self._listeners >= MOST_LISTENERS:
+            raise TooManyListenersError(MOST_LISTENERS)
+        return _Stream(self, since, headers)
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Count one more listener for the time of the block."""
+        self._listeners += 1
+        try:
+            yield
+        finally:
+            self._listeners -= 1
+
+    async def messages(self, since: str) -> AsyncIterator[str]:
+        """Yield an event for every version that differs from the one before, until the server or the stream ends."""
+        yield _RETRY
+        opened = spoke = time.monotonic()
+        while not self._ending() and time.monotonic() - opened < LONGEST_SECONDS:
+            try:
+                version = await self._look()
+            except StoreError:
+                return  # the browser comes back, and is told then
+            if version != since:
+                since, spoke = version, time.monotonic()
+                yield f"id: {version}\nevent: changed\ndata: {version}\n\n"
+            elif time.monotonic() - spoke > _QUIET_SECONDS:
+                spoke = time.monotonic()
+                yield ":\n\n"
+            await anyio.sleep(LOOK_SECONDS)
+
+    async def _look(self) -> str:
+        async with self._looking:
+            if time.monotonic() - self._looked_at >= LOOK_SECONDS / 2:
+                work = partial(version_of, self._store)
+                self._version = await anyio.to_thread.run_sync(work, limiter=self._thread, abandon_on_cancel=True)
+                self._looked_at = time.monotonic()
+            return self._version
+
+
+class _Stream(StreamingResponse):
+    """The response to one listener, which is counted while it is sent."""
+
+    def __init__(self, changes: Changes, since: str, headers: Mapping[str, str]) -> None:
+        super().__init__(changes.messages(since), headers=headers, media_type="text/event-stream")
+        self._changes = changes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._changes.listening():
+            await super().__call__(scope, receive, send)

@@ -11,8 +11,8 @@ from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.errors import EngramError, TextTooLongError
 from engram_py.interfaces.waiting import Waiting, review
-from engram_py.interfaces.web.diffs import diff, files_of, history, not_here, where_it_was_saved
 from engram_py.interfaces.web.errors import NoPageError
+from engram_py.interfaces.web.rendering import diff, files_of, history, not_here, where_it_was_saved
 from engram_py.interfaces.web.visit import Goto, Shown, Taken, Visit, observation_number, page
 from engram_py.ledger.given import sessions_given
 from engram_py.observations.errors import ChangedMeanwhileError, ObservationNotFoundError

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from engram_py.app import Engram
+from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.web.errors import NoPageError
@@ -140,3 +141,8 @@ def page(method: str, path: str) -> Callable[[F], F]:
         return function
 
     return register
+
+
+def version_of(store: Store) -> str:
+    """Return what changes with every write, as a page and its stream name it."""
+    return ".".join(map(str, store.version()))

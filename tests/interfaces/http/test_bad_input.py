@@ -193,12 +193,6 @@ def test_a_session_may_be_called_recent(ask: Asker) -> None:
     assert ask.ok("DELETE", "/sessions/recent")["id"] == "recent"
 
 
-def test_head_answers_as_get_without_a_body(ask: Asker) -> None:
-    head, get = ask("HEAD", "/project/current"), ask("GET", "/project/current")
-    assert (head.status, head.body) == (200, b"")
-    assert head.headers["content-length"] == get.headers["content-length"] == str(len(get.body))
-
-
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"version": "9.9"}', b'{"observations": {"a": 1}}',
                                   b"\x00" * 100], ids=range(6))  # fmt: skip
 def test_an_import_that_is_none_is_refused_whole(ask: Asker, app: Engram, body: bytes) -> None:

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from engram_py.config import DEFAULT_PORT, load_settings
 from engram_py.interfaces.cli.main import cli
-from engram_py.interfaces.http.service_units import launchd_unit, systemd_unit
+from engram_py.interfaces.http.server import launchd_unit, systemd_unit
 
 AWKWARD = ["/opt/my python/bin/python", "-m", "engram_py", "serve", "50%", 'a"b', "c\\d", "$HOME", "line\nbreak"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.anchors.values import AnchorState
-from engram_py.interfaces.http.notes import HEADER, MOST_BYTES, header, hit_notes
+from engram_py.interfaces.http.answers import HEADER, MOST_BYTES, header, hit_notes
 from engram_py.observations.values import RelationNote
 from tests.interfaces.http.asking import Asker, notes_of
 from tests.recall.searching import kept

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from engram_py.interfaces.http.routes import OPERATIONS
+from engram_py.interfaces.http.routing import OPERATIONS
 from tests.interfaces.http.asking import Asker, serving
 
 # The routes of Engram's server (spec/engram-behaviour.md 8.1).

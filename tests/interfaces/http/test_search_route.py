@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from engram_py import Engram
-from engram_py.interfaces.http.notes import HEADER, MOST_BYTES
+from engram_py.interfaces.http.answers import HEADER, MOST_BYTES
 from engram_py.recall.search import MOST
 from tests.interfaces.cli.test_same_as_mcp import told
 from tests.interfaces.http.asking import Asker, notes_of

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from engram_py.interfaces.http.errors import AddressInUseError, AddressUnusableError, TokenRequiredError
-from engram_py.interfaces.http.sockets import listen, refuse_open_address
+from engram_py.interfaces.http.server import listen, refuse_open_address
 from tests.flooding import LINUX, check_flood, scarce
 from tests.interfaces.http.asking import Reply, Running, serving, serving_many
 
@@ -309,6 +309,18 @@ def test_a_body_without_a_length_is_read(shared: Running) -> None:
     body = b'{"title": "Chose uv", "content": "Fast."}'
     chunk = f"{len(body):x}\r\n".encode() + body + b"\r\n0\r\n\r\n"
     assert raw(shared, head + chunk).startswith(b"HTTP/1.1 201")
+
+
+def test_head_answers_as_get_without_a_body(shared: Running) -> None:
+    head = raw(
+        shared,
+        f"HEAD /health HTTP/1.1\r\nHost: 127.0.0.1:{shared.port}\r\nConnection: close\r\n"
+        f"Authorization: {shared.secret['authorization']}\r\n\r\n".encode(),
+    )
+    get = shared.ask("GET", "/health")
+    assert head.startswith(b"HTTP/1.1 200")
+    assert head.endswith(b"\r\n\r\n")
+    assert f"content-length: {len(get.body)}\r\n".encode() in head
 
 
 NO_HTTP = {

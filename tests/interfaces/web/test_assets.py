@@ -44,5 +44,5 @@ def test_a_file_is_served_to_everybody_and_kept_until_its_content_changes(strang
 
 
 def test_nothing_else_of_the_disk_is_served(visitor: Visitor) -> None:
-    for name in ("VENDORED.md", "nothing.js", "../pages_search.py", "..%2fpages_search.py", "%2e%2e/rendering.py", ""):
+    for name in ("VENDORED.md", "nothing.js", "../pages.py", "..%2fpages.py", "%2e%2e/rendering.py", ""):
         assert visitor.raw("GET", f"/ui/static/{name}").status in (307, 404), name

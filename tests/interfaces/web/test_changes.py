@@ -13,17 +13,18 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.config import Settings
-from engram_py.interfaces.web import changes
+from engram_py.interfaces.web import application
 from engram_py.interfaces.web.access import Access
-from engram_py.interfaces.web.changes import Changes, version_of
+from engram_py.interfaces.web.application import Changes
 from engram_py.interfaces.web.errors import TooManyListenersError
+from engram_py.interfaces.web.visit import version_of
 from tests.interfaces.http.asking import Running, serving
 from tests.interfaces.web.visiting import Visitor
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(application, "LOOK_SECONDS", 0.02)
 
 
 def told(found: Changes, since: str, *, seconds: float = 0.3) -> list[str]:
@@ -84,14 +85,14 @@ def test_a_stream_ends_when_the_server_ends(app: Engram) -> None:
 def test_a_stream_ends_after_a_while_so_that_the_cookie_is_looked_at_again(
     app: Engram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes, "LONGEST_SECONDS", 0.1)
+    monkeypatch.setattr(application, "LONGEST_SECONDS", 0.1)
     started = time.monotonic()
     told(Changes(app.store), "", seconds=20)
     assert time.monotonic() - started < 10
 
 
 def test_there_are_only_so_many_listeners(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "MOST_LISTENERS", 1)
+    monkeypatch.setattr(application, "MOST_LISTENERS", 1)
     found = Changes(app.store)
     found.stream("", {})  # nobody listens to it yet
     with found.listening(), pytest.raises(TooManyListenersError):
@@ -133,7 +134,7 @@ def test_a_server_tells_of_another_process_and_ends_at_once_with_its_streams_ope
             started = time.monotonic()
             code, log = server.end()
             assert (code, "Traceback" in log) == (0, False), log
-            assert time.monotonic() - started < changes.LONGEST_SECONDS / 100
+            assert time.monotonic() - started < application.LONGEST_SECONDS / 100
             assert next_version(response) == ""
 
 

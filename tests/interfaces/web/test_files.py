@@ -10,7 +10,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.web.access import Access
-from engram_py.interfaces.web.diffs import diff
+from engram_py.interfaces.web.rendering import diff
 from tests.anchors.repositories import AUTH, Repo, lines
 from tests.interfaces.http.asking import HOST, PORT, Asker
 from tests.interfaces.web.visiting import Visitor

@@ -1,46 +1,48 @@
-"""The listening sockets of both servers: a TCP port of this machine, or a unix socket that is its owner's alone.
+"""What both servers run on: a TCP port of this machine or a unix socket that is its owner's alone, and uvicorn.
 
-A socket accepts no more connections than leave the process file descriptors for its work, and closes the others at
-once. A process without a free descriptor cannot even refuse: asyncio then tries again thousands of times a second,
-and logs each time.
+And the unit files that start ``engram serve`` with the machine, printed for the user to put in place.
 """
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import ipaddress
+import logging
 import os
+import plistlib
+import signal
 import socket
 import stat
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import HANDLED_SIGNALS
+
 from engram_py.dataclass import dataclass
 from engram_py.interfaces.http.errors import AddressInUseError, AddressUnusableError, TokenRequiredError
-from engram_py.log import logger_of
-
-logger = logger_of(__name__)
 
 BACKLOG = 128
 _ASK_SECONDS = 1.0
 _LONGEST_SOCKET_PATH = 100  # the system's limit is 104 to 108 bytes
-# Of 1,024 descriptors, which is what most systems give, half; the rest is for files, git and the database.
-MOST_CONNECTIONS = 512
-_LEAST = 8
-# One address alone does not keep the others out. A proxy in front of a server is one address.
-_SHARE_OF_ONE = 0.75
-# Closed in a row before others get their turn.
-_AT_ONCE = 64
-_SAY_SECONDS = 60.0
-_REST_SECONDS = 0.05
-_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _CONNECTIONS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _ESTABLISHED = 1
+
+# Past it a request is answered with 503.
+MOST_CONNECTIONS = 512
+# Seconds that requests in flight, and streams that a client keeps open, may go on after a signal.
+GRACE_SECONDS = 3
+# In the state of a request: asks whether the kernel says that this user opened its connection.
+OF_THIS_USER = "of_this_user"
+_REPEATED_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def _tcp(host: str, port: int) -> socket.socket:
         [(family, kind, protocol, _, where), *_] = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        bound = BoundedSocket(family, kind, protocol)
+        bound = socket.socket(family, kind, protocol)
     except (OSError, ValueError) as exc:  # a name that is none, or holds what no name can
         raise AddressUnusableError(shown, str(exc)) from exc
     try:
@@ -118,7 +120,7 @@ def _unix(path: Path) -> Iterator[Listening]:
         raise AddressUnusableError(str(path), f"the path has more than {_LONGEST_SOCKET_PATH} bytes")
     with _only_one(path):
         _remove_stale(path)
-        bound = BoundedSocket(socket.AF_UNIX, socket.SOCK_STREAM)
+        bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         with closing(bound):
             _bind_private(bound, path)
             made = path.lstat()
@@ -184,100 +186,6 @@ def _bind_private(bound: socket.socket, path: Path) -> None:
         os.umask(before)
 
 
-def most_connections() -> int:
-    """Return how many connections may be open at once: half of the descriptors this process may have."""
-    if sys.platform == "win32":
-        return MOST_CONNECTIONS
-    import resource
-
-    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if descriptors == resource.RLIM_INFINITY:
-        return MOST_CONNECTIONS
-    return max(_LEAST, min(MOST_CONNECTIONS, descriptors // 2))
-
-
-class BoundedSocket(socket.socket):
-    """A socket whose ``accept`` answers a connection that may stay. For one thread: that of the event loop."""
-
-    def __init__(self, family: int, kind: int, protocol: int = 0) -> None:
-        super().__init__(family, kind, protocol)
-        self._open: Counter[str] = Counter()
-        self._turned_away = 0
-        self._said_at = -_SAY_SECONDS
-        self._spare = _spare_descriptor()
-
-    def accept(self) -> tuple[socket.socket, Any]:
-        """Raises BlockingIOError when nobody waits, or enough were turned away for now."""
-        for _ in range(_AT_ONCE):
-            try:
-                made, address = super().accept()
-            except OSError as exc:
-                if exc.errno not in _EXHAUSTED:
-                    raise
-                self._turn_away_without_descriptor()
-                continue
-            source = _source(address)
-            most = most_connections()
-            if self._open.total() < most and self._open[source] < most * _SHARE_OF_ONE:
-                return _Accepted(self._open, source, made), address
-            made.close()
-            self._count(f"{self._open.total()} are open, {self._open[source]} of them from {source}")
-        raise BlockingIOError
-
-    def close(self) -> None:
-        if self._spare >= 0:
-            os.close(self._spare)
-            self._spare = -1
-        super().close()
-
-    def _turn_away_without_descriptor(self) -> None:
-        """Close one that waits, with the descriptor kept for this; without it, rest: nothing else stops the loop."""
-        if self._spare < 0:
-            time.sleep(_REST_SECONDS)
-            self._spare = _spare_descriptor()
-            self._count("there are no file descriptors left")
-            raise BlockingIOError
-        os.close(self._spare)
-        try:
-            super().accept()[0].close()
-        finally:
-            self._spare = _spare_descriptor()
-        self._count("there are no file descriptors left")
-
-    def _count(self, why: str) -> None:
-        self._turned_away += 1
-        now = time.monotonic()
-        if now - self._said_at >= _SAY_SECONDS:
-            logger.error("turned away %d connections since the last such line: %s", self._turned_away, why)
-            self._said_at, self._turned_away = now, 0
-
-
-class _Accepted(socket.socket):
-    """A connection that counts until it is closed."""
-
-    def __init__(self, open_ones: Counter[str], source: str, made: socket.socket) -> None:
-        super().__init__(made.family, made.type, made.proto, fileno=made.detach())
-        self._counted: Counter[str] | None = open_ones
-        self._source = source
-        open_ones[source] += 1
-
-    def close(self) -> None:
-        super().close()
-        if self._counted is not None:
-            self._counted[self._source] -= 1
-            if not self._counted[self._source]:
-                del self._counted[self._source]
-            self._counted = None
-
-
-def _source(address: Any) -> str:
-    """Return the address of a connection, of IPv6 the network that one machine usually has to itself."""
-    host = address[0] if isinstance(address, tuple) else ""
-    if ":" not in host:
-        return host or "this machine"
-    return str(ipaddress.ip_network((host.partition("%")[0], 64), strict=False))
-
-
 def is_of_this_user(ours: socket.socket) -> bool:
     """Return whether the kernel says that this user opened the other end of a connection; False where it says nothing.
 
@@ -319,8 +227,128 @@ def _mapped(packed: bytes) -> ipaddress.IPv6Address:
     return ipaddress.IPv6Address(packed if len(packed) == 16 else bytes(10) + b"\xff\xff" + packed)
 
 
-def _spare_descriptor() -> int:
+# --- the event loop ------------------------------------------------------------------------------------------
+
+
+class Connection(H11Protocol):
+    """uvicorn's connection, which also lets the application ask whose it is."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        # Asked when somebody shows no secret, once for a connection: reading the kernel's table takes a while.
+        asked = cache(partial(is_of_this_user, transport.get_extra_info("socket")))
+        self.app_state = self.app_state | {OF_THIS_USER: asked}
+
+
+class Seldom(logging.Filter):
+    """Lets each line of a program log once a minute: whoever floods a server must not fill the disk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._logged: dict[tuple[str, int], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        line, now = (record.pathname, record.lineno), time.monotonic()
+        last, dropped = self._logged.get(line, (now - _REPEATED_SECONDS, 0))
+        if now - last < _REPEATED_SECONDS:
+            self._logged[line] = (last, dropped + 1)
+            return False
+        self._logged[line] = (now, 0)
+        if dropped:
+            record.msg, record.args = f"{record.getMessage()} ({dropped} more since the last such line)", ()
+        return True
+
+
+_SELDOM = Seldom()
+
+
+def server_of(application: ASGIApp, *, most_head: int | None = None) -> uvicorn.Server:
+    """Return a server of ``application``; ``most_head`` are the most bytes of a request's address and headers."""
+    for name in ("uvicorn.error", "asyncio"):
+        logging.getLogger(name).addFilter(_SELDOM)
+    config = uvicorn.Config(
+        application,
+        loop="asyncio",
+        http=Connection,
+        h11_max_incomplete_event_size=most_head,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=BACKLOG,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    return uvicorn.Server(config)
+
+
+def run_until_told(server: uvicorn.Server, bound: socket.socket, *, started: Callable[[], None]) -> None:
+    """Serve on a bound socket until SIGINT or SIGTERM comes, and return.
+
+    uvicorn raises a signal again when it has ended: by default that ends the process, before the memory is closed.
+    """
+
+    def leave(*_: object) -> None:
+        server.should_exit = True
+
+    before = {one: signal.signal(one, leave) for one in HANDLED_SIGNALS}
     try:
-        return os.open(os.devnull, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-    except OSError:
-        return -1
+        started()
+        server.run(sockets=[bound])
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+# --- unit files ----------------------------------------------------------------------------------------------
+
+_LABEL = "io.engram.serve"
+
+_SYSTEMD = """\
+# ~/.config/systemd/user/engram.service
+# systemctl --user daemon-reload && systemctl --user enable --now engram
+# A token of your own belongs into the file that EnvironmentFile names (mode 600), as a line ENGRAM_HTTP_TOKEN=...
+[Unit]
+Description=engram: memory for coding agents
+
+[Service]
+Type=exec
+ExecStart={command}
+{environment}EnvironmentFile=-%h/.config/engram/serve.env
+WorkingDirectory=%h
+Restart=on-failure
+RestartSec=2
+NoNewPrivileges=true
+UMask=0077
+
+[Install]
+WantedBy=default.target
+"""
+
+
+def systemd_unit(command: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return a user unit that runs ``command``."""
+    lines = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in environment.items())
+    return _SYSTEMD.format(command=" ".join(_quoted(word).replace("$", "$$") for word in command), environment=lines)
+
+
+def launchd_unit(command: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return a launch agent that runs ``command``; it belongs into ``~/Library/LaunchAgents``."""
+    values = {
+        "Label": _LABEL,
+        "ProgramArguments": list(command),
+        "EnvironmentVariables": dict(environment),
+        "RunAtLoad": True,
+        "KeepAlive": {"SuccessfulExit": False},
+        "ProcessType": "Background",
+        "Umask": 0o077,
+    }
+    return plistlib.dumps(values, sort_keys=False).decode()
+
+
+def _quoted(text: str) -> str:
+    """Return one word of a systemd line, where ``%`` starts an expansion and quotes and backslashes are its own."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -1,25 +1,39 @@
-"""Routes of sessions and user prompts."""
+"""Routes of sessions: their prompts, whole conversations, their agents and checkpoints."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import os
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
 from engram_py.app import Engram
+from engram_py.distill.ingesting import Ingested
 from engram_py.distill.values import Distilled, Flushed
-from engram_py.interfaces.http.answers import Answer, SessionOut, SessionSummary, shown
+from engram_py.errors import InvalidArgumentError
+from engram_py.interfaces.http.answers import Answer, Notes, SessionOut, SessionSummary, limited, shown
 from engram_py.interfaces.http.errors import SessionConflictError, SessionIsolationError, SessionScopeError
-from engram_py.interfaces.http.notes import Notes, limited
-from engram_py.interfaces.http.parameters import Id, InSession, Listed, Needed, Searched, app_in, selected
-from engram_py.interfaces.http.routes.projects import CurrentOut, current_project
-from engram_py.interfaces.http.routing import operation
+from engram_py.interfaces.http.routes_projects import CurrentOut, current_project
+from engram_py.interfaces.http.routing import (
+    Id,
+    InProject,
+    InSession,
+    Listed,
+    Most,
+    Needed,
+    Searched,
+    app_in,
+    operation,
+    selected,
+)
 from engram_py.projects.names import normalize_project
+from engram_py.sessions.agents import AgentLine, agents
 from engram_py.sessions.errors import SessionNotFoundError
 from engram_py.sessions.prompts import PROMPTS_MOST
 from engram_py.sessions.sessions import SESSIONS_MOST
-from engram_py.sessions.values import Prompt, PromptSaved
+from engram_py.sessions.values import Checkpoint, CheckpointLine, Prompt, PromptSaved
 
 OWNED = "project_owned"
 # How a prompt begins that a program wrote.
@@ -217,3 +231,101 @@ def _refuse_other_owner(app: Engram, session_id: str, project: str) -> None:
     wanted = normalize_project(project)
     if held.project and held.project != wanted:
         raise SessionConflictError(session_id, held.project, wanted)
+
+
+# --- conversations and agents ---------------------------------------------------------------------------------
+
+_TURNS = "In order: {user, assistant} or {role, content} each, and a timestamp if known."
+_DATE = "The day, or time, it took place: dates what is kept."
+_FLUSH = (
+    "true: answer when it is summarized; false: at once. Left out: true unless a program or an endpoint writes "
+    "summaries."
+)
+
+
+@operation("POST", "/memory/ingest", Ingested, errors=(409,))
+def ingest(
+    app: Engram,
+    place: InProject,
+    conversation_id: Annotated[Needed, Field(description="Its own name; the same one again replaces it.")],
+    turns: Annotated[list[Any], Field(description=_TURNS)],
+    agent_id: Annotated[str | None, Field(description="Whose conversation it is.")] = None,
+    session_date: Annotated[str | None, Field(description=_DATE)] = None,
+    skip_extraction: Annotated[bool | None, Field(description="Keep the turns alone.")] = None,
+    flush: Annotated[bool | None, Field(description=_FLUSH)] = None,
+    cwd: str | None = None,
+) -> object:
+    """Keep a whole conversation and summarize it. The same one again adds nothing, a longer one goes on, another one
+    of its name takes its place."""
+    return app.ingest(
+        conversation_id,
+        turns,
+        agent_id=agent_id,
+        session_date=session_date,
+        skip_extraction=bool(skip_extraction),
+        flush=flush,
+        directory=cwd or None,
+        **place.where,
+    )
+
+
+@operation("GET", "/agents", [AgentLine])
+def list_agents(app: Engram) -> object:
+    """The agents of all sessions, the last active first, with what they left."""
+    return agents(app.store)
+
+
+@operation("GET", "/agents/{id}", AgentLine, errors=(404,))
+def get_agent(app: Engram, id: str) -> object:
+    """One of them."""
+    return agents(app.store, id)[0]
+
+
+# --- checkpoints ----------------------------------------------------------------------------------------------
+
+_LINE = "id session_id project size saved_at"
+CheckpointOut = shown(
+    Checkpoint, f"{_LINE} content content_base64", content=str | None, content_base64=str | None
+)  # its bytes as base64 where they are no text
+
+
+@operation("POST", "/checkpoints", CheckpointLine, status=201, errors=(409,))
+def save_checkpoint(
+    app: Engram,
+    place: InSession,
+    content: Annotated[str | None, Field(description="Its text.")] = None,
+    content_base64: Annotated[str | None, Field(description="Its bytes, where they are no text.")] = None,
+) -> object:
+    """Keep `content` or `content_base64` as the latest checkpoint of a session, at most a mebibyte."""
+    return app.checkpoints.save(_bytes(content, content_base64), **place.where)
+
+
+@operation("GET", "/checkpoints", [shown(CheckpointLine, _LINE, name="CheckpointListedOut")], errors=(409,))
+def list_checkpoints(
+    app: Engram,
+    place: InSession,
+    limit: Annotated[Most, Field(description="Most checkpoints; default 20.")] = None,
+) -> object:
+    """The checkpoints of a session or a project, the latest first."""
+    return app.checkpoints.listed(limit=limit or 20, **place.where).items
+
+
+@operation("GET", "/checkpoints/{session_id}", CheckpointOut, errors=(404,))
+def load_checkpoint(app: Engram, session_id: str) -> object:
+    """The latest checkpoint of a session."""
+    found = app.checkpoints.load(session_id=session_id)
+    text = found.encoding == "utf-8"
+    return CheckpointOut.of(
+        found, content=found.content if text else None, content_base64=None if text else found.content
+    )
+
+
+def _bytes(content: str | None, content_base64: str | None) -> bytes:
+    if content_base64 is None:
+        return (content or "").encode()
+    if content is not None:
+        raise InvalidArgumentError("content_base64", "given", expected="left out when content is given")
+    try:
+        return base64.b64decode(content_base64, validate=True)
+    except (binascii.Error, ValueError) as exc:
+        raise InvalidArgumentError("content_base64", content_base64, expected="base64") from exc

@@ -1,0 +1,403 @@
+"""Routes of observations and of the relations between them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StrictFloat, StrictInt
+
+from engram_py.app import Engram
+from engram_py.errors import InvalidArgumentError
+from engram_py.interfaces.http.answers import Answer, DeletedOut, Notes, ObservationOut, Text, limited, shown
+from engram_py.interfaces.http.errors import ProjectMismatchError, SaveResultNotFoundError
+from engram_py.interfaces.http.routing import (
+    Id,
+    InSession,
+    Listed,
+    Most,
+    Needed,
+    Projects,
+    Start,
+    Switch,
+    operation,
+    selected,
+)
+from engram_py.interfaces.wording import render
+from engram_py.observations.browse import MOST
+from engram_py.observations.lookup import replacement
+from engram_py.observations.repeated_saves import committed
+from engram_py.observations.values import Change, Draft, Pinned, Saved
+from engram_py.projects.errors import InvalidProjectError
+from engram_py.projects.names import normalize_project
+from engram_py.relations.conflicts import DEFAULT, STATUSES
+from engram_py.relations.conflicts import MOST as MOST_RELATIONS
+from engram_py.relations.values import Relation, RelationPage, RelationStats, Scanned
+from engram_py.sessions.values import Captured
+
+NEWEST_FIRST = "created_at:desc"
+
+Scope = Annotated[str | None, Field(description="project, personal or global.")]
+Owner = Annotated[str | None, Field(description="Refuse when the observation belongs to another project.")]
+
+
+SavedOut = shown(
+    Saved,
+    "id status outcome sync_id project session_id scope topic_key revision_count duplicate_count redacted "
+    "judgment_required candidates warnings",
+    status=str,
+)
+CapturedOut = shown(Captured, "extracted saved duplicates ids project warnings")
+
+
+@operation("POST", "/observations", SavedOut, status=201, errors=(409,))
+def save_observation(
+    app: Engram,
+    place: InSession,
+    title: Needed,
+    content: Needed,
+    type: str | None = None,
+    tool_name: str | None = None,
+    scope: str | None = None,
+    topic_key: str | None = None,
+    operation_id: str | None = None,
+    aliases: list[str] | None = None,
+    files: list[str] | None = None,
+) -> object:
+    """Save an observation, or fold it into what says it already: `outcome` is added, updated or duplicate. A session
+    that is not there is made."""
+    draft = Draft(
+        title,
+        content,
+        type or "manual",
+        scope=scope,
+        topic_key=topic_key,
+        aliases=tuple(aliases or ()),
+        tool_name=tool_name,
+        operation_id=operation_id or None,
+        files=tuple(files or ()),
+    )
+    return SavedOut.of(app.observations.save(draft, **place.where), status="saved")
+
+
+@operation("POST", "/observations/passive", CapturedOut, errors=(409,))
+def capture_passive(app: Engram, place: InSession, content: str | None = None, source: str | None = None) -> object:
+    """Keep the items of a text's Key Learnings section; a text without one saves nothing."""
+    return app.episodes.capture(content or "", source=source, **place.where)
+
+
+@operation("GET", "/observations", [ObservationOut], errors=(404, 409))
+def list_observations(
+    app: Engram,
+    listed: Listed,
+    notes: Notes,
+    scope: Scope = None,
+    sort: Annotated[
+        str | None, Field(description=f"{NEWEST_FIRST}: those saved last; else those changed last.")
+    ] = None,
+) -> object:
+    """The observations changed last, or saved last with `sort`, 20 unless `limit` says otherwise, at most 500."""
+    if sort not in (None, "", NEWEST_FIRST):
+        raise InvalidArgumentError("sort", sort, expected=NEWEST_FIRST)
+    where, limit = selected(app, listed), limited(listed.limit, 20, MOST, notes)
+    rows = app.browsing.recent(
+        where.named, newest=sort == NEWEST_FIRST, all_projects=where.all_projects, scope=scope, limit=limit
+    )
+    replaced = app.browsing.replacements(rows)
+    return [ObservationOut.of(row, superseded_by=replaced.get(row.id)) for row in rows]
+
+
+@operation("GET", "/observations/recent", [ObservationOut], errors=(404, 409))
+def recent_observations(app: Engram, listed: Listed, notes: Notes, scope: Scope = None) -> object:
+    """The observations changed last, 20 unless `limit` says otherwise, at most 500."""
+    return list_observations(app, listed, notes, scope)
+
+
+class SaveResult(Answer):
+    id: int
+    status: Literal["committed"] = "committed"
+
+
+@operation("GET", "/observations/save-result", SaveResult, errors=(404, 410))
+def save_result(app: Engram, operation_id: Needed) -> object:
+    """What a save under an `operation_id` became, for whoever lost its answer; 410 where it was deleted since."""
+    found = committed(app.store, operation_id)
+    if found is None:
+        raise SaveResultNotFoundError
+    return SaveResult(id=found)
+
+
+@operation("GET", "/observations/{id}", ObservationOut, errors=(404,))
+def get_observation(app: Engram, id: Id) -> object:
+    """One observation whole."""
+    found = app.observations.get(id)
+    return ObservationOut.of(found.observation, state=found.state, superseded_by=replacement(found.relations))
+
+
+@operation("PATCH", "/observations/{id}", ObservationOut, errors=(404, 409))
+def update_observation(
+    app: Engram,
+    id: Id,
+    title: str | None = None,
+    content: str | None = None,
+    type: str | None = None,
+    project: str | None = None,
+    scope: str | None = None,
+    topic_key: str | None = None,
+    find: str | None = None,
+    replace: str | None = None,
+    archived: bool | None = None,
+    salience: float | None = None,
+    expires_at: str | None = None,
+    expected_project: Owner = None,
+) -> object:
+    """Correct an observation; its old text stays in its history. The project never changes."""
+    check_owner(app, id, expected_project)
+    check_owner(app, id, project or None)
+    change = Change(
+        title,
+        content,
+        type,
+        scope,
+        topic_key,
+        find,
+        replace,
+        archived=archived,
+        salience=salience,
+        expires_at=expires_at,
+    )
+    app.observations.update(id, change)
+    return _whole(app, id)
+
+
+def _whole(app: Engram, observation_id: int) -> ObservationOut:
+    rows = app.browsing.whole([observation_id])
+    return ObservationOut.of(rows[0], superseded_by=app.browsing.replacements(rows).get(observation_id))
+
+
+@operation("DELETE", "/observations/{id}", DeletedOut, errors=(404, 409))
+def delete_observation(
+    app: Engram,
+    id: Id,
+    expected_project: Owner = None,
+    hard: Annotated[Switch, Field(description="Destroy it and its history; otherwise it is hidden.")] = None,
+) -> object:
+    """Hide an observation, or destroy it with `hard`."""
+    check_owner(app, id, expected_project)
+    deleted = app.observations.delete(id, hard=bool(hard))
+    return DeletedOut(id=deleted.id, status="deleted", hard_delete=deleted.hard)
+
+
+@operation("POST", "/observations/{id}/undelete", ObservationOut, errors=(404, 409))
+def undelete_observation(app: Engram, id: Id) -> object:
+    """Bring back an observation that was deleted, but not destroyed. Doing it twice changes nothing."""
+    app.observations.undelete(id)
+    return _whole(app, id)
+
+
+PinnedOut = shown(Pinned, "id pinned")
+
+
+@operation("PUT", "/observations/{id}/pin", PinnedOut, errors=(404,))
+def pin_observation(app: Engram, id: Id) -> object:
+    """Keep an observation on top of every context. Pinning twice changes nothing."""
+    return app.observations.pin(id)
+
+
+@operation("DELETE", "/observations/{id}/pin", PinnedOut, errors=(404,))
+def unpin_observation(app: Engram, id: Id) -> object:
+    """Stop keeping an observation on top."""
+    return app.observations.pin(id, pinned=False)
+
+
+def check_owner(app: Engram, observation_id: int, expected: str | None) -> None:
+    """Raises ProjectMismatchError when the observation is there and another project's, InvalidProjectError."""
+    if expected is None:
+        return
+    if not expected.strip():
+        raise InvalidProjectError(expected, "it is blank")
+    wanted = normalize_project(expected)
+    for row in app.browsing.whole([observation_id]):
+        if row.project != wanted:
+            raise ProjectMismatchError(observation_id, row.project, wanted)
+
+
+# --- relations ------------------------------------------------------------------------------------------------
+
+CAPPED = "cap reached: this page has no continuation; rerun from the same cursor with a higher applicable cap"
+
+_ENDS = "created_at updated_at"
+RelationOut = shown(
+    Relation,
+    f"id sync_id relation judgment_status source_id source_title target_id target_title {_ENDS}",
+    name="RelationOut",
+    source_title=Text,
+    target_title=Text,
+)
+RelationDetail = shown(
+    Relation,
+    f"relation_id sync_id relation judgment_status source_id source_snippet target_id target_snippet {_ENDS}",
+    name="RelationDetail",
+    relation_id=int,
+    source_snippet=Text,
+    target_snippet=Text,
+)
+RelationsOut = shown(RelationPage, "total limit offset relations", relations=[RelationOut])
+RelationStatsOut = shown(
+    RelationStats, "project by_relation by_judgment_status deferred dead", project=str, deferred=int, dead=int
+)
+ScannedOut = shown(
+    Scanned,
+    "project inspected ranked_queries candidates_found already_related inserted capped dry_run semantic_judged "
+    "semantic_skipped semantic_errors next_cursor warning",
+    project=str,
+    ranked_queries=int,
+    warning=str | None,
+    semantic_judged=int,
+    semantic_skipped=int,
+    semantic_errors=int,
+)
+
+
+class JudgedOut(Answer):
+    relation: dict[str, Any]
+
+
+class ComparedOut(Answer):
+    sync_id: str
+
+
+class DeferredOut(Answer):
+    total: int
+    limit: int
+    rows: list[dict[str, Any]]
+
+
+class ReplayedOut(Answer):
+    retried: int
+    succeeded: int
+    failed: int
+    dead: int
+
+
+@operation("GET", "/conflicts", RelationsOut, errors=(404, 409))
+def list_conflicts(
+    app: Engram,
+    listed: Listed,
+    notes: Notes,
+    status: Annotated[str | None, Field(description="pending, judged, orphaned or ignored.")] = None,
+    since: Annotated[str | None, Field(description="RFC 3339; those made since then.")] = None,
+    offset: Annotated[Start, Field(description="How many to pass over.")] = None,
+) -> object:
+    """Relations, newest first, 50 unless `limit` says otherwise; those found to be no conflict are left out."""
+    where = selected(app, listed)
+    if status and status not in STATUSES:
+        notes.append(f"status {status[:40]!r} is not one of {', '.join(STATUSES)}")
+    return app.conflicts.page(
+        where.named,
+        all_projects=where.all_projects,
+        status=status,
+        since=since,
+        limit=limited(listed.limit, DEFAULT, MOST_RELATIONS, notes),
+        offset=offset or 0,
+    )
+
+
+@operation("GET", "/conflicts/stats", RelationStatsOut, errors=(404, 409))
+def conflict_stats(app: Engram, projects: Projects) -> object:
+    """How many relations there are of each verb and of each state."""
+    where = selected(app, projects)
+    found = app.conflicts.stats(where.named, all_projects=where.all_projects)
+    counts = {state: app.autosync.deferred(status=state, limit=0)[0] for state in ("deferred", "dead")}
+    return RelationStatsOut.of(found, project=where.name, **counts)
+
+
+@operation("GET", "/conflicts/deferred", DeferredOut)
+def list_deferred(
+    app: Engram, notes: Notes, status: str | None = None, limit: Most = None, offset: Start = None
+) -> object:
+    """What sync could not apply: `deferred` waits for what it depends on, `dead` cannot be read. Without the text."""
+    limit = limited(limit, DEFAULT, MOST_RELATIONS, notes)
+    if status not in (None, "", "deferred", "dead"):
+        raise InvalidArgumentError("status", status, expected="deferred or dead")
+    total, rows = app.autosync.deferred(status=status or None, limit=limit, offset=offset or 0)
+    return DeferredOut(total=total, limit=limit, rows=rows)
+
+
+@operation("POST", "/conflicts/deferred/replay", ReplayedOut)
+def replay_deferred(app: Engram) -> object:
+    """Apply what sync could not apply yet."""
+    return app.autosync.replay()
+
+
+@operation("POST", "/conflicts/judge", JudgedOut, errors=(404,))
+def judge_conflict(
+    app: Engram,
+    judgment_id: Needed,
+    relation: Needed,
+    reason: str | None = None,
+    evidence: str | None = None,
+    confidence: StrictFloat | StrictInt | None = None,
+    session_id: str | None = None,
+) -> object:
+    """Give a verdict on a relation that a save asked about."""
+    judged = app.relations.judge(
+        judgment_id, relation, reason=reason, evidence=evidence, confidence=confidence, session_id=session_id
+    )
+    return JudgedOut(relation=render.to_json(judged))
+
+
+@operation("POST", "/conflicts/compare", ComparedOut, errors=(404,))
+def compare_memories(
+    app: Engram,
+    memory_id_a: int,
+    memory_id_b: int,
+    relation: Needed,
+    confidence: StrictFloat | StrictInt,
+    reasoning: Needed,
+    model: str | None = None,
+) -> object:
+    """Give a verdict on any two observations of one project."""
+    return app.relations.compare(
+        memory_id_a, memory_id_b, relation, confidence=confidence, reasoning=reasoning, model=model
+    )
+
+
+@operation("POST", "/conflicts/scan", ScannedOut, errors=(404, 409))
+def scan_conflicts(
+    app: Engram,
+    project: str | None = None,
+    all_projects: bool | None = None,
+    since: str | None = None,
+    apply: bool | None = None,
+    max_insert: int | None = None,
+    limit: int | None = None,
+    cursor: int | None = None,
+    semantic: bool | None = None,
+    concurrency: int | None = None,
+    timeout_per_call_seconds: int | None = None,
+    max_semantic: int | None = None,
+) -> object:
+    """Look for pairs of observations that may say the same or the opposite; `apply` keeps each as pending."""
+    if semantic:
+        expected = "false or left out: this server starts no model; give verdicts with POST /conflicts/judge"
+        raise InvalidArgumentError("semantic", True, expected=expected)
+    where = selected(app, Projects.of(project or None, all_projects=all_projects))
+    done = app.conflicts.scan(
+        where.named,
+        all_projects=where.all_projects,
+        since=since,
+        apply=bool(apply),
+        limit=100 if limit is None else limit,
+        cursor=cursor or 0,
+        max_insert=max_insert or 0,
+    )
+    more = {"project": where.name, "ranked_queries": done.inspected, "warning": CAPPED if done.capped else None}
+    return ScannedOut.of(done, **more, semantic_judged=0, semantic_skipped=0, semantic_errors=0)
+
+
+@operation("GET", "/conflicts/{relation_id}", RelationDetail, errors=(404,))
+def get_conflict(app: Engram, relation_id: Id) -> object:
+    """One relation with the titles of both ends."""
+    found = app.conflicts.get(relation_id)
+    titles = {"source_snippet": found.source_title, "target_snippet": found.target_title}
+    return RelationDetail.of(found, relation_id=found.id, **titles)

@@ -1,0 +1,404 @@
+"""Routes of search, of what a session is given, and of documents."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from engram_py.app import Engram
+from engram_py.context.session import PINNED, PROMPTS, RECENT, SESSIONS
+from engram_py.context.values import Context, Item, OwnFile, Section
+from engram_py.dataclass import asdict, replace
+from engram_py.documents.values import Collection
+from engram_py.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError
+from engram_py.interfaces.http.admission import is_given_personal, is_personal
+from engram_py.interfaces.http.answers import (
+    Answer,
+    MaybeTime,
+    Notes,
+    ObservationOut,
+    SearchHit,
+    SessionOut,
+    TimelineEntry,
+    hit_notes,
+    shown,
+)
+from engram_py.interfaces.http.routing import (
+    Id,
+    InProject,
+    Listed,
+    Most,
+    Needed,
+    Projects,
+    Searched,
+    StrictSwitch,
+    Switch,
+    Whole,
+    operation,
+    selected,
+)
+from engram_py.interfaces.wording import render
+from engram_py.interfaces.wording import search as words
+from engram_py.observations.errors import ObservationNotFoundError
+from engram_py.observations.listing import Suggestion
+from engram_py.observations.values import Neighbour, Observation, Timeline
+from engram_py.recall.layers import Layered, LayerResults
+from engram_py.recall.scope_filter import says_where
+from engram_py.recall.values import Results
+from engram_py.sessions.errors import SessionNotFoundError
+
+FOUND = list[SearchHit] | dict[str, Any]
+Format = Literal["list", "json"]
+FORMAT = (
+    "list: Engram's list of hits, the default of GET; json: what mem_search answers, with notes and why there is "
+    "nothing, the default of POST."
+)
+LAYER = "memories (the default), episodes, turns, prompts, documents, entities or all; but for two the answer is json."
+EXPLAIN = "Each hit's numbers and the steps; the answer is json."
+SORT = "The order of the answer: relevance (the default), recency or salience."
+QUERY = "Words, a question, a topic key or #id; phrases, -word, type: and file:."
+
+
+class Search(BaseModel):
+    """The settings of a search that an address and a body share."""
+
+    type: str | None = None
+    scope: str | None = Field(default=None, description="project, personal or global.")
+    match_mode: str | None = Field(default=None, description="all (the default) or any.")
+    response_format: Format | None = Field(default=None, description=FORMAT)
+    as_of: str | None = Field(default=None, description="A day: what was known then, as it was written then.")
+    in_: str | None = Field(default=None, alias="in", description=LAYER)
+    sort: str | None = Field(default=None, description=SORT)
+
+
+@operation("GET", "/search", FOUND, errors=(404, 409))
+def search(
+    app: Engram,
+    q: Annotated[Searched, Field(description=QUERY)],
+    listed: Listed,
+    asked: Search,
+    notes: Notes,
+    explain: Annotated[StrictSwitch, Field(description=EXPLAIN)] = False,
+) -> object:
+    """The best matches, 10 unless `limit` says otherwise, at most 20; none when nothing here is about it."""
+    wanted = _format(asked.response_format, explain=explain, default="list")
+    # Engram's list has ten; the other interfaces ask .engram.json.
+    limit = listed.limit or (10 if wanted == "list" else None)
+    return _answer(app, _found(app, q, listed, asked, wanted, limit, explain=explain), wanted, notes)
+
+
+@operation("GET", "/api/memory/search", list[SearchHit], errors=(404, 409))
+def search_memory(
+    app: Engram, listed: Listed, notes: Notes, q: Annotated[str, Field(description=QUERY)] = ""
+) -> object:
+    """The list of `GET /search` under Aurelius's address; no words find nothing."""
+    return search(app, q, listed, Search(), notes) if q.strip() else []
+
+
+@operation("POST", "/search", FOUND, errors=(404, 409), lenient=True)
+def search_long(
+    app: Engram,
+    asked: Search,
+    notes: Notes,
+    query: Annotated[str | None, Field(description=QUERY)] = None,
+    q: Annotated[str | None, Field(description="The same, as the address calls it.")] = None,
+    project: str | None = None,
+    all_projects: bool | None = None,
+    limit: Annotated[int | None, Field(description="Most results, 1 to 20; default: .engram.json says, or 10.")] = None,
+    explain: Annotated[bool | None, Field(description=EXPLAIN)] = None,
+) -> object:
+    """Search with the query in a body, for one too long for an address; answers what mem_search does by default."""
+    wanted = _format(asked.response_format, explain=bool(explain), default="json")
+    place = Projects.of(project, all_projects=all_projects)
+    found = _found(app, query or q or "", place, asked, wanted, limit, explain=bool(explain))
+    return _answer(app, found, wanted, notes)
+
+
+def _found(
+    app: Engram, words: str, place: Projects, asked: Search, wanted: Format, limit: int | None, *, explain: bool
+) -> LayerResults | Layered:
+    if not words.strip():
+        raise EmptyQueryError(words)
+    if wanted == "list":
+        place = _engrams_place(app, words, place, asked.scope)
+    return app.search_in(
+        asked.in_,
+        words,
+        project=place.project,
+        all_projects=place.all_projects,
+        type=asked.type or None,
+        scope=asked.scope,
+        match_mode=asked.match_mode or "all",
+        limit=limit,
+        explain=explain,
+        as_of=asked.as_of or None,
+        sort=asked.sort,
+    )
+
+
+def _engrams_place(app: Engram, words: str, place: Projects, scope: str | None) -> Projects:
+    """Return where Engram's list is searched.
+
+    Only this list refuses a project that nobody knows, and a directory that does not name one. What the query itself
+    says of that counts as it does everywhere.
+
+    Raises what ``selected`` raises.
+    """
+    if place.project is None and not place.all_projects and says_where(words, scope):
+        return place
+    where = selected(app, place)
+    return Projects.of(where.named, all_projects=where.all_projects)
+
+
+def _format(given: Format | None, *, explain: bool, default: Format) -> Format:
+    """Raises InvalidArgumentError when what explains an answer has no place in it."""
+    if explain and given == "list":
+        raise InvalidArgumentError("response_format", given, expected="json, or left out, together with explain")
+    return "json" if explain else given or default
+
+
+def _answer(app: Engram, found: LayerResults | Layered, wanted: Format, notes: Notes) -> object:
+    if wanted == "json" or not isinstance(found, Results):
+        return render.to_json(found) | {"warnings": [*found.warnings, *notes]}
+    notes += [*found.warnings, *(words.doubts(found) if found.results else words.nothing(found))]
+    notes += hit_notes(found.results)
+    rows = {row.id: row for row in app.browsing.whole([one.id for one in found.results])}
+    return [SearchHit.found(rows[one.id], one) for one in found.results if one.id in rows]
+
+
+# --- what a session is given ----------------------------------------------------------------------------------
+
+NOTHING = "nothing here is near enough; GET /search asks directly"
+# The name of each section of a context → its parameter in an address, and how much of it there is at most.
+SECTIONS = {
+    "recent": ("observations", RECENT),
+    "prompts": ("prompts", PROMPTS),
+    "sessions": ("sessions", SESSIONS),
+    "pinned": ("pinned", PINNED),
+}
+
+Length = Annotated[Whole, Field(description="Most of them; below 0: none.")]
+
+TimelineOut = shown(
+    Timeline,
+    "focus before after session_info total_in_range",
+    focus=ObservationOut,
+    before=[TimelineEntry],
+    after=[TimelineEntry],
+    session_info=SessionOut | None,
+    total_in_range=int,
+)
+ReviewOut = shown(
+    Observation, "id sync_id title type state project review_after", name="ReviewOut", state=str, review_after=MaybeTime
+)
+
+
+class ContextOut(Answer):
+    context: str
+
+
+class ReviewList(Answer):
+    observations: list[ReviewOut]  # type: ignore[valid-type]
+    count: int
+
+
+@operation("GET", "/timeline", TimelineOut, errors=(404,))
+def timeline(
+    app: Engram,
+    observation_id: Annotated[Id, Field(description="What to look around.")],
+    notes: Notes,
+    before: Annotated[Whole, Field(description="How many before it; default 5.")] = None,
+    after: Annotated[Whole, Field(description="How many after it; default 5.")] = None,
+    project: Annotated[str | None, Field(description="Refuse an observation of another project.")] = None,
+) -> object:
+    """What was saved around an observation in its session, oldest first."""
+    before, after = (5 if one is None else one for one in (before, after))
+    found = app.observations.timeline(observation_id, before=before, after=after)
+    if project is not None and found.focus.project != app.projects.existing(project):
+        raise ObservationNotFoundError(observation_id)
+    notes += found.warnings
+    rows = {row.id: row for row in app.browsing.whole([one.id for one in (*found.before, *found.after)])}
+    replaced = app.browsing.replacements([found.focus, *rows.values()])
+
+    def entries(lines: Sequence[Neighbour]) -> list[TimelineEntry]:
+        shown = [rows[one.id] for one in lines if one.id in rows]
+        return [TimelineEntry.of(row, superseded_by=replaced.get(row.id)) for row in shown]
+
+    return TimelineOut.of(
+        found,
+        focus=ObservationOut.of(found.focus, superseded_by=replaced.get(found.focus.id)),
+        before=entries(found.before),
+        after=entries(found.after),
+        session_info=_session_of(app, found.session_id),
+        total_in_range=found.total_in_session,
+    )
+
+
+@operation("GET", "/context", ContextOut, errors=(404, 409))
+def context(
+    app: Engram,
+    projects: Projects,
+    notes: Notes,
+    scope: Annotated[str | None, Field(description="project, personal or global.")] = None,
+    observations: Length = None,
+    prompts: Length = None,
+    sessions: Length = None,
+    pinned: Length = None,
+    compact: Annotated[Switch, Field(description="Titles only.")] = None,
+    max_bytes: Annotated[Most, Field(description="Of the whole text; default: the project's budget.")] = None,
+    query: Annotated[str | None, Field(description="A prompt: only what it needs.")] = None,
+    mode: Annotated[str | None, Field(description="session, query, cascade or full.")] = None,
+) -> object:
+    """What a new session should know, as text; the empty text when there is nothing."""
+    where = selected(app, projects)
+    made = app.contexts.assemble(
+        where.named,
+        all_projects=where.all_projects,
+        scope=scope,
+        max_bytes=max_bytes,
+        compact=bool(compact),
+        query=query,
+        mode=mode,
+    )
+    lengths = {"recent": observations, "prompts": prompts, "sessions": sessions, "pinned": pinned}
+    text = _text(app, _limited(made, lengths, notes))
+    if not any(section.items for section in made.sections):
+        notes.append(render.text(made, now=app.journal.moment()) or NOTHING)
+    return ContextOut(context=text)
+
+
+@operation("GET", "/context/compaction", ContextOut, errors=(404,))
+def compaction_context(
+    app: Engram, session_id: Annotated[Needed, Field(description="The session that goes on.")]
+) -> object:
+    """What one session has kept so far, for the same session after its host compacted it."""
+    return ContextOut(context=_text(app, app.session_memory.own(session_id)))
+
+
+@operation("GET", "/review", ReviewList, errors=(404, 409))
+def review(app: Engram, listed: Listed, notes: Notes) -> object:
+    """What is due for review, the longest overdue first, then what changed files stand behind."""
+    where = selected(app, listed)
+    due = app.observations.due_for_review(where.named, all_projects=where.all_projects, limit=listed.limit or 10)
+    notes += due.warnings
+    rows = app.browsing.whole([one.id for one in due.items])
+    found = [ReviewOut.of(row, state="needs_review") for row in rows]
+    return ReviewList(observations=found, count=len(found))
+
+
+@operation("POST", "/review/mark_reviewed", ReviewOut, errors=(404,))
+def mark_reviewed(app: Engram, observation_id: int | None = None, id: int | None = None) -> object:
+    """Confirm that an observation still holds; the next review date follows from its type."""
+    number = observation_id or id
+    if not number:
+        raise InvalidArgumentError("observation_id", number, expected="given")
+    app.observations.mark_reviewed(number)
+    [row] = app.browsing.whole([number])
+    return ReviewOut.of(row, state=row.state(app.journal.moment()))
+
+
+@operation("POST", "/topic-keys/suggest", Suggestion, errors=(409,))
+def suggest_topic_key(app: Engram, type: str = "", title: str = "", content: str = "") -> object:
+    """A stable topic key for a text to come, and what holds it already."""
+    if not title.strip() and not content.strip():
+        raise EmptyFieldError("title")
+    return app.contexts.suggest_topic(type=type, title=title, content=content)
+
+
+def _session_of(app: Engram, session_id: str) -> Answer | None:
+    try:
+        return SessionOut.of(app.sessions.get(session_id))
+    except SessionNotFoundError:
+        return None
+
+
+def _limited(made: Context, lengths: Mapping[str, int | None], notes: Notes) -> Context:
+    """Return a context with each of Engram's sections as long as was asked for; below zero it is left out."""
+    for name, (parameter, most) in SECTIONS.items():
+        length = lengths[name]
+        if length is not None and made.mode != "session":
+            notes.append(f"{parameter} belongs to mode session; in mode {made.mode} it was ignored")
+        elif (length or 0) > most:
+            notes.append(f"{parameter} {length} is more than a context holds; used {most}")
+    if made.mode != "session":
+        return made
+    return replace(made, sections=tuple(_cut(section, lengths.get(section.name)) for section in made.sections))
+
+
+def _without_personal(made: Context) -> Context:
+    """Return a context without rows that are personal and files of the vault."""
+
+    def shown(item: Item) -> bool:
+        return not (isinstance(item, OwnFile) or (isinstance(item, Observation) and is_personal(asdict(item))))
+
+    sections = tuple(replace(one, items=tuple(filter(shown, one.items))) for one in made.sections)
+    saved = {name: tuple(filter(shown, rows)) for name, rows in made.remarks.saved.items()}
+    return replace(made, sections=sections, remarks=replace(made.remarks, saved=saved))
+
+
+def _cut(section: Section, most: int | None) -> Section:
+    if not most:
+        return section
+    return replace(section, items=section.items[: max(0, most)])
+
+
+def _text(app: Engram, made: Context) -> str:
+    made = made if is_given_personal() else _without_personal(made)
+    if not any(section.items for section in made.sections):
+        return ""
+    return render.text(made, now=app.journal.moment())
+
+
+# --- documents ------------------------------------------------------------------------------------------------
+
+_UPDATE_SECONDS = 60.0
+
+CollectionOut = shown(
+    Collection, "name project kind root globs contexts included documents updated_at", updated_at=str | None
+)
+
+
+@operation("GET", "/documents", errors=(404, 409))
+def open_document(
+    app: Engram,
+    place: InProject,
+    name: Annotated[
+        Needed, Field(description="path:line:count, commit:1a2b3c4, a docid; a glob, several with commas.")
+    ],
+    line: Annotated[Most, Field(description="The first line; wins over that of the name.")] = None,
+    count: Annotated[Most, Field(description="How many lines, at most 400.")] = None,
+) -> object:
+    """The lines of a document as it is now; of several names what could be opened, and what not."""
+    return render.to_json(app.documents.open(name, first=line, count=count, **place.where))
+
+
+@operation("GET", "/documents/search", errors=(404, 409))
+def search_documents(
+    app: Engram,
+    place: InProject,
+    q: Annotated[Needed, Field(description="Words or a question.")],
+    collection: Annotated[str | None, Field(description="Only this one, excluded or not.")] = None,
+    limit: Annotated[Most, Field(description="Most results, 1 to 20; default 10.")] = None,
+) -> object:
+    """Passages of documents, best first, one of each document."""
+    return render.to_json(app.documents.search(q, collection=collection, limit=limit or 10, **place.where))
+
+
+@operation("GET", "/collections", [CollectionOut], errors=(409,))
+def list_collections(app: Engram, place: InProject) -> object:
+    """The collections of the project."""
+    return app.documents.collections(**place.where).items
+
+
+@operation("POST", "/collections/update", errors=(404, 409))
+def update_collections(
+    app: Engram,
+    place: InProject,
+    collection: Annotated[str | None, Field(description="Only this one; default: all that are included.")] = None,
+) -> object:
+    """Index what changed since the last time; an update that needs more than a minute says unfinished."""
+    until = time.monotonic() + _UPDATE_SECONDS
+    return render.to_json(app.documents.update(collection, until=until, **place.where))

@@ -1,0 +1,335 @@
+"""The pages of everything but one memory: search, time line and entities; sessions; settings and what clears."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, tzinfo
+from itertools import groupby
+from typing import Any
+
+from engram_py.capture.secret_patterns import PREFIXED
+from engram_py.config import setting_values
+from engram_py.dataclass import dataclass, fields
+from engram_py.errors import InvalidArgumentError, InvalidInputError
+from engram_py.interfaces.given import as_a_hook, session_given, start_text
+from engram_py.interfaces.hooks.why import Explained, explained
+from engram_py.interfaces.web.visit import HOME, Goto, Shown, Visit, page, version_of
+from engram_py.interfaces.wording import explain, search
+from engram_py.interfaces.wording.privacy import clearing
+from engram_py.interfaces.wording.why import why_nothing
+from engram_py.ledger.given import Given, GivenCounts, counts, given_in_vain, given_to_session, most_cited
+from engram_py.ledger.trends import never_used, session_tokens, weekly
+from engram_py.observations.values import SCOPES, TYPES, Observation
+from engram_py.privacy.retention import turns_kept
+from engram_py.recall.values import Results
+from engram_py.sessions.agents import last_active
+from engram_py.sessions.values import SessionLine
+from engram_py.times import parse_time
+
+_HITS, _LATEST = 20, 30
+_LOOKED_AT = 500
+_FACTS = 50
+
+
+@page("GET", HOME)
+def search_page(visit: Visit) -> Shown:
+    """Return the hits of a query with their numbers; without one, what was changed last."""
+    query, kind, scope = (visit.asked(name) for name in ("q", "type", "scope"))
+    values = {"query": query, "type": kind, "scope": scope, "any": visit.asked("match") == "any"}
+    values |= {"types": TYPES, "scopes": SCOPES, "found": None, "latest": (), "error": None}
+    if query or kind or scope:
+        try:
+            found = visit.app.searches.search(
+                query,
+                **visit.place,
+                type=kind or None,
+                scope=scope or None,
+                match_mode="any" if values["any"] else "all",
+                limit=_HITS,
+                explain=True,
+                recorded=False,
+            )
+        except InvalidInputError as exc:  # said above the form that it was typed into
+            return Shown("search.html", values | {"error": exc}, status=400)
+        return Shown("search.html", values | _answer(found))
+    return Shown("search.html", values | {"latest": visit.latest(_LATEST)})
+
+
+def _answer(found: Results) -> dict[str, object]:
+    numbers = {one.id: one for one in found.explain.hits} if found.explain else {}
+    return {
+        "found": found,
+        "head": explain.head(found),
+        "unseen": search.doubts(found) if found.results else (),
+        "numbers": numbers,
+        "marks": {hit.id: search.marks(hit) for hit in found.results},
+        "titles": {hit.id: search.named(hit) for hit in found.results},
+        "tables": explain.sections(found)[1:] if found.results else explain.sections(found),
+        "foot": explain.foot(found.explain) if found.explain else "",
+    }
+
+
+def zone_of(visit: Visit) -> tzinfo | None:
+    """Return the reader's zone; None is the system's."""
+    name = visit.app.settings.timezone
+    if not name:
+        return None
+    from zoneinfo import ZoneInfo
+
+    return ZoneInfo(name)
+
+
+def day_of(moment: str, zone: tzinfo | None) -> str:
+    parsed = parse_time(moment)
+    return f"{parsed.astimezone(zone):%Y-%m-%d}" if parsed else ""
+
+
+@page("GET", "/ui/timeline")
+def timeline_page(visit: Visit) -> Shown:
+    """Return what was saved, by day, newest first."""
+    zone = zone_of(visit)
+    rows = saved_last(visit)
+    days: list[tuple[str, list[Observation]]] = [
+        (day, list(found)) for day, found in groupby(rows, key=lambda row: day_of(row.created_at, zone))
+    ]
+    return Shown("timeline.html", {"days": days, "shown": len(rows), "all": len(rows) < _LOOKED_AT})
+
+
+def saved_last(visit: Visit) -> list[Observation]:
+    """The observations that were saved last, newest first, up to 500 of them, and none between them left out.
+
+    They are read in the order of the last change, which has an index. Nothing changes before it is saved: so what was
+    saved after the oldest change that was read, is among them.
+    """
+    rows = visit.latest(_LOOKED_AT)
+    since = min((row.updated_at for row in rows), default="") if len(rows) == _LOOKED_AT else ""
+    found = [row for row in rows if row.created_at >= since]
+    return sorted(found, key=lambda row: (row.created_at, row.id), reverse=True)
+
+
+@page("GET", "/ui/entities")
+def entities_page(visit: Visit) -> Shown:
+    """Return the entities of a project, active ones first, or one of them; entities belong to a project, so one is
+    chosen."""
+    names = [one.name for one in visit.app.projects.list()]
+    project = visit.project or (names[0] if len(names) == 1 else None)
+    if project is None:
+        return Shown("entities.html", {"project": None, "names": names})
+    if name := visit.asked("name"):
+        return _entity(visit, name, project)
+    lines = visit.app.entities.listed(archived=True, project=project).entities
+    kind = visit.asked("kind")
+    shown = [one for one in lines if kind in ("", one.kind)]
+    states = [(state, [one for one in shown if one.state == state]) for state in ("active", "archived")]
+    kinds = Counter(one.kind for one in lines if one.kind)
+    values = {"project": project, "names": names, "states": states, "kind": kind, "kinds": kinds.most_common()}
+    return Shown("entities.html", values)
+
+
+def _entity(visit: Visit, name: str, project: str) -> Shown:
+    found = visit.app.entities.show(name, project=project)
+    facts = visit.app.facts.of(found.entity.slug, past=True, project=project, limit=_FACTS).items
+    present, past = ([one for one in facts if one.past is was] for was in (False, True))
+    values = {"project": project, "one": found.entity, "found": found, "present": present, "past": past}
+    return Shown("entity.html", values)
+
+
+_SESSIONS, _GIVEN, _SAVED = 40, 5, 10
+# --- sessions: what each was given, saved and cost ------------------------------------------------------------
+
+_TOP = 10
+_DAYS = {"7": 7, "30": 30, "365": 365}
+# How many weeks are shown beside the sums of these days: one alone tells no trend.
+_WEEKS = {"7": 8, "30": 13}
+_MOST_WEEKS = 53
+
+
+@dataclass(frozen=True, slots=True)
+class _Today:
+    """A session, the memories that it was given and those that it saved today, the latest first."""
+
+    session: SessionLine
+    counts: GivenCounts
+    given: Sequence[Given]
+    saved: Sequence[Observation]
+
+
+@page("GET", "/ui/today")
+def today_page(visit: Visit) -> Shown:
+    """Return the sessions and the notes of the day, and the version of the memory that they were read from."""
+    version = version_of(visit.app.store)
+    local = zone_of(visit)
+    now: datetime = visit.app.journal.moment().astimezone(local)
+    today = f"{now:%Y-%m-%d}"
+    latest = visit.app.sessions.recent(**visit.place, limit=_SESSIONS)
+    active = [one for one in latest if day_of(one.last_activity_at or one.started_at, local) == today]
+    saved = [row for row in saved_last(visit) if day_of(row.created_at, local) == today]
+    shown = {one.id for one in active}
+    return Shown(
+        "today.html",
+        {
+            "day": today,
+            "version": version,
+            "sessions": [_of(visit, one, saved) for one in active],
+            "notes": [row for row in saved if row.type == "note"],
+            "others": [row for row in saved if row.type != "note" and row.session_id not in shown],
+            "most_given": _GIVEN,
+            "most_saved": _SAVED,
+        },
+    )
+
+
+def _of(visit: Visit, session: SessionLine, saved: Sequence[Observation]) -> _Today:
+    given = sorted(given_to_session(visit.app.store, session.id), key=lambda one: one.at, reverse=True)
+    own = [row for row in saved if row.session_id == session.id]
+    return _Today(session, counts(visit.app.store, session.id), given, own)
+
+
+@page("GET", "/ui/given")
+def sessions_page(visit: Visit) -> Shown:
+    """Return the latest sessions, with how much each was given."""
+    sessions = visit.app.sessions.recent(**visit.place, limit=_SESSIONS)
+    told = {one.id: counts(visit.app.store, one.id) for one in sessions}
+    return Shown("sessions.html", {"sessions": sessions, "counts": told})
+
+
+@page("GET", "/ui/session")
+def session_page(visit: Visit) -> Shown:
+    """One session: its start, each prompt, and what else it was shown."""
+    found = session_given(visit.app, visit.query.get("id", ""))
+    shown = [one for rows in (*found.sections.values(), *(ask.given for ask in found.prompts)) for one in rows]
+    texts = {row.id: row.content for row in visit.app.browsing.whole([one.id for one in shown]) if not row.deleted_at}
+    return Shown("session.html", {one.name: getattr(found, one.name) for one in fields(found)} | {"texts": texts})
+
+
+@page("GET", "/ui/ask")
+def ask_page(visit: Visit) -> Shown:
+    """Return what a prompt would be given, and what a session that starts now begins with."""
+    prompt, project = visit.query.get("prompt", ""), visit.project
+    session_id = visit.asked("session")
+    values: dict[str, Any] = {"prompt": prompt, "session": session_id, "found": None, "why": "", "start": None}
+    if prompt.strip():
+        found: Explained = explained(as_a_hook(visit.app, project=project), prompt, session_id)
+        values |= {"found": found, "why": why_nothing(found.values)}
+    elif project is not None:
+        values["start"] = start_text(visit.app, project)
+    return Shown("ask.html", values)
+
+
+@page("GET", "/ui/worth")
+def worth_page(visit: Visit) -> Shown:
+    """Return what the memory took of agents' context, and what of it was cited."""
+    asked, project, store = visit.asked("days"), visit.project, visit.app.store
+    cost = visit.app.costs.of(project=project, days=_DAYS.get(asked))
+    today = visit.app.journal.moment().astimezone(UTC).date()
+    return Shown(
+        "worth.html",
+        {
+            "cost": cost,
+            "days": asked if asked in _DAYS else "",
+            "spans": tuple(_DAYS),
+            "weeks": weekly(store, project, today=today, weeks=_WEEKS.get(asked, _MOST_WEEKS)),
+            "sessions": session_tokens(store, project, since=cost.since, limit=_SESSIONS),
+            "cited": most_cited(store, project, limit=_TOP),
+            # Without a transcript nobody knows what was cited, so nothing is known to be in vain.
+            "in_vain": given_in_vain(store, project, limit=_TOP) if cost.cited else [],
+            "never_used": never_used(store, project, limit=_TOP),
+        },
+    )
+
+
+# --- settings and projects, and what clears -------------------------------------------------------------------
+
+_CLEAR = "/ui/clear"
+
+
+@dataclass(frozen=True, slots=True)
+class _Connected:
+    """An agent: where it was set up, whether it is installed here, and what its sessions tell."""
+
+    name: str
+    title: str
+    scopes: tuple[str, ...]
+    installed: bool
+    sessions: int
+    last_at: str
+
+
+@page("GET", "/ui/settings")
+def settings_page(visit: Visit) -> Shown:
+    """Nothing is set here: each part names the command that does."""
+    app = visit.app
+    values = {one.setting.key or one.setting.variable: one for one in setting_values(app.settings)}
+    turns, oldest = turns_kept(app.store)
+    return Shown(
+        "settings.html",
+        {
+            "cleared": visit.asked("cleared"),
+            "state": app.switches.state(),
+            "allowed": app.switches.allowed(visit.project or ""),
+            "values": values,
+            "warnings": app.settings.warnings,
+            "turns": turns,
+            "oldest": oldest,
+            "turn_days": app.settings.privacy.turn_days,
+            "kinds": len({kind for kind, _, _ in PREFIXED}),
+            "agents": list(_connected(visit)),
+        },
+    )
+
+
+def _connected(visit: Visit) -> Iterator[_Connected]:
+    """The agents that were set up, then those that are here or had a session."""
+    # They parse TOML and JSON5, and take longer to load than any other page to make.
+    from engram_py.interfaces.setup.agents import AGENTS
+    from engram_py.interfaces.setup.installing import setup_here
+
+    app = visit.app
+    setup = setup_here(app.projects.settings_here().directory, app.settings.data_dir)
+    used: dict[str, list[str]] = {}
+    for name, scope in setup.in_use():
+        used.setdefault(name, []).append(scope)
+    here, active = {agent.name for agent in setup.detected()}, last_active(app.store)
+    for name in dict.fromkeys([*used, *(name for name in AGENTS if name in here), *filter(None, active)]):
+        title = AGENTS[name].title if name in AGENTS else name
+        sessions, at = active.get(name, (0, ""))
+        yield _Connected(name, title, tuple(used.get(name, ())), name in here, sessions, at)
+
+
+@page("GET", "/ui/projects")
+def projects_page(visit: Visit) -> Shown:
+    return Shown("projects.html", {"lines": visit.app.projects.list()})
+
+
+@page("GET", _CLEAR)
+def clear_page(visit: Visit) -> Shown:
+    """Count what would be destroyed, and ask."""
+    return _asking(visit, *_target(visit, visit.asked("what"), visit.asked("project")))
+
+
+@page("POST", _CLEAR)
+def clear(visit: Visit) -> Shown | Goto:
+    """Destroy it if the reader typed its name; nothing brings it back but a backup."""
+    what, project, name = _target(visit, visit.form.get("what", ""), visit.form.get("project", ""))
+    if visit.form.get("name", "").strip() != name:
+        return _asking(visit, what, project, name, wrong=True)
+    visit.app.clearing.clear(what, project=project)
+    return Goto("/ui/settings", {"cleared": name})
+
+
+def _target(visit: Visit, what: str, project: str) -> tuple[str, str | None, str]:
+    """Return what to clear, its project, and the word that confirms it. Raises InvalidArgumentError,
+    UnknownProjectError."""
+    if what not in ("turns", "project", "everything") or (what == "project" and not project.strip()):
+        raise InvalidArgumentError("what", what, expected="turns, everything, or project with its name")
+    if what != "project":
+        return what, None, what
+    name = visit.app.projects.existing(project)
+    return what, name, name
+
+
+def _asking(visit: Visit, what: str, project: str | None, name: str, *, wrong: bool = False) -> Shown:
+    lines = clearing(visit.app.clearing.look(what, project=project))
+    values = {"what": what, "of": project or "", "name": name, "lines": lines, "wrong": wrong}
+    return Shown("clear.html", values, status=400 if wrong else 200)
