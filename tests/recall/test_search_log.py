@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.config import Settings
 from engram_py.recall import search_log as rules
+from engram_py.settings import Settings
 from tests.memory import FakeClock, draft
 
 QUESTION = "How long do access tokens live?"
@@ -237,7 +237,7 @@ def test_a_question_keeps_a_bounded_number_of_answers(app: Engram, monkeypatch: 
 
 
 def test_with_the_switch_off_nothing_is_learned(data_dir: Path, folder: Path) -> None:
-    with Engram(settings=Settings(data_dir, learn="off"), directory=folder, agent="cli") as app:
+    with Engram(settings=Settings(data_dir, learn=False), directory=folder, agent="cli") as app:
         [one] = saved(app)
         learn(app, one)
         assert learned(app) == {}

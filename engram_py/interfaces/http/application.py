@@ -14,7 +14,6 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engram_py.app import Engram
-from engram_py.config import Settings
 from engram_py.database.errors import DataDirError
 from engram_py.dataclass import replace
 from engram_py.errors import EngramError
@@ -27,6 +26,7 @@ from engram_py.interfaces.http.uvicorn_server import server_of
 from engram_py.interfaces.web import OTHER_ADDRESSES, Page
 from engram_py.interfaces.web.access import Access
 from engram_py.log import logger_of
+from engram_py.settings import Settings
 
 
 class Front:

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engram_py.app import Engram
-from engram_py.config import Settings
 from engram_py.dataclass import dataclass
 from engram_py.interfaces.hooks.background import update_documents
 from engram_py.interfaces.http.sockets import listen, refuse_open_address
+from engram_py.settings import DEFAULTS, Settings
 
 CLOSING_SECONDS = 0.2
 _WORKER = "AnyIO worker thread"
@@ -24,7 +24,7 @@ class Address:
     """Where to listen: a host and a port, or a unix socket instead."""
 
     host: str = "127.0.0.1"
-    port: int = 7437
+    port: int = DEFAULTS["port"]
     socket: Path | None = None
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engram_py.capture.secret_patterns import PREFIXED
-from engram_py.config import setting_values
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.web.visit import Goto, Shown, Visit, page
 from engram_py.interfaces.wording.privacy import clearing
 from engram_py.privacy.retention import turns_kept
 from engram_py.sessions.agents import last_active
+from engram_py.settings import setting_values
 
 _CLEAR = "/ui/clear"
 
@@ -32,7 +32,7 @@ class _Connected:
 def settings_page(visit: Visit) -> Shown:
     """Nothing is set here: each part names the command that does."""
     app = visit.app
-    values = {one.setting.key or one.setting.variable: one for one in setting_values(app.settings)}
+    values = {one.setting.name: one for one in setting_values(app.settings.data_dir)}
     turns, oldest = turns_kept(app.store)
     return Shown(
         "settings.html",
@@ -44,7 +44,7 @@ def settings_page(visit: Visit) -> Shown:
             "warnings": app.settings.warnings,
             "turns": turns,
             "oldest": oldest,
-            "turn_days": app.settings.privacy.turn_days,
+            "turn_days": app.settings.turn_retention_days,
             "kinds": len({kind for kind, _, _ in PREFIXED}),
             "agents": list(_connected(visit)),
         },

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.config import Settings
+from engram_py.settings import Settings
 from tests.interfaces.mcp.agent import Agent
 
 

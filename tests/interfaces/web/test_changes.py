@@ -12,11 +12,11 @@ import anyio
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
 from engram_py.interfaces.web import changes
 from engram_py.interfaces.web.access import Access
 from engram_py.interfaces.web.changes import Changes, version_of
 from engram_py.interfaces.web.errors import TooManyListenersError
+from engram_py.settings import Settings
 from tests.interfaces.http.asking import Running, serving
 from tests.interfaces.web.visiting import Visitor
 
