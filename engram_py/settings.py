@@ -35,10 +35,6 @@ _SWITCH = {"on": True, "1": True, "true": True, "off": False, "0": False, "false
 _SHOWN_CHARS = 20
 
 
-class Refusal(ValueError):
-    """A value of another kind than the setting takes."""
-
-
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One setting. ``range`` is the least and the most of a number, or the choices; ``project`` its name in
@@ -85,7 +81,7 @@ class Setting:
         return "text"
 
     def parse(self, raw: object) -> Any:
-        """Return the value of ``raw``, which is text or JSON, whatever its range. Raises Refusal."""
+        """Return the value of ``raw``, which is text or JSON, whatever its range; None where it is of another kind."""
         match self.kind:
             case "switch":
                 value: Any = _SWITCH.get(str(raw).strip().lower())
@@ -102,10 +98,9 @@ class Setting:
                 value = raw if isinstance(raw, str) else None
             case _:
                 value = raw.strip() if isinstance(raw, str) else None
-        refused = value is None or (self.kind == "zone" and not _is_zone(value))
-        if refused or (self.kind == "port" and value != self.held(value)):
-            raise Refusal(self.accepted)
-        return value
+        if value is None or (self.kind == "zone" and not _is_zone(value)):
+            return None
+        return None if self.kind == "port" and value != self.held(value) else value
 
     def held(self, value: Any) -> Any:
         """Return ``value``, or the end of the range that is nearest to it."""
@@ -119,9 +114,8 @@ class Setting:
         ``name`` says where it stands. The value of a file that is not ``trusted`` is not repeated.
         """
         said = f"{name} {_shown(raw)}" if trusted else name
-        try:
-            value = self.parse(raw)
-        except Refusal:
+        value = self.parse(raw)
+        if value is None:
             return None, f"{said} was ignored: it is {self.accepted}"
         held = self.held(value)
         return held, "" if held == value else f"{said} was taken as {held:,}: it is {self.accepted}"
@@ -239,8 +233,9 @@ DEFAULTS: Mapping[str, Any] = {setting.name: setting.default for setting in SETT
 class Settings:
     """What this process runs with.
 
-    ``sources`` says of each setting that has not its default whether a variable or ``config.json`` set it.
-    ``warnings`` names what was ignored or moved into its range, and why.
+    ``sources`` says of each setting that has not its default whether a variable or ``config.json`` set it. The keys
+    of endpoints are those in the variables that settings name. ``warnings`` names what was ignored or moved into its
+    range, and why.
     """
 
     data_dir: Path
@@ -440,7 +435,7 @@ def keep_setting(folder: Path, name: str, value: object) -> None:
         if not isinstance(kept, dict):
             raise ValueError("it is not a JSON object")
         kept = {key: was for key, was in kept.items() if key != name} | ({} if value is None else {name: value})
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_atomically(path, (json.dumps(kept, ensure_ascii=False, indent=2) + "\n").encode())
     except (OSError, ValueError, RecursionError) as exc:
         raise InvalidArgumentError(str(path), str(exc), expected="a JSON object that can be written") from exc

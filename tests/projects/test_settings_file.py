@@ -19,6 +19,7 @@ from engram_py.projects.settings_file import (
     find_project_settings,
     parse_project_settings,
 )
+from engram_py.settings import SETTINGS, Setting
 
 
 def parse(data: object) -> ProjectSettings:
@@ -108,6 +109,19 @@ def test_a_clone_cannot_point_engram_anywhere(key: str) -> None:
     for settings in (parse({key: "http://evil.example"}), parse({"budgets": {key: {"a": 1}}})):
         (warning,) = settings.warnings
         assert "a file that can arrive with a clone cannot set it" in warning
+        assert dataclasses.replace(settings, path=None, warnings=()) == DEFAULTS
+
+
+def test_a_clone_is_trusted_with_names_and_preferences_alone() -> None:
+    budgets = {"budgets.context_tokens", "budgets.search_limit"}
+    assert set(KEYS) == {"project", "default_scope", "ignore", "enabled", "record", "inject"} | budgets
+
+
+@pytest.mark.parametrize("setting", [one for one in SETTINGS if not one.project], ids=lambda one: one.name)
+def test_no_other_setting_is_taken_from_a_clone(setting: Setting) -> None:
+    for name in (setting.name, setting.variable):
+        settings = parse({name: setting.default or "x"})
+        assert len(settings.warnings) == 1
         assert dataclasses.replace(settings, path=None, warnings=()) == DEFAULTS
 
 

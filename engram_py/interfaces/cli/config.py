@@ -11,7 +11,7 @@ import click
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.cli.commands import group, prints_value, settings
 from engram_py.interfaces.cli.terminal import print_notes
-from engram_py.settings import BY_NAME, Refusal, Setting, SettingValue, keep_setting, setting_values
+from engram_py.settings import BY_NAME, Setting, SettingValue, keep_setting, setting_values
 
 _name = click.argument("name", help="Such as gate, or ENGRAM_GATE.")
 
@@ -81,11 +81,9 @@ def _checked(setting: Setting, value: str | None) -> tuple[Any, list[str]]:
         raise InvalidArgumentError("setting", setting.name, expected=expected)
     if value is None:
         return None, []
-    try:
-        setting.parse(value)
-    except Refusal as refusal:
-        raise InvalidArgumentError(setting.name, value, expected=str(refusal)) from refusal
     held, said = setting.take(value, setting.name)
+    if held is None:
+        raise InvalidArgumentError(setting.name, value, expected=setting.accepted)
     return held, [said] if said else []
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,12 @@ def test_a_setting_that_is_set_holds_from_then_on(run: Run, kept: Any, name: str
     assert answer(run("config", "get", name, "--json"))["source"] == "config.json"
     assert answer(run("config", "set", name, "--unset", "--json"))["source"] == "default"
     assert kept() == {}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes are of POSIX")
+def test_a_data_directory_that_this_makes_is_its_owners_alone(run: Run, data_dir: Path) -> None:
+    run("config", "set", "learn", "off")
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (data_dir, data_dir / "config.json")] == [0o700, 0o600]
 
 
 def test_setting_one_keeps_what_else_the_file_says(run: Run, data_dir: Path, kept: Any) -> None:
