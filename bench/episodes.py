@@ -21,9 +21,9 @@ from pathlib import Path
 
 from bench.workplace import git
 from engram_py import Engram
-from engram_py.config import Settings
 from engram_py.sessions.summary_steps import open_steps
 from engram_py.sessions.transcript_formats import spoken
+from engram_py.settings import Settings
 
 ASKED = "where did we leave off"
 WANTED = 10

@@ -22,8 +22,6 @@ import engram_py
 from docs import limits, words
 from engram_py import Engram
 from engram_py.capture.secret_patterns import FLOATING, PREFIXED, SK_KINDS
-from engram_py.config import Settings
-from engram_py.config_keys import SETTINGS
 from engram_py.errors import EngramError
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http import api  # noqa: F401 - registers the routes
@@ -32,8 +30,10 @@ from engram_py.interfaces.mcp import resources as offers  # also defines an erro
 from engram_py.interfaces.mcp.profiles import PROFILES
 from engram_py.interfaces.mcp.schemas import declared
 from engram_py.interfaces.mcp.tool_registry import Tool
-from engram_py.projects.settings_keys import KEYS
+from engram_py.projects.settings_file import ALIASES, KEYS
+from engram_py.settings import SETTINGS, Setting, Settings, SettingValue
 
+EXAMPLE = Path(__file__).resolve().parent.parent / ".engram.example.json"
 # An option that this many commands have is described once, at the head of the page.
 _SHARED_BY = 3
 _ALLOWED = re.compile(r"check \((\w+) in \(([^)]*)\)\)")
@@ -148,24 +148,30 @@ def _parameter(one: click.Parameter, ctx: click.Context) -> tuple[str, str]:
 def settings() -> str:
     """A table of the settings of a machine."""
     rows = [
-        (f"`{one.key}`" if one.key else "", f"`{one.variable}`", one.default or "none", one.help) for one in SETTINGS
+        (f"`{one.key or one.variable}`", _accepted(one), _default(one), one.help)
+        for one in SETTINGS
+        if one.place != "project"
     ]
-    return table(("key in `config.json`", "variable", "default", "meaning"), rows)
+    return table(("name", "value", "default", "meaning"), rows)
 
 
 def project_settings() -> str:
     """The keys of ``.engram.json`` as a table and as a whole file."""
+    alias = {key: name for name, key in ALIASES.items()}
     rows = []
-    for key in KEYS:
-        default = "none" if key.default in (None, ()) else json.dumps(key.default)
-        names = f"`{key.name}`" + (f" (or `{key.alias}`)" if key.alias else "")
-        rows.append((names, key.type, default, key.help))
-    whole: dict[str, Any] = {}
-    for key in KEYS:
-        group, _, name = key.name.rpartition(".")
-        (whole.setdefault(group, {}) if group else whole)[name] = key.example
-    example = f"```json\n{json.dumps(whole, indent=2)}\n```\n"
-    return table(("key", "value", "default", "meaning"), rows) + "\n" + example
+    for key, one in KEYS.items():
+        names = f"`{key}`" + (f" (or `{alias[key]}`)" if key in alias else "")
+        rows.append((names, _accepted(one), _default(one), one.help))
+    example = EXAMPLE.read_text(encoding="utf-8")
+    return table(("key", "value", "default", "meaning"), rows) + f"\n```json\n{example}```\n"
+
+
+def _accepted(setting: Setting) -> str:
+    return re.sub(r"^(a whole number from|a number from|one of) ", "", setting.accepted)
+
+
+def _default(setting: Setting) -> str:
+    return SettingValue(setting, setting.default, "default").shown or "none"
 
 
 def schema() -> str:

@@ -8,7 +8,6 @@ from engram_py.anchors.worktree import MAX_FILE
 from engram_py.cloud import chunks
 from engram_py.cloud import server as gate
 from engram_py.cloud import validation as incoming
-from engram_py.cloud.settings import DEFAULT_MAX_PUSH_BYTES
 from engram_py.context import cache as context_cache
 from engram_py.context import contexts as context
 from engram_py.context import providers, session_memory
@@ -36,6 +35,7 @@ from engram_py.relations import relations
 from engram_py.sessions import prompts, sessions, transcripts
 from engram_py.sessions import spool_files as spooling
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS
+from engram_py.settings import DEFAULTS
 from engram_py.sync import packing
 from engram_py.sync.autosync import client, push, schedule
 from engram_py.sync.wire import PAYLOAD_LIMIT_BYTES
@@ -123,7 +123,7 @@ def rows() -> list[tuple[str, str, str]]:
         ("turn of a transcript", f"{TURN_LIMIT_CHARS:,} characters", "cut"),
         (
             "push to `engram cloud serve`",
-            f"{incoming.MOST_ENTRIES} entries, {DEFAULT_MAX_PUSH_BYTES // 1024**2} MB",
+            f"{incoming.MOST_ENTRIES} entries, {DEFAULTS['cloud_max_push_bytes'] // 1024**2} MB",
             "413, nothing is taken",
         ),
         ("row that is pushed", f"{PAYLOAD_LIMIT_BYTES:,} bytes of JSON", "refused; the others are taken"),

@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from engram_py.app_layers import LayerServices
-from engram_py.config import Settings, load_settings
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
@@ -21,6 +20,7 @@ from engram_py.privacy.retention import oldest_kept, prune_after_first_write
 from engram_py.projects.locate import Locator
 from engram_py.projects.projects import Projects
 from engram_py.sessions.spool_files import drain_after_writes
+from engram_py.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from engram_py.context.contexts import Contexts
@@ -70,7 +70,7 @@ class Engram(LayerServices):
             settings = load_settings(data_dir=expanded(data_dir) if data_dir else None)
         elif data_dir is not None:
             settings = replace(settings, data_dir=expanded(data_dir))
-        self.settings, self.cloud, self.privacy = settings, settings.cloud, settings.privacy
+        self.settings = settings
         self._closed = False
         self._borrowed = False
         self.store = Store.open(settings.data_dir)
@@ -86,7 +86,7 @@ class Engram(LayerServices):
         self._following: Worker | None = None
         if session_mode == "process":
             drain_after_writes(self.store, lambda: self.spool)
-            prune_after_first_write(self.store, lambda: oldest_kept(settings.clock, settings.privacy.turn_days))
+            prune_after_first_write(self.store, lambda: oldest_kept(settings.clock, settings.turn_retention_days))
             self.compaction.start()
         if settings.embedder and session_mode == "process":
             self.vectors.start()
@@ -105,7 +105,7 @@ class Engram(LayerServices):
         the file open.
         """
         other = Engram.__new__(Engram)
-        other.settings, other.cloud, other.privacy = self.settings, self.cloud, self.privacy
+        other.settings = self.settings
         other.store, other.journal = self.store, self.journal
         other.usage, other.vectors, other.ledger = self.usage, self.vectors, self.ledger
         other._closed, other._borrowed = False, True
@@ -169,6 +169,7 @@ class Engram(LayerServices):
             anchors=self.anchors,
             zone=self.settings.timezone,
             gate=self.settings.gate,
+            tokens={"query": self.settings.memory_budget_tokens, "full": self.settings.full_budget_tokens},
             arrive=self.arrived,
             files=lambda project: self.vault_files.own(project) if project else (),
             overview=self._overview,

@@ -122,7 +122,7 @@ class LayerServices(MemoryServices):
     def follow_documents(self, set_out: Callable[[Path, Path, str], object]) -> None:
         """Keep the documents of this directory indexed from now on, for a process that stays: ``set_out`` has another
         one do it, given the data directory, this one and the project it was told."""
-        if self.settings.documents != "on" or self._following is not None:
+        if not self.settings.documents or self._following is not None:
             return
         from engram_py.upkeep.worker import Worker
 
@@ -161,7 +161,7 @@ class LayerServices(MemoryServices):
             lambda: self.spool,
             lambda: self.learning,
             self.switches,
-            self.settings.distill,
+            self.settings,
         )
 
     @cached_property
@@ -171,7 +171,7 @@ class LayerServices(MemoryServices):
 
         return Ingesting(
             self.store, self.journal, self.projects, self.sessions, self.switches, lambda: self.distilling,
-            days=self.privacy.turn_days,
+            days=self.settings.turn_retention_days,
         )  # fmt: skip
 
     @cached_property
@@ -192,8 +192,8 @@ class LayerServices(MemoryServices):
     def _upkeep_steps(self) -> Steps:
         from engram_py.upkeep.decay import Consolidating
 
-        days = self.settings.episode_retention_days
-        consolidating = Consolidating(self.store, self.journal, self.projects, episode_days=days)
+        days, floor = self.settings.episode_retention_days, self.settings.salience_floor
+        consolidating = Consolidating(self.store, self.journal, self.projects, episode_days=days, floor=floor)
 
         def counts(done: Any) -> dict[str, float]:
             return {name: value for name, value in asdict(done).items() if name != "done"}

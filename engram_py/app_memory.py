@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engram_py.config import Settings, following
+from engram_py.settings import Settings, following
 
 if TYPE_CHECKING:
     from engram_py.anchors.anchors import Anchors
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from engram_py.privacy.clear import Clearing
     from engram_py.privacy.switches import Switches
     from engram_py.privacy.trust import Trust
-    from engram_py.privacy.values import PrivacySettings
     from engram_py.projects.merge import Merging
     from engram_py.projects.projects import Projects
     from engram_py.relations.conflicts import Conflicts
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from engram_py.sessions.spool import Spool
     from engram_py.sessions.transcripts import Transcripts
     from engram_py.sync.autosync.service import Autosync
-    from engram_py.sync.autosync.settings import CloudSettings
     from engram_py.sync.git.service import GitSync
     from engram_py.sync.replica.replica import Replica
     from engram_py.upkeep.backups import Backups
@@ -50,8 +47,6 @@ class MemoryServices:
     """What an open memory does with its rows; ``app.Engram`` is one."""
 
     settings: Settings
-    cloud: CloudSettings
-    privacy: PrivacySettings
     store: Store
     journal: Journal
     projects: Projects
@@ -110,13 +105,12 @@ class MemoryServices:
         """How near observations are to a question, where an embedder is set."""
         from engram_py.vectors.vectors import Vectors
 
-        key = os.environ.get(self.settings.embedder_key_variable, "") if self.settings.embedder_key_variable else ""
         stays = self._session_mode == "process"
         return Vectors(
             self.store,
             self.settings.clock,
             embedder=self.settings.embedder,
-            key=key,
+            key=self.settings.embedder_key,
             follow=following(self.settings.data_dir, "embedder") if stays else None,
         )
 
@@ -174,14 +168,14 @@ class MemoryServices:
         """What changed here, and taking over what changed on other machines."""
         from engram_py.sync.replica.replica import Replica
 
-        return Replica(self.store, self.journal, prompts=self.privacy.sync_prompts)
+        return Replica(self.store, self.journal, prompts=self.settings.sync_prompts)
 
     @cached_property
     def autosync(self) -> Autosync:
         """Keep in step with a server, once somebody logged in to one."""
         from engram_py.sync.autosync.service import Autosync
 
-        return Autosync(self.store, self.journal, lambda: self.replica, self.cloud)
+        return Autosync(self.store, self.journal, lambda: self.replica, self.settings)
 
     @cached_property
     def git_sync(self) -> GitSync:
@@ -216,7 +210,7 @@ class MemoryServices:
         """What hooks may do."""
         from engram_py.privacy.switches import Switches
 
-        return Switches(self.store, self.projects, self.privacy)
+        return Switches(self.store, self.projects, self.settings)
 
     @cached_property
     def clearing(self) -> Clearing:
@@ -244,9 +238,11 @@ class MemoryServices:
     @cached_property
     def transcripts(self) -> Transcripts:
         """Buffer what was said in a session, as its transcript grows."""
-        from engram_py.sessions.transcripts import Transcripts
+        from engram_py.sessions.transcripts import Transcripts, transcript_roots
 
-        return Transcripts(self.store, self.journal, self.citations, days=self.privacy.turn_days)
+        roots = transcript_roots(self.settings.agent_folders)
+        days = self.settings.turn_retention_days
+        return Transcripts(self.store, self.journal, self.citations, days=days, roots=roots)
 
     @cached_property
     def backups(self) -> Backups:
@@ -260,9 +256,7 @@ class MemoryServices:
         """What is wrong with the file, and its repair."""
         from engram_py.upkeep.doctor import Doctor
 
-        return Doctor(
-            self.store, self.journal, self.backups, self.vectors, self.cloud, http_open=self.settings.http_open
-        )
+        return Doctor(self.store, self.journal, self.backups, self.vectors, self.settings)
 
     @cached_property
     def compaction(self) -> Compaction:

@@ -24,8 +24,8 @@ def fixed_clock(text: str) -> Clock:
 
 
 def zone_named(name: str | None) -> tzinfo | None:
-    """Return the zone of an IANA name; None, which is the system's, of None and of a name that nobody knows."""
-    if name is None:
+    """Return the zone of an IANA name; None, which is the system's, of no name and of a name that nobody knows."""
+    if not name:
         return None
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 

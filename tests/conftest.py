@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 from engram_py import Engram
-from engram_py.config import Settings
+from engram_py.settings import Settings
 from tests.template import copy_instead_of_migrating
 
 # How long an example takes says how busy the machine is. `make soak` gives the same properties more examples.

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
 from engram_py.observations.values import Observation
 from engram_py.sessions.sessions import SessionMode
+from engram_py.settings import Settings
 from tests.anchors.repositories import AUTH, Repo, lines
 
 START = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)

@@ -1,19 +1,17 @@
-"""Settings of the server, read once from the environment."""
+"""Settings of the team's server, read once from its variables. It does not start with a value it cannot use."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
 from engram_py.cloud.errors import DatabaseNotSetError, InvalidCloudSettingError
 from engram_py.dataclass import dataclass, field
+from engram_py.settings import BY_NAME, DEFAULTS
 
-DEFAULT_PORT = 8080
-DEFAULT_MAX_PUSH_BYTES = 8 * 1024 * 1024
-DEFAULT_AUDIT_DAYS = 365
 # Below it a token could be guessed by trying.
 SHORTEST_TOKEN = 24
-_SMALLEST_PUSH, _LARGEST_PUSH = 64 * 1024, 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,49 +20,50 @@ class CloudSettings:
     ``member_projects``."""
 
     database_url: str = field(repr=False)
-    host: str = "127.0.0.1"
-    port: int = DEFAULT_PORT
-    max_push_bytes: int = DEFAULT_MAX_PUSH_BYTES
+    host: str = DEFAULTS["cloud_host"]
+    port: int = DEFAULTS["cloud_port"]
+    max_push_bytes: int = DEFAULTS["cloud_max_push_bytes"]
     pepper: str = field(default="", repr=False)
     admin_token: str = field(default="", repr=False)
     member_token: str = field(default="", repr=False)
     member_projects: tuple[str, ...] = ()
-    audit_days: int = DEFAULT_AUDIT_DAYS
+    audit_days: int = DEFAULTS["cloud_audit_days"]
 
 
 def load_cloud_settings(environ: Mapping[str, str] | None = None) -> CloudSettings:
     """Raises DatabaseNotSetError, InvalidCloudSettingError."""
-    given = {name: value.strip() for name, value in (os.environ if environ is None else environ).items()}
-    url = given.get("ENGRAM_DATABASE_URL", "")
+    given = os.environ if environ is None else environ
+    url = _value(given, "database_url")
     if not url:
         raise DatabaseNotSetError
-    projects = given.get("ENGRAM_CLOUD_ALLOWED_PROJECTS", "")
+    projects = _value(given, "cloud_allowed_projects").split(",")
     return CloudSettings(
         url,
-        host=given.get("ENGRAM_CLOUD_HOST", "") or "127.0.0.1",
-        port=_number(given, "ENGRAM_CLOUD_PORT", DEFAULT_PORT, 0, 65_535),
-        max_push_bytes=_number(
-            given, "ENGRAM_CLOUD_MAX_PUSH_BYTES", DEFAULT_MAX_PUSH_BYTES, _SMALLEST_PUSH, _LARGEST_PUSH
-        ),
-        pepper=given.get("ENGRAM_CLOUD_TOKEN_PEPPER", ""),
-        admin_token=_token(given, "ENGRAM_CLOUD_ADMIN"),
-        member_token=_token(given, "ENGRAM_CLOUD_TOKEN"),
-        member_projects=tuple(dict.fromkeys(one.strip() for one in projects.split(",") if one.strip())),
-        audit_days=_number(given, "ENGRAM_CLOUD_AUDIT_DAYS", DEFAULT_AUDIT_DAYS, 1, 36_500),
+        host=_value(given, "cloud_host"),
+        port=_value(given, "cloud_port"),
+        max_push_bytes=_value(given, "cloud_max_push_bytes"),
+        pepper=_value(given, "cloud_token_pepper"),
+        admin_token=_token(given, "cloud_admin"),
+        member_token=_token(given, "cloud_token"),
+        member_projects=tuple(dict.fromkeys(one.strip() for one in projects if one.strip())),
+        audit_days=_value(given, "cloud_audit_days"),
     )
 
 
-def _number(given: Mapping[str, str], variable: str, default: int, least: int, most: int) -> int:
-    text = given.get(variable, "")
+def _value(given: Mapping[str, str], name: str) -> Any:
+    setting = BY_NAME[name]
+    text = given.get(setting.variable, "").strip()
     if not text:
-        return default
-    if not (text.isascii() and text.isdecimal() and len(text) <= 12 and least <= int(text) <= most):
-        raise InvalidCloudSettingError(variable, expected=f"a whole number from {least:,} to {most:,}")
-    return int(text)
+        return setting.default
+    value, said = setting.take(text, setting.variable)
+    if said:
+        raise InvalidCloudSettingError(setting.variable, expected=setting.accepted)
+    return value
 
 
-def _token(given: Mapping[str, str], variable: str) -> str:
-    token = given.get(variable, "")
+def _token(given: Mapping[str, str], name: str) -> str:
+    token: str = _value(given, name)
     if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token):
-        raise InvalidCloudSettingError(variable, expected=f"at least {SHORTEST_TOKEN} ASCII characters without blanks")
+        expected = f"at least {SHORTEST_TOKEN} ASCII characters without blanks"
+        raise InvalidCloudSettingError(BY_NAME[name].variable, expected=expected)
     return token

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from engram_py import doors
 from engram_py.anchors.anchors import Anchors
 from engram_py.context.cache import Cache
 from engram_py.context.likely import LookedUp
-from engram_py.context.prompt import GATES, QueryOrder
+from engram_py.context.prompt import QueryOrder
 from engram_py.context.providers import Providers
 from engram_py.context.request import Ask, Build
 from engram_py.context.values import MODES, Context, Item, Mode, OwnFile, Section
@@ -26,6 +26,7 @@ from engram_py.observations.values import Observation
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Projects
 from engram_py.sessions.values import SessionLine
+from engram_py.settings import BY_NAME, DEFAULTS
 from engram_py.times import zone_named
 
 if TYPE_CHECKING:
@@ -33,16 +34,16 @@ if TYPE_CHECKING:
     from engram_py.recall.search import Search
 
 # 1,500 tokens at four characters each: what a session start may cost (DESIGN.md, shared/spec/field.md C12).
-DEFAULT_BYTES = 6_000
+DEFAULT_BYTES: int = DEFAULTS["context_tokens"] * 4
 MOST_BYTES = 65_536
 LEAST_BYTES = 600
 
 # (default, least, most) tokens of each mode (spec/seed-capabilities.md 2.6 and 2.11).
 TOKENS: dict[Mode, tuple[int, int, int]] = {
     "session": (DEFAULT_BYTES // 4, LEAST_BYTES // 4, MOST_BYTES // 4),
-    "query": (800, 100, 4_000),
+    "query": (DEFAULTS["memory_budget_tokens"], *BY_NAME["memory_budget_tokens"].range),
     "cascade": (2_000, 100, 16_384),
-    "full": (10_000, 100, 16_384),
+    "full": (DEFAULTS["full_budget_tokens"], *BY_NAME["full_budget_tokens"].range),
 }
 SAME_PROMPT_CHARS = 120
 MOST_QUERY_CHARS = 8_000
@@ -57,7 +58,8 @@ class Contexts(MemoryStats):
     """Assembles what earlier sessions left for this one, and the counts of it.
 
     ``zone`` is the reader's, None the system's. ``searches`` gives the search where an ordering needs it. ``gate`` is
-    how a prompt is judged: off, heuristic, or llm, which works as heuristic and says so. ``overview`` says what the
+    how a prompt is judged: off, heuristic, or llm, which works as heuristic and says so. ``tokens`` are the budgets of
+    modes that the user set. ``overview`` says what the
     documents of a project answer. ``arrive`` reads what others committed, for a project without memory, and tells
     whether anything came. ``files`` gives the person's own files in the vault of a project, each with its path.
     """
@@ -72,7 +74,8 @@ class Contexts(MemoryStats):
         usage: Usage,
         anchors: Anchors,
         zone: str | None = None,
-        gate: str = "heuristic",
+        gate: str = DEFAULTS["gate"],
+        tokens: Mapping[Mode, int] | None = None,
         overview: Callable[[str], Overview | None] | None = None,
         arrive: Callable[[], bool] | None = None,
         files: Callable[[str], Iterable[tuple[str, str]]] = lambda project: (),
@@ -82,7 +85,8 @@ class Contexts(MemoryStats):
         self._projects = projects
         self._usage = usage
         self._zone = zone
-        self._gate = gate if gate in GATES else "heuristic"
+        self._gate = gate
+        self._tokens = tokens or {}
         self._arrive = arrive
         self._files = files
         self._overview = overview
@@ -193,6 +197,7 @@ class Contexts(MemoryStats):
         if mode == "session" and max_bytes is None and tokens is None:
             max_bytes = self._projects.preferences().context_tokens * 4
         default, least, most = TOKENS[mode]
+        default = self._tokens.get(mode, default)
         held, said = most, _NOTHING_SAID
         if tokens is not None or max_bytes is None:
             held, said = clamp("budget_tokens", default if tokens is None else tokens, least, most)

@@ -16,8 +16,6 @@ from engram_py.observations.values import TYPES, Observation
 from engram_py.recall.preview import with_opening
 from engram_py.sessions.values import SessionLine
 
-GATES = ("off", "heuristic", "llm")
-
 _LATEST, _MOST_OWNED, _MOST_GIVEN = 2, 3, 5
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -17,11 +16,11 @@ from engram_py.database.lease import NamedLease
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.distill import table
-from engram_py.distill.settings import DistillSettings
 from engram_py.distill.table import Waiting
 from engram_py.distill.values import Distilled, Flushed
 from engram_py.errors import EngramError, StoreError
 from engram_py.log import logger_of
+from engram_py.settings import Settings
 from engram_py.times import parse_time
 
 if TYPE_CHECKING:
@@ -39,20 +38,20 @@ RETRY_SECONDS = 300.0
 _LEASE_SECONDS = 900.0  # longer than any distiller may take
 
 
-def model_of(settings: DistillSettings) -> Distiller | None:
+def model_of(settings: Settings) -> Distiller | None:
     """Return the distiller that the user set: a command, else an endpoint; None without either."""
-    if settings.command:
+    if settings.distill_command:
         from engram_py.distill.command import CommandDistiller
 
-        return CommandDistiller(settings.command, seconds=settings.timeout_seconds)
-    if settings.url:
+        return CommandDistiller(settings.distill_command, seconds=settings.distill_timeout)
+    if settings.distill_url:
         from engram_py.distill.http import HttpDistiller
 
         return HttpDistiller(
-            settings.url,
-            settings.model,
-            key=os.environ.get(settings.key_variable, "") if settings.key_variable else "",
-            seconds=settings.timeout_seconds,
+            settings.distill_url,
+            settings.distill_model,
+            key=settings.distill_key,
+            seconds=settings.distill_timeout,
         )
     return None
 
@@ -71,7 +70,7 @@ class Distilling:
         spool: Callable[[], Spool],
         learning: Callable[[], Learning],
         switches: Switches,
-        settings: DistillSettings | None = None,
+        settings: Settings,
         *,
         model: Distiller | None = None,
     ) -> None:
@@ -81,8 +80,8 @@ class Distilling:
         self._spool = spool
         self._learning = learning
         self._switches = switches
-        self._settings = settings or DistillSettings()
-        self._model = model or model_of(self._settings)
+        self._settings = settings
+        self._model = model or model_of(settings)
         self._at_work = threading.Lock()  # the lease tells processes apart, not threads
         self._lease = NamedLease(store, journal, _PASS, seconds=_LEASE_SECONDS)
 
@@ -90,14 +89,14 @@ class Distilling:
     def _summarizing(self) -> Summarizing:
         from engram_py.distill.summarizing import Summarizing  # most processes have nothing to distill
 
-        limit = self._settings.daily_tokens
+        limit = self._settings.distill_daily_tokens
         kept = (self._episodes, self._learning, self._switches)
         return Summarizing(self._store, self._journal, *kept, self._model, limit)
 
     @property
     def is_instant(self) -> bool:
         """Whether a summary takes no program, no endpoint and no word of the user: milliseconds."""
-        return self._model is None and self._settings.mode == "auto"
+        return self._model is None and self._settings.distill == "auto"
 
     # --- now --------------------------------------------------------------------------------------------
 
@@ -107,7 +106,7 @@ class Distilling:
         ``until`` (``time.monotonic``) is when to begin no more. Without ``models`` what a model would summarize is left
         to a process that has the time.
         """
-        if self._settings.mode != "auto" or (self._model is not None and not models):
+        if self._settings.distill != "auto" or (self._model is not None and not models):
             return Flushed(())
         now = self._journal.moment()
         due = [one for one in table.waiting(self._store, project=project) if self._is_due(one, now)]
@@ -138,7 +137,7 @@ class Distilling:
         if session.tried_at and not _passed(session.tried_at, now, RETRY_SECONDS * max(1, session.attempts)):
             return False
         over = session.ended_at is not None or session.followed
-        return bool(over) or _passed(session.last_turn_at, now, self._settings.idle_seconds)
+        return bool(over) or _passed(session.last_turn_at, now, self._settings.distill_idle_seconds)
 
     def _distilled(self, sessions: Iterable[Waiting], *, until: float | None = None, again: bool = False) -> Flushed:
         """Return what becomes of each, as one run, unless another thread or process is at it."""

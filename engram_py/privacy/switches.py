@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from engram_py.database.store import Store
 from engram_py.errors import InvalidArgumentError
 from engram_py.privacy.errors import RecordingOffError
-from engram_py.privacy.values import SWITCHES, Allowed, Choice, PrivacySettings, SwitchState
+from engram_py.privacy.values import SWITCHES, Allowed, Choice, SwitchState
 from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import Projects
+from engram_py.settings import Settings
 
 _CHOICES = """
 select scope, switch, is_on from switches where scope = 'all'
@@ -25,7 +26,7 @@ class Switches:
     project's ``.engram.json``, which may come with a clone, can switch off what nobody switched on for that project.
     """
 
-    def __init__(self, store: Store, projects: Projects, settings: PrivacySettings) -> None:
+    def __init__(self, store: Store, projects: Projects, settings: Settings) -> None:
         self._store = store
         self._projects = projects
         self._settings = settings
@@ -76,12 +77,13 @@ class Switches:
         project = self._projects.for_read(session_id=session_id, head=False).project
         rows = self._store.rows("select scope, name, switch, is_on from switches order by scope, name, switch")
         choices = tuple(Choice(row["scope"], row["name"], row["switch"], bool(row["is_on"])) for row in rows)
-        return SwitchState(project, self.allowed(project, session_id or ""), choices, dict(self._settings.environment))
+        forced = {switch: on for switch in SWITCHES if (on := self._settings.by_variable(switch)) is not None}
+        return SwitchState(project, self.allowed(project, session_id or ""), choices, forced)
 
     def _is_on(self, switch: str, chosen: dict[tuple[str, str], bool]) -> bool:
         narrow = [chosen.get((scope, switch)) for scope in ("session", "project")]
-        for choice in (self._settings.environment.get(switch), *narrow):
+        for choice in (self._settings.by_variable(switch), *narrow):
             if choice is not None:
                 return choice
-        everywhere = chosen.get(("all", switch), self._settings.config.get(switch, True))
+        everywhere = chosen.get(("all", switch), getattr(self._settings, switch))
         return everywhere and bool(getattr(self._projects.preferences(), switch))

@@ -1,27 +1,12 @@
-"""What the user set about recording, showing and sharing: the switches, how long turns are kept, what may leave."""
+"""What hooks may do, the choices that decide it, and what `engram clear` destroyed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engram_py.dataclass import dataclass, field
+from engram_py.dataclass import dataclass
 
 SWITCHES = ("enabled", "record", "inject")
-TURN_DAYS = 30
-MOST_TURN_DAYS = 3_650
-
-
-@dataclass(frozen=True, slots=True)
-class PrivacySettings:
-    """What ``config.json`` and the environment say; a switch that neither names is not in the mappings.
-
-    ``turn_days`` is how long raw messages are kept, 0 not at all. ``sync_prompts`` lets prompts leave this machine.
-    """
-
-    config: Mapping[str, bool] = field(default_factory=dict)
-    environment: Mapping[str, bool] = field(default_factory=dict)
-    turn_days: int = TURN_DAYS
-    sync_prompts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -12,15 +11,15 @@ from typing import Any, Literal
 from engram_py.dataclass import dataclass, replace
 from engram_py.errors import InvalidArgumentError
 from engram_py.files import read_bounded, real_path, reason, write_atomically
-from engram_py.projects.errors import AlreadyInitializedError
+from engram_py.projects.errors import AlreadyInitializedError, InvalidProjectError
 from engram_py.projects.names import normalize_project
-from engram_py.projects.settings_keys import KEYS, Refusal, SettingKey
-
-__all__ = ["DEFAULTS", "KEYS", "ProjectSettings", "SettingKey", "find_project_settings", "parse_project_settings"]
+from engram_py.settings import BY_NAME, SETTINGS
+from engram_py.settings import DEFAULTS as MACHINE
 
 FILES = (".engram.json", ".engram/config.json")
 MAX_SIZE = 64 * 1024
 _MAX_WARNINGS = 20
+ALIASES = {"project_name": "project"}  # Engram's spelling
 
 # Words of a key that would point engram somewhere, make it run something, or hold a secret.
 _POINTING_WORDS = """
@@ -28,11 +27,11 @@ api auth bin cloud cmd command commands credential credentials daemon data datab
 execute file folder home hook hooks host http key keys mcp model password path plugin plugins port proxy remote run
 script secret secrets server servers shell socket store sync target token tokens uri url webhook
 """
-_POINTING = frozenset(_POINTING_WORDS.split())
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_SHOWABLE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,39}")
 
 Scope = Literal["project", "personal", "global"]
+
+# The settings that a file which may come with a clone is trusted with, by the names they have in it.
+KEYS = {setting.project: setting for setting in SETTINGS if setting.project}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +39,13 @@ class ProjectSettings:
     """What the nearest settings file says; ``given`` names the keys that it really set, the rest are defaults."""
 
     project: str | None = None
-    default_scope: Scope = "project"
-    ignore: tuple[str, ...] = ()
-    enabled: bool = True
-    record: bool = True
-    inject: bool = True
-    context_tokens: int = 1500
-    search_limit: int = 10
+    default_scope: Scope = MACHINE["default_scope"]
+    ignore: tuple[str, ...] = MACHINE["ignore"]
+    enabled: bool = MACHINE["enabled"]
+    record: bool = MACHINE["record"]
+    inject: bool = MACHINE["inject"]
+    context_tokens: int = MACHINE["context_tokens"]
+    search_limit: int = MACHINE["search_limit"]
     path: Path | None = None
     given: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -72,7 +71,7 @@ def parse_project_settings(text: str, path: Path | None) -> ProjectSettings:
     values = dict(_accepted(data, lambda warning: warnings.append(f"{where}: {warning}")))
     if len(warnings) > _MAX_WARNINGS:
         warnings[_MAX_WARNINGS:] = [f"{where}: and {len(warnings) - _MAX_WARNINGS} more"]
-    fields: dict[str, Any] = {key.field: values[key.name] for key in KEYS if key.name in values}
+    fields: dict[str, Any] = {KEYS[key].name: value for key, value in values.items()}
     return ProjectSettings(**fields, path=path, given=tuple(values), warnings=tuple(warnings))
 
 
@@ -119,24 +118,38 @@ def _read(path: Path, boundary: Path) -> ProjectSettings | None:
 
 def _accepted(data: Mapping[str, object], warn: Callable[[str], None]) -> Iterator[tuple[str, object]]:
     offered = dict(_flattened(data, warn))
-    for key in KEYS:
-        names = [name for name in (key.name, key.alias) if name in offered]
-        for name in names[1:]:
-            warn(f"{name} is ignored, because {names[0]} is given too")
-        if names:
-            try:
-                yield key.name, key.check(offered[names[0]])
-            except Refusal as refusal:
-                warn(f"{names[0]} {refusal}; it was ignored")
-    known = {name for key in KEYS for name in (key.name, key.alias)}
-    for name in offered:
-        if name not in known:
+    for alias, key in ALIASES.items():
+        if alias in offered and key in offered:
+            warn(f"{alias} is ignored, because {key} is given too")
+            del offered[alias]
+    for name, raw in offered.items():
+        key = ALIASES.get(name, name)
+        if key not in KEYS:
             warn(_unknown(name))
+            continue
+        value, said = _taken(key, name, raw)
+        if said:
+            warn(said)
+        if value is not None:
+            yield key, value
+
+
+def _taken(key: str, name: str, raw: object) -> tuple[object, str]:
+    """Return the value of a key, None where it is ignored, and a sentence that does not repeat what the file says."""
+    if key == "default_scope" and raw == "global":
+        return None, f"{name} was ignored: a file that may come with a clone never writes into other projects"
+    value, said = KEYS[key].take(raw, name, trusted=False)
+    if key != "project" or value is None:
+        return value, said
+    try:
+        return normalize_project(value), ""
+    except InvalidProjectError as exc:
+        return None, f"{name} was ignored: it is not a project name: {exc.reason}"
 
 
 def _flattened(data: Mapping[str, object], warn: Callable[[str], None]) -> Iterator[tuple[str, object]]:
     """Yield the keys by the names they have in ``KEYS``, with those of the objects it knows dotted."""
-    groups = {key.name.partition(".")[0] for key in KEYS if "." in key.name}
+    groups = {key.partition(".")[0] for key in KEYS if "." in key}
     for name, value in data.items():
         if name == "$schema":  # for editors
             continue
@@ -145,15 +158,19 @@ def _flattened(data: Mapping[str, object], warn: Callable[[str], None]) -> Itera
         elif isinstance(value, dict):
             yield from ((f"{name}.{inner}", each) for inner, each in value.items())
         else:
-            warn(f"{name} must be an object; it was ignored")
+            warn(f"{name} was ignored: it is an object")
 
 
 def _unknown(name: str) -> str:
-    shown = name if _SHOWABLE.fullmatch(name) else "a key with an unusual name"
-    words = {word.lower() for word in _WORDS.findall(name[:200])}
-    if words & _POINTING and shown.rpartition(".")[2] not in {key.field for key in KEYS}:
-        return f"{shown} is ignored: a file that can arrive with a clone cannot set it; use ENGRAM_* variables"
-    return f"{shown} is not a setting; it was ignored"
+    import re  # a file without such keys has no use for it
+
+    words = {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name[:200])}
+    shown = name if re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,39}", name) else "a key with an unusual name"
+    fields = {setting.name for setting in KEYS.values()}
+    points = name.rpartition(".")[2] in BY_NAME or words & set(_POINTING_WORDS.split())
+    if points and shown.rpartition(".")[2] not in fields:
+        return f"{shown} was ignored: a file that can arrive with a clone cannot set it; use ENGRAM_* variables"
+    return f"{shown} was ignored: it is not a setting"
 
 
 def write_project_settings(root: Path, project: str, *, force: bool = False) -> Path:

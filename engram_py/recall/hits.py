@@ -19,9 +19,9 @@ from engram_py.recall.retrieval import Retrieved
 from engram_py.recall.score.bm25 import Scored
 from engram_py.recall.score.proximity import term_finder
 from engram_py.recall.score.rank import Signals, factors, recency
-from engram_py.recall.settings import HALF_LIFE_DAYS
 from engram_py.recall.values import Hit, Numbers
 from engram_py.sessions.summary_steps import goal_of
+from engram_py.settings import DEFAULTS
 from engram_py.text.similarity import alike, shingles
 
 # Texts that share this much of their words say the same; the second gives way to different ones.
@@ -71,7 +71,13 @@ class Ranked:
 class Hits:
     """Ranks rows and makes hits of them."""
 
-    def __init__(self, store: Store, journal: Journal, anchors: Anchors, half_life_days: int = HALF_LIFE_DAYS) -> None:
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        anchors: Anchors,
+        half_life_days: int = DEFAULTS["recency_half_life_days"],
+    ) -> None:
         self._half_life = half_life_days
         self._store = store
         self._journal = journal

@@ -24,9 +24,9 @@ from engram_py.recall.query.parse import Query, parse_query
 from engram_py.recall.retrieval import Retrieved, retrieve
 from engram_py.recall.scope_filter import ScopeFilter, resolve_scope, types_of
 from engram_py.recall.score.probability import threshold
-from engram_py.recall.settings import HALF_LIFE_DAYS
 from engram_py.recall.terms import MOST_WORDS_ASKED
 from engram_py.recall.values import DocumentHit, Explain, Hit, LadderStep, Results, WordNote
+from engram_py.settings import DEFAULTS
 from engram_py.text.normalize import normalize_topic_key
 from engram_py.vectors.vectors import Vectors
 
@@ -68,7 +68,7 @@ class Search:
         anchors: Anchors,
         usage: Usage,
         vectors: Vectors,
-        half_life_days: int = HALF_LIFE_DAYS,
+        half_life_days: int = DEFAULTS["recency_half_life_days"],
         documents: Documents | None = None,
     ) -> None:
         self._documents = documents

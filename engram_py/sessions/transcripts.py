@@ -20,7 +20,6 @@ from engram_py.files import expanded, real_path
 from engram_py.ledger.citations import Citations
 from engram_py.observations.arguments import clamp
 from engram_py.privacy.retention import oldest_kept, prune_turns
-from engram_py.privacy.values import TURN_DAYS
 from engram_py.sessions import turns_table as table
 from engram_py.sessions.errors import TranscriptMissingError, TranscriptRefusedError
 from engram_py.sessions.transcript_formats import (
@@ -33,6 +32,7 @@ from engram_py.sessions.transcript_formats import (
 )
 from engram_py.sessions.turns_table import Cursor
 from engram_py.sessions.values import KeptTurn, TranscriptRead, Turn
+from engram_py.settings import DEFAULTS
 from engram_py.text.derived_terms import derived_terms
 from engram_py.times import parse_time, to_text
 
@@ -51,16 +51,15 @@ _READ_CHARS = TURN_LIMIT_CHARS + CUT_MARGIN_CHARS
 _HEAD_BYTES = 1_024
 _LONGEST_LINE = 4 * 1024 * 1024
 _SUFFIXES = (".jsonl", ".json", ".ndjson")
-# Where agents keep transcripts when not below the home directory.
-_ROOTS = (
-    "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "QWEN_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "APPDATA",
-)  # fmt: skip
 # A FIFO in the place of a file would otherwise block the hook for ever.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Transcripts:
-    """Buffers what was said in a session, redacted and cut, until somebody distills it. It stays on this machine."""
+    """Buffers what was said in a session, redacted and cut, until somebody distills it. It stays on this machine.
+
+    A transcript lies below one of ``roots``: the home directory, or a folder of an agent.
+    """
 
     def __init__(
         self,
@@ -68,8 +67,8 @@ class Transcripts:
         journal: Journal,
         citations: Citations,
         *,
-        days: int = TURN_DAYS,
-        roots: Sequence[Path] | None = None,
+        days: int = DEFAULTS["turn_retention_days"],
+        roots: Sequence[Path],
     ) -> None:
         self._store = store
         self._journal = journal
@@ -191,8 +190,7 @@ class Transcripts:
             raise TranscriptRefusedError("its name does not end in .jsonl or .json")
         if redact_head(str(place), _READ_CHARS).count:
             raise TranscriptRefusedError("its path looks like a secret")
-        roots = _agents_roots() if self._roots is None else self._roots
-        if not any(place.is_relative_to(root) for root in roots):
+        if not any(place.is_relative_to(root) for root in self._roots):
             raise TranscriptRefusedError("it lies outside of the home directory and of the agents' own")
         return place
 
@@ -206,8 +204,9 @@ def kept_text(said: str) -> tuple[str, int]:
     return hidden.text[:TURN_LIMIT_CHARS], hidden.count
 
 
-def _agents_roots() -> list[Path]:
-    roots = [expanded(os.environ.get(name, "")) for name in _ROOTS]
+def transcript_roots(folders: Sequence[str]) -> list[Path]:
+    """Return where transcripts may lie: in these folders of agents, and in the home directory."""
+    roots = [expanded(folder) for folder in folders]
     with contextlib.suppress(RuntimeError):  # a user without a home directory
         roots.append(Path.home())
     return [real_path(root) for root in roots if root.is_absolute()]

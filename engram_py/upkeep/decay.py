@@ -19,12 +19,13 @@ from engram_py.privacy.provenance import OWN
 from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.relations import table as relations_table
 from engram_py.relations.relations import Relations
+from engram_py.settings import DEFAULTS
 from engram_py.text.similarity import jaccard, shingles
 from engram_py.times import parse_time, to_text
 
 # spec/seed-capabilities.md 1F, O34 to O40, and 2.11.
 FADING_DAYS = 30.0
-FLOOR, IDLE_DAYS = 0.2, 30
+IDLE_DAYS = 30
 MOST_COMPARED = 1_000
 OVERLAP, EPISODES, BOOST = 0.4, 3, 0.05
 EPISODE_DAYS, MOST_EPISODES = 60, 200
@@ -69,7 +70,8 @@ _WORD = re.compile(r"\w+")
 class Consolidating(ProjectOperations):
     """Each method is a step: it works in short transactions until it is told to stop, and tells what it did.
 
-    ``episode_days`` is how long derived summaries of sessions are in sight; 0 keeps them.
+    ``episode_days`` is how long derived summaries of sessions are in sight; 0 keeps them. ``floor`` is the weight below
+    which derived facts are archived.
     """
 
     def __init__(
@@ -78,10 +80,12 @@ class Consolidating(ProjectOperations):
         journal: Journal,
         projects: Projects,
         *,
-        episode_days: int = 365,
+        episode_days: int = DEFAULTS["episode_retention_days"],
+        floor: float = DEFAULTS["salience_floor"],
     ) -> None:
         super().__init__(store, journal, projects)
         self._episode_days = episode_days
+        self._floor = floor
 
     def steps(self) -> list[tuple[str, Callable[[float | None], dict[str, float]]]]:
         """Return the steps by name, in their order: what is weighed anew is weighed before it fades."""
@@ -150,9 +154,9 @@ class Consolidating(ProjectOperations):
         return {"merged": done}
 
     def put_away(self, until: float | None) -> dict[str, float]:
-        """Derived facts below a weight of .2 that nobody used for 30 days are archived; `restore` brings them back."""
+        """Derived facts below the floor that nobody used for 30 days are archived; `restore` brings them back."""
         before = to_text(self._journal.moment() - timedelta(days=IDLE_DAYS))
-        return {"archived": self._archive(until, IDLE, floor=FLOOR, before=before)}
+        return {"archived": self._archive(until, IDLE, floor=self._floor, before=before)}
 
     def retire(self, until: float | None) -> dict[str, float]:
         """Derived episodes older than the setting are archived."""

@@ -18,7 +18,7 @@ from engram_py.distill.table import failures
 from engram_py.errors import InvalidArgumentError, StoreError
 from engram_py.privacy.trust import arrivals
 from engram_py.projects.identities import Identities
-from engram_py.sync.autosync.settings import CloudSettings
+from engram_py.settings import Settings
 from engram_py.sync.autosync.table import is_used
 from engram_py.upkeep.backups import FOLDER, Backups
 from engram_py.upkeep.engram_checks import SAME, EngramChecks
@@ -54,16 +54,13 @@ class Doctor:
         journal: Journal,
         backups: Backups,
         vectors: Vectors,
-        cloud: CloudSettings | None = None,
-        *,
-        http_open: bool = False,
+        settings: Settings,
     ) -> None:
         self._store = store
         self._journal = journal
         self._backups = backups
         self._vectors = vectors
-        self._cloud = cloud or CloudSettings()
-        self._http_open = http_open
+        self._settings = settings
         self._identities = Identities(store, journal)
         self._engram = EngramChecks(store, self._identities, journal.moment)
 
@@ -300,7 +297,7 @@ class Doctor:
     def _sync(self) -> Check:
         from engram_py.sync.autosync.service import sync_check
 
-        return sync_check(self._store, self._journal, self._cloud)
+        return sync_check(self._store, self._journal, self._settings)
 
     def _trust(self) -> Check:
         found = [one for one in arrivals(self._store) if not one.trusted and one.rows]
@@ -321,7 +318,7 @@ class Doctor:
         return Check("distilling", "warning", message, evidence, step)
 
     def _http(self) -> Check:
-        if not self._http_open:
+        if not self._settings.http_open:
             return Check("http", "ok", "`engram serve` answers only who shows a secret, and this user's own programs")
         message = "ENGRAM_HTTP_OPEN is on: `engram serve` answers every account of this machine, as it does plugins"
         step = "unset ENGRAM_HTTP_OPEN, or http_open in config.json, where other people use this machine"

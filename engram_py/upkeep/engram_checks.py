@@ -11,7 +11,7 @@ from engram_py.database import health
 from engram_py.database.store import Row, Store
 from engram_py.projects.identities import Identities
 from engram_py.projects.locate import locate
-from engram_py.sync.autosync.settings import TARGET
+from engram_py.sync.autosync.table import TARGET
 from engram_py.times import to_text
 from engram_py.upkeep.values import Check, CheckResult
 

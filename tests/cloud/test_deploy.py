@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.config_keys import SETTINGS
 from engram_py.interfaces.cli.cloud import COMMANDS
+from engram_py.settings import SETTINGS
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 FILES = sorted(path for path in DEPLOY.iterdir() if path.is_file())

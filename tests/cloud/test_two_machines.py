@@ -10,9 +10,9 @@ import psycopg
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
+from engram_py.dataclass import replace
 from engram_py.observations.values import Change
-from engram_py.privacy.values import PrivacySettings
+from engram_py.settings import Settings
 from engram_py.sync.autosync import login
 from engram_py.sync.autosync.values import CloudSynced
 from tests.cloud.asking import Client, Running
@@ -78,7 +78,7 @@ def test_nothing_secret_is_in_the_database_files(
     postgres: Cluster, server: Running, project: str, machines: tuple[Engram, Engram]
 ) -> None:
     here, _ = machines
-    here.privacy = PrivacySettings(sync_prompts=True)
+    here.settings = replace(here.settings, sync_prompts=True)
     account = server.account(write=[project])
     join(here, server, account, project)
     saved = here.save(Draft("Deploy", f"the key is {SECRET}, and {SHARED} <private>{PERSONAL}</private>"))

@@ -10,6 +10,7 @@ from engram_py import Engram
 from engram_py.errors import InvalidArgumentError
 from engram_py.observations.listing import Suggestion
 from engram_py.observations.values import Change
+from engram_py.settings import Settings
 from tests.memory import FakeClock, Opener, draft
 
 
@@ -86,6 +87,14 @@ def test_a_budget_out_of_range_is_held_and_said(app: Engram, asked: int, used: i
 def test_the_budget_comes_from_the_projects_settings(folder: Path, open_memory: Opener) -> None:
     (folder / ".engram.json").write_text('{"budgets": {"context_tokens": 200}}', encoding="utf-8")
     assert open_memory().contexts.assemble().max_bytes == 800
+
+
+def test_the_budgets_of_a_prompt_and_of_everything_come_from_the_settings(data_dir: Path, folder: Path) -> None:
+    settings = Settings(data_dir, memory_budget_tokens=300, full_budget_tokens=500)
+    with Engram(settings=settings, directory=folder) as app:
+        assert app.contexts.assemble(query="why?", mode="query").max_bytes == 1_200
+        assert app.contexts.assemble(mode="full").max_bytes == 2_000
+        assert app.contexts.assemble(mode="full", budget_tokens=800).max_bytes == 3_200
 
 
 def test_the_context_of_a_project_without_memory_says_so(app: Engram) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
 from engram_py.interfaces.wording import render
+from engram_py.settings import Settings
 from tests.memory import FakeClock
 
 MORE = re.compile(r'\((\d+(?: or more)?) more saved then: search\("([^"]*)"\)\)')

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
+from engram_py.settings import Settings
 from tests.context.prompting import asked, shown, text
 from tests.memory import FakeClock
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.context import not_merged
 from engram_py.observations.values import Change
 from engram_py.sessions.values import SessionLine
+from engram_py.settings import Settings
 from tests.context.prompting import asked, shown, text
 from tests.memory import FakeClock, Git, Opener, RepoMaker
 

@@ -10,9 +10,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from engram_py import Engram
-from engram_py.config import Settings
 from engram_py.database import migrations
 from engram_py.observations.values import Draft, Saved
+from engram_py.settings import Settings
 
 PAGE = 4096
 

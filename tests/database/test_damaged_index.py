@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
-from engram_py.config import Settings
 from engram_py.database.errors import IndexDamagedError
 from engram_py.interfaces.mcp.server import build_server
+from engram_py.settings import Settings
 from engram_py.upkeep import hook_log
 from tests.database.files import damage_table, filled, opened, save
 from tests.interfaces.http.asking import asker

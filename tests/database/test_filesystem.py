@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.config import load_settings
 from engram_py.database import filesystem
 from engram_py.database.errors import DataDirError, NetworkFilesystemError
 from engram_py.database.filesystem import NETWORK_TYPES, parse_bsd_mounts, parse_proc_mounts, type_of_mount
 from engram_py.database.store import Store
+from engram_py.settings import load_settings
 from tests.database.files import command, filled, make_of_schema, opened, save
 
 pytestmark = pytest.mark.migrates

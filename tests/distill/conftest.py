@@ -12,7 +12,6 @@ import pytest
 
 from engram_py import Engram
 from engram_py.distill.distilling import Distilling
-from engram_py.distill.settings import DistillSettings
 from engram_py.distill.values import Digest, Distilled, Distiller, DistillerFailed, Facts, Source
 from engram_py.observations.values import Observation
 from engram_py.sessions.transcript_formats import spoken
@@ -66,7 +65,7 @@ def distilling(app: Engram, model: Distiller | None = None, **settings: object) 
         lambda: app.spool,
         lambda: app.learning,
         app.switches,
-        DistillSettings(**settings),  # type: ignore[arg-type]
+        replace(app.settings, **settings),  # type: ignore[arg-type]
         model=model,
     )
 

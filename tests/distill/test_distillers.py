@@ -16,14 +16,13 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.config import load_settings
 from engram_py.distill.answers import digest_in
 from engram_py.distill.asking import MOST_CHARS, session_json
 from engram_py.distill.command import CommandDistiller
 from engram_py.distill.http import HttpDistiller
-from engram_py.distill.settings import DistillSettings
 from engram_py.distill.text import text_of
 from engram_py.distill.values import DistillerFailed, Facts, Said
+from engram_py.settings import Settings, load_settings
 from tests.distill.conftest import DID, WORK, distilling, episodes, only, program, say, waiting
 
 FACTS = Facts("s1", "widgets", "/w", "claude", "", "", (WORK,), (Said("user", WORK), Said("assistant", DID)))
@@ -184,11 +183,11 @@ def test_a_command_is_set_by_the_users_own_settings_alone(data_dir: Path, folder
     (folder / ".engram.json").write_text(
         json.dumps({"project": "widgets", "distill_command": "evil", "distill_url": "x"})
     )
-    assert load_settings({}, data_dir=data_dir).distill == DistillSettings()
+    assert load_settings({}, data_dir=data_dir) == Settings(data_dir)
     data_dir.mkdir()
     (data_dir / "config.json").write_text(json.dumps({"distill_command": "mine", "distill_timeout": "9999"}))
     settings = load_settings({}, data_dir=data_dir)
-    assert (settings.distill.command, settings.distill.timeout_seconds) == ("mine", 120)
+    assert (settings.distill_command, settings.distill_timeout) == ("mine", 600)
     assert any("distill_timeout" in warning for warning in settings.warnings)
 
 
@@ -256,7 +255,7 @@ def test_the_examples_of_the_documentation_are_settings_that_name_a_program(data
         (data_dir / "config.json").write_text(json.dumps(example))
         settings = load_settings({}, data_dir=data_dir)
         assert settings.warnings == ()
-        assert settings.distill.url or shlex.split(settings.distill.command)
+        assert settings.distill_url or shlex.split(settings.distill_command)
     assert len(examples) == 4
 
 

@@ -80,7 +80,7 @@ def test_a_session_is_distilled_when_it_ends(app: Engram) -> None:
 
 
 def test_row_74_in_manual_mode_only_flush_distills(app: Engram, clock: FakeClock) -> None:
-    service = distilling(app, mode="manual")
+    service = distilling(app, distill="manual")
     say(app, WORK, DID)
 
     clock.advance(hours=1)
@@ -307,7 +307,7 @@ def test_row_105_off_means_that_nothing_is_done_in_the_background(app: Engram, c
     say(app, WORK, DID)
     clock.advance(hours=1)
 
-    assert distilling(app, mode="off").run().sessions == ()
+    assert distilling(app, distill="off").run().sessions == ()
 
 
 def test_row_132_flush_distills_now_and_then_finds_nothing(app: Engram) -> None:
@@ -436,7 +436,7 @@ def test_runs_are_kept_for_thirty_days(app: Engram, clock: FakeClock) -> None:
 
 def test_tokens_that_a_model_says_are_counted_and_end_its_day(app: Engram, clock: FakeClock) -> None:
     stub = Stub([Digest("Written by a model.", tokens=900, cost=0.01)])
-    service = distilling(app, stub, daily_tokens=500)
+    service = distilling(app, stub, distill_daily_tokens=500)
     say(app, WORK, DID)
     service.flush()
     say(app, WORK, DID, session="s2")

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from engram_py import Engram
-from engram_py.config import Settings
 from engram_py.interfaces.cli.main import cli
+from engram_py.settings import Settings
 from engram_py.upkeep import worker
 from tests.distill.conftest import DID, WORK, Stub, distilling, episodes, say
 from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED, as_line, start_server, tool_call

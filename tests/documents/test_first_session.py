@@ -13,11 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from engram_py import Draft
-from engram_py.config import Settings
 from engram_py.documents.following import Following
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.hooks.background import update_documents
 from engram_py.interfaces.wording.context import context_text
+from engram_py.settings import Settings
 from tests.anchors.repositories import Repo
 from tests.documents.conftest import sources, write
 from tests.documents.test_history import WHY
@@ -129,7 +129,7 @@ def test_a_project_without_a_repository_has_no_documents(tmp_path: Path, open_me
 
     assert app.documents.catch_up(until=time.monotonic() + 1) is False
     assert app.documents.overview().is_nothing
-    assert Settings(tmp_path).documents == "on"
+    assert Settings(tmp_path).documents
 
 
 def test_a_cleared_project_keeps_no_documents(decided: Repo, open_memory: Opener) -> None:

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from mcp import Client
 
 from engram_py import Engram
-from engram_py.config import Settings
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.mcp.profiles import LAYERS
 from engram_py.interfaces.mcp.server import build_server
+from engram_py.settings import Settings
 from tests.interfaces.http.asking import asker
 
 FACT = "Alice works at Acme since May"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
+from engram_py.settings import Settings
 from tests.memory import FakeClock
 
 

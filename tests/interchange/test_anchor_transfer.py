@@ -12,7 +12,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.anchors import table
 from engram_py.anchors.values import Anchor
-from engram_py.config import Settings
+from engram_py.settings import Settings
 from tests.anchors.repositories import AUTH, Repo, about, lines, write
 from tests.memory import FakeClock, Git
 

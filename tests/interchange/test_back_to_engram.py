@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from engram_py import Draft, Engram
+from engram_py.dataclass import replace
 from engram_py.observations.values import Change
-from engram_py.privacy.values import PrivacySettings
 from tests.interchange import engram_reader
 from tests.interchange.interop import WAYS
 from tests.interchange.transfer_files import export, furnish, imported, relation
@@ -17,7 +17,7 @@ from tests.memory import FakeClock
 
 
 def share_prompts(app: Engram) -> None:
-    app.privacy = PrivacySettings(sync_prompts=True)
+    app.settings = replace(app.settings, sync_prompts=True)
 
 
 def crowd(app: Engram, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.config import Settings
+from engram_py.settings import Settings
 from tests.interchange.transfer_files import OpenAt, counts, digest, export, furnish, observation, portable, write
 from tests.memory import FakeClock
 

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from mcp import Client
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.mcp.server import build_server
 from engram_py.observations.values import Change
+from engram_py.settings import Settings
 from tests.upkeep.index_contents import contents
 
 Door = Callable[[Path, Path], None]

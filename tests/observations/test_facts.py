@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
 from engram_py.errors import EmptyFieldError, InvalidArgumentError
 from engram_py.observations.errors import FactRefusedError
 from engram_py.observations.fact_rules import rules_of
 from engram_py.observations.values import Saved
+from engram_py.settings import Settings
 from tests.memory import FakeClock
 
 JOINED = "Alice joined Acme as CTO"

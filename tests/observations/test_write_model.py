@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
 from engram_py.observations.errors import ObservationNotFoundError, TopicTakenError
 from engram_py.observations.values import Change
+from engram_py.settings import Settings
 from tests.memory import START, FakeClock
 
 PROJECTS, SCOPES = st.sampled_from(["alpha", "beta"]), st.sampled_from(["project", "personal"])

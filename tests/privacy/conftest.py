@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.config import Settings
+from engram_py.settings import Settings
 from tests.memory import FakeClock, app, clock, open_memory
 
 __all__ = ["app", "clock", "open_memory"]

@@ -19,6 +19,7 @@ from engram_py.projects.settings_file import (
     find_project_settings,
     parse_project_settings,
 )
+from engram_py.settings import SETTINGS, Setting
 
 
 def parse(data: object) -> ProjectSettings:
@@ -41,12 +42,11 @@ def test_every_key_is_read() -> None:
     assert settings.given == ("project", "default_scope", "ignore", "budgets.context_tokens", "budgets.search_limit")
 
 
-def test_the_documented_defaults_and_examples_are_the_real_ones() -> None:
+def test_every_key_has_the_default_of_the_table_of_settings() -> None:
     fields = {field.name: field.default for field in dataclasses.fields(ProjectSettings)}
-    for key in KEYS:
-        assert fields[key.field] == key.default
-        assert key.check(key.example) is not None
-        assert key.help.endswith(".")
+    keys = {setting.name: setting.default for setting in KEYS.values()}
+    assert {name: fields[name] or "" for name in ("project",)} == {"project": keys.pop("project")}
+    assert {name: fields[name] for name in keys} == keys
 
 
 def test_engrams_spelling_of_the_project_is_read() -> None:
@@ -58,21 +58,23 @@ def test_engrams_spelling_of_the_project_is_read() -> None:
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        ({"project": 7}, "project must be text"),
-        ({"project": "../evil"}, "project is not a project name"),
-        ({"project": ""}, "project is not a project name"),
-        ({"default_scope": "world"}, "default_scope must be one of"),
-        ({"default_scope": ["project"]}, "default_scope must be one of"),
-        ({"ignore": "vendor"}, "ignore must be a list"),
-        ({"ignore": ["x" * 300]}, "ignore takes at most"),
-        ({"budgets": 5}, "budgets must be an object"),
-        ({"budgets": {"context_tokens": 99}}, "budgets.context_tokens must be a whole number from 100 to 20000"),
-        ({"budgets": {"context_tokens": 20_001}}, "budgets.context_tokens must be"),
-        ({"budgets": {"search_limit": True}}, "budgets.search_limit must be"),
-        ({"budgets": {"search_limit": 5.0}}, "budgets.search_limit must be"),
-        ({"budgets": {"colour": 1}}, "budgets.colour is not a setting"),
-        ({"colour": 1}, "colour is not a setting"),
-        ({"context_tokens": 900}, "context_tokens is not a setting"),
+        ({"project": 7}, "project was ignored: it is text"),
+        ({"project": "../evil"}, "project was ignored: it is not a project name"),
+        ({"project": ""}, "project was ignored: it is not a project name"),
+        ({"default_scope": "world"}, "default_scope was ignored: it is one of project, personal"),
+        ({"default_scope": "global"}, "default_scope was ignored: a file that may come with a clone never writes"),
+        ({"default_scope": ["project"]}, "default_scope was ignored: it is one of"),
+        ({"ignore": "vendor"}, "ignore was ignored: it is a list of at most 100 texts of 256 characters"),
+        ({"ignore": ["x" * 300]}, "ignore was ignored: it is a list"),
+        ({"ignore": ["x"] * 101}, "ignore was ignored: it is a list"),
+        ({"enabled": "perhaps"}, "enabled was ignored: it is on or off"),
+        ({"budgets": 5}, "budgets was ignored: it is an object"),
+        ({"budgets": {"context_tokens": -1}}, "budgets.context_tokens was ignored: it is a whole number from 100"),
+        ({"budgets": {"search_limit": True}}, "budgets.search_limit was ignored: it is"),
+        ({"budgets": {"search_limit": 5.0}}, "budgets.search_limit was ignored: it is"),
+        ({"budgets": {"colour": 1}}, "budgets.colour was ignored: it is not a setting"),
+        ({"colour": 1}, "colour was ignored: it is not a setting"),
+        ({"context_tokens": 900}, "context_tokens was ignored: it is not a setting"),
     ],
 )
 def test_what_cannot_be_used_is_one_warning_and_the_rest_still_loads(data: dict[str, object], complaint: str) -> None:
@@ -83,8 +85,23 @@ def test_what_cannot_be_used_is_one_warning_and_the_rest_still_loads(data: dict[
     assert len(settings.given) == 1
 
 
+@pytest.mark.parametrize(("given", "held"), [(99, 100), (20_001, 20_000), ("800", 800)])
+def test_a_budget_outside_of_its_range_is_the_nearest_end_and_said(given: object, held: int) -> None:
+    settings = parse({"budgets": {"context_tokens": given}})
+    assert settings.context_tokens == held
+    assert [one for one in settings.warnings if f"budgets.context_tokens was taken as {held:,}: it is" not in one] == []
+    assert len(settings.warnings) == (given != "800")
+
+
+@pytest.mark.parametrize("switch", ["enabled", "record", "inject"])
+@pytest.mark.parametrize("said", [False, "off", 0])
+def test_a_switch_is_turned_off_as_in_the_other_places(switch: str, said: object) -> None:
+    settings = parse({switch: said})
+    assert (getattr(settings, switch), settings.warnings) == (False, ())
+
+
 POINTING = """database db data_dir dataDir url base_url server command endpoint api_key token ENGRAM_DATA_DIR sync
-cloud syncTarget hooks model http-port"""
+cloud syncTarget hooks model http-port embedder gate distill_command"""
 
 
 @pytest.mark.parametrize("key", POINTING.split())
@@ -92,6 +109,19 @@ def test_a_clone_cannot_point_engram_anywhere(key: str) -> None:
     for settings in (parse({key: "http://evil.example"}), parse({"budgets": {key: {"a": 1}}})):
         (warning,) = settings.warnings
         assert "a file that can arrive with a clone cannot set it" in warning
+        assert dataclasses.replace(settings, path=None, warnings=()) == DEFAULTS
+
+
+def test_a_clone_is_trusted_with_names_and_preferences_alone() -> None:
+    budgets = {"budgets.context_tokens", "budgets.search_limit"}
+    assert set(KEYS) == {"project", "default_scope", "ignore", "enabled", "record", "inject"} | budgets
+
+
+@pytest.mark.parametrize("setting", [one for one in SETTINGS if not one.project], ids=lambda one: one.name)
+def test_no_other_setting_is_taken_from_a_clone(setting: Setting) -> None:
+    for name in (setting.name, setting.variable):
+        settings = parse({name: setting.default or "x"})
+        assert len(settings.warnings) == 1
         assert dataclasses.replace(settings, path=None, warnings=()) == DEFAULTS
 
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from mcp import Client
 
 from engram_py import Engram
-from engram_py.config import Settings
 from engram_py.interfaces.mcp.server import build_server
 from engram_py.recall.query.filters import KEYS
 from engram_py.recall.values import Results
+from engram_py.settings import Settings
 from engram_py.text.stopwords import STOP_WORDS
 from tests.interfaces.mcp.agent import Agent, exchange, tool_call
 from tests.recall.searching import fill, kept

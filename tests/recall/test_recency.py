@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.wording import render
 from engram_py.observations.values import Change
+from engram_py.settings import Settings
 from tests.memory import FakeClock
 from tests.recall.searching import ids, kept
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.config import Settings
+from engram_py.settings import Settings
 from tests.memory import FakeClock
 from tests.recall.searching import ids, kept, silence
 
@@ -144,7 +144,7 @@ SEARCHING = """
 import sys
 from pathlib import Path
 from engram_py import Engram
-from engram_py.config import Settings
+from engram_py.settings import Settings
 with Engram(settings=Settings(Path(sys.argv[1])), directory=Path(sys.argv[2])) as app:
     for _ in range(40):
         found = app.searches.search("retry queue drain databse -redis", explain=True)

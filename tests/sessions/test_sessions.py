@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
 from engram_py.errors import EmptyFieldError, InvalidTextError, TextTooLongError
 from engram_py.observations.values import Change
 from engram_py.projects.errors import InvalidProjectError
 from engram_py.sessions.errors import SessionInUseError, SessionNotFoundError
+from engram_py.settings import Settings
 from tests.memory import FakeClock, Opener, draft, rows_of, whole
 
 PASSWORD = "correct-" + "horse9-" + "Battery"

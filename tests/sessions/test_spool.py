@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.config import Settings
 from engram_py.sessions import spool_files as spooling
 from engram_py.sessions import transcripts
 from engram_py.sessions.spool_files import put, waiting_files
 from engram_py.sessions.values import TranscriptRead
+from engram_py.settings import Settings
 from tests.memory import Opener, draft, rows_of
 
 LATER = "2026-03-01T11:00:00.000Z"  # than the sessions of these tests began

@@ -12,10 +12,10 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.clock import Stamp, dated
-from engram_py.config import load_settings
 from engram_py.database.backup import check_backup
 from engram_py.database.errors import StoreDamagedError
 from engram_py.errors import InvalidArgumentError
+from engram_py.settings import load_settings
 from engram_py.sync.mutation import Mutation
 from engram_py.upkeep import doctor
 from tests.database.files import damage_table, filled, opened, save

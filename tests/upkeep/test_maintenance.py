@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
 from engram_py.database import runs
 from engram_py.errors import InvalidArgumentError
 from engram_py.observations.values import Change
+from engram_py.settings import Settings
 from engram_py.upkeep.maintenance import Maintenance
 from engram_py.upkeep.reports import tier
 from tests.memory import FakeClock
@@ -174,6 +174,17 @@ def test_row_97_what_is_light_and_idle_is_archived(
     clock.advance(days=days)
     consolidate(app)
     assert (row in found(app, "billing cellar Debian")) is stays
+
+
+@pytest.mark.parametrize(("floor", "stays"), [(0.0, True), (1.0, False)])
+def test_the_weight_below_which_it_is_archived_is_a_setting(
+    data_dir: Path, folder: Path, clock: FakeClock, floor: float, stays: bool
+) -> None:
+    with Engram(settings=Settings(data_dir, clock=clock, salience_floor=floor), directory=folder) as app:
+        row = derived(app, salience=0.5)
+        clock.advance(days=31)
+        consolidate(app)
+        assert (row in found(app, "billing cellar Debian")) is stays
 
 
 def test_row_98_what_was_archived_is_there_and_comes_back(app: Engram, clock: FakeClock) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.config import Settings, following, keep_setting
 from engram_py.database.journal import set_meta
 from engram_py.observations.values import Change
+from engram_py.settings import Settings, following, keep_setting
 from engram_py.upkeep.backups import restore
 from engram_py.vectors import table
 from engram_py.vectors.errors import EmbedderFailedError

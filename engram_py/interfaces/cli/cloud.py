@@ -9,7 +9,7 @@ import click
 
 from engram_py.interfaces.cli.commands import LazyGroup, group, prints_result
 from engram_py.interfaces.cli.terminal import can_ask, progress_bars, show
-from engram_py.sync.autosync.settings import TARGET
+from engram_py.sync.autosync.table import TARGET
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -53,7 +53,7 @@ def login_command(app: Engram, server: str | None, token: str | None, insecure: 
 
     Nothing of the memory is sent before `engram cloud enroll` names a project.
     """
-    address = server or app.settings.cloud.server
+    address = server or app.settings.cloud_server
     if not address:
         raise click.UsageError("say which server: --server https://HOST")
     return app.autosync.account.login(address, _token(token, address), insecure=insecure)

@@ -34,7 +34,7 @@ def index_documents() -> str:
     from engram_py.git.repository import find_repository
 
     chosen = settings()
-    if chosen.documents != "on" or find_repository(here()) is None:
+    if not chosen.documents or find_repository(here()) is None:
         return ""
     from engram_py.interfaces.wording.documents import holdings
 

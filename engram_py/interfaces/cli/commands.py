@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from engram_py.app import Engram
-    from engram_py.config import Settings
+    from engram_py.settings import Settings
 
 
 _ID = re.compile(r"\[?#?(-?[0-9]{1,30})\]?")
@@ -86,7 +86,7 @@ def many_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def settings() -> Settings:
     """Return the settings with ``--data-dir`` applied; warnings go to stderr."""
-    from engram_py.config import load_settings
+    from engram_py.settings import load_settings
 
     data_dir = click.get_current_context().find_root().obj
     loaded = load_settings(data_dir=_absolute(data_dir) if data_dir else None)

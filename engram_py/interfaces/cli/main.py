@@ -78,6 +78,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "import": ("interchange", "Read an export of Engram or of this program."),
     "sync": ("sync", "Share memory through this git repository."),
     "cloud": ("cloud", "Share memory through a server, or run one for a team."),
+    "config": ("config", "List, show and set the settings of this machine."),
     "off": ("privacy", "Stop hooks: all of them, recording or injecting."),
     "on": ("privacy", "Let hooks go on."),
     "clear": ("privacy", "Destroy raw messages, a project, or everything."),

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from engram_py.config import Settings
 from engram_py.errors import EngramError
 from engram_py.files import expanded
 from engram_py.interfaces.cli.commands import PATH, here, refusing, settings
+from engram_py.settings import Settings
 
 
 @click.command("mcp")

@@ -16,7 +16,7 @@ from engram_py.errors import NotConfirmedError
 from engram_py.text.fences import visible
 
 if TYPE_CHECKING:
-    from engram_py.config import Settings
+    from engram_py.settings import Settings
 
 
 def show(value: object, settings: Settings, *, as_json: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -44,19 +43,20 @@ def on_command(model: str | None, wait: bool, as_json: bool) -> None:
     the time. Default: what is set, else `sentence`. What takes longer than two seconds goes on in the background. A
     running server uses the model from its next search on, and computes what is saved later.
     """
-    from engram_py.config import keep_setting
+    from engram_py.settings import keep_setting
     from engram_py.vectors.protocol import parse_embedder
 
     now = settings()
     setting = model or now.embedder or "sentence"
-    if model and os.environ.get(_VARIABLE, "").strip() not in ("", model):
-        raise InvalidArgumentError(_VARIABLE, os.environ[_VARIABLE], expected=f"unset, or {model}: it wins over this")
+    by_variable = now.sources.get("embedder") == _VARIABLE
+    if model and by_variable and now.embedder != model:
+        raise InvalidArgumentError(_VARIABLE, now.embedder, expected=f"unset, or {model}: it wins over this")
     spec = parse_embedder(setting)
     if spec.kind in ("sentence", "static"):
         _fetch(spec.kind, now.data_dir / "models")
     with memory(embedder=setting) as app:
         app.vectors.open()
-        if not os.environ.get(_VARIABLE, "").strip():
+        if not by_variable:
             keep_setting(now.data_dir, "embedder", setting)
         with progress("Computing vectors") as report:
             done = app.vectors.compute(progress=report, seconds=None if wait else _PATIENCE_SECONDS)
@@ -89,12 +89,13 @@ def _fetch(name: str, models: Path) -> None:
 @json_command
 def off_command(delete: bool, as_json: bool) -> None:
     """Search by words alone. Vectors are kept, so that turning them on again costs little."""
-    from engram_py.config import keep_setting
+    from engram_py.settings import keep_setting
 
-    keep_setting(settings().data_dir, "embedder", "")
+    now = settings()
+    keep_setting(now.data_dir, "embedder", None)
     with memory(embedder="") as app:
         show(app.vectors.turned_off(delete=delete), app.settings, as_json=as_json)
-    if os.environ.get(_VARIABLE, "").strip():
+    if now.sources.get("embedder") == _VARIABLE:
         click.echo(f"note: {_VARIABLE} is set and wins; unset it where agents are started", err=True)
 
 

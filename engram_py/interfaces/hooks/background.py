@@ -41,15 +41,15 @@ def main() -> None:
     import time
 
     from engram_py.app import Engram
-    from engram_py.config import load_settings
     from engram_py.dataclass import replace
     from engram_py.errors import EngramError
+    from engram_py.settings import load_settings
 
     data_dir = Path(sys.argv[1])
     folder, project = sys.argv[2:4] or (data_dir, None)
     settings = replace(load_settings(data_dir=data_dir), embedder="")
     # A keychain that asks somebody, or does not answer, has no limit of its own; a distiller has.
-    limit = DOCUMENTS_SECONDS if project is not None else 2 * SYNC_SECONDS + settings.distill.timeout_seconds
+    limit = DOCUMENTS_SECONDS if project is not None else 2 * SYNC_SECONDS + settings.distill_timeout
     alarm = threading.Timer(limit + GRACE_SECONDS, os._exit, (0,))
     alarm.daemon = True
     alarm.start()
@@ -65,7 +65,7 @@ def main() -> None:
                 app.documents.refresh(until=time.monotonic() + DOCUMENTS_SECONDS)
                 return
             app.tend(until=time.monotonic() + SYNC_SECONDS)
-        if settings.cloud.autosync:
+        if settings.cloud_autosync:
             app.autosync.catch_up(seconds=SYNC_SECONDS)
 
 

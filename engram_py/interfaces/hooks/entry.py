@@ -18,8 +18,8 @@ from engram_py.interfaces.hooks.watchdog import LEAST_LIMIT_MS, LIMITS_MS, MOST_
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.config import Settings
     from engram_py.interfaces.hooks.handlers import Call
+    from engram_py.settings import Settings
 
 _COUNTING_SECONDS = 0.05  # for another process's write; the agent has its answer and waits for the end of the hook
 _READING_SHARE = 0.5  # of the time that is left, for the transcripts of other sessions
@@ -68,13 +68,13 @@ class Run:
 
     def respond(self) -> bytes:
         """Return the bytes to print. Raises any error."""
-        from engram_py.config import load_settings
+        from engram_py.settings import load_settings
 
         folder = expanded(self.arguments.data_dir)
         self.settings = load_settings(data_dir=folder if folder.is_absolute() else None)
         self.stage = "reading"
         value = received(self.arguments.agent)
-        if self.settings.privacy.environment.get("enabled") is False:
+        if self.settings.by_variable("enabled") is False:
             return b""
         named = self.arguments.event or str(value.get("hook_event_name", value.get("hookName", "")))
         self.event = event_named(named)
@@ -101,7 +101,7 @@ class Run:
             from engram_py.capture.trivial_prompts import is_trivial
 
             return not request.prompt or is_trivial(request.prompt)
-        wanted = (self.arguments.pretool or settings.hook_pretool) == "on"
+        wanted = self.arguments.pretool == "on" if self.arguments.pretool else settings.hook_pretool
         shows = wanted and request.files and listens(self.arguments.agent, event)
         return event == "pre-tool" and not (shows or request.memory_tool)
 
@@ -159,7 +159,7 @@ class Run:
             from engram_py.sync.autosync.schedule import begin, is_due
 
             now, last = app.journal.moment(), self.event == "session-end"
-            due = is_due(app.store, app.cloud, now, last=last)
+            due = is_due(app.store, app.settings, now, last=last)
             if due or (last and self._is_to_distill(app)):
                 from engram_py.interfaces.hooks.background import sync_later
 
@@ -175,7 +175,7 @@ class Run:
         from engram_py.distill.waiting import is_waiting
 
         assert self.call is not None
-        return app.settings.distill.mode == "auto" and is_waiting(app.store, self.call.request.session_id)
+        return app.settings.distill == "auto" and is_waiting(app.store, self.call.request.session_id)
 
     def ready(self) -> bytes:
         """Return the bytes that can be printed already, while the rest is not done."""
@@ -217,7 +217,7 @@ class Run:
         """Whether the user lets hooks keep anything, as far as was found out."""
         if self.call is not None:
             return self.call.allowed.records
-        return self.settings is None or self.settings.privacy.environment.get("record") is not False
+        return self.settings is None or self.settings.by_variable("record") is not False
 
     def spool(self, kind: str, text: str) -> None:
         """Keep for the next hook what could not be stored now; redacted on the way."""
@@ -234,7 +234,7 @@ class Run:
             "session_id": self.request.session_id,
             "transcript": self.request.transcript,
             "directory": str(self.request.directory),
-            "project": self.settings.project or "",
+            "project": self.settings.project,
             "agent": self.arguments.agent,
             "at": to_text(self.settings.clock()),
         }

@@ -96,7 +96,7 @@ def handle(call: Call) -> str:
             call.attempt(lambda: _ensure_session(call))
             look_back(call)
             said: list[str] = []
-            wanted = call.app.settings.hook_nudge == "on" and call.allowed.records
+            wanted = call.app.settings.hook_nudge and call.allowed.records
             if call.event == "stop" and wanted and reaches_model(call):
                 call.attempt(lambda: said.append(nudge(call.app, call.request.session_id)))
             return "".join(said)

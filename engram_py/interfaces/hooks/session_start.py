@@ -91,7 +91,7 @@ def _index_documents(call: Call) -> None:
     """Index the commits that are new; of a repository that is new as much as there is time for, the rest is done by a
     process of its own."""
     app = call.app
-    if app.settings.documents == "on" and call.allowed.records:
+    if app.settings.documents and call.allowed.records:
         until = min(call.until(), time.monotonic() + _INDEXING_SECONDS)
         if app.documents.catch_up(until=until):
             from engram_py.interfaces.hooks.background import update_documents
@@ -113,7 +113,7 @@ def _summarize_left(call: Call) -> None:
     """Summarize what an earlier session of the project left, if a process died before it did: this one reads it. What
     a model writes takes too long for that."""
     app, until = call.app, call.until()
-    if app.settings.distill.mode == "auto":
+    if app.settings.distill == "auto":
         project = app.projects.for_read(session_id=call.request.session_id, head=False).project
         if project and any_waiting(app.store, project, without=call.request.session_id):
             app.distilling.run(project=project, until=until, models=False)

@@ -20,7 +20,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engram_py.app import Engram
 from engram_py.asgi import Lingering
-from engram_py.config import Settings
 from engram_py.database.errors import DataDirError
 from engram_py.dataclass import dataclass, replace
 from engram_py.errors import EngramError
@@ -40,6 +39,7 @@ from engram_py.interfaces.http.server import (
 from engram_py.interfaces.web import OTHER_ADDRESSES, Page
 from engram_py.interfaces.web.access import Access
 from engram_py.log import logger_of
+from engram_py.settings import DEFAULTS, Settings
 
 logger = logger_of(__name__)
 
@@ -205,7 +205,7 @@ class Address:
     """Where to listen: a host and a port, or a unix socket instead."""
 
     host: str = "127.0.0.1"
-    port: int = 7437
+    port: int = DEFAULTS["port"]
     socket: Path | None = None
 
 

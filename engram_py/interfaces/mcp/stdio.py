@@ -34,7 +34,7 @@ from engram_py.interfaces.mcp.tool_calls import Memory, opener
 from engram_py.log import logger_of
 
 if TYPE_CHECKING:
-    from engram_py.config import Settings
+    from engram_py.settings import Settings
 
 logger = logger_of(__name__)
 

@@ -17,8 +17,8 @@ from engram_py.log import logger_of
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.config import Settings
     from engram_py.interfaces.mcp.tool_registry import Tool
+    from engram_py.settings import Settings
 
 Json = dict[str, Any]
 

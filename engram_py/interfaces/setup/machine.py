@@ -140,7 +140,7 @@ def launcher(machine: Machine, *, data_dir: Path | None = None, executable: str 
 def current_launcher(machine: Machine, data_dir: Path) -> Launcher:
     """Return the launcher for ``data_dir``, named unless it is the default: an agent started from a menu does not see
     the variables of this shell."""
-    from engram_py.config import load_settings
+    from engram_py.settings import load_settings
 
     plain = {name: value for name, value in machine.environ.items() if name != "ENGRAM_DATA_DIR"}
     return launcher(machine, data_dir=data_dir if data_dir != load_settings(plain).data_dir else None)

@@ -9,7 +9,6 @@ from itertools import groupby
 from typing import Any
 
 from engram_py.capture.secret_patterns import PREFIXED
-from engram_py.config import setting_values
 from engram_py.dataclass import dataclass, fields
 from engram_py.errors import InvalidArgumentError, InvalidInputError
 from engram_py.interfaces.given import as_a_hook, session_given, start_text
@@ -25,6 +24,7 @@ from engram_py.privacy.retention import turns_kept
 from engram_py.recall.values import Results
 from engram_py.sessions.agents import last_active
 from engram_py.sessions.values import SessionLine
+from engram_py.settings import setting_values
 from engram_py.times import parse_time
 
 _HITS, _LATEST = 20, 30
@@ -260,7 +260,7 @@ class _Connected:
 def settings_page(visit: Visit) -> Shown:
     """Nothing is set here: each part names the command that does."""
     app = visit.app
-    values = {one.setting.key or one.setting.variable: one for one in setting_values(app.settings)}
+    values = {one.setting.name: one for one in setting_values(app.settings.data_dir)}
     turns, oldest = turns_kept(app.store)
     return Shown(
         "settings.html",
@@ -272,7 +272,7 @@ def settings_page(visit: Visit) -> Shown:
             "warnings": app.settings.warnings,
             "turns": turns,
             "oldest": oldest,
-            "turn_days": app.settings.privacy.turn_days,
+            "turn_days": app.settings.turn_retention_days,
             "kinds": len({kind for kind, _, _ in PREFIXED}),
             "agents": list(_connected(visit)),
         },

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from engram_py.dataclass import dataclass
 from engram_py.ledger.citations import citation_factor
 from engram_py.observations.values import Observation
-from engram_py.recall.settings import HALF_LIFE_DAYS
+from engram_py.settings import DEFAULTS
 from engram_py.times import parse_time
 
 # Each factor is small beside a word more or less, so that they settle near ties. Engram's own are of this size
@@ -33,7 +33,7 @@ class Signals:
     cited: int = 0
 
 
-def recency(row: Observation, now: datetime, half_life_days: int = HALF_LIFE_DAYS) -> float:
+def recency(row: Observation, now: datetime, half_life_days: int = DEFAULTS["recency_half_life_days"]) -> float:
     """Return ``0.5 ** (age / half-life)`` since the last change; 1 of a pinned row and of times to come."""
     changed = parse_time(row.updated_at)
     if row.pinned or changed is None:

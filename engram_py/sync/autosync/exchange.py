@@ -14,13 +14,14 @@ from engram_py.database.lease import NamedLease
 from engram_py.database.store import Store
 from engram_py.errors import EngramError
 from engram_py.log import logger_of
+from engram_py.settings import Settings
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.client import WHOLE_SECONDS, Channel, CloudClient, Progress, Stopped
 from engram_py.sync.autosync.login import Login, current_login, token_fingerprint, token_of
 from engram_py.sync.autosync.pull import Pull, fetch_again, with_new_projects
 from engram_py.sync.autosync.push import Push, resend
 from engram_py.sync.autosync.schedule import MOST_SECONDS, delay, remaining, stopped_after
-from engram_py.sync.autosync.settings import TARGET, CloudSettings
+from engram_py.sync.autosync.table import TARGET
 from engram_py.sync.autosync.values import CloudSynced
 from engram_py.sync.errors import CloudFailedError
 from engram_py.times import to_text
@@ -49,7 +50,7 @@ class Exchange:
         store: Store,
         journal: Journal,
         replica: Callable[[], Replica],
-        settings: CloudSettings,
+        settings: Settings,
         *,
         stopped: threading.Event | None = None,
         chance: Callable[[], float] = random.random,
@@ -113,7 +114,7 @@ class Exchange:
         self.more = False
         self._pull.begin()
         self._push.begin()
-        result = CloudSynced("done", self._settings.server)
+        result = CloudSynced("done", self._settings.cloud_server)
         try:
             login = current_login(self._store, self._settings)
             if login is None or not table.has_projects(self._store, login.server):

@@ -18,8 +18,8 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
 from engram_py.files import write_atomically
 from engram_py.log import logger_of
+from engram_py.settings import Settings
 from engram_py.sync.autosync import table
-from engram_py.sync.autosync.settings import CloudSettings
 from engram_py.sync.errors import CloudFailedError, InvalidServerError
 
 logger = logger_of(__name__)
@@ -46,20 +46,20 @@ class Login:
     given: str = field(default="", repr=False)
 
 
-def current_login(store: Store, settings: CloudSettings) -> Login | None:
+def current_login(store: Store, settings: Settings) -> Login | None:
     """Return the login of this machine, None without one. A token in the environment counts as a login.
 
     Raises CloudFailedError when what is set does not fit together: a stored token goes to the server it was made for.
     """
     row = table.login(store)
     server = str(row["server"]) if row is not None else ""
-    if settings.server:
+    if settings.cloud_server:
         try:
-            server = server_address(settings.server, insecure=row is not None and bool(row["insecure"]))
+            server = server_address(settings.cloud_server, insecure=row is not None and bool(row["insecure"]))
         except InvalidServerError as exc:
             raise CloudFailedError("cloud_config_error", exc.message) from exc
-    if settings.token and server:
-        return Login(server, "", "", "variable", given=settings.token)
+    if settings.cloud_token and server:
+        return Login(server, "", "", "variable", given=settings.cloud_token)
     if row is None:
         return None
     if server != row["server"]:

@@ -12,7 +12,7 @@ from engram_py.errors import EngramError
 from engram_py.log import logger_of
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.client import TURN_SECONDS, Channel, Grant, Listing, Page
-from engram_py.sync.autosync.settings import TARGET
+from engram_py.sync.autosync.table import TARGET
 from engram_py.sync.errors import CloudFailedError
 from engram_py.sync.mutation import Mutation
 from engram_py.sync.replica.project_access import allowed_rows

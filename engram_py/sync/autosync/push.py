@@ -12,7 +12,7 @@ from engram_py.database.store import Row
 from engram_py.dataclass import dataclass, field
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.client import TURN_SECONDS, Channel, Listing, Pushed
-from engram_py.sync.autosync.settings import TARGET
+from engram_py.sync.autosync.table import TARGET
 from engram_py.sync.errors import CloudFailedError
 from engram_py.sync.mutation import Changes, Mutation
 from engram_py.sync.wire import entry_of

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from engram_py.database.store import Row, Store
 from engram_py.errors import StoreError
 from engram_py.log import logger_of
+from engram_py.settings import Settings
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.login import current_login, token_fingerprint
-from engram_py.sync.autosync.settings import TARGET, CloudSettings
+from engram_py.sync.autosync.table import TARGET
 from engram_py.sync.errors import CloudFailedError
 from engram_py.sync.replica.table import newest_seq
 from engram_py.times import parse_time, to_text
@@ -77,12 +78,12 @@ def stopped_after(seconds: float) -> Iterator[threading.Event]:
 QUIET_SECONDS = 45.0
 
 
-def is_due(store: Store, settings: CloudSettings, now: datetime, *, last: bool) -> bool:
+def is_due(store: Store, settings: Settings, now: datetime, *, last: bool) -> bool:
     """Return whether a hook should start a process that syncs: nobody else does, and no backoff runs.
 
     ``last``, the end of a session: the agent's server ends too, so what waits is sent whoever synced just now.
     """
-    if not settings.autosync:
+    if not settings.cloud_autosync:
         return False
     try:
         login = current_login(store, settings)
@@ -126,7 +127,7 @@ class Worker:
     """
 
     def __init__(
-        self, store: Store, journal: Journal, settings: CloudSettings, make: Callable[[threading.Event], Exchange]
+        self, store: Store, journal: Journal, settings: Settings, make: Callable[[threading.Event], Exchange]
     ) -> None:
         self._store = store
         self._journal = journal
@@ -177,9 +178,9 @@ class Worker:
     @property
     def is_on(self) -> bool:
         """Return whether somebody is logged in and background sync is on. A login takes effect within 30 seconds."""
-        if not self._settings.autosync:
+        if not self._settings.cloud_autosync:
             return False
-        return bool(self._settings.server and self._settings.token) or table.login(self._store) is not None
+        return bool(self._settings.cloud_server and self._settings.cloud_token) or table.login(self._store) is not None
 
     def _run(self) -> None:
         while not self._stopped.is_set():

@@ -19,6 +19,7 @@ from engram_py.errors import InvalidArgumentError
 from engram_py.projects import table as project_table
 from engram_py.projects.identities import Identities
 from engram_py.projects.names import normalize_project
+from engram_py.settings import Settings
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.login import (
     TOKEN_FILE,
@@ -31,7 +32,7 @@ from engram_py.sync.autosync.login import (
     token_of,
 )
 from engram_py.sync.autosync.schedule import MOST_SECONDS, Worker, passed, remaining, stopped_after
-from engram_py.sync.autosync.settings import TARGET, CloudSettings
+from engram_py.sync.autosync.table import TARGET
 from engram_py.sync.autosync.values import (
     CloudProject,
     CloudStatus,
@@ -66,20 +67,18 @@ _LEASE_LOOK_SECONDS = 0.25
 class Autosync:
     """Sync with a server. Nothing is sent before somebody logs in and enrolls a project."""
 
-    def __init__(
-        self, store: Store, journal: Journal, replica: Callable[[], Replica], settings: CloudSettings | None = None
-    ) -> None:
+    def __init__(self, store: Store, journal: Journal, replica: Callable[[], Replica], settings: Settings) -> None:
         self._store = store
         self._journal = journal
         self._replica = replica
-        self._settings = settings or CloudSettings()
+        self._settings = settings
         self._worker: Worker | None = None
 
     # --- in the background ------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Sync in the background from now on, once somebody has logged in: for a process that stays."""
-        if self._worker is None and self._settings.autosync:
+        if self._worker is None and self._settings.cloud_autosync:
             self._worker = Worker(self._store, self._journal, self._settings, self._exchange)
             self._worker.start()
 
@@ -223,7 +222,7 @@ _FRESH = {
 class Account:
     """The account of this machine at a server."""
 
-    def __init__(self, store: Store, journal: Journal, settings: CloudSettings) -> None:
+    def __init__(self, store: Store, journal: Journal, settings: Settings) -> None:
         self._store = store
         self._journal = journal
         self._settings = settings
@@ -237,7 +236,7 @@ class Account:
         """
         from engram_py.sync.autosync.client import CloudClient
 
-        address = server_address(server or self._settings.server, insecure=insecure)
+        address = server_address(server or self._settings.cloud_server, insecure=insecure)
         token = _checked(token)
         with closing(CloudClient(address, token, whole_seconds=_FOREGROUND_SECONDS)) as client:
             who = client.whoami()
@@ -270,7 +269,7 @@ class Account:
             self._store.execute("delete from cloud_logins")
             table.set_state(self._store, TARGET, **_FRESH)
         warnings = [] if gone else ["the keychain did not give the token up: remove the entry `engram` there"]
-        if self._settings.token:
+        if self._settings.cloud_token:
             warnings.append("ENGRAM_CLOUD_TOKEN is set and still counts as a login")
         return LoggedOut("" if row is None else row["server"], tuple(warnings))
 
@@ -352,12 +351,13 @@ def _names(store: Store, server: str) -> tuple[str, ...]:
     return tuple(row["project"] for row in table.projects(store, server))
 
 
-def _environment_warnings(settings: CloudSettings, address: str) -> list[str]:
+def _environment_warnings(settings: Settings, address: str) -> list[str]:
     said = []
-    if settings.token:
+    if settings.cloud_token:
         said.append("ENGRAM_CLOUD_TOKEN is set, and wins over what was kept now")
-    if settings.server and settings.server.rstrip("/") != address:
-        said.append(f"ENGRAM_CLOUD_SERVER or cloud_server says {settings.server}: nothing is sent until both agree")
+    server = settings.cloud_server
+    if server and server.rstrip("/") != address:
+        said.append(f"ENGRAM_CLOUD_SERVER or cloud_server says {server}: nothing is sent until both agree")
     return said
 
 
@@ -399,7 +399,7 @@ _QUIET_SECONDS = 86_400.0
 _TOKEN_ENDS_SECONDS = 7 * 86_400.0
 
 
-def cloud_status(store: Store, journal: Journal, settings: CloudSettings) -> CloudStatus:
+def cloud_status(store: Store, journal: Journal, settings: Settings) -> CloudStatus:
     """Return the status; it costs a few queries and no request."""
     row, failure, login, now = table.state(store, TARGET), None, None, journal.moment()
     try:
@@ -411,12 +411,12 @@ def cloud_status(store: Store, journal: Journal, settings: CloudSettings) -> Clo
     facts |= {name: row[name] if row is not None else None for name in ("last_attempt_at", "last_success_at")}
     if login is None and failure is None:
         return CloudStatus(enabled=False, next_step="engram cloud login --server URL", **facts)
-    server = login.server if login else settings.server
+    server = login.server if login else settings.cloud_server
     code, message = (row["reason_code"], row["reason_message"]) if row is not None else ("", "")
     if failure is not None:
         code, message = failure.reason_code, failure.message
     return CloudStatus(
-        enabled=settings.autosync and failure is None,
+        enabled=settings.cloud_autosync and failure is None,
         server=server,
         principal=login.principal if login else "",
         kept_in=login.kept_in if login else "",
@@ -434,7 +434,7 @@ def cloud_status(store: Store, journal: Journal, settings: CloudSettings) -> Clo
     )
 
 
-def sync_check(store: Store, journal: Journal, settings: CloudSettings) -> Check:
+def sync_check(store: Store, journal: Journal, settings: Settings) -> Check:
     """Return the doctor's check of sync."""
     status = cloud_status(store, journal, settings)
     evidence: dict[str, object] = {"server": status.server, "phase": status.phase, "reason_code": status.reason_code}
@@ -457,13 +457,13 @@ def sync_check(store: Store, journal: Journal, settings: CloudSettings) -> Check
     return Check("sync", "ok", said, evidence)
 
 
-def _phase(row: Row | None, settings: CloudSettings, lease: NamedLease) -> Phase:
+def _phase(row: Row | None, settings: Settings, lease: NamedLease) -> Phase:
     if row is None:
-        return "idle" if settings.autosync else "disabled"
+        return "idle" if settings.cloud_autosync else "disabled"
     phase: Phase = row["phase"]
     if phase in ("pushing", "pulling"):
         return phase if lease.holder() else "idle"  # the process that synced may have been killed
-    return phase if settings.autosync else "disabled"
+    return phase if settings.cloud_autosync else "disabled"
 
 
 def _backoff(row: Row | None, now: datetime) -> str | None:

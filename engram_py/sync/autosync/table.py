@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from engram_py.database.store import Row, Store
-from engram_py.sync.autosync.settings import TARGET
 from engram_py.sync.replica.table import newest_seq
+
+# The source and target of server sync in the queue; folders have their own.
+TARGET = "cloud"
 
 ADD_SET_ASIDE = """
 insert into sync_set_aside (

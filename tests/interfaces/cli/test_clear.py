@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
 from engram_py.sessions.values import Turn
+from engram_py.settings import Settings
 from tests.interfaces.cli.conftest import Run, answer, refusal
 
 WORDS = ("marmalade", "quokka", "bassoon", "sarsaparilla")

@@ -98,14 +98,4 @@ def test_a_place_that_cannot_be_written_is_refused_in_words(run: Run, here: Path
 def test_the_example_names_every_setting_and_loads_without_a_warning() -> None:
     settings = parse_project_settings(EXAMPLE.read_text(encoding="utf-8"), EXAMPLE)
     assert settings.warnings == ()
-    assert set(settings.given) == {key.name for key in KEYS}
-
-
-def test_the_example_shows_the_documented_example_of_each_setting() -> None:
-    document = json.loads(EXAMPLE.read_text(encoding="utf-8"))
-
-    for key in KEYS:
-        value = document
-        for part in key.name.split("."):
-            value = value[part]
-        assert value == key.example
+    assert set(settings.given) == set(KEYS)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
+from engram_py.settings import Settings
 from tests.interfaces.cli.conftest import Run, Start, answer, refusal
 from tests.memory import Git
 

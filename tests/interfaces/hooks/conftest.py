@@ -17,8 +17,8 @@ import pytest
 
 from engram_py import Engram
 from engram_py.app import Engram as App
-from engram_py.config import Settings
 from engram_py.database.connection import connect
+from engram_py.settings import Settings
 from tests.memory import git
 
 __all__ = ["git"]

@@ -12,8 +12,8 @@ from mcp import Client
 
 from engram_py import Draft, Engram
 from engram_py.app import Engram as App
-from engram_py.config import Settings
 from engram_py.interfaces.mcp.server import build_server
+from engram_py.settings import Settings
 from engram_py.sync.sealing import secret_of
 from tests.interfaces.hooks.conftest import Hook
 from tests.interfaces.mcp.agent import Agent

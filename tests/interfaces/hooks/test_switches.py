@@ -134,7 +134,7 @@ def test_an_agent_is_given_nothing_while_injecting_is_off_and_all_is_recorded(
     assert "Tokens live" in hook("session-start", session_id="s2", source="startup").context
 
 
-@pytest.mark.parametrize("how", ["command", "variable"])
+@pytest.mark.parametrize("how", ["command", "variable", "file"])
 def test_hooks_do_nothing_while_engram_is_off(
     how: str, engram: Command, hook: Hook, transcript: str, memory: App, data_dir: Path
 ) -> None:
@@ -142,6 +142,8 @@ def test_hooks_do_nothing_while_engram_is_off(
     environ = {"ENGRAM_ENABLED": "off"} if how == "variable" else {}
     if how == "command":
         engram("off")
+    if how == "file":
+        (data_dir / "config.json").write_text('{"enabled": false}', encoding="utf-8")
 
     assert hook("session-start", source="startup", environ=environ).stdout == b""
     all_of_it(hook, transcript, "s1", **environ)

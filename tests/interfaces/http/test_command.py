@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from engram_py.config import DEFAULT_PORT, load_settings
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http.server import launchd_unit, systemd_unit
+from engram_py.settings import DEFAULTS, load_settings
 
 AWKWARD = ["/opt/my python/bin/python", "-m", "engram_py", "serve", "50%", 'a"b', "c\\d", "$HOME", "line\nbreak"]
 
@@ -57,7 +57,7 @@ def test_awkward_words_come_through_a_unit_as_they_are() -> None:
 @pytest.mark.parametrize("given", ["0", "-1", "65536", "http", "7437x", "٧٤٣٧", "999999999999"])
 def test_a_port_that_is_none_is_ignored_and_said_so(data_dir: Path, given: str) -> None:
     settings = load_settings({"ENGRAM_PORT": given}, data_dir=data_dir)
-    assert settings.port == DEFAULT_PORT
+    assert settings.port == DEFAULTS["port"]
     assert any("ENGRAM_PORT" in warning for warning in settings.warnings)
     assert load_settings({"ENGRAM_PORT": " 8080 "}, data_dir=data_dir).port == 8080
 
@@ -76,7 +76,7 @@ def test_the_port_may_be_an_option_and_excludes_another_and_a_socket() -> None:
 def test_no_other_command_pays_for_the_server(folder: Path) -> None:
     code = """
 import sys
-from engram_py.config import Settings
+from engram_py.settings import Settings
 from engram_py.interfaces.cli import observations
 from engram_py.interfaces.mcp.server import build_server
 from pathlib import Path

@@ -48,7 +48,7 @@ def test_the_status_says_which_server_it_is_and_what_is_wrong(
         assert ask.ok("GET", "/sync/status")["phase"] == "idle"
         ask.ok("POST", "/observations", {"title": "one", "content": "One."})
         team.always["push"] = lambda request: request.raw(b"", 502)
-        exchange = Exchange(app.store, app.journal, lambda: app.replica, app.cloud)
+        exchange = Exchange(app.store, app.journal, lambda: app.replica, app.settings)
         exchange.once()
         exchange.close()
 

@@ -13,8 +13,8 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from engram_py import Engram
-from engram_py.config import Settings
 from engram_py.interfaces.mcp.server import build_server
+from engram_py.settings import Settings
 from tests.database.files import filled
 from tests.interfaces.mcp.agent import Agent, exchange, rows, tool_call
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
-from engram_py.config import Settings
 from engram_py.interfaces.mcp.server import build_server
+from engram_py.settings import Settings
 from tests.interfaces.mcp.agent import Agent, rows
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
-from engram_py.config import Settings
 from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
 from engram_py.interfaces.mcp.profiles import PROFILES, profile_costs
 from engram_py.interfaces.mcp.schemas import STORED, built
 from engram_py.interfaces.mcp.server import build_server
 from engram_py.ledger.values import ProfileCost
+from engram_py.settings import Settings
 from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED, as_line
 
 LISTS = """

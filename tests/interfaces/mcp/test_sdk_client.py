@@ -25,9 +25,9 @@ from mcp.types import (
     Request,
 )
 
-from engram_py.config import Settings
 from engram_py.interfaces.mcp.schemas import stored
 from engram_py.interfaces.mcp.server import build_server
+from engram_py.settings import Settings
 from tests.interfaces.http.asking import Running, serving
 from tests.interfaces.mcp.agent import Agent
 

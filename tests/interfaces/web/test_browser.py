@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
 from engram_py.interfaces.web.access import Access
+from engram_py.settings import Settings
 from tests.interfaces.http.asking import serving
 from tests.interfaces.web.browser import Browser, chromium, until
 from tests.interfaces.web.test_hostile import EVIL, TITLE

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
+from engram_py.settings import Settings
 from tests.interfaces.web.browser import until
 from tests.interfaces.web.test_browser import Place, place
 from tests.interfaces.web.test_browser_scripts import refusals

@@ -17,7 +17,7 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
+from engram_py.settings import Settings
 from tests.interfaces.http.asking import serving
 from tests.interfaces.web.test_hostile import EVIL, TITLE, check
 from tests.interfaces.web.visiting import Visitor

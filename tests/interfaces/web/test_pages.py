@@ -11,12 +11,12 @@ import click
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.hooks.why import injected
 from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.web.access import Access
 from engram_py.observations.values import Change
+from engram_py.settings import Settings
 from tests.interfaces.http.asking import HOST, PORT, Asker, asker
 from tests.interfaces.web.visiting import Visitor
 from tests.memory import FakeClock

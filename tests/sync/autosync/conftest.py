@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.config import Settings
+from engram_py.settings import Settings
 from engram_py.sync.autosync import login
 from engram_py.sync.autosync.exchange import Exchange
 from engram_py.sync.autosync.values import CloudStatus, CloudSynced
@@ -94,7 +94,7 @@ class Lab:
         """What the thread of another process uses."""
         app = self.app
         made = Exchange(
-            app.store, app.journal, lambda: app.replica, app.cloud, chance=lambda: 0.5, whole_seconds=whole_seconds
+            app.store, app.journal, lambda: app.replica, app.settings, chance=lambda: 0.5, whole_seconds=whole_seconds
         )
         self.lanes.append(made)
         return made

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.config import Settings
 from engram_py.errors import InvalidArgumentError
+from engram_py.settings import Settings
 from engram_py.sync.autosync import login
 from engram_py.sync.autosync.login import server_address
-from engram_py.sync.autosync.settings import CloudSettings
 from engram_py.sync.errors import CloudFailedError, InvalidServerError, NotLoggedInError
 from tests.sync.autosync.conftest import Joiner, Lab, from_elsewhere
 from tests.sync.autosync.team_server import TOKEN, team_server
@@ -73,7 +72,7 @@ def test_the_file_is_the_owners_alone_and_the_only_place(lab: Lab) -> None:
     assert stat.S_IMODE((folder / login.TOKEN_FILE).stat().st_mode) == 0o600
     holders = [path.name for path in folder.iterdir() if path.is_file() and TOKEN.encode() in path.read_bytes()]
     assert holders == [login.TOKEN_FILE]
-    assert TOKEN not in repr((lab.status, lab.app.cloud, lab.exchange))
+    assert TOKEN not in repr((lab.status, lab.app.settings, lab.exchange))
 
 
 def test_a_logout_leaves_no_token_and_a_login_goes_on_where_it_was(lab: Lab) -> None:
@@ -111,7 +110,7 @@ def test_what_was_enrolled_at_one_server_goes_to_another_when_it_is_enrolled_the
 
 def test_a_kept_token_is_not_sent_to_the_address_that_a_setting_names(lab: Lab, tmp_path: Path) -> None:
     with team_server(grants={lab.project: "write"}) as other:
-        settings = Settings(lab.app.settings.data_dir, cloud=CloudSettings(server=other.address), clock=lab.clock)
+        settings = Settings(lab.app.settings.data_dir, cloud_server=other.address, clock=lab.clock)
         with Engram(settings=settings, directory=tmp_path) as app:
             status = app.autosync.status()
             assert (status.reason_code, status.enabled) == ("cloud_config_error", False)
@@ -121,8 +120,8 @@ def test_a_kept_token_is_not_sent_to_the_address_that_a_setting_names(lab: Lab, 
 
 
 def test_a_token_of_the_environment_is_a_login_and_still_sends_nothing_by_itself(lab: Lab, tmp_path: Path) -> None:
-    cloud = CloudSettings(server=lab.team.address, token=TOKEN)
-    with Engram(settings=Settings(tmp_path / "ci", cloud=cloud), directory=tmp_path, project=lab.project) as app:
+    settings = Settings(tmp_path / "ci", cloud_server=lab.team.address, cloud_token=TOKEN)
+    with Engram(settings=settings, directory=tmp_path, project=lab.project) as app:
         Lab(app, lab.team, lab.clock, lab.project).save("one")
         assert (app.autosync.status().kept_in, app.autosync.status().projects) == ("variable", ())
         app.autosync.account.enroll([lab.project])

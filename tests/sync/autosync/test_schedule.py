@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.config import Settings
 from engram_py.database.lease import NamedLease
+from engram_py.settings import Settings
 from engram_py.sync.autosync.schedule import QUIET_SECONDS, begin, delay, is_due, passed, remaining
 from engram_py.times import to_text
 from tests.memory import FakeClock
@@ -65,7 +65,7 @@ PUSH, LIST = "/sync/mutations/push", "/sync/projects"
 
 
 def due(lab: Lab, *, last: bool = False) -> bool:
-    return is_due(lab.app.store, lab.app.cloud, lab.app.journal.moment(), last=last)
+    return is_due(lab.app.store, lab.app.settings, lab.app.journal.moment(), last=last)
 
 
 def test_it_is_due_when_nobody_has_synced_for_a_while_and_no_backoff_runs(lab: Lab) -> None:

@@ -16,7 +16,6 @@ import pytest
 from engram_py.sync.autosync import schedule as schedule_module
 from engram_py.sync.autosync.schedule import LOOK_SECONDS, POLL_SECONDS, Worker
 from engram_py.sync.autosync.service import Autosync
-from engram_py.sync.autosync.settings import CloudSettings
 from tests.sync.autosync.conftest import Joiner, Lab, from_elsewhere
 from tests.sync.autosync.team_server import Request
 
@@ -25,12 +24,12 @@ LIST, PUSH, PULL = "/sync/projects", "/sync/mutations/push", "/sync/mutations/pu
 
 def worker(lab: Lab) -> Worker:
     """Without its thread: the test looks for it."""
-    return Worker(lab.app.store, lab.app.journal, lab.app.cloud, lambda stopped: lab.exchange)
+    return Worker(lab.app.store, lab.app.journal, lab.app.settings, lambda stopped: lab.exchange)
 
 
 @contextmanager
 def background(lab: Lab) -> Iterator[Autosync]:
-    autosync = Autosync(lab.app.store, lab.app.journal, lambda: lab.app.replica, lab.app.cloud)
+    autosync = Autosync(lab.app.store, lab.app.journal, lambda: lab.app.replica, lab.app.settings)
     autosync.start()
     try:
         yield autosync
@@ -80,7 +79,7 @@ def test_it_syncs_at_once_then_after_writes_and_every_half_minute(lab: Lab) -> N
 
 def test_of_many_processes_one_asks_every_half_minute(lab: Lab) -> None:
     lab.synced()
-    crowd = [Worker(lab.app.store, lab.app.journal, lab.app.cloud, lambda stopped: lab.lane()) for _ in range(4)]
+    crowd = [Worker(lab.app.store, lab.app.journal, lab.app.settings, lambda stopped: lab.lane()) for _ in range(4)]
     for one in crowd:
         one.look()
     lab.team.asked.clear()
@@ -200,7 +199,7 @@ def test_what_the_thread_writes_itself_does_not_wake_it(lab: Lab) -> None:
 
         def close(self) -> None: ...
 
-    thread: Any = Worker(lab.app.store, lab.app.journal, lab.app.cloud, lambda stopped: Writes())  # type: ignore[arg-type,return-value]
+    thread: Any = Worker(lab.app.store, lab.app.journal, lab.app.settings, lambda stopped: Writes())  # type: ignore[arg-type,return-value]
     thread.start()
     assert looked.wait(30)
     thread.stop(seconds=30)
@@ -227,7 +226,9 @@ def test_logged_out_it_asks_nobody_and_a_login_is_noticed(lab: Lab, monkeypatch:
 
 
 def test_switched_off_it_does_not_even_start(lab: Lab) -> None:
-    off = Autosync(lab.app.store, lab.app.journal, lambda: lab.app.replica, replace(CloudSettings(), autosync=False))
+    off = Autosync(
+        lab.app.store, lab.app.journal, lambda: lab.app.replica, replace(lab.app.settings, cloud_autosync=False)
+    )
     off.start()
     assert "engram-autosync" not in {thread.name for thread in threading.enumerate()}
     assert off.status().phase == "disabled"

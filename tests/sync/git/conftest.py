@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.config import Settings
+from engram_py.settings import Settings
 from engram_py.sync import packing
 from engram_py.sync.git.service import GitSync
 from engram_py.sync.git.values import ChunksRead, ChunksWritten, GitSynced

@@ -201,7 +201,7 @@ _AT_ONCE = """
 import sys
 from pathlib import Path
 from engram_py import Engram
-from engram_py.config import Settings
+from engram_py.settings import Settings
 
 with Engram(settings=Settings(Path(sys.argv[1])), directory=Path(sys.argv[2])) as app:
     app.git_sync.status()

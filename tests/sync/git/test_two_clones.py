@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.config import Settings
-from engram_py.privacy.values import PrivacySettings
+from engram_py.dataclass import replace
+from engram_py.settings import Settings
 from tests.sync.git.conftest import Joining, Member, put_chunk, settled
 
 
@@ -170,7 +170,7 @@ def test_a_folder_that_engram_wrote_is_read_and_its_manifest_left_as_it_is(ada: 
 
 def test_prompts_of_somebody_who_shares_hers_arrive_and_their_end_is_told(join: Joining) -> None:
     ada, bob = join("ada"), join("bob")
-    ada.app.privacy = PrivacySettings(sync_prompts=True)
+    ada.app.settings = replace(ada.app.settings, sync_prompts=True)
     kept = ada.app.prompts.save("which port does the gateway use?")
     ada.app.prompts.save("who wrote the parser?")
     ada.shared()

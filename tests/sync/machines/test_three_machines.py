@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.config import Settings
+from engram_py.settings import Settings
 from tests.cloud.asking import Running, server_process
 from tests.cloud.cluster import cluster
 from tests.sync.machines.proxy import Proxy, proxy

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from engram_py import Engram
-from engram_py.config import Settings
 from engram_py.errors import EngramError
-from engram_py.privacy.values import PrivacySettings
+from engram_py.settings import Settings
 from engram_py.sync.mutation import Applied, Mutation
 from engram_py.sync.wire import entry_of, mutation_of
 
@@ -60,7 +59,7 @@ class Packet:
 
 def template(folder: Path) -> Path:
     """A data directory with an empty, current database, to be copied: making one takes most of an example's time."""
-    settings = Settings(folder, clock=SkewedClock(), privacy=PrivacySettings(sync_prompts=True))
+    settings = Settings(folder, clock=SkewedClock(), sync_prompts=True)
     with Engram(settings=settings, directory=folder, project="p") as app, app.store.connection() as connection:
         connection.execute("pragma wal_checkpoint(truncate)")
     return folder
@@ -71,7 +70,7 @@ def machine(name: str, folder: Path, empty: Path, *, skew: timedelta = timedelta
     shutil.copytree(empty, data)
     clock = SkewedClock(skew)
     app = Engram(
-        settings=Settings(data, clock=clock, privacy=PrivacySettings(sync_prompts=True)),
+        settings=Settings(data, clock=clock, sync_prompts=True),
         directory=folder,
         project="p",
     )
