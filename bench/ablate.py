@@ -25,29 +25,28 @@ from bench.datasets import NINE, Dataset, Question, data_folder, load
 from bench.scoring import interval, recall, some
 from bench.workplace import git
 from engram_py import Engram
-from engram_py.recall import retrieval
-from engram_py.recall.query.parse import Query, match_any, parse_query
-from engram_py.recall.score import bm25, proximity, rank
+from engram_py.recall import hits, proximity, retrieval, score
+from engram_py.recall.query import Query, match_any, parse_query
 
 Part = tuple[tuple[Any, str, Any], ...]
 
 
-def _unweighed(_store: object, terms: list[bm25.Term], *_: object, **__: object) -> list[bm25.Term]:
+def _unweighed(_store: object, terms: list[score.Term], *_: object, **__: object) -> list[score.Term]:
     return terms
 
 
 PARTS: dict[str, Part] = {
-    "title weight": ((bm25, "TITLE", 0.0),),
-    "b .55, not .75": ((bm25, "B", 0.75),),
-    "neighbours": ((bm25, "AFTER", 0.0), (bm25, "SECOND", 0.0), (bm25, "BEFORE", 0.0)),
-    "session": ((bm25, "SESSION", 0.0),),
+    "title weight": ((score, "TITLE", 0.0),),
+    "b .55, not .75": ((score, "B", 0.75),),
+    "neighbours": ((score, "AFTER", 0.0), (score, "SECOND", 0.0), (score, "BEFORE", 0.0)),
+    "session": ((score, "SESSION", 0.0),),
     "proximity": ((proximity, "PAIR_SHARE", 0.0),),
     "days": ((retrieval, "with_dates", _unweighed),),
     "files": ((retrieval, "with_files", _unweighed),),
     "near spelling": ((retrieval, "_MOST_SUBSTITUTED", 0),),
-    "all words first": ((bm25, "ALL_WORDS", 9.0),),
+    "all words first": ((score, "ALL_WORDS", 9.0),),
     "near duplicates": (("engram_py.recall.hits", "SAME", 2.0),),
-    "factors": ((rank, "RECENCY", 0.0), (rank, "USE", 0.0)),
+    "factors": ((hits, "RECENCY", 0.0), (hits, "USE", 0.0)),
 }
 PLAIN = "select rowid from observations_fts where observations_fts match ? order by bm25(observations_fts) limit ?"
 

@@ -29,8 +29,7 @@ from bench.datasets import Dataset, Question, data_folder, load
 from bench.scoring import recall
 from bench.wire import Server, engram_command, text_of
 from bench.workplace import git
-from engram_py.text.segments import segments
-from engram_py.text.stopwords import ENGLISH
+from engram_py.text.words import ENGLISH, segments
 
 DECIDING = 10  # words of a decision
 CHARS_A_TOKEN = 4

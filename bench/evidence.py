@@ -30,10 +30,10 @@ from bench.workplace import git
 from engram_py import Engram
 from engram_py.context.prompt_kinds import plain_words
 from engram_py.errors import EmptyQueryError
-from engram_py.recall.score.probability import PARTS, Evidence
-from engram_py.text.stopwords import ENGLISH
+from engram_py.recall.score import PARTS, Evidence
+from engram_py.text.words import ENGLISH
 
-COEFFICIENTS = ROOT / "engram_py" / "recall" / "score" / "probability.json"
+COEFFICIENTS = ROOT / "engram_py" / "recall" / "probability.json"
 SETS = ("adr", "faq", "locomo-turns", "locomo-sessions", "nl2bash", "cosqa")
 # Whose questions are asked of a set that has no other conversations.
 OTHERS = {"adr": "faq", "faq": "adr", "nl2bash": "cosqa", "cosqa": "nl2bash"}

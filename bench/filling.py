@@ -46,8 +46,8 @@ def fill(data_dir: Path, folder: Path, notes: Iterable[Note], *, projects: int =
 
 
 def _insert(app: Engram, note: Note, number: int, *, projects: Sequence[str], moment: datetime, clock: str) -> None:
-    from engram_py.text.derived_terms import derived_terms
     from engram_py.text.normalize import content_hash
+    from engram_py.text.words import derived_terms
     from engram_py.times import to_text
 
     now = to_text(moment)

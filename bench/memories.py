@@ -17,8 +17,7 @@ from bench.wire import Server, engram_command, environment, text_of
 _DECIDES = (
     "migrations/*.sql",
     "engram_py/capture/*.py",
-    "engram_py/text/derived_terms.py",
-    "engram_py/text/segments.py",
+    "engram_py/text/words.py",
     "engram_py/interchange/*.py",
     "engram_py/observations/validation.py",
     "bench/datasets.py",

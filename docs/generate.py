@@ -21,7 +21,7 @@ import click
 import engram_py
 from docs import limits, words
 from engram_py import Engram
-from engram_py.capture.secret_patterns import FLOATING, PREFIXED, SK_KINDS
+from engram_py.capture.redact import FLOATING, PREFIXED, SK_KINDS
 from engram_py.errors import EngramError
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http import api  # noqa: F401 - registers the routes

@@ -8,11 +8,11 @@ from engram_py.anchors.worktree import MAX_FILE
 from engram_py.cloud import chunks
 from engram_py.cloud import server as gate
 from engram_py.cloud import validation as incoming
-from engram_py.context import cache as context_cache
 from engram_py.context import contexts as context
-from engram_py.context import providers, session_memory
+from engram_py.context import contexts as context_cache
+from engram_py.context import providers, session
 from engram_py.database.connection import LOCK_TIMEOUT_SECONDS
-from engram_py.database.erasing import MERGED_AT_ONCE
+from engram_py.database.fts import MERGED_AT_ONCE
 from engram_py.evaluation import evaluation
 from engram_py.git.program import TIMEOUT_SECONDS
 from engram_py.interfaces.hooks import handlers as hook_handlers
@@ -30,7 +30,7 @@ from engram_py.observations.values import (
 from engram_py.projects.names import MAX_NAME
 from engram_py.projects.settings_file import MAX_SIZE
 from engram_py.recall import related, search
-from engram_py.recall.query.parse import MAX_QUERY_CHARS, MAX_WORDS
+from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS
 from engram_py.relations import relations
 from engram_py.sessions import prompts, sessions, transcripts
 from engram_py.sessions import spool_files as spooling
@@ -113,7 +113,7 @@ def rows() -> list[tuple[str, str, str]]:
         ),
         ("input of a hook", f"{hook_request.MOST_INPUT_BYTES // 1024**2} MB", "empty answer, logged"),
         ("context of a subagent", f"{hook_handlers.SUBAGENT_TOKENS} tokens", "cut"),
-        ("memories of a file before an edit", f"{session_memory.FILE_BYTES} bytes", "cut"),
+        ("memories of a file before an edit", f"{session.FILE_BYTES} bytes", "cut"),
         (
             "transcript seen for the first time",
             f"the last {transcripts.FIRST_SIGHT_BYTES // 1024**2} MB",

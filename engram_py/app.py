@@ -15,7 +15,7 @@ from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import EngramError, StoreError
 from engram_py.files import expanded
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 from engram_py.privacy.retention import oldest_kept, prune_after_first_write
 from engram_py.projects.locate import Locator
 from engram_py.projects.projects import Projects
@@ -24,7 +24,7 @@ from engram_py.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from engram_py.context.contexts import Contexts
-    from engram_py.context.session_memory import SessionMemory
+    from engram_py.context.session import SessionMemory
     from engram_py.database.journal import Journal
     from engram_py.database.store import Store
     from engram_py.distill.ingesting import Ingested
@@ -178,7 +178,7 @@ class Engram(LayerServices):
     @cached_property
     def session_memory(self) -> SessionMemory:
         """What one session knows of itself, and what is known of a file."""
-        from engram_py.context.session_memory import SessionMemory
+        from engram_py.context.session import SessionMemory
 
         return SessionMemory(self.store, self.journal, self.projects, self.sessions, self.anchors)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from engram_py.identity.identity import Identity
     from engram_py.observations.facts import Facts
     from engram_py.observations.notes import Notes
-    from engram_py.recall.query.parse import Query
+    from engram_py.recall.query import Query
     from engram_py.recall.values import DocumentHit
     from engram_py.sessions.checkpoints import Checkpoints
     from engram_py.upkeep.maintenance import Maintenance, Steps

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from engram_py.capture.compiled import compiled
+from engram_py.lazy import compiled
 
 READ_CHARS = 50_000
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from engram_py.capture.compiled import compiled
 from engram_py.capture.host_formats import without_memory_blocks
 from engram_py.files import lines_of
+from engram_py.lazy import compiled
 
 TITLE_LIMIT_CHARS = 60
 

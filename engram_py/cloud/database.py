@@ -16,7 +16,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout, TooManyRequests
 
 from engram_py.cloud.errors import DatabaseTooNewError, DatabaseUnavailableError, InvalidCloudSettingError
 from engram_py.dataclass import asdict, dataclass
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 
 logger = logger_of(__name__)
 

@@ -30,7 +30,7 @@ from engram_py.cloud.errors import (
 )
 from engram_py.cloud.settings import CloudSettings
 from engram_py.errors import EngramError
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 
 logger = logger_of(__name__)
 

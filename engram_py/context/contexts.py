@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from engram_py import doors
 from engram_py.anchors.anchors import Anchors
-from engram_py.context.cache import Cache
-from engram_py.context.likely import LookedUp
 from engram_py.context.prompt import QueryOrder
+from engram_py.context.prompt_kinds import LookedUp
 from engram_py.context.providers import Providers
-from engram_py.context.request import Ask, Build
 from engram_py.context.values import MODES, Context, Item, Mode, OwnFile, Section
-from engram_py.context.visibility import VisibilityFilter
+from engram_py.context.visibility import Ask, Build, VisibilityFilter
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
 from engram_py.observations import visible
-from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.browse import MemoryStats
 from engram_py.observations.usage import Usage
+from engram_py.observations.validation import clamp, clean_scope
 from engram_py.observations.values import Observation
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Projects
@@ -32,6 +33,37 @@ from engram_py.times import zone_named
 if TYPE_CHECKING:
     from engram_py.documents.values import Overview
     from engram_py.recall.search import Search
+
+
+T = TypeVar("T")
+
+KEPT_FOR = timedelta(seconds=10)
+MOST_KEPT = 32
+
+
+class Cache(Generic[T]):
+    """A few values, each true at one state of the memory and for ten seconds; of a clock that jumps, no longer."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, tuple[Hashable, datetime, T]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, *, state: Hashable, now: datetime) -> T | None:
+        """Return the value kept under ``key``, unless the memory is in another state or too much time has passed."""
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is None or kept[0] != state or not timedelta() <= now - kept[1] < KEPT_FOR:
+                self._kept.pop(key, None)
+                return None
+            return kept[2]
+
+    def keep(self, key: Hashable, value: T, *, state: Hashable, now: datetime) -> None:
+        with self._lock:
+            self._kept[key] = (state, now, value)
+            self._kept.move_to_end(key)
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+
 
 # 1,500 tokens at four characters each: what a session start may cost (DESIGN.md, shared/spec/field.md C12).
 DEFAULT_BYTES: int = DEFAULTS["context_tokens"] * 4
@@ -248,7 +280,7 @@ class Contexts(MemoryStats):
         )
 
     def _read_on_purpose(self, build: Build) -> tuple[Section, ...]:
-        from engram_py.context.cascade import cascade_sections, full_sections
+        from engram_py.context.prompt import cascade_sections, full_sections
 
         if build.ask.mode == "cascade":
             return cascade_sections(self._providers, build)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.context import table
-from engram_py.context.diversity import NEAR, mmr
-from engram_py.context.entities import named_in
-from engram_py.context.likely import look_up
-from engram_py.context.prompt_kinds import asks_something, covers, plain_words
-from engram_py.context.request import Build
-from engram_py.context.visibility import NOT_TOLD, VisibilityFilter, handle
+from engram_py.context.prompt_kinds import asks_something, covers, look_up, plain_words
+from engram_py.context.visibility import NOT_TOLD, Build, VisibilityFilter, handle
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.doors import call
@@ -21,19 +19,118 @@ from engram_py.errors import EmptyQueryError
 from engram_py.identity import table as identity_table
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
+from engram_py.recall.dates import Days
 from engram_py.recall.preview import PREVIEW_CHARS, preview
-from engram_py.recall.query.days import Days
-from engram_py.recall.query.parse import parse_query
-from engram_py.recall.score.probability import Evidence, threshold
-from engram_py.recall.score.proximity import term_finder
+from engram_py.recall.proximity import term_finder
+from engram_py.recall.query import parse_query
+from engram_py.recall.score import Evidence, threshold
 from engram_py.sessions import table as session_table
 from engram_py.sessions.summary_steps import gist, open_steps
 from engram_py.sessions.values import Said, SessionLine
-from engram_py.text.similarity import jaccard, shingles
+from engram_py.text.words import STOP_WORDS, jaccard, shingles
 from engram_py.times import to_text
 
 if TYPE_CHECKING:
     from engram_py.recall.search import Search
+
+
+T = TypeVar("T")
+
+LAMBDA = 0.85
+# Two texts that share this much of their words say the same: the bar at which a fact counts as a repetition of
+# another (spec/seed-capabilities.md M14).
+NEAR = 0.70
+
+
+def mmr(
+    items: Sequence[tuple[T, float]],
+    similarity: Callable[[T, T], float],
+    *,
+    lam: float = LAMBDA,
+    limit: int | None = None,
+    near: float = NEAR,
+) -> list[T]:
+    """At most ``limit`` of the items, each given with its relevance: the relevant first, the same thing again last.
+
+    Chosen one by one for the largest ``lam * relevance - (1 - lam) * (most similar to one chosen before)``, with
+    relevance scaled to 0..1 over the items (Carbonell and Goldstein 1998, "The use of MMR"; 0.85 is Osaurus' value,
+    spec/seed-capabilities.md O42). That alone lets six copies of the best line fill a section when the rest is far
+    behind, so an item at least ``near`` to a chosen one waits until nothing different is left. Equal marks keep the
+    order of the items. ``similarity`` is asked about ``len(items) * limit`` times.
+    """
+    limit = len(items) if limit is None else limit
+    marks = _scaled([relevance for _, relevance in items])
+    closest = [0.0] * len(items)
+    remaining = list(range(len(items)))
+    chosen: list[T] = []
+    while remaining and len(chosen) < limit:
+        best = max(remaining, key=lambda at: (closest[at] < near, lam * marks[at] - (1 - lam) * closest[at], -at))
+        remaining.remove(best)
+        chosen.append(items[best][0])
+        for at in remaining:
+            closest[at] = max(closest[at], similarity(items[at][0], items[best][0]))
+    return chosen
+
+
+def _scaled(values: Sequence[float]) -> list[float]:
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    return [(value - low) / (high - low) if high > low else 1.0 for value in values]
+
+
+# Of a text so many words are read, and a name has no more than so many.
+_MOST_WORDS, _LONGEST_NAME = 80, 5
+_SHORTEST_WORD = 3
+_PART = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The summaries of the entities that a text names, those of which it has a word, and the slugs it may mean."""
+
+    named: tuple[Observation, ...]
+    near: tuple[Observation, ...]
+    slugs: frozenset[str]
+
+
+def named_in(text: str, summaries: Sequence[Observation]) -> Named:
+    """Find the entities of a text among ``summaries``. A word that names one entity stands for no other."""
+    said = slugs_in(text)
+    names = {row.id: _names(row) for row in summaries}
+    named = [row for row in summaries if not said.isdisjoint(names[row.id])]
+    told = {part for row in named for name in said & names[row.id] for part in name.split("-")}
+    words = [word.text for word in parse_query(text).content_words if len(word.text) >= _SHORTEST_WORD]
+    words = [word for word in words if not told.issuperset(_PART.findall(word))]
+    near = [row for row in summaries if row not in named and any(word in _name(row) for word in words)]
+    return Named(tuple(named), tuple(near), said.union(*(names[row.id] for row in named)))
+
+
+def slugs_in(text: str) -> frozenset[str]:
+    """Return the runs of words of a text as slugs, without those that are nothing but small words."""
+    words = _parts(text)[:_MOST_WORDS]
+    runs = (
+        words[start : start + length]
+        for start in range(len(words))
+        for length in range(1, min(_LONGEST_NAME, len(words) - start) + 1)
+    )
+    return frozenset("-".join(run) for run in runs if not STOP_WORDS.issuperset(run))
+
+
+def _names(row: Observation) -> frozenset[str]:
+    texts = (_topic(row), row.title, *row.aliases.split(";"))
+    return frozenset("-".join(_parts(text)) for text in texts if _parts(text))
+
+
+def _parts(text: str) -> list[str]:
+    return _PART.findall(unicodedata.normalize("NFC", text).lower())
+
+
+def _name(row: Observation) -> str:
+    return f"{_topic(row)} {row.title} {row.aliases}".lower()
+
+
+def _topic(row: Observation) -> str:
+    return (row.topic_key or "").rpartition("/")[2]
+
 
 MOST_OVERRIDES = 50
 SUMMARY = "session_summary"
@@ -159,18 +256,18 @@ class Providers:
 
     def transcript(self, build: Build, words: str, *, days: Days | None, limit: int) -> list[Said]:
         """Return what the person said in the last year: about ``words``, or last."""
-        from engram_py.recall import said  # few prompts ask for words that were said
+        from engram_py.recall import layers  # few prompts ask for words that were said
 
         start, end = build.ask.moments(days)
         start = max(start, to_text(build.ask.now - timedelta(days=TRANSCRIPT_DAYS)))
-        window = said.Window(build.ask.reads, start, end, only_user=True)
+        window = layers.Window(build.ask.reads, start, end, only_user=True)
         query = parse_query(plain_words(words)) if asks_something(words) else None
         found: list[tuple[int, Said]] = []
-        for source in (said.PROMPTS, said.TURNS):
+        for source in (layers.PROMPTS, layers.TURNS):
             if query is None:
-                found += enumerate(said.latest(self._store, source, window, limit=_SEARCHED))
+                found += enumerate(layers.latest(self._store, source, window, limit=_SEARCHED))
             else:
-                found += enumerate(said.find(self._store, source, query, window, limit=_SEARCHED, whole=True))
+                found += enumerate(layers.find(self._store, source, query, window, limit=_SEARCHED, whole=True))
         texts = [word.text for word in query.content_words] if query else []
         once: dict[tuple[str, str], Said] = {}  # a prompt is in the transcript as well
         for _, one in sorted(found, key=lambda pair: pair[0]):

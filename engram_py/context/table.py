@@ -8,7 +8,7 @@ from engram_py.database.store import Store
 from engram_py.observations.table import COLUMNS, SHARED, VISIBLE, by_ids, newest_of, read
 from engram_py.observations.values import Observation
 from engram_py.privacy.provenance import OWN
-from engram_py.recall.index.table import changed_between
+from engram_py.recall.index import changed_between
 from engram_py.sessions.table import PROMPT, SUMMARY, per_project
 from engram_py.sessions.values import Prompt, SessionLine
 

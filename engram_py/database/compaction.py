@@ -10,11 +10,10 @@ from collections.abc import Callable
 from engram_py.database import fts
 from engram_py.database.connection import LOG_BYTES
 from engram_py.database.errors import StoreBusyError
-from engram_py.database.lock_timeout import at_once, waiting
 from engram_py.database.soundness import INDEXES, Index
-from engram_py.database.store import Store
+from engram_py.database.store import Store, at_once, waiting
 from engram_py.errors import StoreError
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 
 logger = logger_of(__name__)
 

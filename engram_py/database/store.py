@@ -15,6 +15,7 @@ from weakref import WeakSet
 from engram_py.database import filesystem, migrations
 from engram_py.database.connection import (
     LOCK_TIMEOUT_SECONDS,
+    Generation,
     begin_immediate,
     connect,
     connect_read_only,
@@ -32,10 +33,9 @@ from engram_py.database.errors import (
     StoreReadOnlyError,
     StoreReplacedError,
 )
-from engram_py.database.generation import Generation
 from engram_py.database.soundness import is_of_index
 from engram_py.errors import StoreError
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 
 Row = sqlite3.Row
 T = TypeVar("T")
@@ -422,3 +422,24 @@ class Store:
 def _insertion(table: str, names: Iterable[str], *, replace: bool) -> str:
     verb = "insert or replace" if replace else "insert"
     return f"{verb} into {table} ({', '.join(names)}) values ({', '.join(f':{name}' for name in names)})"
+
+
+@contextmanager
+def waiting(store: Store, seconds: float) -> Iterator[None]:
+    """Limit every wait for another process to ``seconds``; other threads wait outside meanwhile."""
+    with store.connection() as connection:
+        lock_timeout = store.lock_timeout
+        timeout = int(connection.execute("pragma busy_timeout").fetchone()[0])
+        store.hurry(seconds)
+        try:
+            yield
+        finally:
+            store.lock_timeout = lock_timeout
+            connection.execute(f"pragma busy_timeout = {timeout}")
+
+
+@contextmanager
+def at_once(store: Store) -> Iterator[None]:
+    """A ``store.transaction()`` that does not wait: StoreBusyError while another process writes."""
+    with waiting(store, 0), store.transaction():
+        yield

@@ -14,7 +14,7 @@ from pathlib import Path
 from engram_py.distill.answers import MOST_BYTES, digest_in
 from engram_py.distill.asking import session_json
 from engram_py.distill.values import Digest, DistillerFailed, Facts, Source
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 
 logger = logger_of(__name__)
 

@@ -19,7 +19,7 @@ from engram_py.distill import table
 from engram_py.distill.table import Waiting
 from engram_py.distill.values import Distilled, Flushed
 from engram_py.errors import EngramError, StoreError
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 from engram_py.settings import Settings
 from engram_py.times import parse_time
 
@@ -122,7 +122,7 @@ class Distilling:
         if session_id is None:
             return self._distilled(table.waiting(self._store))
         from engram_py.observations.validation import clean_session_id
-        from engram_py.sessions.errors import SessionNotFoundError
+        from engram_py.sessions.values import SessionNotFoundError
 
         found = table.session(self._store, clean_session_id(session_id))
         if found is None:

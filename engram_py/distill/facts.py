@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from engram_py.capture.host_formats import typed, without_memory_blocks
-from engram_py.capture.trivial_prompts import is_trivial
+from engram_py.capture.host_formats import is_trivial, typed, without_memory_blocks
 from engram_py.database.store import Row, Store
 from engram_py.distill import table
 from engram_py.distill.table import Waiting

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from engram_py.capture.host_formats import is_trivial
 from engram_py.capture.passive import parse_learnings
-from engram_py.capture.trivial_prompts import is_trivial
 from engram_py.distill.values import Digest, Facts, Source
 from engram_py.git.work import Work
 from engram_py.sessions.summary_steps import decisions_listed, steps_listed

@@ -15,11 +15,11 @@ from engram_py.observations.validation import clean_session_id
 from engram_py.privacy.retention import oldest_kept
 from engram_py.projects.projects import ProjectOperations
 from engram_py.sessions import table as session_table
-from engram_py.sessions import turns_table
+from engram_py.sessions import table as turns_table
 from engram_py.sessions.conversations import Conversation, conversation_of
 from engram_py.sessions.transcripts import MOST_TURNS
-from engram_py.text.derived_terms import derived_terms
 from engram_py.text.normalize import check_text
+from engram_py.text.words import derived_terms
 from engram_py.times import parse_time, to_text
 
 if TYPE_CHECKING:

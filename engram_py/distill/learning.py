@@ -11,7 +11,7 @@ from engram_py.distill import table
 from engram_py.distill.values import Candidate
 from engram_py.errors import InvalidInputError
 from engram_py.identity.about_me import MOST_STATEMENTS
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 from engram_py.observations import table as observation_table
 from engram_py.observations.lookup import live_observation
 from engram_py.text.normalize import content_hash

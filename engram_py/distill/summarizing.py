@@ -18,7 +18,7 @@ from engram_py.distill.text import text_of
 from engram_py.distill.values import STRENGTHS, Digest, Distilled, Distiller, DistillerFailed, Facts, Source
 from engram_py.errors import EngramError, StoreError
 from engram_py.identity.about_me import statements
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 from engram_py.observations.lookup import live_observation
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 from engram_py.dataclass import dataclass
 from engram_py.documents.values import Cut, Read
 from engram_py.git.program import Deadline, ask_git
-from engram_py.text.derived_terms import derived_terms
+from engram_py.text.words import derived_terms
 from engram_py.times import parse_time, to_text
 
 _MAX_LIST = 64 << 20  # a million and a half commits

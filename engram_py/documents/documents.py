@@ -12,11 +12,11 @@ from engram_py.documents.collections import Collections
 from engram_py.documents.errors import CollectionNotFoundError, DocumentNotFoundError
 from engram_py.documents.values import Collection, Telling, Tour
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, StoreError
-from engram_py.log import logger_of
-from engram_py.observations.arguments import clamp
+from engram_py.lazy import logger_of
+from engram_py.observations.validation import clamp
 from engram_py.projects.projects import Projects
-from engram_py.recall.query.parse import Query, parse_query
-from engram_py.recall.score.probability import threshold
+from engram_py.recall.query import Query, parse_query
+from engram_py.recall.score import threshold
 from engram_py.recall.values import DocumentHit, DocumentResults
 
 if TYPE_CHECKING:

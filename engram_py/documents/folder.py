@@ -16,7 +16,7 @@ from engram_py.documents.passages import passages, structure
 from engram_py.documents.values import Collection, CollectionUpdate, Cut, Read, Skipped
 from engram_py.errors import InvalidArgumentError
 from engram_py.files import reason
-from engram_py.text.derived_terms import derived_terms
+from engram_py.text.words import derived_terms
 from engram_py.times import to_text
 
 Report = Callable[[int, int], None]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from engram_py.database.store import Row, Store
 from engram_py.observations.values import Observation
 from engram_py.recall.scope_filter import ScopeFilter, VisibleRows
-from engram_py.recall.score.bm25 import Neighbours
+from engram_py.recall.score import Neighbours
 from engram_py.recall.terms import ANYWHERE, ProjectRows
 
 # A smaller share of the passages is known by heart while nothing is written.

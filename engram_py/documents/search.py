@@ -11,17 +11,16 @@ from engram_py.documents import table
 from engram_py.documents.index import PassageStore, Place, VisiblePassages
 from engram_py.documents.values import GIT, Collection
 from engram_py.observations.values import Observation
-from engram_py.recall.index import mentions
+from engram_py.recall import index
 from engram_py.recall.preview import preview
-from engram_py.recall.query.parse import Query
+from engram_py.recall.proximity import TermFinder, term_finder
+from engram_py.recall.query import Query
 from engram_py.recall.retrieval import Retrieved, retrieve_terms
-from engram_py.recall.score.bm25 import Scored, Term
-from engram_py.recall.score.probability import rarity
-from engram_py.recall.score.proximity import TermFinder, term_finder
+from engram_py.recall.score import Scored, Term, rarity
 from engram_py.recall.terms import ProjectRows, word_terms
 from engram_py.recall.values import DocumentHit
 from engram_py.text.normalize import folded
-from engram_py.text.similarity import alike, shingles
+from engram_py.text.words import alike, shingles
 
 SNIPPET_CHARS = 300
 COMMIT_CHARS, DOCID_CHARS = 7, 6
@@ -107,7 +106,7 @@ class DocumentSearch:
         if self._opened != self._store.opened:  # another file stands there now
             self._passages, self._opened = PassageStore(self._store), self._store.opened
         store = self._passages
-        totals = mentions.totals(store)
+        totals = index.totals(store)
         terms = word_terms(store, query.content_words, size=totals.rows)
         visible = VisiblePassages(self._store, [one.id for one in collections], self._known, share=share)
         found = retrieve_terms(store, query, terms, visible, totals, limit=limit, least=least)

@@ -9,7 +9,7 @@ from typing import Any
 from engram_py.database.store import Row, Store
 from engram_py.documents.values import Collection, Read
 from engram_py.errors import StoreError
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 
 logger = logger_of(__name__)
 

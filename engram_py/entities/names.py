@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from engram_py.dataclass import dataclass
 from engram_py.files import lines_of
-from engram_py.text.stopwords import ENGLISH
+from engram_py.text.words import ENGLISH
 
 # Kinds of things; who calls something theirs by another word ("my colleague Dana Reyes") means a person.
 KINDS = ("person", "company", "team", "project", "service", "module", "library", "repository")

@@ -21,9 +21,8 @@ from engram_py.entities.values import (
     Graph,
     Mention,
 )
-from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.facts import Facts
-from engram_py.observations.validation import slug_of
+from engram_py.observations.validation import clamp, clean_scope, slug_of
 from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.projects.values import Place
 

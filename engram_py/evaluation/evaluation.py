@@ -29,7 +29,7 @@ from engram_py.observations.validation import clean_line, intake_notes
 from engram_py.observations.values import Observation
 from engram_py.projects.projects import Projects
 from engram_py.projects.values import Place
-from engram_py.recall.query.parse import parse_query
+from engram_py.recall.query import parse_query
 from engram_py.recall.search import Search
 from engram_py.recall.values import Hit
 from engram_py.upkeep.reindex import index_version, reindex_notes

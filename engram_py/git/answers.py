@@ -10,8 +10,7 @@ from contextlib import suppress
 from datetime import timedelta
 
 from engram_py.database.journal import Journal
-from engram_py.database.lock_timeout import waiting
-from engram_py.database.store import Store
+from engram_py.database.store import Store, waiting
 from engram_py.errors import StoreError
 from engram_py.files import readable_path
 from engram_py.git.program import Deadline, has_git

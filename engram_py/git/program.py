@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 
 # Imported when git is asked, which most processes never do.
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from engram_py.capture.compiled import compiled
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.files import lines_of
+from engram_py.lazy import compiled
 
 MOST_STATEMENTS = 5
 LONGEST_CHARS = 240

@@ -17,10 +17,9 @@ from engram_py.identity.errors import SeveralStatementsError, StatementNotFoundE
 from engram_py.identity.profile import Sources, profile_text, sources_of
 from engram_py.identity.sameness import holds, says_the_same
 from engram_py.identity.values import LONGEST_CHARS, PROFILE, Profile, Statement
-from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.listing import Listing
 from engram_py.observations.lookup import live_observation
-from engram_py.observations.validation import Prepared
+from engram_py.observations.validation import Prepared, clamp, clean_scope
 from engram_py.observations.values import Change, Deleted, Draft, Observation, Origin, Saved, Scope
 from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.projects.values import Place

@@ -21,12 +21,12 @@ from engram_py.interchange.import_observations import import_observation, import
 from engram_py.interchange.results import Progress
 from engram_py.observations import table as observation_table
 from engram_py.projects import table as project_table
-from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.names import normalize_project
+from engram_py.projects.values import InvalidProjectError
 from engram_py.relations import table as relation_table
 from engram_py.relations.values import VERBS
 from engram_py.sessions import table as session_table
-from engram_py.text.derived_terms import derived_terms
+from engram_py.text.words import derived_terms
 
 if TYPE_CHECKING:
     from engram_py.interchange.values import ExportIn, OwnTombstone, PromptIn, PromptTombstoneIn, RelationIn, SessionIn

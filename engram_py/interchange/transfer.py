@@ -17,9 +17,9 @@ from engram_py.interchange.results import Exported, Imported, Progress
 from engram_py.observations.columns import COUNTED_HERE, ENGRAM, EXACT, OWN, SOMETIMES, SPECIAL, TIMES
 from engram_py.privacy.provenance import author_of, unchecked
 from engram_py.projects import table as project_table
-from engram_py.projects.errors import UnknownProjectError
 from engram_py.projects.names import similar_projects
 from engram_py.projects.projects import ProjectOperations
+from engram_py.projects.values import UnknownProjectError
 from engram_py.sessions.table import MADE_UP
 from engram_py.times import to_engram
 

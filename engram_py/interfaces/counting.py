@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Literal
 
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 
 if TYPE_CHECKING:
     from engram_py.app import Engram

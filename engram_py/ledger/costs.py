@@ -7,10 +7,9 @@ from datetime import timedelta
 from engram_py.database import runs
 from engram_py.ledger import table
 from engram_py.ledger.values import Cost, DoorCost, ModelCost, SessionCost, Share, tokens_of
-from engram_py.observations.arguments import clamp
-from engram_py.observations.validation import clean_session_id
+from engram_py.observations.validation import clamp, clean_session_id
 from engram_py.projects.projects import ProjectOperations
-from engram_py.sessions.errors import SessionNotFoundError
+from engram_py.sessions.values import SessionNotFoundError
 from engram_py.times import to_text
 
 MOST_DAYS = 3_650

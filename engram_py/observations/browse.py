@@ -7,22 +7,104 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engram_py.database import counts, journal
-from engram_py.database.store import Store
+from engram_py.database.journal import TABLES
+from engram_py.database.store import Row, Store
 from engram_py.errors import EmptyFieldError, InvalidArgumentError
-from engram_py.observations import browse_table as table
 from engram_py.observations import table as observation_table
-from engram_py.observations.arguments import clamp, clean_scope
+from engram_py.observations.listing import ObservationLine
 from engram_py.observations.lookup import MAX_ID, relation_notes, replacement
+from engram_py.observations.table import COLUMNS
+from engram_py.observations.validation import clamp, clean_scope
 from engram_py.observations.values import Observation
-from engram_py.privacy.provenance import is_withheld
+from engram_py.privacy.provenance import is_withheld, unchecked
 from engram_py.projects import table as project_table
 from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import ProjectOperations, Projects
-from engram_py.recall.index import table as search
-from engram_py.recall.query.parse import match_all, parse_query
+from engram_py.recall import index as search
+from engram_py.recall.query import match_all, parse_query
 
 if TYPE_CHECKING:
     from engram_py.observations.listing import Blocked, Stats, Suggestion
+
+
+PAGE = f"""
+select {COLUMNS} from observations where id > :cursor and deleted_at is null
+  and (:projects is null or project in (select value from json_each(:projects)))
+  and updated_at >= :since
+order by id limit :limit
+"""
+
+
+_LINE = f"""
+select id, title, type, project, scope, topic_key, pinned, updated_at, deleted_at,
+    {unchecked("observations")} as unchecked
+from observations
+"""
+LINES = f"{_LINE} where id in (select value from json_each(:ids))"
+LIVE_LINES = f"{_LINE} where {{column}} = :value and deleted_at is null order by updated_at desc, id desc"
+
+
+# What upkeep rewrites itself, and summaries of sessions, nobody need confirm.
+UNCONFIRMED = f"""
+select {COLUMNS} from observations indexed by observations_derived
+where origin = 'derived' and deleted_at is null and lifecycle = 'active' and type <> 'session_summary'
+  and (topic_key is null or topic_key not like 'entity/%' and topic_key <> 'identity/profile')
+  and (:projects is null or project in (select value from json_each(:projects)))
+order by id desc limit :limit
+"""
+# Of the latest alone: a text that is not read yet came lately.
+LATEST = f"""
+select {COLUMNS} from (
+    select * from observations order by id desc limit :limit
+) as observations
+where deleted_at is null and lifecycle = 'active'
+  and (:projects is null or project in (select value from json_each(:projects)))
+order by id desc
+"""
+
+
+def unconfirmed(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:
+    """Return what was derived and nobody confirmed, newest first."""
+    return [Observation.from_row(row) for row in store.rows(UNCONFIRMED, projects=projects, limit=limit)]
+
+
+def latest(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:
+    """Return the active ones of a project among the ``limit`` observations that came last, newest first."""
+    return [Observation.from_row(row) for row in store.rows(LATEST, projects=projects, limit=limit)]
+
+
+def lines(store: Store, ids: Sequence[int]) -> list[ObservationLine]:
+    """Return the observations of these ids that exist, in the order of ``ids``."""
+    found = {row["id"]: _line(row) for row in store.rows(LINES, ids=list(ids))}
+    return [found[one] for one in ids if one in found]
+
+
+def live_lines(store: Store, column: str, value: str) -> list[ObservationLine]:
+    """Return the live observations by one column, which is a name of this program's own, latest change first."""
+    return [_line(row) for row in store.rows(LIVE_LINES.format(column=column), value=value)]
+
+
+def _line(row: Row) -> ObservationLine:
+    return ObservationLine(**{**dict(row), "pinned": bool(row["pinned"])})
+
+
+def prompts_and_sessions(store: Store, project: str) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return the ids of a project's prompts and of its sessions."""
+    sql = "select id from {} where project = :project order by id"
+    prompts, sessions = (store.rows(sql.format(name), project=project) for name in ("user_prompts", "sessions"))
+    return tuple(row[0] for row in prompts), tuple(row[0] for row in sessions)
+
+
+def owners_of(store: Store, kind: str, ids: Sequence[object]) -> dict[object, str]:
+    """Return the project of each row of ``kind`` that exists, by its id."""
+    sql = f"select id, project from {TABLES[kind][0]} where id in (select value from json_each(:ids))"
+    return dict(store.tuples(sql, ids=list(ids)))
+
+
+def page(store: Store, *, projects: Sequence[str] | None, since: str, cursor: int, limit: int) -> list[Row]:
+    """Return the live observations after ``cursor``, in the order of their ids."""
+    return store.rows(PAGE, projects=projects, since=since, cursor=cursor, limit=limit)
+
 
 MOST = 500
 _MOST_QUEUED = 1_000  # further nobody counts: it would take longer the more there are
@@ -59,7 +141,7 @@ class Browsing(ProjectOperations):
         """Return what was derived and nobody accepted, newest first, without summaries of sessions and entities."""
         limit, _ = clamp("limit", limit, 1, MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
-        return tuple(table.unconfirmed(self._store, projects=place.reads, limit=limit))
+        return tuple(unconfirmed(self._store, projects=place.reads, limit=limit))
 
     def quarantined(
         self, project: str | None = None, *, all_projects: bool = False, limit: int = 20
@@ -67,7 +149,7 @@ class Browsing(ProjectOperations):
         """Return what agents are not shown because it reads like an order, of the latest 2,000, newest first."""
         limit, _ = clamp("limit", limit, 1, MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
-        rows = table.latest(self._store, projects=place.reads, limit=LOOKED_AT)
+        rows = latest(self._store, projects=place.reads, limit=LOOKED_AT)
         return tuple(row for row in rows if is_withheld(row))[:limit]
 
     def unchecked(
@@ -118,7 +200,7 @@ class Browsing(ProjectOperations):
         chosen = {"session": sessions, "observation": observations, "prompt": prompts}
         found = []
         for kind, ids in chosen.items():
-            owners = table.owners(self._store, kind, ids)
+            owners = owners_of(self._store, kind, ids)
             for one in dict.fromkeys(ids):
                 owner = owners.get(one)
                 if owner != name:
@@ -136,7 +218,7 @@ class MemoryStats:
     def suggest_topic(self, *, type: str = "", title: str = "", content: str = "") -> Suggestion:
         """Return a topic key for a text to come, and what holds that key, or a near one, in the current project."""
         from engram_py.observations.listing import Suggestion
-        from engram_py.observations.topic_keys import near_topic, suggest_topic_key
+        from engram_py.observations.topics import near_topic, suggest_topic_key
 
         place = self._projects.for_read()
         made = Suggestion(suggest_topic_key(type=type, title=title, content=content), None, None)

@@ -6,21 +6,20 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
-from engram_py.database.erasing import erase
+from engram_py.database.fts import erase
 from engram_py.database.soundness import PROMPTS, TURNS
 from engram_py.dataclass import replace
-from engram_py.observations import browse_table as table
-from engram_py.observations.arguments import clamp, clean_scope
-from engram_py.observations.delete import Deleting
+from engram_py.observations import browse as table
+from engram_py.observations.edit import Deleting
 from engram_py.observations.errors import BulkFilterError
 from engram_py.observations.listing import MOST_TITLES, BulkDone, Listing, ObservationLine, Selection
+from engram_py.observations.validation import clamp, clean_scope
 from engram_py.observations.values import Change
-from engram_py.projects.errors import AmbiguousProjectError
-from engram_py.projects.values import Place
-from engram_py.recall.file_terms import rows_of_file
-from engram_py.recall.index import table as index
-from engram_py.recall.query.parse import parse_query
+from engram_py.projects.values import AmbiguousProjectError, Place
+from engram_py.recall import index
+from engram_py.recall.query import parse_query
 from engram_py.recall.scope_filter import ScopeFilter, build_scope_filter
+from engram_py.recall.substitutes import rows_of_file
 from engram_py.sessions import table as session_table
 
 MOST_LISTED = 500

@@ -16,7 +16,7 @@ from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError
 from engram_py.files import expanded
 from engram_py.observations.values import Observation
-from engram_py.text.stopwords import ENGLISH
+from engram_py.text.words import ENGLISH
 
 _OURS = Path(__file__).with_name("fact_rules.json")
 _WORD = re.compile(r"\w+")

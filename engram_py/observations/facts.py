@@ -9,11 +9,10 @@ from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.entities.resolving import canonical, names_of
 from engram_py.observations import table
-from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.fact_rules import Rules, rules_of
 from engram_py.observations.listing import Fact, Listing
 from engram_py.observations.save import Saving
-from engram_py.observations.validation import slug_of, title_of
+from engram_py.observations.validation import clamp, clean_scope, slug_of, title_of
 from engram_py.observations.values import Draft, Origin, Saved
 from engram_py.projects.projects import ProjectOperations, Projects
 

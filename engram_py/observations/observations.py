@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from engram_py.observations import table
-from engram_py.observations import versions_table as history_table
-from engram_py.observations.arguments import clamp
+from engram_py.observations import table as history_table
 from engram_py.observations.bulk import Bulk
 from engram_py.observations.listing import Listing, ReviewLine
 from engram_py.observations.lookup import MAX_ID, live_observation, relation_notes
+from engram_py.observations.validation import clamp
 from engram_py.observations.values import Detail, Timeline
 from engram_py.relations import table as relations
 from engram_py.sessions import table as session_table

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-from engram_py.database.lock_timeout import waiting
-from engram_py.database.store import Store
+from engram_py.database.store import Store, waiting
 from engram_py.errors import StoreError
-from engram_py.sessions import turns_table as table
+from engram_py.sessions import table
 from engram_py.times import Clock, to_text
 
 _NEVER = "9999-12-31T23:59:59.999Z"

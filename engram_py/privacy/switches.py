@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from engram_py.database.store import Store
 from engram_py.errors import InvalidArgumentError
-from engram_py.privacy.errors import RecordingOffError
-from engram_py.privacy.values import SWITCHES, Allowed, Choice, SwitchState
+from engram_py.privacy.values import SWITCHES, Allowed, Choice, RecordingOffError, SwitchState
 from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import Projects
 from engram_py.settings import Settings

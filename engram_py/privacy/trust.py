@@ -8,7 +8,7 @@ from engram_py.dataclass import dataclass, replace
 from engram_py.errors import InvalidArgumentError
 from engram_py.observations import topics
 from engram_py.privacy import provenance
-from engram_py.privacy.errors import NoArrivalError
+from engram_py.privacy.values import NoArrivalError
 from engram_py.projects.projects import ProjectOperations
 from engram_py.relations import table as relations
 

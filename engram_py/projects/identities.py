@@ -8,10 +8,9 @@ from pathlib import Path
 from engram_py.database.journal import Operations
 from engram_py.files import readable_path
 from engram_py.projects import table
-from engram_py.projects.binding import rebind, write_binding
-from engram_py.projects.errors import UnknownProjectError
-from engram_py.projects.locate import Location
+from engram_py.projects.locate import Location, rebind, write_binding
 from engram_py.projects.names import former_spelling, similar_projects, slug_project
+from engram_py.projects.values import UnknownProjectError
 
 
 class Identities(Operations):

@@ -6,8 +6,8 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from engram_py.capture.plain import surely_plain
-from engram_py.projects.errors import InvalidProjectError
+from engram_py.capture.assignments import surely_plain
+from engram_py.projects.values import InvalidProjectError
 
 MAX_NAME = 100
 _MAX_EDITS = 3

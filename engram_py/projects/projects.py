@@ -10,12 +10,11 @@ from engram_py.dataclass import replace
 from engram_py.doors import call
 from engram_py.files import expanded
 from engram_py.projects import table
-from engram_py.projects.errors import AmbiguousProjectError, InvalidProjectError
 from engram_py.projects.identities import Identities
 from engram_py.projects.locate import Location, Locator, locate
 from engram_py.projects.names import normalize_project, similar_projects
 from engram_py.projects.settings_file import ProjectSettings
-from engram_py.projects.values import CurrentProject, Place, ProjectLine
+from engram_py.projects.values import AmbiguousProjectError, CurrentProject, InvalidProjectError, Place, ProjectLine
 from engram_py.sessions import table as session_table
 
 NO_PROJECT = "no project here"

@@ -2,7 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from engram_py.dataclass import dataclass
+from engram_py.doors import call
+from engram_py.errors import ConflictError, InvalidInputError, NotFoundError
+
+_MOST_NAMED = 50  # of the projects there are
+
+
+class InvalidProjectError(InvalidInputError):
+    code = "invalid_project"
+
+    def __init__(self, name: str, reason: str, *, hint: str | None = None) -> None:
+        self.name, self.reason = name[:80], reason
+        told = f"{self.name!r} is not a project name: {reason}" if hint is None else f"project {self.name!r}: {reason}"
+        super().__init__(told, hint=hint or "pass a name such as widgets, not a path")
+
+
+class AmbiguousProjectError(InvalidInputError):
+    code = "ambiguous_project"
+
+    def __init__(self, directory: str, candidates: Sequence[str], reason: str, *more: str) -> None:
+        self.directory, self.candidates, self.reason = directory, list(candidates), reason
+        choices = ", ".join(self.candidates) or "none known yet"
+        super().__init__(
+            f"{'; '.join([f'{reason}: {directory}', *more])} (candidates: {choices})",
+            hint=f"ask the user which project this belongs to, then repeat it with {call('project')}",
+        )
+
+    def details(self) -> dict[str, Any]:
+        return super().details() | {"available_projects": self.candidates, "project_path": self.directory}
+
+
+class UnknownProjectError(NotFoundError):
+    code = "unknown_project"
+
+    def __init__(self, name: str, similar: Sequence[str] = (), known: Sequence[str] = ()) -> None:
+        self.name, self.similar, self.known = name[:80], list(similar), list(known)[:_MOST_NAMED]
+        near = f"; similar: {', '.join(self.similar)}" if self.similar else ""
+        super().__init__(f"no project {self.name!r}{near}", hint=f"list the projects with {call('projects')}")
+
+    def details(self) -> dict[str, Any]:
+        return super().details() | {"available_projects": list(dict.fromkeys((*self.similar, *self.known)))}
+
+
+class AlreadyInitializedError(ConflictError):
+    code = "already_initialized"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"{path} exists", hint="edit it, or pass --force to write it again")
 
 
 @dataclass(frozen=True, slots=True)

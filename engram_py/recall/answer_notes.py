@@ -10,18 +10,16 @@ from engram_py.observations import visible
 from engram_py.observations.lookup import handles
 from engram_py.observations.table import VISIBLE
 from engram_py.observations.visible import has_type
-from engram_py.recall.date_terms import is_day_term, names_days
+from engram_py.recall import index
+from engram_py.recall.dates import Days, is_day_term, names_days
 from engram_py.recall.hits import Ranked
-from engram_py.recall.index import table as index
-from engram_py.recall.query.days import Days
-from engram_py.recall.query.parse import MAX_QUERY_CHARS, MAX_WORDS, Query, match_any
+from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS, Query, match_any
 from engram_py.recall.retrieval import Retrieved, retrieve
 from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.terms import MOST_WORDS_ASKED
 from engram_py.recall.values import NO_WORD, Earlier, LadderStep, NoResults
 from engram_py.text.normalize import folded
-from engram_py.text.segments import is_unspaced, segments
-from engram_py.text.stopwords import FOREIGN, is_foreign
+from engram_py.text.words import FOREIGN, is_foreign, is_unspaced, segments
 
 _MOST_HIDDEN = 3
 # So many rows are asked whether they have a type, before it is called unusual.
@@ -222,7 +220,7 @@ def _unusual_types(store: Store, scope: ScopeFilter, types: Sequence[str]) -> li
     """Return notes on a type that no memory has: how it is usually called."""
     if not types:
         return []
-    from engram_py.observations.topic_keys import type_notes
+    from engram_py.observations.topics import type_notes
 
     notes = type_notes(types)
     return [] if notes and has_type(store, scope.projects, types, cap=TYPES_READ) else list(notes)

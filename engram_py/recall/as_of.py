@@ -10,20 +10,19 @@ from typing import Any
 
 from engram_py.anchors.anchors import Anchors
 from engram_py.database import migrations
-from engram_py.database.connection import connect
-from engram_py.database.generation import Generation
+from engram_py.database.connection import Generation, connect
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.observations import versions_table as table
-from engram_py.observations.arguments import end_of
+from engram_py.observations import table
 from engram_py.observations.usage import Usage
+from engram_py.observations.validation import end_of
 from engram_py.projects.projects import Projects
-from engram_py.recall.index import table as search
-from engram_py.recall.query.parse import match_any, parse_query
+from engram_py.recall import index as search
+from engram_py.recall.query import match_any, parse_query
 from engram_py.recall.search import Search
 from engram_py.recall.values import Results
 from engram_py.relations import table as relations
-from engram_py.text.derived_terms import derived_terms
+from engram_py.text.words import derived_terms
 from engram_py.times import to_text
 from engram_py.vectors.vectors import Vectors
 

@@ -1,8 +1,9 @@
-"""From scored rows to hits: their order in the answer, and the facts shown with each."""
+"""Rank scored rows and make hits of them: their order in the answer, and the facts shown with each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 
 from engram_py.anchors.anchors import Anchors
 from engram_py.anchors.values import AnchorState
@@ -11,18 +12,81 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.errors import InvalidArgumentError
 from engram_py.ledger import citations
+from engram_py.ledger.citations import citation_factor
 from engram_py.observations import table
 from engram_py.observations.lookup import relation_notes
 from engram_py.observations.values import Observation, RelationNote
 from engram_py.recall.preview import Preview, preview, shares
+from engram_py.recall.proximity import term_finder
 from engram_py.recall.retrieval import Retrieved
-from engram_py.recall.score.bm25 import Scored
-from engram_py.recall.score.proximity import term_finder
-from engram_py.recall.score.rank import Signals, factors, recency
+from engram_py.recall.score import Scored
 from engram_py.recall.values import Hit, Numbers
 from engram_py.sessions.summary_steps import goal_of
 from engram_py.settings import DEFAULTS
-from engram_py.text.similarity import alike, shingles
+from engram_py.text.words import alike, shingles
+from engram_py.times import parse_time
+
+# Each factor is small beside a word more or less, so that they settle near ties. Engram's own are of this size
+# (.10 pinned, .06 recency, .04 repetition: spec/engram-behaviour.md 1.12).
+RECENCY = 0.06
+PINNED = 0.10
+SALIENCE = 0.06
+USE = 0.04
+_USED_OFTEN = 4.0
+_MIDDLE = 0.5
+
+OVERDUE, EXPIRED = 0.9, 0.7
+ELSEWHERE = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """Whether a row is on another branch, and in how many sessions it was shown unasked and cited."""
+
+    elsewhere: bool = False
+    injected: int = 0
+    cited: int = 0
+
+
+def recency(row: Observation, now: datetime, half_life_days: int = DEFAULTS["recency_half_life_days"]) -> float:
+    """Return ``0.5 ** (age / half-life)`` since the last change; 1 of a pinned row and of times to come."""
+    changed = parse_time(row.updated_at)
+    if row.pinned or changed is None:
+        return 1.0
+    days = max(0.0, (now - changed) / timedelta(days=1))
+    return float(0.5 ** (days / half_life_days))
+
+
+def factors(row: Observation, now: datetime, signals: Signals, fresh: float) -> Mapping[str, float]:
+    """Return the factors of the relevance of a row by name, without those that change nothing; ``fresh`` is its
+    ``recency``.
+
+    ``recency``: 1 + .06 r; ``pinned``: 1.10; ``salience``: 1 + .06 (2 s - 1), s in 0..1 with .5 in the middle;
+    ``use``: 1 + .04 n / (n + 4) after n times shown; ``cited``: see ledger/citations.py.
+    ``expired`` .7, ``overdue`` .9, ``branch`` .8.
+    """
+    found = {"recency": 1 + RECENCY * fresh}
+    if row.pinned:
+        found["pinned"] = 1 + PINNED
+    if row.salience != _MIDDLE:
+        found["salience"] = 1 + SALIENCE * (2 * min(1.0, max(0.0, row.salience)) - 1)
+    if row.access_count:
+        found["use"] = 1 + USE * row.access_count / (row.access_count + _USED_OFTEN)
+    if signals.injected or signals.cited:
+        found["cited"] = citation_factor(signals.injected, signals.cited)
+    if _past(row.expires_at, now):
+        found["expired"] = EXPIRED
+    if _past(row.review_after, now):
+        found["overdue"] = OVERDUE
+    if signals.elsewhere:
+        found["branch"] = ELSEWHERE
+    return {name: rounded for name, value in found.items() if (rounded := round(value, 4)) != 1}
+
+
+def _past(text: str | None, now: datetime) -> bool:
+    moment = parse_time(text)
+    return moment is not None and moment <= now
+
 
 # Texts that share this much of their words say the same; the second gives way to different ones.
 SAME = 0.85

@@ -9,8 +9,8 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from engram_py.dataclass import dataclass
-from engram_py.recall.score.bm25 import Term
-from engram_py.recall.score.proximity import TermFinder
+from engram_py.recall.proximity import TermFinder
+from engram_py.recall.score import Term
 from engram_py.text.normalize import folded
 
 PREVIEW_CHARS = 300

@@ -12,15 +12,14 @@ from itertools import accumulate, chain, takewhile
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.errors import StoreError
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 from engram_py.observations.values import Candidate, Observation
-from engram_py.recall.index import mentions, vocabulary
-from engram_py.recall.index import table as search
-from engram_py.recall.query.parse import quote
+from engram_py.recall import index, terms
+from engram_py.recall import index as search
+from engram_py.recall.query import quote
 from engram_py.relations import table as relations
 from engram_py.relations.values import pair_id
-from engram_py.text.stopwords import STOP_WORDS
-from engram_py.text.word_lists import read_words
+from engram_py.text.words import STOP_WORDS, read_words
 
 logger = logger_of(__name__)
 
@@ -92,7 +91,7 @@ class Candidates:
         """
         wanted = title_words(observation.title)
         enough = SHARED_WORDS_NEEDED if len(wanted) > SHARED_WORDS_NEEDED else 1
-        words, size = written_words(observation.title), mentions.totals(self._store).rows
+        words, size = written_words(observation.title), index.totals(self._store).rows
         counts, found = self._counted(words, size)
         rare = {stem(word): rarity(counts.get(_titled(word), 0), size) for word in words}
         matches = _out_of_series(
@@ -123,7 +122,7 @@ class Candidates:
     def _counted(self, words: Sequence[str], size: int) -> tuple[dict[str, int], dict[str, list[int]]]:
         """Return how many titles have each of the words, by its expression, and the rows that were read."""
         titled = [_titled(word) for word in words[:_MOST_COUNTED]]
-        return vocabulary.matching(self._store, titled, cap=_COUNTED_TO, size=size)
+        return terms.matching(self._store, titled, cap=_COUNTED_TO, size=size)
 
     def _rarest(self, counts: Mapping[str, int], found: Mapping[str, list[int]], enough: int) -> dict[str, list[int]]:
         """Return the rarest words that other titles have, each with its newest rows; few rows allow more than
@@ -133,7 +132,7 @@ class Candidates:
         chosen = [one for _, one in known[: min(_MOST_WORDS, max(enough, within))]]
         if len(chosen) < enough:
             return {}
-        read = vocabulary.newest_matching(self._store, [one for one in chosen if one not in found], cap=_COUNTED_TO)
+        read = terms.newest_matching(self._store, [one for one in chosen if one not in found], cap=_COUNTED_TO)
         return {one: found[one] if one in found else read[one] for one in chosen}
 
     def _unasked(self, observation: Observation, other_sync_id: str) -> bool:

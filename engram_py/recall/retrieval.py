@@ -9,14 +9,15 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.entities.table import has_any
 from engram_py.observations.values import Observation
-from engram_py.recall.date_terms import days_asked, is_day_term, names_days, with_dates
-from engram_py.recall.file_terms import with_files
-from engram_py.recall.index.mentions import Totals, lengths, totals
-from engram_py.recall.query.days import Days
-from engram_py.recall.query.parse import Query
+from engram_py.recall.dates import Days, days_asked, is_day_term, names_days, with_dates
+from engram_py.recall.index import Totals, lengths, totals
+from engram_py.recall.proximity import read_texts
+from engram_py.recall.query import Query
 from engram_py.recall.scope_filter import ScopeFilter, VisibleRows
-from engram_py.recall.score.bm25 import (
+from engram_py.recall.score import (
     ALL_WORDS,
+    NONE,
+    Evidence,
     Neighbours,
     Scored,
     Term,
@@ -24,10 +25,10 @@ from engram_py.recall.score.bm25 import (
     first_scores,
     score,
     set_relevance,
+    threshold,
+    weigh_evidence,
 )
-from engram_py.recall.score.probability import NONE, Evidence, threshold, weigh_evidence
-from engram_py.recall.score.proximity import read_texts
-from engram_py.recall.substitutes import may_be_substituted, with_joined_words, with_substitutes
+from engram_py.recall.substitutes import may_be_substituted, with_files, with_joined_words, with_substitutes
 from engram_py.recall.terms import look_up, word_terms
 from engram_py.recall.values import LadderStep, Near
 from engram_py.sessions.summary_steps import goal_of
@@ -118,7 +119,7 @@ def retrieve(
     days = days_asked(query.asked, terms, today)
     terms = with_dates(store, terms, query.asked, size=size, projects=projects, days=days)
     if has_any(store):
-        from engram_py.recall.entity_terms import with_entities
+        from engram_py.recall.substitutes import with_entities
 
         terms = with_entities(store, terms, query.asked, size=size, projects=projects)
     terms = with_files(store, terms, query.asked, size=size, projects=projects)

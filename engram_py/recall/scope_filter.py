@@ -11,20 +11,18 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.errors import InvalidTopicKeyError
 from engram_py.observations import visible
-from engram_py.observations.arguments import clean_scope
+from engram_py.observations.validation import clean_scope
 from engram_py.observations.values import SCOPES, Observation
 from engram_py.observations.visible import SMALL
-from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.projects import Projects
-from engram_py.recall.index import table as index
-from engram_py.recall.query.filters import KEYS, STATES, Filters, cut_filters
-from engram_py.recall.query.parse import Query
-from engram_py.recall.score.bm25 import Neighbours
+from engram_py.projects.values import InvalidProjectError
+from engram_py.recall import index
+from engram_py.recall.query import KEYS, STATES, Filters, Query, cut_filters
+from engram_py.recall.score import Neighbours
 from engram_py.recall.terms import ANYWHERE, ProjectRows
 from engram_py.relations import table as relations
-from engram_py.text.moments import span_of
 from engram_py.text.normalize import check_text, normalize_topic_key
-from engram_py.times import to_text
+from engram_py.times import span_of, to_text
 
 FILTERS = KEYS
 _MOST_FILES = 500
@@ -41,7 +39,7 @@ Files = Callable[..., list[int]]
 
 @dataclass(frozen=True, slots=True)
 class ScopeFilter:
-    """``values`` are bound by the statements of ``recall/index/table.py``; ``said`` names each filter in force."""
+    """``values`` are bound by the statements of ``recall/index.py``; ``said`` names each filter in force."""
 
     projects: tuple[str, ...] | None
     values: dict[str, object]

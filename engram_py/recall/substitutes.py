@@ -1,17 +1,26 @@
-"""Known words in the place of one that this memory has never seen: other names, near spellings, compounds."""
+"""Replace words of a query by what they name: files, entities, near spellings, other names, compounds."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
 
+from engram_py.anchors import table as anchors
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
-from engram_py.recall.index import vocabulary
-from engram_py.recall.query.parse import Query, quote
-from engram_py.recall.score.bm25 import Term, idf
+from engram_py.entities import table as entities
+from engram_py.entities.resolving import Known, aliases_of, slugs_of
+from engram_py.entities.values import TOPIC
+from engram_py.recall import index
+from engram_py.recall import index as mentions
+from engram_py.recall import terms as vocabulary
+from engram_py.recall.query import Query, phrase, quote
+from engram_py.recall.score import Term, idf
+from engram_py.recall.terms import NEWEST_ROWS, ROW_BUDGET
 from engram_py.text.prompt_text import plain
-from engram_py.text.segments import is_unspaced
 from engram_py.text.spelling import (
     MOST,
     PREFIX_LONGER_BY,
@@ -22,7 +31,172 @@ from engram_py.text.spelling import (
     nearest_spelling,
     slips_allowed,
 )
-from engram_py.text.word_forms import synonyms
+from engram_py.text.words import is_unspaced, segments, synonyms
+
+if TYPE_CHECKING:
+    from engram_py.anchors.anchors import Anchors
+
+
+# A row counts as so many mentions if it is anchored to the file, names it, or has the words of its name.
+_ANCHORED, _NAMED, _HAS_WORDS = 6.0, 1.5, 0.4
+
+_MOST_FILES = 4
+_MOST_PATH_CHARS = 300
+_AROUND = "\"'`()[]<>,;:!?"
+_LINE = re.compile(r":[0-9]+(?:[-:][0-9]+)?$")
+_FILE_NAME = re.compile(r"[^/]\.[A-Za-z][\w+-]{0,9}$")
+_NO_PATH = re.compile(r"://|[*?{}$]|//|/$|^$")
+
+
+def with_files(store: Store, terms: list[Term], text: str, *, size: int, projects: Sequence[str] | None) -> list[Term]:
+    """Return the terms, with one for each file of ``text`` that an anchor in ``projects`` knows, in the place of its
+    words. A name that no anchor knows is words, and costs one look-up."""
+    for path, typed in file_words(text).items():
+        anchored = anchors.newest_of_file(store, path, projects=projects, limit=NEWEST_ROWS)
+        if anchored:
+            replaced = _words(typed) - _words(text.replace(typed, " "))
+            others = [term for term in terms if term.text not in replaced]
+            terms = [_file_term(store, terms, path, anchored, size=size, projects=projects), *others]
+    return terms
+
+
+def _file_term(
+    store: Store,
+    terms: Sequence[Term],
+    path: str,
+    anchored: Sequence[int],
+    *,
+    size: int,
+    projects: Sequence[str] | None,
+) -> Term:
+    named = index.newest_seen(store, f"{{title content}} : {phrase(path)}", projects=projects, limit=NEWEST_ROWS)
+    count = len({*anchored, *named})
+    rows = dict.fromkeys(_with_words_of(store, terms, path), _HAS_WORDS)
+    rows |= dict.fromkeys(named, _NAMED) | dict.fromkeys(anchored, _ANCHORED)
+    return Term(path, "", idf(count, size), count, mentions=rows, looked_up=True)
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in segments(text)}
+
+
+def _with_words_of(store: Store, terms: Sequence[Term], path: str) -> list[int]:
+    """Return the newest rows that have all words of the file's name, without what it ends in."""
+    known = {term.text: term.expression for term in terms if term.rows and term.expression}
+    words = [known.get(word.lower(), "") for word in segments(PurePosixPath(path).stem)]
+    return index.newest(store, " AND ".join(words), limit=NEWEST_ROWS) if words and all(words) else []
+
+
+def file_words(text: str) -> dict[str, str]:
+    """Return at most four paths with slashes, each with the word it was typed as; ``node.js`` may be a file."""
+    found: dict[str, str] = {}
+    for word in text.split() if "." in text or "/" in text or "\\" in text else ():
+        path = _LINE.sub("", word.strip(_AROUND)).rstrip(".").replace("\\", "/").removeprefix("./")
+        named = "/" in path or _FILE_NAME.search(path)
+        if named and len(path) <= _MOST_PATH_CHARS and not _NO_PATH.search(path) and len(found) < _MOST_FILES:
+            found.setdefault(path, word)
+    return found
+
+
+def rows_of_file(
+    store: Store, anchored: Anchors, path: str, *, limit: int = 100, projects: Sequence[str] | None = None
+) -> list[int]:
+    """Return the ids of the live observations anchored to ``path`` (``Anchors.of_file``; a name without a dot may be a
+    folder's), then of the newest that name it: a file that was not there at the save has no anchor."""
+    found = anchored.of_file(path, limit=limit, projects=projects)
+    if "." not in path and not path.endswith("/"):
+        found += anchored.of_file(f"{path}/", limit=limit, projects=projects)
+    words = phrase(path.replace("\\", "/"))
+    if words and ("." in path or "/" in path.strip("/")):
+        found += index.newest_seen(store, f"{{title content}} : {words}", projects=projects, limit=limit)
+    return list(dict.fromkeys(found))
+
+
+# A fact about the entity counts as so many mentions of its name, a fact about a connected entity as this many.
+_ABOUT, _CONNECTED = 1.5, 0.3
+_MOST_FACTS, _MOST_CONNECTED_FACTS, _MOST_NEIGHBOURS = 200, 10, 8
+_MOST_WORDS, _MOST_ASKED = 4, 40
+
+
+class _Named(NamedTuple):
+    """An entity that the words of a question name."""
+
+    words: tuple[str, ...]
+    project: str
+    scope: str
+    slug: str
+
+
+def with_entities(
+    store: Store, terms: list[Term], text: str, *, size: int, projects: Sequence[str] | None
+) -> list[Term]:
+    """Return the terms, with one for each entity that ``text`` names in the place of the words that name it.
+
+    The rows of the term are the facts about the entity, and those that have one of its names.
+    """
+    for named in _named(store, text, projects):
+        naming = [term for term in terms if term.text in named.words]
+        if naming and (term := _term(store, named, naming, size=size)) is not None:
+            terms = [term, *(one for one in terms if one not in naming)]
+    return terms
+
+
+def _named(store: Store, text: str, projects: Sequence[str] | None) -> list[_Named]:
+    """Return the entities that a question names, those with the longest names first, each word naming one."""
+    words = [word.lower() for word in segments(text)][:_MOST_ASKED]
+    runs: dict[str, tuple[str, ...]] = {}
+    for size in range(_MOST_WORDS, 0, -1):
+        for first in range(len(words) - size + 1):
+            run = tuple(words[first : first + size])
+            runs.setdefault("-".join(run), run)
+    known = entities.named_in(store, list(runs), projects)
+    for project, scope, topic, title, aliases, lifecycle in entities.with_aliases(store, projects):
+        if lifecycle == "active":
+            slugs = {*slugs_of((title, *aliases.split("; "))), topic.removeprefix(TOPIC)}
+            known |= {(project, scope, slug) for slug in slugs if slug in runs}
+    found: list[_Named] = []
+    used: set[str] = set()
+    for project, scope, slug in sorted(known, key=lambda one: (-len(runs.get(one[2], ())), one)):
+        if used.isdisjoint(runs[slug]):
+            found.append(_Named(runs[slug], project, scope, slug))
+            used |= set(runs[slug])
+    return found
+
+
+def _term(store: Store, named: _Named, naming: Sequence[Term], *, size: int) -> Term | None:
+    """Return the term of an entity; None where its words say as much, or too many rows have them."""
+    key = {"project": named.project, "scope": named.scope}
+    known = Known.of(store, named.slug, **key)
+    slugs = known.group(named.slug)
+    row = known.rows.get(slugs[0])
+    if row is not None and row.lifecycle == "archived":
+        return None
+    facts = entities.fact_ids(store, slugs, **key, limit=_MOST_FACTS)
+    neighbours = _neighbours(store, known, slugs, key)
+    if not facts and not neighbours and (row is None or not row.aliases):
+        return None
+    names = {" ".join(named.words), *((row.title, *aliases_of(row)) if row else ())}
+    expression = " OR ".join(filter(None, map(phrase, sorted(names))))
+    if index.frequency(store, expression, cap=ROW_BUDGET + 1) > ROW_BUDGET:
+        return None
+    texts, titled = (mentions.matching_rows(store, one) for one in (expression, f"title : ({expression})"))
+    rows: dict[int, float] = {}
+    for other in neighbours[:_MOST_NEIGHBOURS]:
+        connected = entities.fact_ids(store, known.group(other), **key, limit=_MOST_CONNECTED_FACTS)
+        rows |= dict.fromkeys(connected, _CONNECTED)
+    rows |= dict.fromkeys(texts, 1.0) | dict.fromkeys(facts, _ABOUT)
+    if not rows:
+        return None
+    text = " ".join(term.text for term in naming)
+    weight = max(idf(len(rows), size), *(term.idf for term in naming if term.rows), 0.0)
+    return Term(text, "", weight, len(rows), mentions=rows, titled=dict.fromkeys(titled, 1.0), looked_up=True)
+
+
+def _neighbours(store: Store, known: Known, slugs: Sequence[str], key: dict[str, str]) -> list[str]:
+    """Return the entities that edges connect with these, by name."""
+    ends = [end for edge in entities.edges(store, slugs, **key) for end in (edge[0], edge[2])]
+    return sorted({known.canonical(end.removeprefix("entity:")) for end in ends} - {slugs[0]})
+
 
 # The weight of a substitute beside the word itself.
 DISCOUNT = 0.6
@@ -46,7 +220,7 @@ def with_substitutes(store: Store, term: Term, total: int) -> Term:
 
 def _synonym(store: Store, term: Term, total: int) -> Term | None:
     names = synonyms(term.text)
-    stems = vocabulary.stems(store, names)
+    stems = vocabulary.stems_of(store, names)
     rows = vocabulary.rows_with(store, [stem for name in names for stem in stems[name]], {}, size=total)
     known = [(stem, rows[stem], name) for name in names for stem in stems[name] if len(stems[name]) == 1 and rows[stem]]
     return _substituted(term, known, total) if known else None
@@ -118,7 +292,7 @@ def with_joined_words(
         if one.text in by_text and other.text in by_text and _is_half(one.text) and _is_half(other.text)
         if not (only_unknown and by_text[one.text].rows and by_text[other.text].rows)
     }
-    stems = {joined: found for joined, found in vocabulary.stems(store, list(pairs)).items() if len(found) == 1}
+    stems = {joined: found for joined, found in vocabulary.stems_of(store, list(pairs)).items() if len(found) == 1}
     rows = vocabulary.rows_with(store, [stem for [stem] in stems.values()], {}, size=total)
     known = {one: stem for one, [stem] in stems.items() if rows[stem] and stem not in by_text[pairs[one][0]].stems}
     for joined, stem in known.items():

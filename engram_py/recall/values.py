@@ -9,7 +9,7 @@ from engram_py.observations.values import MOST_COUNTED, RelationNote, Scope
 
 if TYPE_CHECKING:
     from engram_py.anchors.values import AnchorState
-    from engram_py.recall.score.probability import Evidence
+    from engram_py.recall.score import Evidence
 
 
 @dataclass(frozen=True, slots=True)

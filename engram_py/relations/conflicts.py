@@ -5,10 +5,10 @@ from __future__ import annotations
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import InvalidArgumentError
-from engram_py.observations import browse_table
-from engram_py.observations.arguments import clamp
+from engram_py.observations import browse
 from engram_py.observations.errors import RelationNotFoundError
 from engram_py.observations.lookup import MAX_ID
+from engram_py.observations.validation import clamp
 from engram_py.observations.values import Observation
 from engram_py.projects.projects import Projects
 from engram_py.recall.related import LIMIT, Candidates
@@ -83,7 +83,7 @@ class Conflicts(Candidates):
         found = known = inserted = 0
         capped = False
         with self._store.transaction():
-            rows = browse_table.page(self._store, projects=reads, since=moment, cursor=cursor, limit=limit)
+            rows = browse.page(self._store, projects=reads, since=moment, cursor=cursor, limit=limit)
             clock = self._journal.stamp() if apply and rows else ""
             seen: set[tuple[str, ...]] = set()
             for observation in map(Observation.from_row, rows):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
-from engram_py.sessions.errors import AgentNotFoundError
+from engram_py.sessions.values import AgentNotFoundError
 
 _AGENTS = """
 with kept as (

@@ -10,13 +10,17 @@ from engram_py.capture.redact import redact
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.errors import EmptyFieldError
-from engram_py.observations.arguments import clamp
 from engram_py.observations.listing import Listing
-from engram_py.observations.validation import clean_session_id, intake_notes
+from engram_py.observations.validation import clamp, clean_session_id, intake_notes
 from engram_py.projects.projects import Projects
-from engram_py.sessions.errors import CheckpointNotFoundError, CheckpointSecretError, CheckpointTooLargeError
 from engram_py.sessions.sessions import Sessions
-from engram_py.sessions.values import Checkpoint, CheckpointLine
+from engram_py.sessions.values import (
+    Checkpoint,
+    CheckpointLine,
+    CheckpointNotFoundError,
+    CheckpointSecretError,
+    CheckpointTooLargeError,
+)
 
 LIMIT_BYTES = 1_048_576
 KEPT = 10  # of a session

@@ -9,9 +9,9 @@ from typing import Any
 from engram_py.capture.host_formats import typed, without_memory_blocks
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError
+from engram_py.sessions.table import TOLD
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS, digest, role_of, text_of
 from engram_py.sessions.transcripts import MOST_TURNS, kept_text
-from engram_py.sessions.turns_table import TOLD
 from engram_py.sessions.values import Role, Turn
 from engram_py.times import parse_time, to_text
 

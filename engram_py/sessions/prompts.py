@@ -10,26 +10,24 @@ from typing import TYPE_CHECKING
 from engram_py.capture.host_formats import typed
 from engram_py.capture.passive import learning_title, parse_learnings
 from engram_py.capture.redact import redact_head
-from engram_py.database.erasing import erase
+from engram_py.database.fts import erase
 from engram_py.database.journal import Journal, new_sync_id
 from engram_py.database.soundness import PROMPTS, TURNS
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import EmptyQueryError
 from engram_py.observations import table as observation_table
-from engram_py.observations.arguments import clamp
 from engram_py.observations.lookup import check_id, live_observation
-from engram_py.observations.validation import READ_LIMIT_CHARS, clean_content, intake_notes
+from engram_py.observations.validation import READ_LIMIT_CHARS, clamp, clean_content, intake_notes
 from engram_py.observations.values import Draft, Saved
 from engram_py.privacy.switches import Switches
 from engram_py.projects.projects import ProjectOperations, Projects
-from engram_py.recall.query.parse import match_all, parse_query
+from engram_py.recall.query import match_all, parse_query
 from engram_py.sessions import table
-from engram_py.sessions.errors import PromptNotFoundError
 from engram_py.sessions.sessions import Sessions
-from engram_py.sessions.values import SUMMARY_TITLE, Captured, Prompt, PromptSaved
-from engram_py.text.derived_terms import derived_terms
+from engram_py.sessions.values import SUMMARY_TITLE, Captured, Prompt, PromptNotFoundError, PromptSaved
 from engram_py.text.normalize import TOPIC_KEY_LIMIT_CHARS, check_text, content_hash, normalize_topic_key
+from engram_py.text.words import derived_terms
 
 # A hook stores a prompt with a process of its own: it loads nothing of what saves observations.
 if TYPE_CHECKING:

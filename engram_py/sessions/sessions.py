@@ -1,10 +1,12 @@
-"""Start, continue, end, list and delete sessions. A save never needs an open one."""
+"""Start, continue, end, list and delete sessions; find that of an agent's process. A save never needs an open one."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Literal
 
 from engram_py.capture.redact import redact
@@ -13,14 +15,52 @@ from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
 from engram_py.files import expanded, readable_path
-from engram_py.observations.arguments import clamp
-from engram_py.observations.validation import clean_content, clean_session_id, intake_notes
+from engram_py.observations.validation import clamp, clean_content, clean_session_id, intake_notes
 from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.projects.values import Place
 from engram_py.sessions import table
-from engram_py.sessions.errors import SessionInUseError, SessionNotFoundError
-from engram_py.sessions.hosts import hosted
-from engram_py.sessions.values import SESSION_COLUMNS, Session, SessionLine, SessionState
+from engram_py.sessions.values import (
+    SESSION_COLUMNS,
+    Session,
+    SessionInUseError,
+    SessionLine,
+    SessionNotFoundError,
+    SessionState,
+)
+
+_MOST_ANCESTORS = 6
+# How many programs may stand between an agent and its hook and its server together: a shell, `uv run`.
+_MOST_BETWEEN = 2
+
+
+def ancestors() -> tuple[str, ...]:
+    """Return the processes above this one, the parent first, each as its id and, on Linux, when it started.
+
+    Elsewhere only the parent is known.
+    """
+    found, pid = list[str](), os.getppid()
+    while pid > 0 and len(found) < _MOST_ANCESTORS:
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+            fields = stat[stat.rindex(")") + 2 :].split()
+            parent, started = int(fields[1]), fields[19]  # proc(5): fields 4 and 22
+        except (OSError, ValueError, IndexError):
+            return (*found, str(pid))
+        found.append(f"{pid}:{started}")
+        pid = parent
+    return tuple(found)
+
+
+def hosted(store: Store, project: str, hosts: Sequence[str]) -> str | None:
+    """Return the live session of ``project`` whose hook ran below the same agent as a process below ``hosts``."""
+    best: tuple[int, str] | None = None
+    for session_id, known in table.hosted(store, project):  # the latest first
+        above = json.loads(known)
+        between = [above.index(host) + place for place, host in enumerate(hosts) if host in above]
+        if between and min(between) <= _MOST_BETWEEN and (best is None or min(between) < best[0]):
+            best = (min(between), session_id)
+    return best[1] if best else None
+
 
 SESSIONS_MOST = 200
 OWNERSHIP_MODES = ("shared", "project_owned")

@@ -11,8 +11,7 @@ from typing import Any
 
 from engram_py.capture.passive import parse_learnings
 from engram_py.database.journal import Journal
-from engram_py.database.lock_timeout import at_once
-from engram_py.database.store import Store
+from engram_py.database.store import Store, at_once
 from engram_py.errors import EngramError, StoreError
 from engram_py.files import read_bounded
 from engram_py.privacy.switches import Switches

@@ -18,10 +18,10 @@ from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.files import expanded, real_path
 from engram_py.ledger.citations import Citations
-from engram_py.observations.arguments import clamp
+from engram_py.observations.validation import clamp
 from engram_py.privacy.retention import oldest_kept, prune_turns
-from engram_py.sessions import turns_table as table
-from engram_py.sessions.errors import TranscriptMissingError, TranscriptRefusedError
+from engram_py.sessions import table
+from engram_py.sessions.table import Cursor
 from engram_py.sessions.transcript_formats import (
     TURN_LIMIT_CHARS,
     cited_ids,
@@ -30,10 +30,9 @@ from engram_py.sessions.transcript_formats import (
     turns_of_document,
     turns_of_line,
 )
-from engram_py.sessions.turns_table import Cursor
-from engram_py.sessions.values import KeptTurn, TranscriptRead, Turn
+from engram_py.sessions.values import KeptTurn, TranscriptMissingError, TranscriptRead, TranscriptRefusedError, Turn
 from engram_py.settings import DEFAULTS
-from engram_py.text.derived_terms import derived_terms
+from engram_py.text.words import derived_terms
 from engram_py.times import parse_time, to_text
 
 # A file seen for the first time is read from this far before its end: a hook has no time for last month.

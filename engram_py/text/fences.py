@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engram_py.capture.compiled import compiled
+from engram_py.lazy import compiled
 
 # Terminal sequences, whole: CSI (``ESC [ … letter``), strings up to their end (OSC, DCS, APC, PM, SOS), two bytes.
 _SEQUENCE = r"""(?x)

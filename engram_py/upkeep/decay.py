@@ -20,7 +20,7 @@ from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.relations import table as relations_table
 from engram_py.relations.relations import Relations
 from engram_py.settings import DEFAULTS
-from engram_py.text.similarity import jaccard, shingles
+from engram_py.text.words import jaccard, shingles
 from engram_py.times import parse_time, to_text
 
 # spec/seed-capabilities.md 1F, O34 to O40, and 2.11.

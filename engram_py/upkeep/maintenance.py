@@ -12,7 +12,7 @@ from engram_py.database.journal import Journal, get_meta, set_meta
 from engram_py.database.lease import NamedLease
 from engram_py.database.store import Store
 from engram_py.errors import EngramError, InvalidArgumentError
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 from engram_py.times import parse_time
 from engram_py.upkeep.values import Maintained, PassDone, StepDone
 from engram_py.upkeep.worker import Worker

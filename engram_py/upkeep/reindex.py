@@ -10,7 +10,7 @@ from collections.abc import Callable
 from engram_py.database import fts, health
 from engram_py.database.soundness import INDEXES, OBSERVATIONS, PASSAGES, PROMPTS, Index
 from engram_py.database.store import Row, Store
-from engram_py.text.derived_terms import derived_terms
+from engram_py.text.words import derived_terms
 from engram_py.upkeep.values import Reindexed
 
 Progress = Callable[[int, int], None]

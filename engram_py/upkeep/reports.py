@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from engram_py.database import runs
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
-from engram_py.observations.arguments import clamp
 from engram_py.observations.table import VISIBLE
+from engram_py.observations.validation import clamp
 from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.times import parse_time
 from engram_py.upkeep.values import Hot, HotReport, Runs

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from engram_py.errors import StoreError
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 
 logger = logger_of(__name__)
 

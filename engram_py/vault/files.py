@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.capture.redact import redact, refuse_secret
 from engram_py.errors import EngramError, InvalidArgumentError
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 from engram_py.observations.validation import intake_notes
 from engram_py.vault.errors import VaultFileError
 from engram_py.vault.folder import FILE_LIMIT_BYTES, Folder

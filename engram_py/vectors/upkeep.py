@@ -11,7 +11,7 @@ from engram_py.database.lease import NamedLease
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass
 from engram_py.errors import EmbedderError
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 from engram_py.times import Clock, to_text
 from engram_py.vectors import table
 from engram_py.vectors.arrays import pack

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from engram_py.database.store import Store
 from engram_py.errors import EmbedderError, EngramError, StoreError
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 
 logger = logger_of(__name__)
 

@@ -9,7 +9,7 @@ import pytest
 
 from bench.evidence import logistic
 from bench.prompts import Given, Prompt, line_of, projects, prompts_of
-from engram_py.recall.score.probability import PARTS, fitted
+from engram_py.recall.score import PARTS, fitted
 
 
 @pytest.mark.parametrize("file", projects(), ids=lambda file: file.stem)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from engram_py.capture.plain import surely_plain
+from engram_py.capture.assignments import surely_plain
 from engram_py.capture.redact import redact
 from tests.capture.test_redact import TOKENS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
-from engram_py.context.cache import KEPT_FOR, MOST_KEPT, Cache
+from engram_py.context.contexts import KEPT_FOR, MOST_KEPT, Cache
 from engram_py.observations.values import Change
 from tests.memory import START, FakeClock, Opener, draft
 from tests.observations.test_usage import counted

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.context.diversity import mmr
-from engram_py.text.similarity import jaccard, shingles
+from engram_py.context.providers import mmr
+from engram_py.text.words import jaccard, shingles
 
 
 def chosen(texts: dict[str, float], *, lam: float = 0.85, limit: int | None = None) -> list[str]:

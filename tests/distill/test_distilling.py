@@ -15,7 +15,7 @@ from engram_py.interfaces.wording.context import context_text
 from engram_py.interfaces.wording.render import text
 from engram_py.ledger.values import ModelCost
 from engram_py.observations.values import Change
-from engram_py.sessions.errors import SessionNotFoundError
+from engram_py.sessions.values import SessionNotFoundError
 from engram_py.sync.replica.outgoing import Outgoing
 from tests.distill.conftest import DID, MORE, WORK, Stub, distilling, episodes, failing, only, say, waiting
 from tests.memory import FakeClock, Opener, draft

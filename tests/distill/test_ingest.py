@@ -14,7 +14,7 @@ from engram_py.dataclass import replace
 from engram_py.distill.ingesting import Ingested
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.wording import render
-from engram_py.recall.said import SaidResults
+from engram_py.recall.layers import SaidResults
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS
 from engram_py.settings import Settings
 from tests.distill.conftest import DID, MORE, WORK, Stub, distilling, episodes, program, waiting

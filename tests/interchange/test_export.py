@@ -12,7 +12,7 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.errors import InvalidArgumentError
-from engram_py.projects.errors import UnknownProjectError
+from engram_py.projects.values import UnknownProjectError
 from tests.interchange.transfer_files import furnish
 
 

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.database import erasing
+from engram_py.database import fts
 from engram_py.database.fts import level_count
-from engram_py.database.lock_timeout import waiting
 from engram_py.database.soundness import OBSERVATIONS
-from engram_py.database.store import Store
+from engram_py.database.store import Store, waiting
 from engram_py.observations.values import Change
 from tests.memory import Opener, draft
 
@@ -62,7 +61,7 @@ def test_a_deleted_prompt_leaves_no_word_in_the_file(lived_in: Engram, data_dir:
 def test_a_rebuild_takes_the_words_out_of_a_large_index(
     lived_in: Engram, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(erasing, "MERGED_AT_ONCE", 10)
+    monkeypatch.setattr(fts, "MERGED_AT_ONCE", 10)
     saved = lived_in.save(draft(f"The {WORD} is here."))
     lived_in.observations.delete(saved.id, hard=True)
     assert in_files(data_dir)
@@ -96,7 +95,7 @@ def test_a_writer_that_is_quicker_than_the_erasing_is_no_reason_to_fail(
             with waiting(store, seconds):
                 yield
 
-        monkeypatch.setattr(erasing, "waiting", contended)
+        monkeypatch.setattr(fts, "waiting", contended)
         assert lived_in.observations.delete(saved.id, hard=True).hard
     assert lived_in.search(WORD).results == ()
 

@@ -9,7 +9,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.errors import EmptyFieldError, OperationConflictError, OperationExpiredError
-from engram_py.projects.errors import InvalidProjectError
+from engram_py.projects.values import InvalidProjectError
 from tests.memory import FakeClock, Opener, draft, rows_of, whole
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py.errors import EmptyFieldError
-from engram_py.observations.topic_keys import nearest, suggest_topic_key
+from engram_py.observations.topics import nearest, suggest_topic_key
 from engram_py.text.normalize import normalize_topic_key
 
 

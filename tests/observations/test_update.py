@@ -8,7 +8,7 @@ from engram_py import Draft, Engram
 from engram_py.errors import EmptyFieldError, EngramError, InvalidArgumentError, InvalidTextError, TextTooLongError
 from engram_py.observations.errors import NothingReplacedError, TopicTakenError
 from engram_py.observations.values import Change, Saved
-from engram_py.projects.errors import UnknownProjectError
+from engram_py.projects.values import UnknownProjectError
 from tests.memory import FakeClock, draft, rows_of, whole
 from tests.recall.searching import fill, ids, kept
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.projects.binding import BINDING_FILE, Binding, load_binding, write_binding
-from engram_py.projects.errors import InvalidProjectError
+from engram_py.projects.locate import BINDING_FILE, Binding, load_binding, write_binding
+from engram_py.projects.values import InvalidProjectError
 
 GOOD = {"version": 1, "id": "0" * 32, "project": "widgets"}
 
@@ -32,7 +32,7 @@ def test_a_binding_is_kept_in_engrams_format_for_its_owner_alone(tmp_path: Path)
 
 def test_a_bound_repository_is_not_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = write_binding(tmp_path, "widgets")
-    monkeypatch.setattr("engram_py.projects.binding._publish", None)
+    monkeypatch.setattr("engram_py.projects.locate._publish", None)
     assert write_binding(tmp_path, "gadgets") == first
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.projects.errors import InvalidProjectError
+from engram_py.projects.values import InvalidProjectError
 from tests.memory import Opener, RepoMaker
 
 

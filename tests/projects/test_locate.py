@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.projects.binding import write_binding
-from engram_py.projects.locate import Location, Locator, locate
+from engram_py.projects.locate import Location, Locator, locate, write_binding
 
 from .conftest import Git
 

@@ -6,7 +6,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.errors import InvalidArgumentError
-from engram_py.projects.errors import InvalidProjectError, UnknownProjectError
+from engram_py.projects.values import InvalidProjectError, UnknownProjectError
 from tests.memory import FakeClock, draft, rows_of, whole
 
 

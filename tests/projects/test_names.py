@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.names import MAX_NAME, normalize_project, similar_projects, slug_project
+from engram_py.projects.values import InvalidProjectError
 
 UNFIT = ["a\ud800", "x" * (MAX_NAME + 1), "x" * 10_000, "wid\u200bgets", "\u202ewidgets"]
 

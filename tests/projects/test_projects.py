@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.projects.errors import AmbiguousProjectError, InvalidProjectError
+from engram_py.projects.values import AmbiguousProjectError, InvalidProjectError
 from tests.memory import Git, Opener, RepoMaker, draft, rows_of, whole
 
 REMOTE = "git@github.com:acme/rocket.git"

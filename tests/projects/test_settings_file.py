@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.settings_file import (
     DEFAULTS,
     KEYS,
@@ -19,6 +18,7 @@ from engram_py.projects.settings_file import (
     find_project_settings,
     parse_project_settings,
 )
+from engram_py.projects.values import InvalidProjectError
 from engram_py.settings import SETTINGS, Setting
 
 

@@ -15,10 +15,10 @@ from mcp import Client
 
 from engram_py import Engram
 from engram_py.interfaces.mcp.server import build_server
-from engram_py.recall.query.filters import KEYS
+from engram_py.recall.query import KEYS
 from engram_py.recall.values import Results
 from engram_py.settings import Settings
-from engram_py.text.stopwords import STOP_WORDS
+from engram_py.text.words import STOP_WORDS
 from tests.interfaces.mcp.agent import Agent, exchange, tool_call
 from tests.recall.searching import fill, kept
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.recall.query.days import dates_in, days_in, is_generic_verb, may_name_days
+from engram_py.recall.dates import dates_in, days_in, is_generic_verb, may_name_days
 from engram_py.text.prompt_text import PromptText
-from engram_py.text.segments import segments
+from engram_py.text.words import segments
 
 THURSDAY = date(2026, 3, 5)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.recall.query.filters import KEYS, Filters, cut_filters
+from engram_py.recall.query import KEYS, Filters, cut_filters
 
 
 @pytest.mark.parametrize(

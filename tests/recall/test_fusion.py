@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.recall.fusion import deviations, fuse, strong, vector_nats
+from engram_py.recall.search import deviations, fuse, strong, vector_nats
 from engram_py.vectors.values import Nearest
 
 MANY = 1_000

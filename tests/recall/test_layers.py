@@ -7,8 +7,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.errors import EmptyQueryError, InvalidArgumentError
 from engram_py.interfaces.wording import render
-from engram_py.recall.layers import ALIASES, ALL, LAYERS, Layered
-from engram_py.recall.said import SaidResults
+from engram_py.recall.layers import ALIASES, ALL, LAYERS, Layered, SaidResults
 from engram_py.recall.values import Results
 from engram_py.sessions.values import Said
 from tests.memory import FakeClock

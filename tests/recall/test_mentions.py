@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from engram_py.database.store import Store
-from engram_py.recall.index import mentions, vocabulary
+from engram_py.recall import index, terms
 
-COLUMNS = tuple(mentions.COLUMN_WEIGHTS)
+COLUMNS = tuple(index.COLUMN_WEIGHTS)
 
 
 @pytest.fixture
@@ -28,9 +28,9 @@ def test_a_mention_weighs_what_its_column_does(store: Store) -> None:
         _index(store, row, **{column: "alder"})
     _index(store, 2**40, title="alder birch", content="alder, alder: birch")
     texts = {1: 0.0, 2: 2.0, 3: 2.0, 4: 1.0, 5: 0.5, 2**40: 2.0}
-    assert mentions.mentions(store, "alder", at_most=8) == (texts, {1: 1, 2**40: 1})
-    assert mentions.mentions(store, "cedar", at_most=8) == ({}, {})
-    assert mentions.mentions(store, "alder", at_most=7) is None
+    assert index.mentions(store, "alder", at_most=8) == (texts, {1: 1, 2**40: 1})
+    assert index.mentions(store, "cedar", at_most=8) == ({}, {})
+    assert index.mentions(store, "alder", at_most=7) is None
 
 
 def test_of_a_common_word_only_its_rows_are_told(store: Store) -> None:
@@ -39,23 +39,23 @@ def test_of_a_common_word_only_its_rows_are_told(store: Store) -> None:
     _index(store, 2**40, title="alder birch", content="alder")
     _index(store, 7, content="birch")
     every, both = [1, 2, 3, 4, 5, 2**40], '("alder" OR "birch")'
-    assert mentions.matching_rows(store, '"alder"') == every
-    assert mentions.matching_rows(store, both) == [1, 2, 3, 4, 5, 7, 2**40]
-    assert mentions.matching_rows(store, '("alder") AND ("birch")') == [2**40]
-    assert mentions.matching_rows(store, '"cedar"') == []
+    assert index.matching_rows(store, '"alder"') == every
+    assert index.matching_rows(store, both) == [1, 2, 3, 4, 5, 7, 2**40]
+    assert index.matching_rows(store, '("alder") AND ("birch")') == [2**40]
+    assert index.matching_rows(store, '"cedar"') == []
 
 
 def test_lengths_are_counted_in_words_however_long(store: Store) -> None:
     for row, words in enumerate((1, 127, 128, 16_383, 16_384), start=1):
         _index(store, row, title="birch", content="alder " * words, terms="al der")
-    lengths = mentions.lengths(store, [1, 2, 3, 4, 5, 6])
+    lengths = index.lengths(store, [1, 2, 3, 4, 5, 6])
     assert lengths == {1: (2, 1), 2: (128, 1), 3: (129, 1), 4: (16_384, 1), 5: (16_385, 1)}
-    assert mentions.totals(store) == (5, (2 + 128 + 129 + 16_384 + 16_385) / 5)
+    assert index.totals(store) == (5, (2 + 128 + 129 + 16_384 + 16_385) / 5)
 
 
 def test_an_index_without_rows_has_no_totals(store: Store) -> None:
-    assert mentions.totals(store) == (0, 1.0)
-    assert mentions.lengths(store, [1]) == {}
+    assert index.totals(store) == (0, 1.0)
+    assert index.lengths(store, [1]) == {}
 
 
 # --- in how many rows a word stands ------------------------------------------------------------------------------
@@ -66,16 +66,14 @@ ROWS = 4_000
 @pytest.fixture
 def counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[[Iterable[int]], int]:
     """Counts a word that stands in the given ones of 4,000 rows, with a fifth of them looked at."""
-    monkeypatch.setattr(vocabulary, "LARGE", ROWS)
-    monkeypatch.setattr(vocabulary, "_SAMPLED", 5)
+    monkeypatch.setattr(terms, "LARGE", ROWS)
+    monkeypatch.setattr(terms, "_SAMPLED", 5)
 
     def count(rows: Iterable[int]) -> int:
         with store.transaction():
             for row in rows:
                 store.insert("observations_fts", {"rowid": row, "content": "alder alder"})
-        return vocabulary.rows_with(store, ["alder", "birch"], {"alder": '"alder"', "birch": '"birch"'}, size=ROWS)[
-            "alder"
-        ]
+        return terms.rows_with(store, ["alder", "birch"], {"alder": '"alder"', "birch": '"birch"'}, size=ROWS)["alder"]
 
     return count
 
@@ -107,5 +105,5 @@ def test_what_is_rare_or_of_one_season_is_counted(counted: Callable[[Iterable[in
 
 
 def test_a_smaller_memory_is_counted(counted: Callable[[Iterable[int]], int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vocabulary, "LARGE", ROWS + 1)
+    monkeypatch.setattr(terms, "LARGE", ROWS + 1)
     assert counted(range(1, ROWS, 7)) == len(range(1, ROWS, 7))

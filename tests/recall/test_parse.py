@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from engram_py.recall.query.filters import Filters
-from engram_py.recall.query.parse import MAX_QUERY_CHARS, MAX_WORDS, match_all, match_any, parse_query, quote
+from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS, Filters, match_all, match_any, parse_query, quote
 
 
 @pytest.mark.parametrize(

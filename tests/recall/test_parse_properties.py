@@ -13,11 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engram_py.recall.preview import preview
-from engram_py.recall.query.parse import MAX_WORDS, match_all, match_any, parse_query
+from engram_py.recall.proximity import term_finder
+from engram_py.recall.query import MAX_WORDS, match_all, match_any, parse_query
 from engram_py.recall.related import may_contradict, overlap, title_words
-from engram_py.recall.score.bm25 import Term
-from engram_py.recall.score.proximity import term_finder
-from engram_py.text.derived_terms import derived_terms
+from engram_py.recall.score import Term
+from engram_py.text.words import derived_terms
 
 SYNTAX = ["AND", "OR", "NOT", "NEAR(", '"', '""', "*", "^", ":", "-", "(", ")", "{", "}", "+", "title:", "\0", "'", ";"]
 SCRIPTS = ["tokenStore", "rate_limit", "a-b", "v1.2", "用户登录", "キュー", "로그인", "ระบบ", "очередь"]

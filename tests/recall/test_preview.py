@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engram_py.recall.preview import PREVIEW_CHARS, Preview, preview, shares
+from engram_py.recall.proximity import term_finder
 from engram_py.recall.related import title_words
-from engram_py.recall.score.bm25 import Term
-from engram_py.recall.score.proximity import term_finder
+from engram_py.recall.score import Term
 
 FILLER = "lorem ipsum " * 40
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engram_py.recall.score.bm25 import Scored, Term, idf
-from engram_py.recall.score.probability import NONE, ordinary, rarity, threshold, weigh_evidence
+from engram_py.recall.score import NONE, Scored, Term, idf, ordinary, rarity, threshold, weigh_evidence
 
 TOTAL = 1_000
 

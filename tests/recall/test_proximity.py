@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.recall.score.bm25 import Term
-from engram_py.recall.score.proximity import PAIR_SHARE, Reading, passage, read, term_finder
+from engram_py.recall.proximity import PAIR_SHARE, Reading, passage, read, term_finder
+from engram_py.recall.score import Term
 
 
 def term(stem: str, *, idf: float = 2.0, substitutes: tuple[str, ...] = ()) -> Term:

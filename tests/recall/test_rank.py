@@ -10,7 +10,7 @@ import pytest
 
 from engram_py.ledger.citations import citation_factor
 from engram_py.observations.values import Observation
-from engram_py.recall.score.rank import Signals, factors, recency
+from engram_py.recall.hits import Signals, factors, recency
 from engram_py.times import to_text
 
 NOW = datetime(2026, 3, 31, tzinfo=UTC)

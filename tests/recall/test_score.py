@@ -4,19 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engram_py.recall.index.mentions import Length
-from engram_py.recall.score.bm25 import (
-    AFTER,
-    BEFORE,
-    K1,
-    SECOND,
-    Neighbours,
-    Term,
-    best_of,
-    first_scores,
-    idf,
-    score,
-)
+from engram_py.recall.index import Length
+from engram_py.recall.score import AFTER, BEFORE, K1, SECOND, Neighbours, Term, best_of, first_scores, idf, score
 
 USUAL = 100
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
-from engram_py.recall.file_terms import file_words
+from engram_py.recall.substitutes import file_words
 from tests.recall.searching import fill, ids, kept, silence
 
 FILE = "deploy/docker-compose.yml"

@@ -8,8 +8,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.observations import visible
-from engram_py.recall import date_terms, scope_filter
-from engram_py.recall.index import table as index
+from engram_py.recall import dates, index, scope_filter
 from tests.anchors.repositories import Repo, lines
 from tests.memory import FakeClock, Git, Opener, RepoMaker
 from tests.recall.searching import fill, ids, kept, silence
@@ -304,7 +303,7 @@ def test_a_day_on_which_others_changed_much_finds_what_a_small_project_saved(
     for number in range(5):
         kept(app, f"Release {number}.", project="large")
     clock.advance(days=1)
-    monkeypatch.setattr(date_terms, "NEWEST_ROWS", 3)
+    monkeypatch.setattr(dates, "NEWEST_ROWS", 3)
     assert set(ids(app, "what happened yesterday?", project="small")) == {mine, shared}
     assert app.searches.search("what happened yesterday?", project="third").results[0].id == shared
     app.observations.delete(shared)

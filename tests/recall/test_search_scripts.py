@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.text.segments import segments
+from engram_py.text.words import segments
 from tests.recall.searching import ids, kept, silence
 
 pytestmark = pytest.mark.usefixtures("others")

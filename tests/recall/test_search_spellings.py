@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
-from engram_py.recall.query.parse import parse_query
+from engram_py.recall.query import parse_query
 from tests.recall.searching import ids, kept, silence
 
 pytestmark = pytest.mark.usefixtures("others")

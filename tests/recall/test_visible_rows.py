@@ -11,11 +11,9 @@ import pytest
 from engram_py import Engram
 from engram_py.database.store import Store
 from engram_py.observations import visible
-from engram_py.recall import retrieval, scope_filter, terms
-from engram_py.recall.index import table as index
+from engram_py.recall import index, retrieval, scope_filter, score, terms
 from engram_py.recall.scope_filter import ScopeFilter
-from engram_py.recall.score import bm25 as score
-from engram_py.recall.score.bm25 import Term
+from engram_py.recall.score import Term
 from engram_py.recall.terms import ProjectRows
 from tests.recall.searching import fill, ids, kept, silence
 

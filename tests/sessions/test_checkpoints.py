@@ -10,7 +10,7 @@ from engram_py import Engram
 from engram_py.errors import EmptyFieldError
 from engram_py.recall.layers import Layered
 from engram_py.sessions.checkpoints import KEPT, LIMIT_BYTES
-from engram_py.sessions.errors import CheckpointNotFoundError, CheckpointSecretError, CheckpointTooLargeError
+from engram_py.sessions.values import CheckpointNotFoundError, CheckpointSecretError, CheckpointTooLargeError
 from tests.memory import FakeClock, Opener, rows_of
 
 STATE = b'{"step": 3,\r\n  "notes": "caf\xc3\xa9  ",\t"open": ["zebra"]}\n\n'

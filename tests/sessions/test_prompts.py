@@ -6,7 +6,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError
-from engram_py.sessions.errors import PromptNotFoundError
+from engram_py.sessions.values import PromptNotFoundError
 from tests.memory import FakeClock, draft, rows_of, whole
 
 PASSWORD = "correct-" + "horse9-" + "Battery"

@@ -9,8 +9,8 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.errors import EmptyFieldError, InvalidTextError, TextTooLongError
 from engram_py.observations.values import Change
-from engram_py.projects.errors import InvalidProjectError
-from engram_py.sessions.errors import SessionInUseError, SessionNotFoundError
+from engram_py.projects.values import InvalidProjectError
+from engram_py.sessions.values import SessionInUseError, SessionNotFoundError
 from engram_py.settings import Settings
 from tests.memory import FakeClock, Opener, draft, rows_of, whole
 

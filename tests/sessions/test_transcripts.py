@@ -12,10 +12,9 @@ import pytest
 
 from engram_py import Engram
 from engram_py.sessions import transcripts
-from engram_py.sessions.errors import TranscriptMissingError, TranscriptRefusedError
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS
 from engram_py.sessions.transcripts import Transcripts
-from engram_py.sessions.values import TranscriptRead
+from engram_py.sessions.values import TranscriptMissingError, TranscriptRead, TranscriptRefusedError
 from tests.memory import Opener, draft, rows_of
 
 

@@ -6,7 +6,7 @@ from unicodedata import normalize
 
 import pytest
 
-from engram_py.text.derived_terms import camel_parts, derived_terms, pairs
+from engram_py.text.words import camel_parts, derived_terms, pairs
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engram_py.text.moments import span_of
-from engram_py.times import to_text
+from engram_py.times import span_of, to_text
 
 NOW = datetime(2026, 3, 31, 10, 30, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.text.similarity import alike, jaccard, shingles
+from engram_py.text.words import alike, jaccard, shingles
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engram_py.text.stopwords import STOP_WORDS, is_foreign, stop_words_of
+from engram_py.text.words import STOP_WORDS, is_foreign, stop_words_of
 
 
 def telling(question: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from engram_py.database.foreign import ForeignDatabase, open_foreign
+from engram_py.database.connection import ForeignDatabase, open_foreign
 from engram_py.interchange.errors import InvalidSourceError
 from engram_py.interchange.import_observations import sync_id_of
 from engram_py.interchange.sources.draft import Source, joined, moment, text_of

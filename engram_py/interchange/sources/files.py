@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from engram_py.capture.host_formats import is_trivial
 from engram_py.capture.passive import learning_title, parse_learnings
-from engram_py.capture.trivial_prompts import is_trivial
 from engram_py.files import lines_of, open_regular, reason
 from engram_py.interchange.errors import InvalidSourceError
 from engram_py.interchange.sources.draft import Source, changed_at, joined, moment

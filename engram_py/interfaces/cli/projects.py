@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 @prints_value
 def init_command(name: str | None, force: bool) -> tuple[object, str]:
     """Write .engram.json at the top of the repository: which project it is, for everyone who clones it."""
-    from engram_py.projects.errors import InvalidProjectError
     from engram_py.projects.locate import locate
     from engram_py.projects.names import normalize_project
     from engram_py.projects.settings_file import write_project_settings
+    from engram_py.projects.values import InvalidProjectError
 
     found = locate(here())
     suggested = name if name is not None else found.name

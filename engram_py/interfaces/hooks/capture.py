@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.doors import call as door_call
 from engram_py.errors import EngramError, StoreError
-from engram_py.sessions.errors import TranscriptMissingError, TranscriptRefusedError, TranscriptUnheardError
+from engram_py.sessions.values import TranscriptMissingError, TranscriptRefusedError, TranscriptUnheardError
 from engram_py.times import parse_time
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _read_transcript(call: Call) -> None:
 
 def _learn(call: Call, text: str) -> None:
     """Keep the learnings that a message lists. Raises StoreError: what was not kept is not read either."""
-    from engram_py.capture.trivial_prompts import may_teach
+    from engram_py.capture.host_formats import may_teach
 
     try:
         if may_teach(text):

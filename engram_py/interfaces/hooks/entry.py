@@ -98,7 +98,7 @@ class Run:
     def _is_nothing(self, event: Event, request: Request, settings: Settings) -> bool:
         """Return whether the memory need not even be opened."""
         if event == "user-prompt":
-            from engram_py.capture.trivial_prompts import is_trivial
+            from engram_py.capture.host_formats import is_trivial
 
             return not request.prompt or is_trivial(request.prompt)
         wanted = self.arguments.pretool == "on" if self.arguments.pretool else settings.hook_pretool
@@ -205,7 +205,7 @@ class Run:
             self.spool("prompt", self.request.prompt)
             return
         if self.event in _LOOKING_BACK and self.request.last_message:
-            from engram_py.capture.trivial_prompts import may_teach
+            from engram_py.capture.host_formats import may_teach
 
             if may_teach(self.request.last_message):
                 self.spool("learnings", self.request.last_message)
@@ -244,7 +244,7 @@ class Run:
     def note(self, exc: BaseException) -> None:
         """Say in the log what failed: the kind and the place of it, never its text, which may be somebody's words."""
         from engram_py.errors import EngramError, StoreError
-        from engram_py.projects.errors import AmbiguousProjectError
+        from engram_py.projects.values import AmbiguousProjectError
 
         if isinstance(exc, BadInput):
             self._log(str(exc))

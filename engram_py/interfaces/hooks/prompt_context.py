@@ -41,8 +41,7 @@ def deserved(app: Engram, prompt: str, session_id: str) -> Deserved:
 
     The statements that hold always were given at the session's start.
     """
-    from engram_py.context.likely import look_up
-    from engram_py.context.prompt_kinds import phrase_in
+    from engram_py.context.prompt_kinds import look_up, phrase_in
 
     place = app.projects.for_read(session_id=session_id)
     if not place.project:

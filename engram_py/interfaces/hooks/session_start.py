@@ -10,10 +10,9 @@ from engram_py.dataclass import replace
 from engram_py.distill.waiting import any_waiting
 from engram_py.interfaces.hooks.handlers import GIT_SHARE, reaches_model, rendered, shown
 from engram_py.observations.values import Observation
-from engram_py.projects.errors import AmbiguousProjectError
-from engram_py.sessions.errors import SessionNotFoundError
-from engram_py.sessions.hosts import ancestors
-from engram_py.sessions.values import SessionLine
+from engram_py.projects.values import AmbiguousProjectError
+from engram_py.sessions.sessions import ancestors
+from engram_py.sessions.values import SessionLine, SessionNotFoundError
 
 if TYPE_CHECKING:
     from engram_py.context.values import Context, Item

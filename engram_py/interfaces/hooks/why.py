@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from engram_py.app import Engram
-from engram_py.capture.trivial_prompts import is_trivial
+from engram_py.capture.host_formats import is_trivial
 from engram_py.dataclass import dataclass, replace
 from engram_py.doors import through
 from engram_py.interfaces.hooks.prompt_context import Deserved, deserved
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.context import context_text, not_merged
-from engram_py.recall.score.probability import threshold
+from engram_py.recall.score import threshold
 from engram_py.recall.values import Near, Results
 
 _SEARCHED, _QUERY_CHARS = 5, 200

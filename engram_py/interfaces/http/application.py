@@ -38,7 +38,7 @@ from engram_py.interfaces.http.server import (
 )
 from engram_py.interfaces.web import OTHER_ADDRESSES, Page
 from engram_py.interfaces.web.access import Access
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 from engram_py.settings import DEFAULTS, Settings
 
 logger = logger_of(__name__)

@@ -16,7 +16,7 @@ from engram_py.errors import (
     ServeError,
     TransferError,
 )
-from engram_py.projects.errors import AmbiguousProjectError
+from engram_py.projects.values import AmbiguousProjectError
 
 
 class HttpError(EngramError):

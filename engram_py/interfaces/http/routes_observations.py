@@ -25,10 +25,10 @@ from engram_py.interfaces.http.routing import (
 from engram_py.interfaces.wording import render
 from engram_py.observations.browse import MOST
 from engram_py.observations.lookup import replacement
-from engram_py.observations.repeated_saves import committed
+from engram_py.observations.save import committed
 from engram_py.observations.values import Change, Draft, Pinned, Saved
-from engram_py.projects.errors import InvalidProjectError
 from engram_py.projects.names import normalize_project
+from engram_py.projects.values import InvalidProjectError
 from engram_py.relations.conflicts import DEFAULT, STATUSES
 from engram_py.relations.conflicts import MOST as MOST_RELATIONS
 from engram_py.relations.values import Relation, RelationPage, RelationStats, Scanned

@@ -48,7 +48,7 @@ from engram_py.observations.values import Neighbour, Observation, Timeline
 from engram_py.recall.layers import Layered, LayerResults
 from engram_py.recall.scope_filter import says_where
 from engram_py.recall.values import Results
-from engram_py.sessions.errors import SessionNotFoundError
+from engram_py.sessions.values import SessionNotFoundError
 
 FOUND = list[SearchHit] | dict[str, Any]
 Format = Literal["list", "json"]

@@ -30,10 +30,9 @@ from engram_py.interfaces.http.routing import (
 )
 from engram_py.projects.names import normalize_project
 from engram_py.sessions.agents import AgentLine, agents
-from engram_py.sessions.errors import SessionNotFoundError
 from engram_py.sessions.prompts import PROMPTS_MOST
 from engram_py.sessions.sessions import SESSIONS_MOST
-from engram_py.sessions.values import Checkpoint, CheckpointLine, Prompt, PromptSaved
+from engram_py.sessions.values import Checkpoint, CheckpointLine, Prompt, PromptSaved, SessionNotFoundError
 
 OWNED = "project_owned"
 # How a prompt begins that a program wrote.

@@ -23,7 +23,7 @@ from engram_py.files import expanded
 from engram_py.interfaces.arguments import as_text, is_text
 from engram_py.interfaces.http.answers import answer_type
 from engram_py.interfaces.http.errors import InvalidPathError
-from engram_py.projects.errors import AmbiguousProjectError, InvalidProjectError
+from engram_py.projects.values import AmbiguousProjectError, InvalidProjectError
 
 MAX_INTEGER = 2**63 - 1
 MOST_PATH_CHARS = 4_096

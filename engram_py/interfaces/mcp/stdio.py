@@ -31,7 +31,7 @@ from engram_py.interfaces.mcp.protocol import (
     plain_id,
 )
 from engram_py.interfaces.mcp.tool_calls import Memory, opener
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 
 if TYPE_CHECKING:
     from engram_py.settings import Settings

@@ -13,7 +13,7 @@ from engram_py.doors import through
 from engram_py.errors import EngramError
 from engram_py.interfaces.arguments import as_text
 from engram_py.interfaces.counting import count_answer
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -82,7 +82,7 @@ def opener(settings: Settings, project: str | None, failure: EngramError | None)
             raise failure
         from engram_py.app import Engram
         from engram_py.interfaces.hooks.background import update_documents
-        from engram_py.sessions.hosts import ancestors
+        from engram_py.sessions.sessions import ancestors
 
         app = Engram(
             settings=settings,

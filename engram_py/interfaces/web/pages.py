@@ -8,7 +8,7 @@ from datetime import UTC, datetime, tzinfo
 from itertools import groupby
 from typing import Any
 
-from engram_py.capture.secret_patterns import PREFIXED
+from engram_py.capture.redact import PREFIXED
 from engram_py.dataclass import dataclass, fields
 from engram_py.errors import InvalidArgumentError, InvalidInputError
 from engram_py.interfaces.given import as_a_hook, session_given, start_text

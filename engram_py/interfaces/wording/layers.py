@@ -8,8 +8,7 @@ from datetime import datetime
 from engram_py.distill.ingesting import Ingested
 from engram_py.interfaces.wording import documents, search
 from engram_py.interfaces.wording.phrases import Words, age, amount
-from engram_py.recall.layers import Layered
-from engram_py.recall.said import SaidResults
+from engram_py.recall.layers import Layered, SaidResults
 from engram_py.recall.values import DocumentResults, Results
 from engram_py.sessions.agents import AgentLine
 from engram_py.sessions.values import Said

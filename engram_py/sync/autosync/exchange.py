@@ -13,7 +13,7 @@ from engram_py.database.journal import Journal
 from engram_py.database.lease import NamedLease
 from engram_py.database.store import Store
 from engram_py.errors import EngramError
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 from engram_py.settings import Settings
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.client import WHOLE_SECONDS, Channel, CloudClient, Progress, Stopped

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
 from engram_py.files import write_atomically
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 from engram_py.settings import Settings
 from engram_py.sync.autosync import table
 from engram_py.sync.errors import CloudFailedError, InvalidServerError

@@ -9,7 +9,7 @@ from typing import Any
 from engram_py.database.store import Row
 from engram_py.dataclass import replace
 from engram_py.errors import EngramError
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.client import TURN_SECONDS, Channel, Grant, Listing, Page
 from engram_py.sync.autosync.table import TARGET

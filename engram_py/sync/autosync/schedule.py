@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.database.store import Row, Store
 from engram_py.errors import StoreError
-from engram_py.log import logger_of
+from engram_py.lazy import logger_of
 from engram_py.settings import Settings
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.login import current_login, token_fingerprint

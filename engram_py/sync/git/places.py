@@ -16,10 +16,10 @@ from engram_py.dataclass import dataclass
 from engram_py.files import read_bounded
 from engram_py.git.repository import Repository
 from engram_py.projects import table as project_table
-from engram_py.projects.errors import AmbiguousProjectError, InvalidProjectError
 from engram_py.projects.merge import Merging
 from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import NO_PROJECT, Projects
+from engram_py.projects.values import AmbiguousProjectError, InvalidProjectError
 from engram_py.sync.chunk import FORMAT
 from engram_py.sync.errors import NoRepositoryError, UnconfirmedProjectError
 from engram_py.sync.git import table

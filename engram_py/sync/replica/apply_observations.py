@@ -10,7 +10,7 @@ from engram_py.clock import consequence, just_after
 from engram_py.database.store import Row
 from engram_py.dataclass import replace
 from engram_py.observations.columns import OWN, SPECIAL
-from engram_py.observations.repeated_saves import expire
+from engram_py.observations.save import expire
 from engram_py.sync.merge import version_key
 from engram_py.sync.mutation import OWN_BLOCK, Mutation, chosen_lifecycle
 from engram_py.sync.replica import table

@@ -11,7 +11,7 @@ from typing import Any
 
 from engram_py.clock import due_before
 from engram_py.database import journal
-from engram_py.database.erasing import erase
+from engram_py.database.fts import erase
 from engram_py.database.journal import TABLES, Journal
 from engram_py.database.soundness import OBSERVATIONS
 from engram_py.database.store import Store

@@ -37,7 +37,7 @@ def test_filters_and_phrases_are_part_of_the_query(run: Run, kept: None) -> None
 
 
 def test_the_help_names_every_filter_and_both_ways_to_exclude_a_word(run: Run) -> None:
-    from engram_py.recall.query.filters import KEYS, STATES
+    from engram_py.recall.query import KEYS, STATES
 
     shown = " ".join(run("search", "--help").stdout.split())
 

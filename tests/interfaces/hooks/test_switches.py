@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from engram_py import Draft
 from engram_py.app import Engram as App
 from engram_py.interfaces.cli.main import cli
-from engram_py.privacy.errors import RecordingOffError
+from engram_py.privacy.values import RecordingOffError
 from tests.interfaces.hooks.conftest import Hook, locked, prompts_of
 
 LEARNED = "Done.\n\n## Key Learnings:\n\n1. The gateway drops every header that is longer than eight kilobytes.\n"

@@ -13,7 +13,7 @@ from engram_py.anchors.values import NOT_HERE, NOT_READ, SAVED_OUTSIDE, AnchorSt
 from engram_py.doors import through
 from engram_py.interfaces.wording import render
 from engram_py.observations.values import Draft, RelationNote
-from engram_py.recall.score.probability import NONE, Evidence
+from engram_py.recall.score import NONE, Evidence
 from engram_py.recall.values import Earlier, Explain, Hit, LadderStep, Near, NoResults, Numbers, Results, WordNote
 
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)

@@ -1,7 +1,9 @@
-"""A logger that brings ``logging`` with it when it first has something to say: importing that is a 25th of a hook."""
+"""Loggers and regular expressions that cost a short process nothing until they are used."""
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,3 +24,9 @@ def logger_of(name: str) -> Logger:
     """Return the logger of a module, by its ``__name__``."""
     logger: Any = _Lazy(name)
     return logger  # type: ignore[no-any-return]
+
+
+@cache
+def compiled(expression: str) -> re.Pattern[str]:
+    """``expression`` compiled; flags are written inside it, ``(?ai)``."""
+    return re.compile(expression)

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from engram_py.dataclass import dataclass, replace
 from engram_py.observations.values import Observation
-from engram_py.recall.index.mentions import Length
-from engram_py.recall.score.bm25 import USUAL_TITLE, Scored, Term, norm, saturated, title_weight
+from engram_py.recall.index import Length
+from engram_py.recall.score import USUAL_TITLE, Scored, Term, norm, saturated, title_weight
 from engram_py.sessions.summary_steps import unframed
 from engram_py.text.normalize import folded
-from engram_py.text.segments import is_unspaced
+from engram_py.text.words import is_unspaced
 
 # Two words of the query within this many characters of each other, about eight words, are a pair.
 PAIR_CHARS = 48

@@ -1,1 +1,0 @@
-"""Index: the SQL of the full-text index, its vocabulary and its counts."""

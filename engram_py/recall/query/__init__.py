@@ -1,1 +1,0 @@
-"""Query: from what somebody typed to words, phrases, exclusions, filters and dates."""

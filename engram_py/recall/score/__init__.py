@@ -1,1 +1,0 @@
-"""Score: how well a row answers a query. Pure functions."""

@@ -1,0 +1,253 @@
+"""Split a text into words: segments of a script, derived terms, stop words, forms; say how alike two texts are."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from engram_py.files import lines_of
+
+
+def read_lines(name: str) -> list[str]:
+    """Return the lines of a list without its comments."""
+    text = Path(__file__).with_name("words").joinpath(f"{name}.txt").read_text(encoding="utf-8")
+    return [line for line in lines_of(text) if not line.startswith("#")]
+
+
+def read_words(name: str) -> frozenset[str]:
+    return frozenset(" ".join(read_lines(name)).split())
+
+
+# Han, kana, Hangul, bopomofo, and the South-East Asian scripts that write no spaces.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+_FIRST_UNSPACED = "\u0e00"
+# From the first mark on up to the scripts above.
+_MARKS_FROM, _MARKS_TO = 0x0300, 0x0E00
+_JOINERS = "\u200c\u200d"  # within a word, between two of its letters
+
+WORD = re.compile(r"[^\W_]+")
+_COMPOUND = re.compile(r"\w+(?:-\w+)*")
+
+
+def segments(text: str) -> list[str]:
+    """Return the runs of letters and digits in ``text``; a run of an unspaced script ends where another begins."""
+    return _pattern(text).findall(text)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    if text.isascii():
+        return WORD
+    if holds_unspaced(text):
+        return _unspaced_patterns()[0]
+    return _marked_pattern() if max(text) >= chr(_MARKS_FROM) else WORD
+
+
+def lowered(word: str) -> str:
+    """Return a word as the index folds it to lower case."""
+    if word.isascii() or not _young_capitals().search(word):
+        return word.lower()
+    return "".join(letter if _young_capitals().match(letter) else letter.lower() for letter in word)
+
+
+def compounds(text: str) -> list[str]:
+    """Return the runs that ``_`` and ``-`` hold together as well: ``rate-limit``, ``user_id``."""
+    return (_unspaced_patterns()[1] if holds_unspaced(text) else _COMPOUND).findall(text)
+
+
+def is_unspaced(segment: str) -> bool:
+    """Return whether a segment is of a script that writes no spaces."""
+    return segment[:1] >= _FIRST_UNSPACED and _unspaced_patterns()[2].match(segment) is not None
+
+
+def holds_unspaced(text: str) -> bool:
+    """Return whether some of a text is of a script that writes no spaces."""
+    return not text.isascii() and max(text) >= _FIRST_UNSPACED
+
+
+@cache
+def _young_capitals() -> re.Pattern[str]:
+    # Cherokee, Georgian, Osage, Adlam and others: to SQLite's tokenizer, which knows Unicode 6.1, they have no small
+    # letters (each letter of Python 3.11's tables was asked).
+    return re.compile(
+        "[\u037f\u0528-\u052e\u13a0-\u13f5\u1c90-\u1cbf\u2c2f\ua698-\ua69a\ua796-\ua79e\ua7ab-\ua7d8\ua7f5"
+        "\U000104b0-\U000104d3\U00010570-\U00010595\U00010c80-\U00010cb2\U000118a0-\U000118bf\U00016e40-\U00016e5f"
+        "\U0001e900-\U0001e921]"
+    )
+
+
+@cache
+def _unspaced_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    # Compiled on first need: sets of this many characters take milliseconds each, and most texts hold none.
+    return (
+        re.compile(f"[{_UNSPACED}]+|" + _marked(f"[^\\W_{_UNSPACED}]")),
+        re.compile(f"[\\w{_UNSPACED}]+(?:-[\\w{_UNSPACED}]+)*"),
+        re.compile(f"[{_UNSPACED}]"),
+    )
+
+
+@cache
+def _marked_pattern() -> re.Pattern[str]:
+    return re.compile(_marked(r"[^\W_]"))
+
+
+def _marked(letter: str) -> str:
+    """Return a pattern of a word: letters, each with its marks."""
+    marks = "".join(
+        chr(code) for code in range(_MARKS_FROM, _MARKS_TO) if unicodedata.category(chr(code)) in ("Mn", "Mc")
+    )
+    return f"{letter}(?:{letter}|[{marks}]|[{_JOINERS}](?={letter}))*"
+
+
+_CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\WA-Za-z0-9_]+")
+# The compounds of a text of ASCII, and nothing for a plain word: most are, and an import reads millions.
+_NOT_PLAIN = re.compile(r"\b(?:[a-z0-9]+|[A-Z][0-9]*[a-z][a-z0-9]*)\b(?!-\w)|(\w+(?:-\w+)*)", re.ASCII)
+
+MAX_COMPOUND_PARTS = 4
+
+
+def derived_terms(*texts: str) -> str:
+    """Return the terms to index beside ``texts``, blank-separated, in the order they occur."""
+    return " ".join(term for text in texts for term in _terms(text))
+
+
+def _terms(text: str) -> Iterator[str]:
+    # A Mac writes Korean as loose letters and Japanese voicing as marks of their own.
+    text = unicodedata.normalize("NFC", text)
+    yield from _marked_beside_unspaced(text)
+    for compound in filter(None, _NOT_PLAIN.findall(text)) if text.isascii() else compounds(text):
+        if compound.isascii() and compound[1:].islower() and compound.isalnum():
+            continue  # a plain word, as most are
+        parts = segments(compound)
+        for part in parts:
+            yield from segment_terms(part)
+        if len(parts) == 1:
+            continue
+        spaced = [lowered(part) for part in parts if not is_unspaced(part)]
+        if len(spaced) == len(parts) <= MAX_COMPOUND_PARTS:
+            yield "".join(spaced)  # rate_limit and rate-limit are found by ratelimit, rateLimit
+        else:
+            yield from spaced
+
+
+def _marked_beside_unspaced(text: str) -> Iterator[str]:
+    """Yield words with marks of their own, which are no token where a script without blanks follows."""
+    if holds_unspaced(text):
+        words = (word for word in segments(text) if not (word.isascii() or is_unspaced(word)))
+        yield from (lowered(word) for word in words if any(unicodedata.category(one)[0] == "M" for one in word))
+
+
+def segment_terms(segment: str) -> list[str]:
+    """Return the derived terms of one run of letters and digits; nothing for a plain word."""
+    if is_unspaced(segment):
+        return pairs(segment)
+    parts = camel_parts(segment)
+    return [lowered(part) for part in parts] if len(parts) > 1 else []
+
+
+def pairs(run: str) -> list[str]:
+    """Return overlapping pairs of letters, without vowel signs and middle dots; a single letter stands for itself."""
+    letters = "".join(filter(str.isalnum, run))
+    return [letters[i : i + 2] for i in range(len(letters) - 1)] or [letters] * bool(letters)
+
+
+def camel_parts(word: str) -> list[str]:
+    """``getHTTPResponse2`` → get, HTTP, Response, 2; a word of one case is itself."""
+    if word[1:].islower() or word.islower() or word.isdigit() or (word.isupper() and word.isalpha()):
+        return [word]
+    return _CAMEL.findall(word)
+
+
+ENGLISH = read_words("english")
+FOREIGN = read_words("foreign") - ENGLISH
+STOP_WORDS = ENGLISH | FOREIGN
+_AMONG_FOREIGN = read_words("foreign_among_others") - ENGLISH
+_EITHER = read_words("english_among_foreign")
+# Typed as operators more often than as names.
+_OPERATORS = ("AND", "OR", "NOT")
+
+
+def stop_words_of(words: Sequence[str]) -> Collection[str]:
+    """Return the lower-case words of a question, given as it was typed, that say nothing about its subject.
+
+    A foreign word counts where the question is in a foreign language: two of them, and more than English ones. Else
+    `nas`, `war` and `come` are names and words. In capitals among others, a word is a name: `IT`, `WHO`.
+    """
+    mixed = any(not word.isupper() for word in words)
+    names = {word.lower() for word in words if mixed and len(word) > 1 and word.isupper() and word not in _OPERATORS}
+    plain = {word.lower() for word in words} - names
+    foreign, english = plain & (FOREIGN | _AMONG_FOREIGN), plain & ENGLISH
+    ascii_too = is_foreign(words)
+    return english | {word for word in foreign if ascii_too or not word.isascii()}
+
+
+def is_foreign(words: Sequence[str]) -> bool:
+    """Return whether a question is in one of the languages known here other than English."""
+    plain = {word.lower() for word in words}
+    foreign = len(plain & FOREIGN)
+    foreign += len(plain & _AMONG_FOREIGN) if foreign else 0
+    return foreign > max(1, len((plain & ENGLISH) - _EITHER))
+
+
+def forms(word: str) -> tuple[str, ...]:
+    """Return the other forms and names of a lower-case word, none for most."""
+    return tuple(other for other in _table("forms", "abbreviations", "either").get(word, ()) if other != word)
+
+
+def synonyms(word: str) -> tuple[str, ...]:
+    """Return what others may call the same thing, nothing for most words."""
+    return tuple(other for other in _table("synonyms").get(word, ()) if other != word)
+
+
+@cache
+def _table(*lists: str) -> dict[str, tuple[str, ...]]:
+    groups = [group.split() for name in lists for line in read_lines(name) for group in line.split("|")]
+    found: dict[str, tuple[str, ...]] = {}
+    for group in groups:
+        for form in group:
+            found[form] = tuple(dict.fromkeys((*found.get(form, ()), *group)))
+    for form, known in list(found.items()):
+        for ending in ("s", "ing", "ed"):  # choosing, builds, removed: Porter folds them into the base
+            base = form[:-1] if ending != "s" and form.endswith("e") else form
+            found.setdefault(base + ending, known)
+    return found
+
+
+_READ_CHARS = 500
+_WORD_CHARS = 8
+
+
+def shingles(text: str) -> frozenset[str]:
+    """Return the lower-case words of the beginning of a text, long ones by their first 8 characters.
+
+    Cutting folds the endings of most words (Osaurus; spec/seed-capabilities.md G11). A script that writes no spaces is
+    taken in pairs of characters.
+    """
+    text = text[:_READ_CHARS]
+    if text.isascii():
+        return frozenset({word[:_WORD_CHARS] for word in segments(text.lower())})
+    found: set[str] = set()
+    for word in segments(text):
+        if is_unspaced(word):
+            found.update(word[at : at + 2] for at in range(max(1, len(word) - 1)))
+        else:
+            found.add(word.lower()[:_WORD_CHARS])
+    return frozenset(found)
+
+
+def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return the share of all their words that both hold, 0..1; two empty texts are the same text."""
+    shared = len(one & other)
+    union = len(one) + len(other) - shared
+    return shared / union if union else 1.0
+
+
+def alike(one: frozenset[str], other: frozenset[str], share: float) -> bool:
+    """Return whether their ``jaccard`` is at least ``share``; sets of very different sizes are not compared."""
+    fewer, more = sorted((len(one), len(other)))
+    return fewer >= share * more and jaccard(one, other) >= share
