@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from datetime import UTC, datetime
 
 from engram_py.dataclass import dataclass
+from engram_py.lazy import regex
 
 ZERO = "000000000000-0000-"
 _MAX_COUNTER = 0xFFFF
@@ -19,7 +19,7 @@ _DEVICE_CHARS = 16
 # The last moment of the year 9999: no clock shows more, and what follows from it still has twelve digits.
 LAST_MILLISECOND = 253_402_300_799_999
 MOST_DEVICE_CHARS = 32
-_SHAPE = re.compile(r"([0-9a-f]{12})-([0-9a-f]{4})-([0-9a-f]{0,64})\Z")
+_SHAPE = regex(r"([0-9a-f]{12})-([0-9a-f]{4})-([0-9a-f]{0,64})\Z")
 
 # How far a stamp may run ahead before it has to wait for its time: a day is a wrong time zone, more is a clock that was
 # never set. The paper bounds the drift in the same way, by what the machines' clocks can be trusted for.

@@ -26,6 +26,25 @@ def logger_of(name: str) -> Logger:
     return logger  # type: ignore[no-any-return]
 
 
+_METHODS = ("match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer", "pattern", "flags", "groups")
+
+
+class _Regex:
+    def __init__(self, expression: str, flags: int) -> None:
+        self._given = expression, flags
+
+    def __getattr__(self, name: str) -> Any:
+        made = re.compile(*self._given)
+        self.__dict__.update({method: getattr(made, method) for method in _METHODS})
+        return getattr(made, name)
+
+
+def regex(expression: str, flags: int = 0) -> re.Pattern[str]:
+    """Return ``re.compile`` of an expression, done when it is first used: compiling was a fifth of a prompt hook."""
+    lazy: Any = _Regex(expression, int(flags))
+    return lazy  # type: ignore[no-any-return]
+
+
 @cache
 def compiled(expression: str) -> re.Pattern[str]:
     """``expression`` compiled; flags are written inside it, ``(?ai)``."""

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
+from engram_py.lazy import regex
+
 Clock = Callable[[], datetime]
 
 FORMAT_WIDTH = len("2026-01-02T03:04:05.678Z")
@@ -96,8 +98,8 @@ def ago(moment: datetime, now: datetime) -> str:
     return "now"
 
 
-_AGO = re.compile(r"([0-9]{1,4})(h|d|w|m|y)", re.IGNORECASE)
-_DAY = re.compile(r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?")
+_AGO = regex(r"([0-9]{1,4})(h|d|w|m|y)", re.IGNORECASE)
+_DAY = regex(r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?")
 _DAYS = {"today": 0, "yesterday": 1}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
@@ -33,13 +32,14 @@ from engram_py.anchors.worktree import (
 from engram_py.capture.redact import redact
 from engram_py.dataclass import dataclass, replace
 from engram_py.git.repository import Repository
+from engram_py.lazy import regex
 
 Values = dict[str, Any]
 
 _MOST_NAMED = 3  # of the files that were not anchored, in the sentence that says so
 _SHOWN_CHARS = 60
 _READ_CHARS = 4 * PATH_LIMIT_CHARS
-_MARK = re.compile("[:#]")
+_MARK = regex("[:#]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from itertools import islice
 
 from engram_py.anchors.values import LINE_LIMIT, MOST_ANCHORS, AnchorOrigin
 from engram_py.dataclass import dataclass, field
+from engram_py.lazy import regex
 
 _READ_CHARS = 4_000  # of a Where section
 _MOST_WORDS = 400  # of it
@@ -17,23 +18,23 @@ _MOST_GIVEN = 4 * MOST_ANCHORS
 _BOLD = r"(?:\*\*|__)\s*where\s*(?:\([^)\n]{0,40}\))?\s*:?\s*(?:\*\*|__)\s*:?"
 _PLAIN = r"^[ \t]*(?:[-*+>]\s+)?where\s*(?:\([^)\n]{0,40}\))?\s*:"
 _HEADING = r"^[ \t]*#{1,6}[ \t]+where[ \t]*:?[ \t]*$"
-_WHERE = re.compile(f"{_BOLD}|{_PLAIN}|{_HEADING}", re.IGNORECASE | re.MULTILINE)
+_WHERE = regex(f"{_BOLD}|{_PLAIN}|{_HEADING}", re.IGNORECASE | re.MULTILINE)
 # What ends it: the next label, or a line that is neither indented nor an item of a list.
-_LABEL = re.compile(
+_LABEL = regex(
     r"(?:\*\*|__)\s*[A-Z][\w /-]{1,40}:?\s*(?:\*\*|__)|^[ \t]*(?:[-*+>]\s+)?[A-Z][a-z]{2,20}:(?=\s|$)|^#", re.MULTILINE
 )
-_ITEM = re.compile(r"[ \t]+\S|[ \t]*(?:[-*+>]|\d{1,2}[.)])\s|[ \t]*`")
+_ITEM = regex(r"[ \t]+\S|[ \t]*(?:[-*+>]|\d{1,2}[.)])\s|[ \t]*`")
 
-_WORD = re.compile(r"`([^`\n]{1,1100})`|([^\s,;()\[\]<>\"'`|]{1,1100})")
+_WORD = regex(r"`([^`\n]{1,1100})`|([^\s,;()\[\]<>\"'`|]{1,1100})")
 # `:10`, `:10-20`, `:10-` (to the end), `:10:5` (a column), `#L10-L20`
-_LINES = re.compile(r"[:#]L?(\d{1,20})(?:[-–](?:L?(\d{1,20})|(?P<open>))|:\d{1,6})?$")
-_LINES_AFTER = re.compile(
+_LINES = regex(r"[:#]L?(\d{1,20})(?:[-–](?:L?(\d{1,20})|(?P<open>))|:\d{1,6})?$")
+_LINES_AFTER = regex(
     r"`?[ \t]*[,:]?[ \t]*\(?(?:lines?|l\.|ll\.)[ \t]*(\d{1,20})(?:[ \t]*(?:[-–]|to)[ \t]*(\d{1,20}))?", re.IGNORECASE
 )
-_SYMBOL = re.compile(r"(::|#(?!$)|(?<=[\w)]):(?=[A-Za-z_])).*$", re.DOTALL)
-_EXTENSION = re.compile(r"\.[A-Za-z][\w+-]{0,9}$")
-_FILE_NAME = re.compile(r"[\w@+.~-]+(?: [\w@+.~-]+)*$")
-_NO_PATH = re.compile(r"://|[*?{}$]|^-|^\w+@")
+_SYMBOL = regex(r"(::|#(?!$)|(?<=[\w)]):(?=[A-Za-z_])).*$", re.DOTALL)
+_EXTENSION = regex(r"\.[A-Za-z][\w+-]{0,9}$")
+_FILE_NAME = regex(r"[\w@+.~-]+(?: [\w@+.~-]+)*$")
+_NO_PATH = regex(r"://|[*?{}$]|^-|^\w+@")
 
 
 @dataclass(frozen=True, slots=True)

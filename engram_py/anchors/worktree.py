@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -17,6 +16,7 @@ from engram_py.dataclass import dataclass
 from engram_py.files import exists, expanded, read_bounded, reason
 from engram_py.git.repository import Repository, find_repository
 from engram_py.git.tracked import TrackedFiles, tracked_files
+from engram_py.lazy import regex
 from engram_py.projects.identities import Identities
 from engram_py.projects.projects import Projects
 
@@ -25,7 +25,7 @@ from engram_py.projects.projects import Projects
 MAX_FILE = 512 << 10
 _MOST_HELD = 32 << 20
 _BINARY_HEAD = 8_000  # as git looks for a NUL
-_DRIVE, _DRIVE_ROOT = re.compile(r"[A-Za-z]:"), re.compile(r"[A-Za-z]:/")
+_DRIVE, _DRIVE_ROOT = regex(r"[A-Za-z]:"), regex(r"[A-Za-z]:/")
 
 MISSING = "no such file"
 DIRECTORY = "a directory"

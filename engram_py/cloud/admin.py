@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -21,9 +20,10 @@ from engram_py.cloud.errors import (
     UnknownTokenError,
 )
 from engram_py.cloud.validation import EVERY_PROJECT
+from engram_py.lazy import regex
 from engram_py.sync.wire import PROJECT_LIMIT_CHARS
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
+_NAME = regex(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 MOST_TOKEN_DAYS = 3_650
 
 _ACCOUNTS = """

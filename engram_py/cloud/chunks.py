@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -26,6 +25,7 @@ from engram_py.cloud.errors import (
 from engram_py.cloud.pushing import Pushed, push
 from engram_py.cloud.validation import Batch, check_json, parse_entries
 from engram_py.dataclass import dataclass
+from engram_py.lazy import regex
 from engram_py.sync.wire import PROJECT_LIMIT_CHARS
 
 MOST_PULLED = 1_000
@@ -111,7 +111,7 @@ def _entry(row: DictRow) -> str:
 
 # --- Engram's chunks ------------------------------------------------------------------------------------------
 
-_CHUNK_ID = re.compile(r"[0-9a-f]{8,64}")
+_CHUNK_ID = regex(r"[0-9a-f]{8,64}")
 _MOST_NAME_CHARS = 200
 
 _GRANTED = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -17,6 +16,7 @@ from engram_py.dataclass import dataclass
 from engram_py.doors import call
 from engram_py.errors import EmptyQueryError
 from engram_py.identity import table as identity_table
+from engram_py.lazy import regex
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
 from engram_py.recall.dates import Days
@@ -80,7 +80,7 @@ def _scaled(values: Sequence[float]) -> list[float]:
 # Of a text so many words are read, and a name has no more than so many.
 _MOST_WORDS, _LONGEST_NAME = 80, 5
 _SHORTEST_WORD = 3
-_PART = re.compile(r"[^\W_]+")
+_PART = regex(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from engram_py.database import fts, migrations, soundness
 from engram_py.database.errors import IndexDamagedError
 from engram_py.database.soundness import INDEXES, InvalidText
 from engram_py.database.store import Store
+from engram_py.lazy import regex
 
 _NAMES = {index.name for index in INDEXES}
 
@@ -18,7 +19,7 @@ _NAMES = {index.name for index in INDEXES}
 _MISSING = "select count(*) from {table} where {live} and id not in (select id from {index}_docsize)"
 _EXTRA = "select count(*) from {index}_docsize where id not in (select id from {table} where {live})"
 
-_CREATED = re.compile(r"^create (?:virtual table|trigger) (\w+)", re.MULTILINE)
+_CREATED = regex(r"^create (?:virtual table|trigger) (\w+)", re.MULTILINE)
 _FORGET = "delete from sqlite_master where tbl_name in (select value from json_each(:names))"
 
 ORPHANED_OBSERVATIONS = """

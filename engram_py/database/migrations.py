@@ -31,6 +31,7 @@ def migration_files() -> tuple[Path, ...]:
     raise FileNotFoundError(f"no migrations beside {package}; the installation is incomplete")
 
 
+@cache
 def names() -> tuple[str, ...]:
     return tuple(path.stem for path in migration_files())
 

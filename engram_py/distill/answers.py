@@ -9,13 +9,14 @@ from typing import Any
 
 from engram_py.distill.values import Candidate, Digest, DistillerFailed
 from engram_py.files import lines_of
+from engram_py.lazy import regex
 
 MOST_BYTES = 1 << 20
 MOST_ITEMS = 20
 ITEM_CHARS = 500
 SUMMARY_CHARS = 2_000
 _MOST_TRIES = 50
-_FENCE = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
+_FENCE = regex(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
 # Other words for the same, as distillers of other programs answer.
 _NAMES = {
     "summary": ("summary", "episode", "episode_summary"),

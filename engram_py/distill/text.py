@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from engram_py.distill.values import Digest
+from engram_py.lazy import regex
 
 MOST_SENTENCES = 3
-_SENTENCE = re.compile(r".+?(?:[.!?](?=\s|$)|[。！？]|$)", re.DOTALL)
+_SENTENCE = regex(r".+?(?:[.!?](?=\s|$)|[。！？]|$)", re.DOTALL)
 _SECTIONS = (("Done", "done"), ("Decisions", "decisions"), ("Next Steps", "next_steps"), ("Topics", "topics"))
 
 

@@ -8,15 +8,16 @@ from pathlib import PurePosixPath
 
 from engram_py.documents.passages import Structure
 from engram_py.files import lines_of
+from engram_py.lazy import regex
 from engram_py.text.front_matter import front_matter
 
 _TITLE_CHARS, _STATUS_CHARS = 200, 120
 _READ_LINES = 60
 # `Status: Superseded by ADR-12`, also as an item, a cell of a table or in bold; `Superseded-By: 0012`.
-_NAMED = re.compile(r"[\s>|*_-]*(status|(?:superseded|replaced)[ -]by)\s*[*_]*\s*[:|][\s*_|]*(\S.*)", re.IGNORECASE)
-_PAST = re.compile(r"\b(?:superseded|supersed|deprecated|obsolete[d]?|replaced|rejected|withdrawn)", re.IGNORECASE)
-_LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
-_MARKS = re.compile(r"[*_`|]+")
+_NAMED = regex(r"[\s>|*_-]*(status|(?:superseded|replaced)[ -]by)\s*[*_]*\s*[:|][\s*_|]*(\S.*)", re.IGNORECASE)
+_PAST = regex(r"\b(?:superseded|supersed|deprecated|obsolete[d]?|replaced|rejected|withdrawn)", re.IGNORECASE)
+_LINK = regex(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
+_MARKS = regex(r"[*_`|]+")
 _CITED = "superseded-by"
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from engram_py.dataclass import dataclass
 from engram_py.documents.values import Cut, Read
 from engram_py.git.program import Deadline, ask_git
+from engram_py.lazy import regex
 from engram_py.text.words import derived_terms
 from engram_py.times import parse_time, to_text
 
@@ -20,9 +21,9 @@ MESSAGE_CHARS = 20_000
 _TITLE_CHARS, _AUTHOR_CHARS = 300, 80
 _MOST_FILES = 100
 _FIELDS = ("%H", "%an", "%aI", "%s", "%b", "%(trailers:unfold)")
-_REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,64})", re.MULTILINE)
-_FIXES = re.compile(r"^Fixes:\s*([0-9a-f]{7,64})\b", re.MULTILINE | re.IGNORECASE)
-_WORD = re.compile(r"\w\w")
+_REVERTS = regex(r"^This reverts commit ([0-9a-f]{7,64})", re.MULTILINE)
+_FIXES = regex(r"^Fixes:\s*([0-9a-f]{7,64})\b", re.MULTILINE | re.IGNORECASE)
+_WORD = regex(r"\w\w")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,15 +17,16 @@ from engram_py.documents.values import GIT, Collection, Line, Opened, OpenedSeve
 from engram_py.errors import EngramError
 from engram_py.files import lines_of, reason
 from engram_py.git.program import Deadline, ask_git
+from engram_py.lazy import regex
 
 MOST_LINES = 400
 # Of several documents those above this are left out (spec/seed-capabilities.md Q30).
 MOST_BYTES_OF_SEVERAL, MOST_SEVERAL = 65_536, 20
 MOST_NEAR = 5
 _NEAR = 0.6
-_PLACE = re.compile(r"(.+?):(\d{1,7})(?::(\d{1,7}))?")
-_COMMIT = re.compile(r"commit[: ]\s*([0-9a-f]{4,64})", re.IGNORECASE)
-_DOCID = re.compile(r"[\"']?(?:#|doc:)([0-9a-f]{6,64})[\"']?", re.IGNORECASE)
+_PLACE = regex(r"(.+?):(\d{1,7})(?::(\d{1,7}))?")
+_COMMIT = regex(r"commit[: ]\s*([0-9a-f]{4,64})", re.IGNORECASE)
+_DOCID = regex(r"[\"']?(?:#|doc:)([0-9a-f]{6,64})[\"']?", re.IGNORECASE)
 
 
 class Found(NamedTuple):

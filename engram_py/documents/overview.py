@@ -13,12 +13,13 @@ from engram_py.database.store import Row, Store
 from engram_py.documents import table
 from engram_py.documents.search import notes_of, source_of
 from engram_py.documents.values import GIT, Collection, Overview, Telling
+from engram_py.lazy import regex
 from engram_py.recall.preview import preview
 
 MOST_TOLD, MOST_RECORDS = 3, 2
 _TOLD_CHARS = 240
-_DECISION = re.compile(r"(?:^|/)(?:adrs?|decisions?|rfcs?)/", re.IGNORECASE)
-_INDEX = re.compile(r"(?:readme|index|template)[^/]*$", re.IGNORECASE)
+_DECISION = regex(r"(?:^|/)(?:adrs?|decisions?|rfcs?)/", re.IGNORECASE)
+_INDEX = regex(r"(?:readme|index|template)[^/]*$", re.IGNORECASE)
 # The newest commits are looked through for what to tell; longer messages say more, up to so many characters.
 _LOOKED_AT, _LONG = 2_000, 1_500
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from engram_py.entities.values import Edge, Reached
 from engram_py.errors import InvalidArgumentError
+from engram_py.lazy import regex
 
-PREDICATE = re.compile(r"[a-z][a-z0-9_]{0,63}")
+PREDICATE = regex(r"[a-z][a-z0-9_]{0,63}")
 END = "entity:"
 _MOST_REACHED = 200
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from engram_py.dataclass import dataclass
 from engram_py.files import lines_of
+from engram_py.lazy import regex
 from engram_py.text.words import ENGLISH
 
 # Kinds of things; who calls something theirs by another word ("my colleague Dana Reyes") means a person.
@@ -19,11 +20,11 @@ MOST_CHARS, LEAST_CHARS, MOST_WORDS = 60, 3, 4
 # A text longer than this is a log or a file; its beginning says what it is about.
 READ_CHARS = 20_000
 
-_WORD = re.compile(r"[^\W_](?:[\w’'-]*[^\W_])?")
-_SPAN = re.compile(r"`([^`\n]{2,60})`")
-_IDENTIFIER = re.compile(r"[^\W\d_][\w-]*(?:\.[\w-]+)*")
-_BEGINS = re.compile(r"[.!?:;\n#*>|]")
-_INNER_CAPITAL = re.compile(r"[^\W\d_]*[a-z0-9][A-Z]")
+_WORD = regex(r"[^\W_](?:[\w’'-]*[^\W_])?")
+_SPAN = regex(r"`([^`\n]{2,60})`")
+_IDENTIFIER = regex(r"[^\W\d_][\w-]*(?:\.[\w-]+)*")
+_BEGINS = regex(r"[.!?:;\n#*>|]")
+_INNER_CAPITAL = regex(r"[^\W\d_]*[a-z0-9][A-Z]")
 
 
 @dataclass(frozen=True, slots=True)

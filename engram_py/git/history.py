@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Literal
 
 from engram_py.files import exists, lines_of
 from engram_py.git.program import Deadline, ask_git
 from engram_py.git.repository import Repository, read_ref
+from engram_py.lazy import regex
 
 Ancestry = Literal["ancestor", "other", "missing"]
 
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_COMMIT = regex(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MOST_REMOTES = 16
 
 

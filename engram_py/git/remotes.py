@@ -6,13 +6,14 @@ import re
 from pathlib import Path
 
 from engram_py.files import real_path
+from engram_py.lazy import regex
 
 _MAX_URL = 4096
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_HELPER = re.compile(r"([A-Za-z0-9][A-Za-z0-9+.-]*)::")
-_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
-_HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(?::(.*))?", re.DOTALL)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_SCHEME = regex(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_HELPER = regex(r"([A-Za-z0-9][A-Za-z0-9+.-]*)::")
+_DRIVE = regex(r"[A-Za-z]:[\\/]")
+_HOST = regex(r"(\[[^\]]*\]|[^:]*)(?::(.*))?", re.DOTALL)
+_CONTROL = regex(r"[\x00-\x1f\x7f]")
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ssh": "22", "git+ssh": "22", "ssh+git": "22", "git": "9418"}
 # The same hosts, for networks that let only port 443 through.
 _OTHER_DOORS = {

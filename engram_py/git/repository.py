@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from pathlib import Path
 from engram_py.dataclass import dataclass, replace
 from engram_py.files import exists, is_folder, open_regular, read_bounded, real_path, reason
 from engram_py.git.remotes import canonical_remote
+from engram_py.lazy import regex
 
 _MAX_LINE = 8192
 _MAX_CONFIG = 1 << 20
@@ -25,13 +25,13 @@ _MAX_PACKED = 64 << 20
 _SYMBOLIC_DEPTH = 5
 _SECONDS = 2.0
 
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_COMMIT = regex(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 # The first line of a local branch's log: no commit, its first one, and what it was made from.
-_CREATED = re.compile(rf"0+ ({_COMMIT.pattern}) .*\tbranch: Created from (.+)")
+_CREATED = regex(rf"0+ ({_COMMIT.pattern}) .*\tbranch: Created from (.+)")
 # With the reftable format HEAD names this branch, which cannot exist.
 _REFTABLE = "refs/heads/.invalid"
-_SECTION = re.compile(r'\[([\w.-]+)(?: "([^"\\]*)")?\]')
-_SETTING = re.compile(r'([A-Za-z][\w-]*)\s*=\s*([^"\\#;]+)')
+_SECTION = regex(r'\[([\w.-]+)(?: "([^"\\]*)")?\]')
+_SETTING = regex(r'([A-Za-z][\w-]*)\s*=\s*([^"\\#;]+)')
 
 
 @dataclass(frozen=True, slots=True)

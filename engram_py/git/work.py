@@ -18,6 +18,7 @@ from engram_py.dataclass import dataclass, replace
 from engram_py.files import read_bounded
 from engram_py.git.program import Deadline, ask_git
 from engram_py.git.repository import Repository
+from engram_py.lazy import regex
 
 MOST_COMMITS = 50
 MOST_FILES = 200
@@ -29,8 +30,8 @@ _SHA256_CHARS = 64
 # How much later than its commit an entry of the reflog may be written.
 _AT_ONCE_SECONDS = 2
 _FORMAT = "%H%x00%gd%x00%ct%x00%at%x00%s%x00%b%x01"
-_WHEN = re.compile(r"@\{(\d+)\}")
-_REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,64})", re.MULTILINE)
+_WHEN = regex(r"@\{(\d+)\}")
+_REVERTS = regex(r"^This reverts commit ([0-9a-f]{7,64})", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

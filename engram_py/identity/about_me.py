@@ -6,12 +6,11 @@ that a person says of themselves is for the agent to keep.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.files import lines_of
-from engram_py.lazy import compiled
+from engram_py.lazy import compiled, regex
 
 MOST_STATEMENTS = 5
 LONGEST_CHARS = 240
@@ -27,7 +26,7 @@ _ALWAYS = r"""(?:i (?:always|never) (?:want|like|prefer|use|need|write)\b|always
 |(?:eu )?sempre (?:quero|prefiro|uso)\b)""".replace("\n", "")
 _STATEMENT = rf"(?i:{_LEAD}{_NAME})\s*[A-ZÀ-ÞΑ-ΩА-Я\u3040-\u30ff\u3400-\u9fff]|(?i:{_LEAD}{_ALWAYS})"
 _NAMED = rf"(?i:{_LEAD}{_NAME})\s*([^\W\d_]+(?:[ -][A-ZÀ-ÞΑ-ΩА-Я][^\W\d_]+)*)"
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n")
+_SENTENCE_END = regex(r"(?<=[.!?。！？])\s+|\n")
 
 
 def statements(text: str) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from engram_py.identity.errors import SeveralStatementsError, StatementNotFoundE
 from engram_py.identity.profile import Sources, profile_text, sources_of
 from engram_py.identity.sameness import holds, says_the_same
 from engram_py.identity.values import LONGEST_CHARS, PROFILE, Profile, Statement
+from engram_py.lazy import regex
 from engram_py.observations.listing import Listing
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.validation import Prepared, clamp, clean_scope
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from engram_py.sessions.sessions import Sessions
 
 MOST = 200
-_ID = re.compile(r"\[?#?([0-9]{1,18})\]?")
+_ID = regex(r"\[?#?([0-9]{1,18})\]?")
 _TITLES = {"personal": "Who the user is", "project": "How to work with the user in"}
 _TOOL = "synthesize"
 

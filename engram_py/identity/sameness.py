@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 
+from engram_py.lazy import regex
 from engram_py.text.normalize import folded
 from engram_py.text.spelling import distance
 
 # What stands around a word; `C++`, `C#`, `50%` and `1.5` keep theirs.
 _AROUND = ".,;:!?…\"'`´“”„‘’«»‹›()[]{}*_–—。，！？"
-_INSIDE = re.compile(r"(?<=[^\W\d_])['’‐‑-](?=[^\W\d_])")
+_INSIDE = regex(r"(?<=[^\W\d_])['’‐‑-](?=[^\W\d_])")
 # A letter more or less makes another word of a short one, and another person of a name.
 _LONG = 6
 

@@ -13,6 +13,7 @@ from engram_py.anchors.values import LINE_LIMIT, NOT_READ
 from engram_py.anchors.worktree import is_relative
 from engram_py.capture.redact import redact
 from engram_py.errors import EngramError
+from engram_py.lazy import regex
 from engram_py.observations.columns import Kind
 from engram_py.observations.validation import SESSION_ID_LIMIT, Prepared, clean_content, prepare
 from engram_py.observations.values import SCOPES, TITLE_LIMIT_CHARS, Draft
@@ -27,9 +28,9 @@ _OLDEST, _NEWEST = "1970", "9000"
 _MADE_TITLE_CHARS = 80
 _ORG_CHARS = 200
 _TITLE_READ_CHARS = 4 * TITLE_LIMIT_CHARS
-_DIGEST = re.compile(r"[0-9a-f]{32}")
-_OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_PROBE = re.compile(r"\d{1,7}\.\d{1,7}\.\d{1,10}")
+_DIGEST = regex(r"[0-9a-f]{32}")
+_OBJECT = regex(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_PROBE = regex(r"\d{1,7}\.\d{1,7}\.\d{1,10}")
 
 
 def moment_of(*texts: object) -> str | None:

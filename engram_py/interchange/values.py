@@ -7,7 +7,6 @@ The models are lenient about missing fields and strict about types. What Engram 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
@@ -17,13 +16,14 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError,
 
 from engram_py.files import open_regular, reason
 from engram_py.interchange.errors import InvalidExportError
+from engram_py.lazy import regex
 
 READABLE = ("0.1.0", "0.2.0")
 _STREAM = "-"
 _OWN = "engram_py"
 _SHOWN_CHARS = 80
 _MOST_NAMED = 20
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_SURROGATE = regex(r"\\u[dD][89a-fA-F]")
 
 Status = Literal["pending", "judged", "orphaned", "ignored"]
 Count = Annotated[int, Field(ge=-(2**53), le=2**53)]

@@ -15,13 +15,14 @@ from typing import Any
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError
 from engram_py.files import expanded
+from engram_py.lazy import regex
 from engram_py.observations.values import Observation
 from engram_py.text.words import ENGLISH
 
 _OURS = Path(__file__).with_name("fact_rules.json")
-_WORD = re.compile(r"\w+")
+_WORD = regex(r"\w+")
 # The value of an anchor is the words that follow it: up to a small word or a mark that ends a clause.
-_VALUE_WORD = re.compile(r"[^\s,;!?()]+")
+_VALUE_WORD = regex(r"[^\s,;!?()]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from engram_py.database.store import Store
 from engram_py.errors import InvalidArgumentError
+from engram_py.lazy import regex
 from engram_py.observations import table
 from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.observations.values import Observation, RelationNote
@@ -15,8 +15,8 @@ from engram_py.relations import table as relations
 MAX_ID = 2**63 - 1
 
 # A text of nothing but handles: `[#1] [#2]`, `#1, #2`.
-_HANDLES = re.compile(r"\s*(?:\[?#[0-9]{1,18}\]?[\s,;]*)+\Z")
-_NUMBER = re.compile(r"#([0-9]+)")
+_HANDLES = regex(r"\s*(?:\[?#[0-9]{1,18}\]?[\s,;]*)+\Z")
+_NUMBER = regex(r"#([0-9]+)")
 
 # How a judged relation reads from its source, and from its target.
 _LABELS = {

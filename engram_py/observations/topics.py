@@ -26,6 +26,7 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.errors import EmptyFieldError
 from engram_py.files import lines_of
+from engram_py.lazy import regex
 from engram_py.observations import table
 from engram_py.observations.listing import Suggestion
 from engram_py.observations.values import TYPES, Observation
@@ -57,7 +58,7 @@ def _families() -> dict[str, str]:
 RESERVED = frozenset({"session", "entity", "identity"})
 # Two keys of which one has a word more share at least so many: `auth/login` is not `auth`.
 _LEAST_SHARED = 2
-_WORD = re.compile(r"[^\W_]+")
+_WORD = regex(r"[^\W_]+")
 _MOST_BEGINNINGS, _LEAST_LETTERS = 6, 3
 
 
@@ -151,10 +152,10 @@ _KEYWORDS = [
 ]
 _NEED_ENDING = frozenset({"architectur", "boundar", "choos", "decid", "discover", "investigat", "learn", "regress"})
 
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_HUMP = regex(r"(?<=[a-z0-9])(?=[A-Z])")
 # Marks that the search index takes off Latin letters; in other scripts a mark is a vowel, or makes another letter.
-_MARKED = re.compile("(?<=[a-z])[\u0300-\u036f]+")
-_REDACTED = re.compile(r"\[REDACTED(?::\w+)?\]")
+_MARKED = regex("(?<=[a-z])[\u0300-\u036f]+")
+_REDACTED = regex(r"\[REDACTED(?::\w+)?\]")
 
 
 def suggest_topic_key(*, type: str, title: str, content: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 
 from engram_py.capture.redact import redact, redact_head
 from engram_py.dataclass import dataclass
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
+from engram_py.lazy import regex
 from engram_py.observations.values import CONTENT_LIMIT_BYTES, SCOPES, TITLE_LIMIT_CHARS, Draft, Scope, Truncated
 from engram_py.text.normalize import check_text, content_hash, dashed, normalize_topic_key, truncate_utf8
 from engram_py.text.words import derived_terms
@@ -217,7 +217,7 @@ def _path_notes(content: str) -> tuple[str, ...]:
 _END = r"\s\"'`<>|:;,()\[\]{}*"
 _POSIX = rf"/(?:home|Users)/(?!Shared\b)[^/${_END}]+(?:/[^{_END}]*)?|/root/[^{_END}]+"
 _WINDOWS = rf"[A-Za-z]:(?:\\{{1,2}}|/)Users(?:\\{{1,2}}|/)[^%${_END}]+"
-_ABSOLUTE = re.compile(rf"(?:(?<![\w./~:}}-])|(?<=file://))(?:{_POSIX})|(?<!\w){_WINDOWS}")
+_ABSOLUTE = regex(rf"(?:(?<![\w./~:}}-])|(?<=file://))(?:{_POSIX})|(?<!\w){_WINDOWS}")
 
 
 def absolute_paths(text: str) -> list[str]:

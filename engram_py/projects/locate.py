@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,7 +16,7 @@ from engram_py.dataclass import dataclass, replace
 from engram_py.files import exists, is_folder, read_bounded, real_path, reason, write_atomically
 from engram_py.git.remotes import remote_names
 from engram_py.git.repository import Repository, find_repository, read_head
-from engram_py.lazy import logger_of
+from engram_py.lazy import logger_of, regex
 from engram_py.projects.names import normalize_project, slug_project
 from engram_py.projects.settings_file import DEFAULTS, ProjectSettings, find_project_settings
 from engram_py.projects.values import InvalidProjectError
@@ -27,7 +26,7 @@ logger = logger_of(__name__)
 BINDING_FILE = "engram-project-identity.json"
 _MAX_SIZE = 4096
 _VERSION = 1
-_ID = re.compile(r"[0-9a-f]{32}")
+_ID = regex(r"[0-9a-f]{32}")
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 # Without hard links the winner's file is empty for an instant; a loser looks again this often.
 _LOOKS = 20

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable
 
 from engram_py.capture.assignments import surely_plain
+from engram_py.lazy import regex
 from engram_py.projects.values import InvalidProjectError
 
 MAX_NAME = 100
@@ -15,10 +15,10 @@ _MAX_EDITS = 3
 # Direction marks and zero-width characters make two names look like one.
 _INVISIBLE = frozenset("\u200b\u200e\u200f\u2060\ufeff\u061c") | frozenset(map(chr, range(0x202A, 0x202F)))
 _HIDDEN = _INVISIBLE | frozenset(map(chr, range(0x2066, 0x206A)))
-_REPEATED = re.compile(r"([-_])\1+")
-_WHITESPACE = re.compile(r"\s+")
-_DRIVE = re.compile(r"[A-Za-z]:")
-_SEPARATORS = re.compile(r"[-_\s]+")
+_REPEATED = regex(r"([-_])\1+")
+_WHITESPACE = regex(r"\s+")
+_DRIVE = regex(r"[A-Za-z]:")
+_SEPARATORS = regex(r"[-_\s]+")
 
 
 def normalize_project(name: str) -> str:

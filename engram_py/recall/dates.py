@@ -9,6 +9,7 @@ from functools import cache, partial
 
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
+from engram_py.lazy import regex
 from engram_py.observations.values import DEFAULT_TYPE
 from engram_py.recall import index
 from engram_py.recall.score import Term, idf
@@ -37,8 +38,8 @@ _GENERIC_VERBS = read_words("generic_verbs")
 # What may also be a verb is a month only with a capital or behind one of these.
 _VERBS = frozenset({"may", "mar", "march"})
 _YEAR = r"(?:19|20)\d\d"
-_ISO = re.compile(r"(?<![\d-])(?P<year>\d{4})-(?P<month>\d\d)(?:-(?P<day>\d\d))?(?![\d-]|[T ]\d\d:\d\d)", re.ASCII)
-_BEFORE_ISO = re.compile(r"\bbefore\s+\Z", re.IGNORECASE)
+_ISO = regex(r"(?<![\d-])(?P<year>\d{4})-(?P<month>\d\d)(?:-(?P<day>\d\d))?(?![\d-]|[T ]\d\d:\d\d)", re.ASCII)
+_BEFORE_ISO = regex(r"\bbefore\s+\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

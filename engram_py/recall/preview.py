@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from engram_py.dataclass import dataclass
+from engram_py.lazy import regex
 from engram_py.recall.proximity import TermFinder
 from engram_py.recall.score import Term
 from engram_py.text.normalize import folded
@@ -24,7 +24,7 @@ _LEAST_CHARS = 200
 _READ_CHARS = 16_000
 # Of an opening that stands before a passage; and how many characters tell where a passage begins.
 _FIRST_CHARS, _FOUND_BY = 140, 30
-_SENTENCE = re.compile(r"[.!?;][\"')\]*_`]*\s+|\n\s*|[。！？]")
+_SENTENCE = regex(r"[.!?;][\"')\]*_`]*\s+|\n\s*|[。！？]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 from engram_py.dataclass import dataclass, replace
+from engram_py.lazy import regex
 from engram_py.observations.values import Observation
 from engram_py.recall.index import Length
 from engram_py.recall.score import USUAL_TITLE, Scored, Term, norm, saturated, title_weight
@@ -22,7 +23,7 @@ MOST_PAIRS = 12
 READ_CHARS = 8_000
 _EXTENSION_CHARS = 2
 # What Porter's stemmer takes off, one after the other (M. F. Porter, An algorithm for suffix stripping, 1980).
-_ENDING = re.compile(
+_ENDING = regex(
     "(?:e|ed|(?<=e)d|ing|y|i|ie|ied|ly|al|ic|er|or|ion|at|at(?:or|ion)|[ae]n(?:ce|ci|cy|t)|ement|ment|able|ible|abl|ibl"
     "|it[yi]|abilit[yi]|ibilit[yi]|ive|iv|i[sz]e|i[sz]|ism|ist|ate|ous|ful|ness|ar)*s?(?![^\\W\\d_])"
 )

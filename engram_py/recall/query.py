@@ -7,16 +7,16 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 from engram_py.dataclass import dataclass, field, replace
-from engram_py.lazy import compiled
+from engram_py.lazy import compiled, regex
 from engram_py.text.words import forms, is_foreign, is_unspaced, lowered, pairs, segment_terms, segments, stop_words_of
 
 KEYS = ("type", "topic", "project", "scope", "file", "branch", "since", "until", "is")
 STATES = ("pinned", "stale", "superseded", "archived")
 
 # A key right before its value: `net/mlx5: fix` and `std::vector` are words, `http://…` is an address.
-_FILTER = re.compile(r'(?<!\S)([A-Za-z_]{2,20}):(?:"([^"]{0,300})"|(?!:|//|\\)([^\s"]{1,300}))(?!\S)')
+_FILTER = regex(r'(?<!\S)([A-Za-z_]{2,20}):(?:"([^"]{0,300})"|(?!:|//|\\)([^\s"]{1,300}))(?!\S)')
 _MOST = 16
-_LEFT = re.compile(rf"(?<!\S)({'|'.join(KEYS)}):(?!:)", re.IGNORECASE)
+_LEFT = regex(rf"(?<!\S)({'|'.join(KEYS)}):(?!:)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,22 +101,22 @@ _EDGE = 3  # words at either end of a pasted text
 
 _ITS_OWN = f"in a text of more than {PASTED_WORDS} words, quotes, -words and filters behind its beginning are words"
 _HEAD = rf"(?i)(?:\s*(?:{'|'.join(KEYS)}):(?:\"[^\"]*\"|\S+))*"
-_ID = re.compile(r"\s*\[?#([0-9]{1,18})\]?\s*\Z")
-_QUOTED = re.compile(r"(?<![^\s(])(-?)[\"“”„«]([^\"“”„«»]{1,300})[\"“”»]")
+_ID = regex(r"\s*\[?#([0-9]{1,18})\]?\s*\Z")
+_QUOTED = regex(r"(?<![^\s(])(-?)[\"“”„«]([^\"“”„«»]{1,300})[\"“”»]")
 # "What kind of", "how many", "did we decide", "do orders use": the last word asks, it is not what is asked about.
-_FRAME = re.compile(
+_FRAME = regex(
     r"\b(?:what|which)\s+((?:kinds?|types?|sorts?)(?=\s+of\b))|\bhow\s+(many|much|long|often|far|old|soon|big)\b"
     r"|\b(?:did|do|have|had)\s+(?:we|i|you|they)\s+(?:ever\s+|already\s+)?"
     r"(decided?|choose|chosen|agreed?|settled?|pick(?:ed)?|learn(?:ed)?|noted?|saved?|remember(?:ed)?)\b"
     r"|\b(?:do|does|did|should)\s+(?:\w+\s+){1,4}?(use)\b"
 )
-_ASKS = re.compile(r"\W*(?:whats?|when|where|why|how|who|which|did|do|does|is|are|can|could|have|has|was|were)\b")
-_CYRILLIC = re.compile("[\u0400-\u052f]+")
+_ASKS = regex(r"\W*(?:whats?|when|where|why|how|who|which|did|do|does|is|are|can|could|have|has|was|were)\b")
+_CYRILLIC = regex("[\u0400-\u052f]+")
 _LEAST_OF_A_WORD = 4
-_EXCLUDED = re.compile(r"(?<!\S)-(?=[^\W_])([^\s\"]+)")
+_EXCLUDED = regex(r"(?<!\S)-(?=[^\W_])([^\s\"]+)")
 _LEAST_OF_A_SENTENCE = 2  # stop words
 # `error -102`, `-EINVAL`, `-O2` and `-rf` are what somebody saw; nobody leaves a number or two letters out.
-_SEEN = re.compile(r"[0-9]|[A-Z][A-Z0-9_]+\W*\Z|[^\W_]{1,2}(?![^\W_])")
+_SEEN = regex(r"[0-9]|[A-Z][A-Z0-9_]+\W*\Z|[^\W_]{1,2}(?![^\W_])")
 # When a line of a log was written says nothing about what it says.
 _MOMENT = (
     r"(?<![\w.:-])(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[T ])?[0-9]{2}:[0-9]{2}:[0-9]{2}"

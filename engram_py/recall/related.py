@@ -12,7 +12,7 @@ from itertools import accumulate, chain, takewhile
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.errors import StoreError
-from engram_py.lazy import logger_of
+from engram_py.lazy import logger_of, regex
 from engram_py.observations.values import Candidate, Observation
 from engram_py.recall import index, terms
 from engram_py.recall import index as search
@@ -35,15 +35,15 @@ _SERIES = 2
 _SILENT_TYPES = frozenset({"session_summary", "passive", "entity"})
 _COMMON = read_words("title_verbs")
 # `+` and `#` belong to names such as C++ and C#.
-_WORD = re.compile(r"[^\W_]+[+#]*")
+_WORD = regex(r"[^\W_]+[+#]*")
 # `locks` and `locked` are `lock` to the index as well, where candidates are looked for.
-_ENDING = re.compile(r"(?<=[^\W\d_]{3})(?:ing|ed|es|s|e)\Z")
+_ENDING = regex(r"(?<=[^\W\d_]{3})(?:ing|ed|es|s|e)\Z")
 SHARED_WORDS_NEEDED, ENOUGH = 2, 0.4
 _BACKGROUND = 50  # titles that a small memory would have besides: three of four say little yet
 _ALL_RARE: Mapping[str, float] = {}
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)*")
+_NUMBER = regex(r"[0-9]+(?:\.[0-9]+)*")
 # A title that says so names in one word what it takes the place of: "Replaced Unleash with a config table".
-_REPLACES = re.compile(
+_REPLACES = regex(
     r"\b(?:replac(?:e[sd]?|ing)|switch(?:ed|es|ing)?|migrat(?:e[sd]?|ing)|swap(?:ped|s|ping)?|drop(?:ped|s|ping)?"
     r"|retir(?:e[sd]?|ing)|abandon(?:ed|s|ing)?|deprecat(?:e[sd]?|ing)|instead of|no longer|ersetz\w*|umgestellt"
     r"|remplac\w*|reemplaz\w*|sustitu\w*|substitu\w*|замен\w*)\b",

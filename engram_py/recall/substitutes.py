@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -14,6 +13,7 @@ from engram_py.dataclass import replace
 from engram_py.entities import table as entities
 from engram_py.entities.resolving import Known, aliases_of, slugs_of
 from engram_py.entities.values import TOPIC
+from engram_py.lazy import regex
 from engram_py.recall import index
 from engram_py.recall import index as mentions
 from engram_py.recall import terms as vocabulary
@@ -43,9 +43,9 @@ _ANCHORED, _NAMED, _HAS_WORDS = 6.0, 1.5, 0.4
 _MOST_FILES = 4
 _MOST_PATH_CHARS = 300
 _AROUND = "\"'`()[]<>,;:!?"
-_LINE = re.compile(r":[0-9]+(?:[-:][0-9]+)?$")
-_FILE_NAME = re.compile(r"[^/]\.[A-Za-z][\w+-]{0,9}$")
-_NO_PATH = re.compile(r"://|[*?{}$]|//|/$|^$")
+_LINE = regex(r":[0-9]+(?:[-:][0-9]+)?$")
+_FILE_NAME = regex(r"[^/]\.[A-Za-z][\w+-]{0,9}$")
+_NO_PATH = regex(r"://|[*?{}$]|//|/$|^$")
 
 
 def with_files(store: Store, terms: list[Term], text: str, *, size: int, projects: Sequence[str] | None) -> list[Term]:

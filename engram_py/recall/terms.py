@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import accumulate
 
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
+from engram_py.lazy import regex
 from engram_py.recall import index
 from engram_py.recall import index as mentions
 from engram_py.recall.index import EVERYWHERE, Span
@@ -174,7 +174,7 @@ def _estimated(store: Store, match: str, size: int) -> int:
 
 # A query of more words was pasted; many of them nobody ever saw.
 MOST_WORDS_ASKED = 12
-_MEASURED = re.compile(r"[0-9]{2,}[a-z]{0,3}|0x[0-9a-f]+|(?=[a-f]*[0-9])[0-9a-f]{7,}")
+_MEASURED = regex(r"[0-9]{2,}[a-z]{0,3}|0x[0-9a-f]+|(?=[a-f]*[0-9])[0-9a-f]{7,}")
 
 # Rows that a search looks up, about a microsecond each. Recall at 5 is the same at 4,000 on nine sets, but for DPDK
 # (.272 to .277); at 1,000 CoSQA, DPDK and nl2bash lose .02.

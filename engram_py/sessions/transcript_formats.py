@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from engram_py.capture.host_formats import ASIDE, FLAGS, typed
+from engram_py.lazy import regex
 from engram_py.sessions.values import Role, Turn
 
 # A turn waits to be distilled: its beginning says what it is about, and what was pasted into it does not.
@@ -35,7 +35,7 @@ _ROLES: dict[str, Role] = {
     "assistant.message": "assistant",
 }
 _TEXTUAL = frozenset({"", "text", "input_text", "output_text"})
-_CITED = re.compile(r"\[#([0-9]{1,18})\]")
+_CITED = regex(r"\[#([0-9]{1,18})\]")
 
 
 def turns_of_line(line: bytes | str, position: int = 0) -> list[Turn]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 
 from engram_py.dataclass import asdict
+from engram_py.lazy import regex
 from engram_py.sync.chunk import About
 from engram_py.sync.packing import ID
 from engram_py.times import parse_time
 
 # One object without objects in it, whatever is around it: conflict marks, another half, a missing comma.
-_ENTRY = re.compile(r"\{[^{}]*\}")
+_ENTRY = regex(r"\{[^{}]*\}")
 _NAME_CHARS = 80
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 import struct
 import zlib
 from typing import Any
+
+from engram_py.lazy import regex
 
 # What a chunk written here holds at most; Engram splits at the same size.
 CHUNK_BYTES = 4 * 2**20
@@ -20,7 +21,7 @@ MOST_PLAIN_BYTES = 128 * 2**20
 MOST_VALUES = 4_000_000
 
 ID_LENGTHS = (8, 12, 16, 24, 32, 64)
-ID = re.compile(r"[0-9a-f]{8,64}")
+ID = regex(r"[0-9a-f]{8,64}")
 
 # No time, no name, "best compression", system unknown: equal text gives equal bytes on every machine (RFC 1952).
 _HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"

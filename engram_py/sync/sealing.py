@@ -13,11 +13,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-import re
 import unicodedata
 from typing import Any
 
 from engram_py.dataclass import dataclass
+from engram_py.lazy import regex
 from engram_py.sync.packing import ChunkRefusedError
 
 MARK = b"engram1\n"
@@ -30,7 +30,7 @@ _HEAD = len(MARK) + _KEY_ID_BYTES + _NONCE_BYTES
 _N, _R, _P = 2**17, 8, 1
 # A folder may ask for more or less, but neither for all memory nor for a key that is quickly guessed.
 _ALLOWED_N = (2**16, 2**17, 2**18)
-_HEX = re.compile(r"[0-9a-f]+")
+_HEX = regex(r"[0-9a-f]+")
 
 
 class WrongSecretError(ValueError):

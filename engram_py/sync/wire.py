@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from typing import Any
 
 from engram_py.clock import LAST_MILLISECOND, MOST_DEVICE_CHARS, Stamp, parse_stamp
+from engram_py.lazy import regex
 from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation, above, precedence
 from engram_py.times import parse_time
 
@@ -21,7 +21,7 @@ _DESTROYED = frozenset({"observation", "version", "prompt", "relation"})
 
 _MOST_TIME_CHARS = 40
 
-_ENTITY = re.compile(r"[a-z][a-z_]{0,31}")
+_ENTITY = regex(r"[a-z][a-z_]{0,31}")
 _TIMES = ("updated_at", "deleted_at", "ended_at", "started_at", "created_at")
 
 # What Engram's server asks of each kind (spec/engram-behaviour.md 6.5). A session's directory may be empty here:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from engram_py.files import lines_of
+from engram_py.lazy import regex
 
 # What a person or a program writes about one text; a longer head is a document of its own.
 _MOST_LINES, _MOST_CHARS = 1_000, 64_000
-_NAME = re.compile(r"([A-Za-z_][\w -]{0,60}?)\s*:(?:\s+(.*))?$")
+_NAME = regex(r"([A-Za-z_][\w -]{0,60}?)\s*:(?:\s+(.*))?$")
 _NOTHING = ("~", "null", "Null", "NULL")
 
 

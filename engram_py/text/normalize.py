@@ -8,12 +8,13 @@ import unicodedata
 
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidTextError, InvalidTopicKeyError
+from engram_py.lazy import regex
 
 TRUNCATION_MARKER = "... [truncated]"
 TOPIC_KEY_LIMIT_CHARS = 120
 
-_MARKED = re.compile("(?<=[a-z])[\u0300-\u036f]+")
-_MAY_BE_MARKED = re.compile("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
+_MARKED = regex("(?<=[a-z])[\u0300-\u036f]+")
+_MAY_BE_MARKED = regex("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
 _JOINER = "\u200d"
 _LONGEST_CLUSTER = 16  # code points to step back at most; a family emoji has seven
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from functools import cache
 
+from engram_py.lazy import regex
+
 # What a person asks stands at the beginning of a prompt, or after what was pasted.
 HEAD_CHARS, TAIL_CHARS = 2_000, 500
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = regex(r"[^\W_]+")
 UNSPACED_FROM = "\u0e00"
 _CODE = "```"
 

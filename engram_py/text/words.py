@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from engram_py.files import lines_of
+from engram_py.lazy import regex
 
 
 def read_lines(name: str) -> list[str]:
@@ -31,8 +32,8 @@ _FIRST_UNSPACED = "\u0e00"
 _MARKS_FROM, _MARKS_TO = 0x0300, 0x0E00
 _JOINERS = "\u200c\u200d"  # within a word, between two of its letters
 
-WORD = re.compile(r"[^\W_]+")
-_COMPOUND = re.compile(r"\w+(?:-\w+)*")
+WORD = regex(r"[^\W_]+")
+_COMPOUND = regex(r"\w+(?:-\w+)*")
 
 
 def segments(text: str) -> list[str]:
@@ -104,9 +105,9 @@ def _marked(letter: str) -> str:
     return f"{letter}(?:{letter}|[{marks}]|[{_JOINERS}](?={letter}))*"
 
 
-_CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\WA-Za-z0-9_]+")
+_CAMEL = regex(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\WA-Za-z0-9_]+")
 # The compounds of a text of ASCII, and nothing for a plain word: most are, and an import reads millions.
-_NOT_PLAIN = re.compile(r"\b(?:[a-z0-9]+|[A-Z][0-9]*[a-z][a-z0-9]*)\b(?!-\w)|(\w+(?:-\w+)*)", re.ASCII)
+_NOT_PLAIN = regex(r"\b(?:[a-z0-9]+|[A-Z][0-9]*[a-z][a-z0-9]*)\b(?!-\w)|(\w+(?:-\w+)*)", re.ASCII)
 
 MAX_COMPOUND_PARTS = 4
 

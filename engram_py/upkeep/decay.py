@@ -6,13 +6,13 @@ Only what was derived fades and is put away: what somebody saved on purpose neve
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.lazy import regex
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
 from engram_py.privacy.provenance import OWN
@@ -64,7 +64,7 @@ select id, sync_id, project from observations indexed by observations_derived
 where origin = 'derived' and deleted_at is null and lifecycle = 'active' and pinned = 0 and type = 'session_summary'
   and created_at < :before order by id limit :limit
 """
-_WORD = re.compile(r"\w+")
+_WORD = regex(r"\w+")
 
 
 class Consolidating(ProjectOperations):

@@ -3,16 +3,16 @@ that of the memory as it is now. Pure."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from engram_py.dataclass import dataclass
+from engram_py.lazy import regex
 from engram_py.observations.values import Observation
 from engram_py.vault.folder import digest
 from engram_py.vault.values import Edit, Item, Page
 
 # The memory writes when a page was updated; a person's date there says nothing.
-_DATE = re.compile(r"|[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DATE = regex(r"|[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 @dataclass(frozen=True, slots=True)

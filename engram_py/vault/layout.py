@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from engram_py.lazy import regex
 from engram_py.observations.values import Observation
 from engram_py.vault.values import Edge, EntityPage, Shelf
 
@@ -22,13 +23,13 @@ _FOLDERS = {
     "team": "areas/companies",
     "service": "areas/services",
 }
-_GENERATED = re.compile(
+_GENERATED = regex(
     r"identity\.md|MEMORY\.md|observations\.md|memory/\d{4}-\d\d-\d\d\.md|life/index\.json|life/.+/(?:summary|_index)\.md"
     r"|life/.+/items\.json"
 )
-_SLUG = re.compile(r"entity/[^\W_]+(?:-[^\W_]+)*")
+_SLUG = regex(r"entity/[^\W_]+(?:-[^\W_]+)*")
 # Names that Windows keeps for devices, with any ending.
-_DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
+_DEVICES = regex(r"(?:con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
 
 
 def is_generated(path: str) -> bool:

@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from engram_py.dataclass import replace
+from engram_py.lazy import regex
 from engram_py.text.front_matter import front_matter
 from engram_py.vault.values import Item, Page, is_entity
 
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
 
 TAIL = "<!-- yours: what stands below is kept as it is -->"
 
-_ANCHOR = re.compile(r" ?<!-- ((?:obs|rel)-[\w.-]{1,80}) -->$")
-_BOLD = re.compile(r"\*\*(.+)\*\*((?: `[^`]+`){0,2})")
-_MARKER = re.compile(r"([-*+])( {1,4}|\t|$)")
-_DATED = re.compile(r" \((?:until )?\d{4}-\d\d-\d\d\)$")
-_ENTRY = re.compile(r"## (\d\d:\d\d)(?: (.*?))?$")
-_ESCAPED = re.compile(r"\\*(?:## \d\d:\d\d|" + re.escape(TAIL) + ")")
+_ANCHOR = regex(r" ?<!-- ((?:obs|rel)-[\w.-]{1,80}) -->$")
+_BOLD = regex(r"\*\*(.+)\*\*((?: `[^`]+`){0,2})")
+_MARKER = regex(r"([-*+])( {1,4}|\t|$)")
+_DATED = regex(r" \((?:until )?\d{4}-\d\d-\d\d\)$")
+_ENTRY = regex(r"## (\d\d:\d\d)(?: (.*?))?$")
+_ESCAPED = regex(r"\\*(?:## \d\d:\d\d|" + re.escape(TAIL) + ")")
 # What the memory writes before the page of an entity; Obsidian writes a list below its name.
-_WRITTEN = re.compile(r"(type|aliases|updated):")
-_LISTED = re.compile(r"\s*- \S")
-_DAY = re.compile(r"memory/(\d{4}-\d\d-\d\d)\.md")
+_WRITTEN = regex(r"(type|aliases|updated):")
+_LISTED = regex(r"\s*- \S")
+_DAY = regex(r"memory/(\d{4}-\d\d-\d\d)\.md")
 
 
 def day_of(path: str) -> str | None:
@@ -44,7 +45,7 @@ def plain_lines(text: str) -> str:
 
 
 # As git and its like write them, with or without the third text.
-_CONFLICT = re.compile(r"^<{7} .*\n(?:.*\n)*?={7}\n(?:.*\n)*?>{7} ", re.MULTILINE)
+_CONFLICT = regex(r"^<{7} .*\n(?:.*\n)*?={7}\n(?:.*\n)*?>{7} ", re.MULTILINE)
 
 
 def has_conflict(text: str) -> bool:

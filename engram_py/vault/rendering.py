@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from itertools import groupby
 
+from engram_py.lazy import regex
 from engram_py.observations.validation import title_of
 from engram_py.observations.values import Observation
 from engram_py.times import parse_time
@@ -16,7 +16,7 @@ from engram_py.vault.layout import INDEX, entity_folder
 from engram_py.vault.parsing import TAIL, escape, is_bold, plain_lines
 from engram_py.vault.values import EntityPage, Shelf
 
-_ANCHOR = re.compile(r"obs-[\w.-]{1,80}")
+_ANCHOR = regex(r"obs-[\w.-]{1,80}")
 
 
 def anchor_of(row: Observation) -> str:

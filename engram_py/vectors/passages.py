@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import re
+
+from engram_py.lazy import regex
 
 # Sentence models read 256 to 512 tokens and drop the rest. On LoCoMo's sessions (3,000 characters each) one vector of
 # the beginning finds .44 of the evidence at 5, one per passage of this size .72.
@@ -12,7 +13,7 @@ MAX_PASSAGES = 64
 _TITLE_CHARS = 200
 _READ_CHARS = MAX_PASSAGES * MAX_TOKENS * 4  # more than an observation holds
 
-_BREAK = re.compile(r"(?<=\n)|(?<=[.!?])(?= )|(?<=[。！？])")
+_BREAK = regex(r"(?<=\n)|(?<=[.!?])(?= )|(?<=[。！？])")
 _DENSE, _OTHER = "\u2e80", "\u0250"  # from here on a character is about a token; from there about half of one
 
 

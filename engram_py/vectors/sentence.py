@@ -6,13 +6,13 @@ The vocabulary beside this file is that of bert-base-uncased (Google, Apache-2.0
 from __future__ import annotations
 
 import gzip
-import re
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engram_py.files import lines_of
+from engram_py.lazy import regex
 from engram_py.vectors.arrays import unit
 from engram_py.vectors.errors import EmbedderFailedError
 from engram_py.vectors.protocol import Embedder, half_of_the_processors, library, running
@@ -27,8 +27,8 @@ CLS, SEP, UNKNOWN, PAD = "[CLS]", "[SEP]", "[UNK]", "[PAD]"
 _LONGEST_WORD = 100
 
 _ASCII_SYMBOL = r"!-/:-@\[-`{-~"
-_TOKEN = re.compile(rf"[{_ASCII_SYMBOL}]|[^\s{_ASCII_SYMBOL}]+")
-_CJK = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f]")
+_TOKEN = regex(rf"[{_ASCII_SYMBOL}]|[^\s{_ASCII_SYMBOL}]+")
+_CJK = regex("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f]")
 
 
 class SentenceEmbedder(Embedder):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from engram_py.dataclass import dataclass
 from engram_py.files import lines_of
+from engram_py.lazy import regex
 
-_FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r"(#{1,3})\s+(\S.*)$")
-_BEGIN = re.compile(r"\s*(?:engram:\w+|[\w-]+:(?:begin|start))\b")
-_END = re.compile(r"\s*[\w-]*:?end\b")
+_FENCE = regex(r"\s{0,3}(`{3,}|~{3,})")
+_HEADING = regex(r"(#{1,3})\s+(\S.*)$")
+_BEGIN = regex(r"\s*(?:engram:\w+|[\w-]+:(?:begin|start))\b")
+_END = regex(r"\s*[\w-]*:?end\b")
 
 
 @dataclass(frozen=True, slots=True)

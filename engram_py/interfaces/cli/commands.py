@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from engram_py.dataclass import replace
 from engram_py.errors import EngramError
 from engram_py.files import expanded
 from engram_py.interfaces.cli.terminal import print_value, show
+from engram_py.lazy import regex
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from engram_py.settings import Settings
 
 
-_ID = re.compile(r"\[?#?(-?[0-9]{1,30})\]?")
+_ID = regex(r"\[?#?(-?[0-9]{1,30})\]?")
 
 
 class _ObservationId(click.ParamType[int]):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass, replace
 from engram_py.files import lines_of
+from engram_py.lazy import regex
 from engram_py.observations.values import Observation
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Reason = Literal["", "no_project", "no_word", "unlikely", "shown_before"]
 
 _QUERY_CHARS = 8_000
-_HANDLE = re.compile(r"\[#([0-9]{1,18})\]")
+_HANDLE = regex(r"\[#([0-9]{1,18})\]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ of its own does.
 from __future__ import annotations
 
 import math
-import re
 import typing
 from collections.abc import Callable, Sequence
 from types import UnionType
@@ -16,6 +15,7 @@ from typing import Annotated, Any
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.arguments import names_document
+from engram_py.lazy import regex
 
 REQUIRED: Any = object()
 
@@ -81,7 +81,7 @@ def _unfolded(annotation: Any) -> tuple[Any, list[Any]]:
     return annotation, []
 
 
-_WHOLE = re.compile(r"[+-]?[0-9]+(_[0-9]+)*(\.0+)?")
+_WHOLE = regex(r"[+-]?[0-9]+(_[0-9]+)*(\.0+)?")
 _TRUTHS = dict.fromkeys(("1", "on", "t", "true", "y", "yes"), True)
 _TRUTHS |= dict.fromkeys(("0", "off", "f", "false", "n", "no"), False)
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from engram_py.dataclass import dataclass
 from engram_py.files import lines_of
+from engram_py.lazy import regex
 
 MISSING: Final = object()
 
@@ -118,8 +119,8 @@ def _full(values: dict[str, Any]) -> dict[str, Any]:
 _COMMENT = r"//[^\r\n]*+|/\*(?:[^*]|\*(?!/))*+\*/"
 _BLANK = " \t\r\n"
 _STRING = r'"(?:[^"\\]|\\.)*+"'
-_TOKEN = re.compile(rf'{_STRING}|{_COMMENT}|[{{}}\[\],:]|[^\s{{}}\[\],:"/]+', re.DOTALL)
-_LENIENT = re.compile(rf"({_STRING})|{_COMMENT}|,(?=(?:\s|{_COMMENT})*+[}}\]])", re.DOTALL)
+_TOKEN = regex(rf'{_STRING}|{_COMMENT}|[{{}}\[\],:]|[^\s{{}}\[\],:"/]+', re.DOTALL)
+_LENIENT = regex(rf"({_STRING})|{_COMMENT}|,(?=(?:\s|{_COMMENT})*+[}}\]])", re.DOTALL)
 
 
 def _strict(text: str) -> str:

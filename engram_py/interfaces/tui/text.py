@@ -9,16 +9,18 @@ from collections.abc import Iterable
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
+from engram_py.lazy import regex
+
 # A text and its style; an empty style is plain.
 Part = tuple[str, str]
 
 _LOOKED_AT = 4  # characters that are looked at for each cell of a line
 # Control characters, marks that turn text around, and characters that nobody sees.
-_UNSEEN = re.compile(
+_UNSEEN = regex(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
-_BLANKS = re.compile(r"\s+")
+_BLANKS = regex(r"\s+")
 
 
 def printable(text: str) -> str:

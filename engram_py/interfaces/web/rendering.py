@@ -7,7 +7,6 @@ holds no Markdown, so its parser is loaded when it is needed.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from difflib import SequenceMatcher
@@ -27,6 +26,7 @@ from engram_py.dataclass import dataclass
 from engram_py.files import is_folder
 from engram_py.interfaces.wording.anchors import anchor, place
 from engram_py.interfaces.wording.phrases import age
+from engram_py.lazy import regex
 from engram_py.observations.values import Detail, Observation
 from engram_py.relations.values import Version
 from engram_py.sessions import table as session_table
@@ -47,7 +47,7 @@ _TAGS = {
 _REL = "noopener noreferrer nofollow"
 _ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}}
 # The address in `git@github.com:acme/shop.git` is no person's.
-_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+(?!:\S)(?![\w.-]*[\w-]:\S)")
+_EMAIL = regex(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+(?!:\S)(?![\w.-]*[\w-]:\S)")
 # What turns the direction of the text after it, and could make a line read as another than the agent gets.
 _TURNING = {
     "\u202a": "LRE", "\u202b": "RLE", "\u202c": "PDF", "\u202d": "LRO", "\u202e": "RLO",

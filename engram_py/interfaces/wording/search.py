@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from engram_py.doors import call
 from engram_py.interfaces.wording.phrases import age, relation, whence
+from engram_py.lazy import regex
 from engram_py.recall.values import NO_WORD, Hit, NoResults, Results, counted
 
 _QUERY_CHARS, _WORD_CHARS = 200, 40
@@ -17,8 +17,8 @@ _LATEST = "latest change first"
 _SORTED = {"recency": _LATEST, "salience": "the most salient first"}
 _NEAR_CHARS = 80
 _TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
-_WORD = re.compile(r"\w+")
-_QUOTE, _MINUS = re.compile(r"""["“”„«»]"""), re.compile(r"(?<!\S)-\S")
+_WORD = regex(r"\w+")
+_QUOTE, _MINUS = regex(r"""["“”„«»]"""), regex(r"(?<!\S)-\S")
 _OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR"})
 
 

@@ -10,7 +10,6 @@ import base64
 import binascii
 import hashlib
 import json
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 from engram_py.database.errors import DataDirError
 from engram_py.dataclass import dataclass
 from engram_py.files import read_bounded, reason, write_atomically
+from engram_py.lazy import regex
 from engram_py.sync.errors import SyncKeyError
 from engram_py.sync.packing import ChunkRefusedError
 from engram_py.sync.sealing import Parameters, SealingKey, WrongSecretError, kept_key
@@ -32,7 +32,7 @@ _DEVICE_CHARS = 64
 _FOLDER = "sync"
 _DEVICE_FILE = "device.key"
 _MOST_BYTES = 4096
-_UNSAFE = re.compile(r"[^a-z0-9]+")
+_UNSAFE = regex(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
