@@ -57,7 +57,7 @@ recall: $(STAMP)
 
 # The tools as they are listed; after a change of a tool.
 schemas: $(STAMP)
-	$(BIN)/python -m engram_py.interfaces.mcp.schemas
+	$(BIN)/python -m engram_py.interfaces.mcp.profiles
 
 docs: $(STAMP)
 	$(BIN)/cog -r docs/reference/*.md

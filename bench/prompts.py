@@ -23,7 +23,7 @@ from typing import Any
 from bench import memories
 from bench.workplace import git
 from engram_py import Draft, Engram
-from engram_py.interfaces.hooks.prompt_context import deserved
+from engram_py.interfaces.hooks.handlers import deserved
 from engram_py.observations.values import Observation
 from engram_py.sessions.values import SessionLine
 from engram_py.settings import Settings

@@ -23,8 +23,8 @@ import psutil  # type: ignore[import-untyped]
 from bench.report import percentile
 from engram_py.database.store import Store
 from engram_py.vectors import table
-from engram_py.vectors.arrays import pack, unit
 from engram_py.vectors.index import VectorIndex, View
+from engram_py.vectors.protocol import pack, unit
 
 DIMENSION = 384
 SIZES = (10_000, 100_000, 1_000_000)

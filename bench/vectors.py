@@ -36,7 +36,7 @@ from engram_py.vectors.protocol import Embedder, Spec
 from engram_py.vectors.vectors import Vectors
 
 if TYPE_CHECKING:
-    from engram_py.vectors.arrays import Vectors as Rows
+    from engram_py.vectors.protocol import Vectors as Rows
 
 Ask = Callable[[Question, str], Sequence[str]]
 CONVERSATIONS = ("locomo-turns", "locomo-sessions")

@@ -26,9 +26,8 @@ from engram_py.errors import EngramError
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http import api  # noqa: F401 - registers the routes
 from engram_py.interfaces.http.routing import OPERATIONS
-from engram_py.interfaces.mcp import resources as offers  # also defines an error
-from engram_py.interfaces.mcp.profiles import PROFILES
-from engram_py.interfaces.mcp.schemas import declared
+from engram_py.interfaces.mcp import protocol as offers  # also defines an error
+from engram_py.interfaces.mcp.profiles import PROFILES, declared
 from engram_py.interfaces.mcp.tool_registry import Tool
 from engram_py.projects.settings_file import ALIASES, KEYS
 from engram_py.settings import SETTINGS, Setting, Settings, SettingValue
@@ -216,7 +215,7 @@ def _table(db: sqlite3.Connection, name: str, sql: str) -> Iterator[str]:
 def errors() -> str:
     """Every error code by family."""
     for module in pkgutil.walk_packages(engram_py.__path__, "engram_py."):
-        if module.name.endswith(".errors"):
+        if module.name.endswith((".errors", ".values", ".manifest")):  # where a room keeps its refusals
             import_module(module.name)
     leaves = {family: list(_leaves(family)) for family in EngramError.__subclasses__()}
     _match(words.FAMILIES, [family.code for family in leaves])

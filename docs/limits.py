@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engram_py.anchors.git_log import MAX_CONTEXT
+from engram_py.anchors.trace import MAX_CONTEXT
 from engram_py.anchors.values import MOST_ANCHORS
 from engram_py.anchors.worktree import MAX_FILE
 from engram_py.cloud import chunks
@@ -15,9 +15,9 @@ from engram_py.database.connection import LOCK_TIMEOUT_SECONDS
 from engram_py.database.fts import MERGED_AT_ONCE
 from engram_py.evaluation import evaluation
 from engram_py.git.program import TIMEOUT_SECONDS
+from engram_py.interfaces.hooks import entry
 from engram_py.interfaces.hooks import handlers as hook_handlers
-from engram_py.interfaces.hooks import request as hook_request
-from engram_py.interfaces.hooks import watchdog
+from engram_py.interfaces.hooks import protocol as hook_request
 from engram_py.ledger import citations, costs, ledger
 from engram_py.observations import observations as reading
 from engram_py.observations import validation as intake
@@ -36,17 +36,17 @@ from engram_py.sessions import prompts, sessions, transcripts
 from engram_py.sessions import spool_files as spooling
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS
 from engram_py.settings import DEFAULTS
-from engram_py.sync import packing
+from engram_py.sync import chunk
 from engram_py.sync.autosync import client, push, schedule
-from engram_py.sync.wire import PAYLOAD_LIMIT_BYTES
+from engram_py.sync.mutation import PAYLOAD_LIMIT_BYTES
 from engram_py.text.normalize import TOPIC_KEY_LIMIT_CHARS
 from engram_py.upkeep import hook_log
 
 
 def _events(limit: int) -> str:
     """The hook events with a limit, or "others" for that of most."""
-    found = [event for event, one in watchdog.LIMITS_MS.items() if one == limit]
-    return ", ".join(found) if len(found) < len(watchdog.LIMITS_MS) / 2 else "others"
+    found = [event for event, one in entry.LIMITS_MS.items() if one == limit]
+    return ", ".join(found) if len(found) < len(entry.LIMITS_MS) / 2 else "others"
 
 
 def rows() -> list[tuple[str, str, str]]:
@@ -108,7 +108,7 @@ def rows() -> list[tuple[str, str, str]]:
         ("the same text counts as a duplicate within", f"{DEDUPE_WINDOW_MINUTES} minutes", ""),
         (
             "time of a hook",
-            ", ".join(f"{_events(limit)} {limit / 1000:g} s" for limit in sorted(set(watchdog.LIMITS_MS.values()))),
+            ", ".join(f"{_events(limit)} {limit / 1000:g} s" for limit in sorted(set(entry.LIMITS_MS.values()))),
             "empty answer, exit code 0, a line in `hooks.log`",
         ),
         ("input of a hook", f"{hook_request.MOST_INPUT_BYTES // 1024**2} MB", "empty answer, logged"),
@@ -137,11 +137,11 @@ def rows() -> list[tuple[str, str, str]]:
             f"{gate.MOST_REQUESTS}, of one account {gate.MOST_REQUESTS_EACH}",
             "429, `Retry-After: 1`",
         ),
-        ("chunk of `engram sync`", f"{packing.CHUNK_BYTES // 1024**2} MB before it is packed", "another chunk"),
+        ("chunk of `engram sync`", f"{chunk.CHUNK_BYTES // 1024**2} MB before it is packed", "another chunk"),
         (
             "chunk that is read",
-            f"{packing.MOST_PACKED_BYTES // 1024**2} MB, {packing.MOST_PLAIN_BYTES // 1024**2} MB unpacked, "
-            f"{packing.MOST_VALUES:,} values",
+            f"{chunk.MOST_PACKED_BYTES // 1024**2} MB, {chunk.MOST_PLAIN_BYTES // 1024**2} MB unpacked, "
+            f"{chunk.MOST_VALUES:,} values",
             "refused; the others are read",
         ),
         (

@@ -14,11 +14,9 @@ from engram_py.errors import EngramError
 from engram_py.times import zone_named
 
 if TYPE_CHECKING:
-    from engram_py.distill.distilling import Distilling
+    from engram_py.distill.distilling import Distilling, Learning
     from engram_py.distill.ingesting import Ingesting
-    from engram_py.distill.learning import Learning
-    from engram_py.documents.documents import Documents
-    from engram_py.documents.following import Following
+    from engram_py.documents.documents import Documents, Following
     from engram_py.documents.values import Overview
     from engram_py.entities.entities import Entities
     from engram_py.identity.identity import Identity
@@ -27,9 +25,8 @@ if TYPE_CHECKING:
     from engram_py.recall.query import Query
     from engram_py.recall.values import DocumentHit
     from engram_py.sessions.checkpoints import Checkpoints
-    from engram_py.upkeep.maintenance import Maintenance, Steps
-    from engram_py.upkeep.reports import Reports
-    from engram_py.vault.files import VaultFiles
+    from engram_py.upkeep.maintenance import Maintenance, Reports, Steps
+    from engram_py.vault.folder import VaultFiles
     from engram_py.vault.vault import Vault
 
 from engram_py.app_memory import MemoryServices
@@ -101,7 +98,7 @@ class LayerServices(MemoryServices):
     @cached_property
     def vault_files(self) -> VaultFiles:
         """Read and write files of the vault."""
-        from engram_py.vault.files import VaultFiles
+        from engram_py.vault.folder import VaultFiles
 
         return VaultFiles(self.vault, self.settings.data_dir / "vaults")
 
@@ -124,12 +121,12 @@ class LayerServices(MemoryServices):
         one do it, given the data directory, this one and the project it was told."""
         if not self.settings.documents or self._following is not None:
             return
-        from engram_py.upkeep.worker import Worker
+        from engram_py.upkeep.maintenance import Worker
 
         followed: list[Following] = []
 
         def look() -> None:  # what it takes is imported by the thread
-            from engram_py.documents.following import Following
+            from engram_py.documents.documents import Following
 
             if not followed:
                 set_out_here = partial(set_out, self.settings.data_dir, self._where, self._override or "")
@@ -177,7 +174,7 @@ class LayerServices(MemoryServices):
     @cached_property
     def learning(self) -> Learning:
         """What sessions taught about entities and the person."""
-        from engram_py.distill.learning import Learning
+        from engram_py.distill.distilling import Learning
 
         return Learning(self.store, self.sessions, lambda: self.facts, lambda: self.identity)
 
@@ -190,7 +187,7 @@ class LayerServices(MemoryServices):
         return Maintenance(self.store, self.journal, self._upkeep_steps, hours=hours)
 
     def _upkeep_steps(self) -> Steps:
-        from engram_py.upkeep.decay import Consolidating
+        from engram_py.upkeep.maintenance import Consolidating
 
         days, floor = self.settings.episode_retention_days, self.settings.salience_floor
         consolidating = Consolidating(self.store, self.journal, self.projects, episode_days=days, floor=floor)
@@ -219,6 +216,6 @@ class LayerServices(MemoryServices):
     @cached_property
     def upkeep_reports(self) -> Reports:
         """The runs of upkeep, and what is used most."""
-        from engram_py.upkeep.reports import Reports
+        from engram_py.upkeep.maintenance import Reports
 
         return Reports(self.store, self.journal, self.projects)

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from engram_py.sync.replica.replica import Replica
     from engram_py.upkeep.backups import Backups
     from engram_py.upkeep.doctor import Doctor
+    from engram_py.upkeep.maintenance import Worker
     from engram_py.upkeep.reindex import Reindexing
-    from engram_py.upkeep.worker import Worker
     from engram_py.vectors.vectors import Vectors
 
 

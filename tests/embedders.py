@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from engram_py.vectors.arrays import unit
-from engram_py.vectors.protocol import Embedder, Spec
+from engram_py.vectors.protocol import Embedder, Spec, unit
 
 np: Any = pytest.importorskip("numpy", reason='vectors need numpy: pip install "engram-py[vectors]"')
 

@@ -112,9 +112,13 @@ else:
 def main(channel: socket.socket) -> None:
     """Fork when told to, until nobody is there to tell."""
     from engram_py.__main__ import main as engram
-    from engram_py.interfaces.cli import observations, recall, servers, sessions, tables, upkeep  # noqa: F401
+    from engram_py.interfaces.cli import (
+        observations,  # noqa: F401
+    )
     from engram_py.interfaces.http import server as http_server  # noqa: F401
-    from engram_py.interfaces.mcp import schemas, server, stdio  # noqa: F401
+    from engram_py.interfaces.mcp import (
+        profiles,  # noqa: F401
+    )
 
     gc.freeze()
     while True:

@@ -19,9 +19,7 @@ import pytest
 
 from docs import generate, words
 from engram_py.interfaces.cli.main import COMMANDS, cli
-from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
-from engram_py.interfaces.mcp.profiles import PROFILES
-from engram_py.interfaces.mcp.schemas import declared
+from engram_py.interfaces.mcp.profiles import INSTRUCTIONS, PROFILES, declared
 from engram_py.projects.settings_file import KEYS, parse_project_settings
 from engram_py.settings import SETTINGS
 

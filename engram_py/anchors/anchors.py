@@ -68,7 +68,7 @@ class Anchors:
         repository, tree = here.repository_of(row.project), here.tree_of(row.project)
         if repository is None or tree is None or len(anchors) != len(states):
             return ()
-        from engram_py.anchors.changes import texts_of
+        from engram_py.anchors.moved_files import texts_of
 
         pairs = zip(anchors, states, strict=True)
         return tuple(texts_of(one, state, repository, tree, deadline) for one, state in pairs if state.stale)

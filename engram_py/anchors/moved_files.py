@@ -1,4 +1,6 @@
-"""Finds observations by the file that holds their text now, when it was another one that was recorded."""
+"""Find observations by the file that holds their text now, when it was another one that was recorded; and put what
+files said when an observation was saved beside what they say now.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,70 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 from engram_py.anchors import table
-from engram_py.anchors.spans import MOST_COPIES, digest_of
 from engram_py.anchors.trace import Trace
-from engram_py.anchors.values import Anchor, AnchorState
-from engram_py.anchors.worktree import Content, CurrentRepository, WorkingTree
+from engram_py.anchors.values import Anchor, AnchorState, FileTexts
+from engram_py.anchors.worktree import (
+    MAX_FILE,
+    MOST_COPIES,
+    OUTSIDE,
+    Content,
+    CurrentRepository,
+    Unread,
+    WorkingTree,
+    digest_of,
+    is_relative,
+    place_of,
+)
 from engram_py.database.store import Store
+from engram_py.git.answers import is_commit
+from engram_py.git.program import Deadline, ask_git
+from engram_py.git.repository import Repository
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
+
+NOT_COMMITTED = "git does not have the text that it was saved about"
+BINARY = "it is binary"
+
+
+def texts_of(
+    anchor: Anchor, state: AnchorState, repository: Repository, tree: WorkingTree, deadline: Deadline
+) -> FileTexts:
+    """Return both texts of the file of a stale anchor; ``why`` where one of them cannot be shown."""
+    then = _then(anchor, repository, deadline)
+    if isinstance(then, str):
+        return FileTexts(state, why=then)
+    path = state.now_path or state.path
+    now = Content(b"") if state.state == "gone" and state.now_path is None else tree.read(path)
+    if isinstance(now, Unread):
+        return FileTexts(state, why=now.reason)
+    if then.binary or now.binary:
+        return FileTexts(state, why=BINARY)
+    before, after = (one.data.decode("utf-8", "replace") for one in (then, now))
+    return FileTexts(state, before, after, span=_span(anchor, then))
+
+
+def _then(anchor: Anchor, repository: Repository, deadline: Deadline) -> Content | str:
+    """Return the file as it was saved about, or for a span one that holds its lines; else why there is none."""
+    if not is_relative(anchor.path):
+        return OUTSIDE
+    commit, blob = (one if one and is_commit(one) else None for one in (anchor.git_commit, anchor.blob))
+    for name in filter(None, (blob, commit and f"{commit}:{anchor.path}")):
+        answer = ask_git(repository.root, "cat-file", "blob", name, deadline=deadline, limit=MAX_FILE)
+        if answer is None or not answer[1]:
+            continue
+        found = Content(answer[0])
+        if anchor.digest is not None and (_span(anchor, found) or anchor.digest in (found.digest, found.text_digest)):
+            return found
+    return NOT_COMMITTED
+
+
+def _span(anchor: Anchor, file: Content) -> tuple[int, int] | None:
+    """Return the first and last line of the anchor's span in ``file``, from 1; None where it has none there."""
+    if anchor.mark is None or anchor.start_line is None or anchor.lines is None:
+        return None
+    start = place_of(file.lines, anchor.mark, anchor.start_line, anchor.lines)
+    return None if start is None else (start, start + anchor.lines - 1)
+
 
 # What this may cost a search, however large the memory, the tree and its history are.
 _ANCHORS_COMPARED = 10_000  # by the hash of one line

@@ -9,9 +9,8 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from engram_py.anchors.spans import distinctive, find_span, place_of
 from engram_py.anchors.values import NOT_HERE, NOT_READ, SAVED_OUTSIDE, Anchor, AnchorState, AnchorWord
-from engram_py.anchors.worktree import DIRECTORY, Content, Unread, WorkingTree
+from engram_py.anchors.worktree import DIRECTORY, Content, Unread, WorkingTree, distinctive, find_span, place_of
 from engram_py.dataclass import replace
 from engram_py.times import parse_time
 

@@ -124,7 +124,7 @@ where id in (
 order by id desc
 """
 
-# A probe is `offset.length.checksum` of one of the lines (see anchors/spans.py); a whole file has none.
+# A probe is `offset.length.checksum` of one of the lines (see anchors/worktree.py); a whole file has none.
 ALIKE = f"""
 select newest.observation_id, newest.digest, newest.probe, newest.end_line - newest.start_line + 1 as lines
 from ({_NEWEST}) as newest

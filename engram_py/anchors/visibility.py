@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
 from engram_py.anchors import table
-from engram_py.anchors.git_log import read_added
 from engram_py.anchors.states import local_states, renamed_file
+from engram_py.anchors.trace import read_added
 from engram_py.anchors.values import NOT_HERE_YET, Anchor, AnchorState, Visibility
 from engram_py.anchors.worktree import CurrentRepository, Unread, WorkingTree
 from engram_py.database.store import Store
-from engram_py.git.answers import GitAnswers
-from engram_py.git.history import ancestry, branch_exists, is_commit, is_shallow
+from engram_py.git.answers import GitAnswers, ancestry, branch_exists, is_commit, is_shallow
 from engram_py.git.program import Deadline
 from engram_py.git.repository import Repository, created_at, read_ref
 from engram_py.observations.values import Observation

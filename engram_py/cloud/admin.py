@@ -21,7 +21,7 @@ from engram_py.cloud.errors import (
 )
 from engram_py.cloud.validation import EVERY_PROJECT
 from engram_py.lazy import regex
-from engram_py.sync.wire import PROJECT_LIMIT_CHARS
+from engram_py.sync.mutation import PROJECT_LIMIT_CHARS
 
 _NAME = regex(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 MOST_TOKEN_DAYS = 3_650

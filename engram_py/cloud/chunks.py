@@ -26,7 +26,7 @@ from engram_py.cloud.pushing import Pushed, push
 from engram_py.cloud.validation import Batch, check_json, parse_entries
 from engram_py.dataclass import dataclass
 from engram_py.lazy import regex
-from engram_py.sync.wire import PROJECT_LIMIT_CHARS
+from engram_py.sync.mutation import PROJECT_LIMIT_CHARS
 
 MOST_PULLED = 1_000
 # A page holds at least one row and then stops about here, however large the rows are.

@@ -18,7 +18,7 @@ from engram_py.cloud.deletions import RowKey, destroyed_by, erase_versions, key_
 from engram_py.cloud.errors import PolicyForbiddenError, SyncPausedError
 from engram_py.cloud.validation import Batch, Incoming, Rejected
 from engram_py.dataclass import dataclass
-from engram_py.sync.wire import rank
+from engram_py.sync.mutation import rank
 
 # Seqs are microseconds since 1970 where the clock allows it, and always higher than the last. So the gaps between
 # those an account sees say nothing of how much others wrote, and a database that was restored from a backup does not

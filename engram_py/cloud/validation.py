@@ -12,8 +12,15 @@ from engram_py.asgi import json_object
 from engram_py.clock import parse_stamp
 from engram_py.cloud.errors import InvalidBodyError, InvalidRequestError, PushTooLargeError
 from engram_py.dataclass import dataclass, replace
-from engram_py.sync.mutation import OWN_BLOCK, Mutation
-from engram_py.sync.wire import PAYLOAD_LIMIT_BYTES, InvalidEntryError, fingerprint, mutation_of, unpacked
+from engram_py.sync.mutation import (
+    OWN_BLOCK,
+    PAYLOAD_LIMIT_BYTES,
+    InvalidEntryError,
+    Mutation,
+    fingerprint,
+    mutation_of,
+    unpacked,
+)
 from engram_py.times import parse_time, to_text
 
 MOST_ENTRIES = 500

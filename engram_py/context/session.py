@@ -15,7 +15,7 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.entities.values import TYPE as ENTITY
 from engram_py.git.program import Deadline
-from engram_py.identity import table as identity_table
+from engram_py.identity import statements as identity_table
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
 from engram_py.observations.visible import count_visible

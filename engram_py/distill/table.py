@@ -162,3 +162,17 @@ def failures(store: Store) -> list[Row]:
     order by last_turn_at desc limit 50
     """
     return store.rows(sql)
+
+
+_ANY = "select 1 from sessions where distill_state = 'pending' and project = :project and id <> :without limit 1"
+_ONE = "select 1 from sessions where distill_state = 'pending' and id = :id"
+
+
+def any_waiting(store: Store, project: str, *, without: str) -> bool:
+    """Return whether a session of the project has turns to distill, but for one."""
+    return store.row(_ANY, project=project, without=without) is not None
+
+
+def is_waiting(store: Store, session_id: str) -> bool:
+    """Return whether a session has turns to distill."""
+    return store.row(_ONE, id=session_id) is not None

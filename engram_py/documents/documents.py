@@ -1,18 +1,40 @@
-"""The operations on documents: search what is in the collections, open it, say what a repository answers."""
+"""The operations on documents: name the collections of a project and bring them up to date, search what is in them,
+open it, say what a repository answers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram_py.database.journal import Journal
+from engram_py.database.lease import NamedLease
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.documents import table
-from engram_py.documents.collections import Collections
-from engram_py.documents.errors import CollectionNotFoundError, DocumentNotFoundError
-from engram_py.documents.values import Collection, Telling, Tour
+from engram_py.documents.values import (
+    DOCS,
+    GIT,
+    Cleaned,
+    Collection,
+    CollectionExistsError,
+    CollectionNotFoundError,
+    CollectionUpdate,
+    DocumentNotFoundError,
+    NotAFolderError,
+    Removed,
+    Telling,
+    Tour,
+)
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, StoreError
+from engram_py.files import expanded, real_path
+from engram_py.git.repository import Repository, find_repository
 from engram_py.lazy import logger_of
+from engram_py.observations.listing import Listing
 from engram_py.observations.validation import clamp
 from engram_py.projects.projects import Projects
 from engram_py.recall.query import Query, parse_query
@@ -22,6 +44,275 @@ from engram_py.recall.values import DocumentHit, DocumentResults
 if TYPE_CHECKING:
     from engram_py.documents.search import DocumentSearch
     from engram_py.documents.values import Opened, OpenedSeveral, Overview
+
+
+READY_MADE = (GIT, DOCS)
+_NAME_CHARS, _CONTEXT_CHARS = 60, 500
+
+# The label of what is read, how much of it is done, and of how much.
+Report = Callable[[str, int, int], None]
+
+
+class Collections:
+    """The named sources of documents: the history of the repository, its documents, folders that were added."""
+
+    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
+        self._store = store
+        self._journal = journal
+        self._projects = projects
+
+    def collections(self, *, project: str | None = None, all_projects: bool = False) -> Listing:
+        """Return the collections of a project."""
+        place = self._projects.for_read(project, all_projects=all_projects)
+        return Listing("collections", tuple(table.collections(self._store, place.reads)), place.warnings)
+
+    def add(
+        self,
+        path: str,
+        *,
+        name: str | None = None,
+        glob: Sequence[str] = (),
+        context: str | None = None,
+        project: str | None = None,
+    ) -> CollectionUpdate:
+        """Add a folder, or a file, as a collection of the project, and index it.
+
+        Raises NotAFolderError, CollectionExistsError, InvalidArgumentError for a name that cannot be one.
+        """
+        from engram_py.capture.redact import redact, refuse_secret
+
+        for said, value in (("path", path), ("name", name or ""), ("glob", " ".join(glob))):
+            refuse_secret(said, value)
+        root = real_path(expanded(path))
+        if not root.exists():
+            raise NotAFolderError(path)
+        with self._store.transaction():
+            place = self._projects.for_write(project)
+            called = _checked_name(name or root.name)
+            if any(one.name == called for one in table.collections(self._store, [place.project])):
+                raise CollectionExistsError(called)
+            self._make(
+                place.project,
+                called,
+                "folder",
+                root,
+                glob,
+                {"/": redact(context).text[:_CONTEXT_CHARS]} if context else {},
+            )
+        [updated] = self.update(called, project=place.project).items
+        assert isinstance(updated, CollectionUpdate)
+        return updated
+
+    def describe(self, name: str, context: str, *, prefix: str = "/", project: str | None = None) -> Collection:
+        """Say what the documents below a path prefix of a collection are; an empty text takes it back.
+
+        Raises CollectionNotFoundError.
+        """
+        one = self._named(name, project)
+        from engram_py.capture.redact import redact, refuse_secret
+
+        place = f"/{prefix.strip('/')}"
+        refuse_secret("prefix", place)
+        contexts = {key: said for key, said in one.contexts.items() if key != place}
+        contexts |= {place: redact(context).text[:_CONTEXT_CHARS]} if context.strip() else {}
+        with self._store.transaction():
+            self._store.update("collections", {"id": one.id}, {"contexts": json.dumps(contexts)})
+        return replace(one, contexts=contexts)
+
+    def include(self, name: str, *, included: bool = True, project: str | None = None) -> Collection:
+        """Let searches read a collection that nobody names, or not. Raises CollectionNotFoundError."""
+        self._ready_made(project)
+        one = self._named(name, project)
+        with self._store.transaction():
+            self._store.update("collections", {"id": one.id}, {"included": int(included)})
+        return replace(one, included=included)
+
+    def remove(self, name: str, *, project: str | None = None) -> Removed:
+        """Forget a collection and what was indexed of it; a ready-made one stays, without documents and excluded.
+
+        Raises CollectionNotFoundError.
+        """
+        one = self._named(name, project)
+        with self._store.transaction():
+            table.remove(self._store, one.id)
+            if one.kind != "folder":
+                made = self._make(one.project, one.name, one.kind, Path(one.root), one.globs, one.contexts)
+                self._store.update("collections", {"id": made}, {"included": 0})
+        return Removed(one.name, one.documents)
+
+    def cleanup(self, *, project: str | None = None, all_projects: bool = False, dry_run: bool = False) -> Cleaned:
+        """Forget the documents that are gone from their collections."""
+        place = self._projects.for_read(project, all_projects=all_projects)
+        gone = table.gone(self._store, place.reads)
+        if gone and not dry_run:
+            with self._store.transaction():
+                table.forget(self._store, gone)
+        return Cleaned(len(gone), dry_run)
+
+    # --- updating ----------------------------------------------------------------------------------------
+
+    def update(
+        self,
+        name: str | None = None,
+        *,
+        project: str | None = None,
+        until: float | None = None,
+        report: Report | None = None,
+    ) -> Listing:
+        """Index what changed since the last time, of one collection or all of a project that are included.
+
+        Until then (``time.monotonic``); what is left, the next update does. Another process that is at it is left to
+        do it. Raises CollectionNotFoundError.
+        """
+        self._ready_made(project)
+        place = self._projects.for_read(project)
+        chosen = table.collections(self._store, place.reads if place.project else [])
+        chosen = [self._named(name, project)] if name is not None else [one for one in chosen if one.included]
+        done: list[CollectionUpdate] = []
+        with NamedLease(self._store, self._journal, "documents").holding() as held:
+            for one in chosen:
+                if held is not None and not done:
+                    table.mend(self._store)
+                if held is None or not held():
+                    note = "another process updates documents at this moment"
+                    done.append(CollectionUpdate(one.name, one.project, unfinished=True, warnings=(note,)))
+                    continue
+                done.append(self._update(one, until, report))
+        return Listing("updates", tuple(done), place.warnings)
+
+    def refresh(self, *, until: float | None = None) -> bool:
+        """Update what this directory has: of a project that was never looked at, its ready-made collections; whether
+        anything was left for the next time."""
+        if self._repository() is None and not self._of_place():
+            return False
+        return any(one.unfinished for one in self.update(until=until).items)
+
+    def head(self) -> str | None:
+        """The commit that is checked out here, empty without one; None where there is nothing to index."""
+        repository = self._repository()
+        if repository is not None and repository.commit:
+            return repository.commit
+        return "" if self._of_place() else None
+
+    def catch_up(self, *, until: float) -> bool:
+        """Index the commits that are new since the last update; a few milliseconds where none are. Of a project that
+        was never looked at, everything; whether anything was left for the next time."""
+        here = self._repository()
+        if here is None or not here.commit:
+            return False
+        known = self._of_place()
+        if not known:
+            return self.refresh(until=until)
+        return any(
+            one.unfinished
+            for history in known
+            if history.kind == GIT and history.included and _has_news(history, here)
+            for one in self.update(history.name, project=history.project, until=until).items
+        )
+
+    def _update(self, one: Collection, until: float | None, report: Report | None) -> CollectionUpdate:
+        tell = partial(report, one.name) if report is not None else None
+        now = self._journal.now()
+        if one.kind == GIT:
+            from engram_py.documents.history import update_history
+
+            repository = find_repository(Path(one.root))
+            if repository is None or repository.root != Path(one.root):
+                gone = f"{one.root} is no repository now; its commits stay as they were"
+                return CollectionUpdate(one.name, one.project, unfinished=True, warnings=(gone,))
+            return update_history(self._store, one, repository, now=now, until=until, report=tell)
+        from engram_py.documents.folder import update_folder
+
+        # What the repository's settings leave out of the memory, its documents leave out too.
+        ignore = self._projects.preferences().ignore if one.kind == DOCS else ()
+        return update_folder(self._store, one, now=now, ignore=ignore, until=until, report=tell)
+
+    def _repository(self) -> Repository | None:
+        return self._projects.settings_here().repository
+
+    def _of_place(self) -> list[Collection]:
+        place = self._projects.for_read(head=False)
+        return table.collections(self._store, [place.project]) if place.project else []
+
+    def _ready_made(self, project: str | None) -> None:
+        """Make the collections ``git`` and ``docs`` of the project of this directory."""
+        from engram_py.documents.files import DOCS as DOCUMENTS
+
+        repository = self._repository()
+        here = self._projects.for_read()
+        wanted = self._projects.for_read(project) if project else here
+        if repository is None or not here.project or wanted.project != here.project:
+            return
+        existing = {one.name: one for one in table.collections(self._store, [here.project])}
+        for kind, globs in ((GIT, ()), (DOCS, DOCUMENTS)):
+            old = existing.get(kind)
+            if old is None and not (repository.bare and kind == DOCS):
+                with self._store.transaction():
+                    place = self._projects.for_write()
+                    known = {one.name for one in table.collections(self._store, [place.project])}
+                    if kind not in known:
+                        self._make(place.project, kind, kind, repository.root, globs, {})
+            elif old is not None and old.root != str(repository.root) and not Path(old.root).exists():
+                with self._store.transaction():  # the repository was moved
+                    self._store.update("collections", {"id": old.id}, {"root": str(repository.root)})
+
+    def _make(
+        self, project: str, name: str, kind: str, root: Path, globs: Sequence[str], contexts: dict[str, str]
+    ) -> int:
+        values = {
+            "project": project, "name": name, "kind": kind, "root": str(root), "globs": json.dumps(list(globs)),
+            "contexts": json.dumps(contexts), "created_at": self._journal.now(),
+        }  # fmt: skip
+        return table.add(self._store, values)
+
+    def _named(self, name: str, project: str | None) -> Collection:
+        place = self._projects.for_read(project)
+        known = table.collections(self._store, place.reads if place.project else [])
+        found = next((one for one in known if one.name == name), None)
+        if found is None:
+            raise CollectionNotFoundError(name, [one.name for one in known])
+        return found
+
+
+def _has_news(history: Collection, here: Repository) -> bool:
+    """Return whether HEAD of a repository is not what was indexed; of its worktrees only the first is followed."""
+    followed = here if str(here.root) == history.root else find_repository(Path(history.root))
+    commit = followed.commit if followed is not None and str(followed.root) == history.root else None
+    return commit is not None and history.cursor.partition(" ")[0] != commit
+
+
+def _checked_name(name: str) -> str:
+    """Return a collection's name. Raises InvalidArgumentError."""
+    called = "-".join(name.strip().split())[:_NAME_CHARS]
+    if not called or "/" in called or called in READY_MADE or called.startswith("."):
+        raise InvalidArgumentError("name", name, expected=f"a word that is not {' or '.join(READY_MADE)}, without /")
+    return called
+
+
+# The files of a large checkout take a second to look at.
+FILES_SECONDS = 600.0
+
+
+class Following:
+    """Watches one directory. ``allowed`` says whether anything may be kept; ``set_out`` starts a process that updates
+    the documents: what reading them takes of memory, a server does not keep."""
+
+    def __init__(self, documents: Collections, allowed: Callable[[], bool], set_out: Callable[[], object]) -> None:
+        self._documents = documents
+        self._allowed = allowed
+        self._set_out = set_out
+        self._seen: str | None = None
+        self._due = 0.0
+
+    def look(self) -> None:
+        """Have the documents updated if HEAD moved since the last look, or if that was a while ago."""
+        if not self._allowed():
+            return
+        head = self._documents.head()
+        if head is not None and (head != self._seen or time.monotonic() >= self._due):
+            self._seen, self._due = head, time.monotonic() + FILES_SECONDS
+            self._set_out()
+
 
 logger = logger_of(__name__)
 
@@ -39,7 +330,7 @@ class Documents(Collections):
 
     def overview(self, project: str | None = None) -> Overview:
         """Return how much of the project's documents answers questions."""
-        from engram_py.documents.overview import overview
+        from engram_py.documents.opening import overview
 
         place = self._projects.for_read(project)
         known = table.collections(self._store, place.reads) if place.project else []
@@ -47,7 +338,7 @@ class Documents(Collections):
 
     def tour(self, *, project: str | None = None) -> Tour:
         """Return the three most telling things that the documents answer: each is found by what it is called."""
-        from engram_py.documents.overview import MOST_TOLD, telling
+        from engram_py.documents.opening import MOST_TOLD, telling
 
         place = self._projects.for_read(project)
         known = [one for one in table.collections(self._store, place.reads if place.project else []) if one.included]

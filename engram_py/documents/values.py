@@ -1,10 +1,13 @@
-"""Documents: collections, what an update reads and reports, what a search quotes."""
+"""Documents: collections, what an update reads and reports, what a search quotes; refusals."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from engram_py.dataclass import dataclass, field
+from engram_py.doors import call
+from engram_py.errors import ConflictError, InvalidInputError, NotFoundError
 
 Kind = Literal["git", "docs", "folder"]
 GIT, DOCS = "git", "docs"
@@ -169,3 +172,43 @@ class Tour:
     overview: Overview
     told: tuple[Telling, ...]
     warnings: tuple[str, ...] = ()
+
+
+class DocumentNotFoundError(NotFoundError):
+    code = "document_not_found"
+
+    def __init__(self, name: str, near: Sequence[str] = (), *, ignored: str = "") -> None:
+        self.name, self.near = name[:200], list(near)
+        why = f": {ignored}" if ignored else ""
+        hint = f"did you mean {', '.join(near)}?" if near else f"{call('search')} finds documents by their words"
+        super().__init__(f"no document {self.name!r}{why}", hint=hint)
+
+    def details(self) -> dict[str, Any]:
+        return super().details() | {"found": False, "suggestions": self.near}
+
+
+class CollectionNotFoundError(NotFoundError):
+    code = "collection_not_found"
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        self.name, self.known = name[:200], list(known)
+        hint = f"there are {', '.join(known)}" if known else "`engram collection update` makes git and docs"
+        super().__init__(f"no collection {self.name!r} here", hint=hint)
+
+
+class CollectionExistsError(ConflictError):
+    code = "collection_exists"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"there is a collection {name!r} already", hint="give another --name, or remove it with `collection remove`"
+        )
+
+
+class NotAFolderError(InvalidInputError):
+    code = "not_a_folder"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"{path!r} is no folder or file that can be read", hint="give an existing folder or file")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import replace
-from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidInputError
-from engram_py.evaluation import table
-from engram_py.evaluation.errors import QuestionNotFoundError
-from engram_py.evaluation.measures import first_rank, hit_at, mean, ndcg_at, reciprocal_rank
-from engram_py.evaluation.values import (
+from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidInputError, NotFoundError
+from engram_py.evaluation import questions as table
+from engram_py.evaluation.questions import (
     DEPTH,
     Answer,
     Asked,
@@ -33,6 +33,65 @@ from engram_py.recall.query import parse_query
 from engram_py.recall.search import Search
 from engram_py.recall.values import Hit
 from engram_py.upkeep.reindex import index_version, reindex_notes
+
+
+class QuestionNotFoundError(NotFoundError):
+    code = "question_not_found"
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(f"no question {number}", hint="list them with `engram eval list`")
+
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def first_rank(found: Sequence[Key], relevant: Collection[Key]) -> int | None:
+    """Return the place of the first relevant one, counted from 1; None when there is none."""
+    return next((rank for rank, key in enumerate(found, 1) if key in relevant), None)
+
+
+def hit_at(rank: int | None, k: int) -> bool:
+    """Return whether something relevant was among the first ``k`` (TREC's success@k; the field's hit@k)."""
+    return rank is not None and rank <= k
+
+
+def reciprocal_rank(rank: int | None, k: int = 10) -> float:
+    """1 / rank of the first relevant one, 0 beyond ``k``. Its mean over questions is MRR@k.
+
+    E. Voorhees, *The TREC-8 Question Answering Track Report*, 1999.
+    """
+    return 1 / rank if rank is not None and rank <= k else 0.0
+
+
+def ndcg_at(found: Sequence[Key], relevant: Collection[Key], k: int = 10) -> float:
+    """nDCG@k with gains of 0 and 1: Σ 1 / log2(rank + 1) over the relevant, divided by the best possible sum.
+
+    K. Järvelin, J. Kekäläinen, *Cumulated gain-based evaluation of IR techniques*, ACM TOIS 20(4), 2002, with the
+    discount log2(rank + 1) that is usual since C. Burges et al., *Learning to Rank using Gradient Descent*, 2005.
+    What is found twice counts once.
+    """
+    wanted = set(relevant)
+    best = sum(_discount(rank) for rank in range(1, min(len(wanted), k) + 1))
+    if not best:
+        return 0.0
+    gained = 0.0
+    for rank, key in enumerate(found[:k], 1):
+        if key in wanted:
+            wanted.discard(key)
+            gained += _discount(rank)
+    return gained / best
+
+
+def mean(values: Iterable[float]) -> float:
+    """Return the mean, 0 of nothing."""
+    listed = list(values)
+    return sum(listed) / len(listed) if listed else 0.0
+
+
+def _discount(rank: int) -> float:
+    return 1 / math.log2(rank + 1)
+
 
 QUESTION_LIMIT_CHARS = 1_000
 # A fall of hit@5 or MRR that is no more than this is none: of a hundred questions one answer one place lower.

@@ -1,21 +1,148 @@
-"""What git answered about one HEAD, kept in the database: the answer cannot change.
+"""What git answers about a repository: which commits HEAD's history holds, which branches there are, and which files
+git tracks. What it answered about one HEAD is kept in the database: the answer cannot change, and a row that is lost
+costs one more question.
 
-A row that is lost costs one more question.
+The tracked files are asked for once for each state of the index: it takes 2 ms for a thousand files and 80 ms for a
+hundred thousand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store, waiting
 from engram_py.errors import StoreError
-from engram_py.files import readable_path
-from engram_py.git.program import Deadline, has_git
-from engram_py.git.repository import Repository
+from engram_py.files import exists, lines_of, readable_path
+from engram_py.git.program import Deadline, ask_git, has_git
+from engram_py.git.repository import Repository, read_ref
+from engram_py.lazy import regex
 from engram_py.times import parse_time
+
+Ancestry = Literal["ancestor", "other", "missing"]
+
+_COMMIT = regex(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_MOST_REMOTES = 16
+
+
+def ancestry(repository: Repository, head: str, commits: Sequence[str], deadline: Deadline) -> dict[str, Ancestry]:
+    """Return for each commit: whether ``head`` descends from it, it is somewhere else, or this repository lacks it.
+
+    What git could not be asked about is left out.
+    """
+    wanted = list(dict.fromkeys(filter(is_commit, commits)))
+    check = "--batch-check=%(objectname) %(objecttype)"
+    answer = ask_git(repository.root, "cat-file", check, given=wanted, deadline=deadline)
+    if answer is None:
+        return {}
+    lines = set(lines_of(answer[0].decode("ascii", "replace")))
+    present = [one for one in wanted if f"{one} commit" in lines]
+    found: dict[str, Ancestry] = {one: "missing" for one in wanted if one not in present}
+    if not present:
+        return found
+    # What is reachable from them and not from HEAD: an ancestor of HEAD is not among it.
+    answer = ask_git(repository.root, "rev-list", "--stdin", given=[*present, f"^{head}"], deadline=deadline)
+    if answer is None or not answer[1]:
+        return found
+    outside = set(answer[0].decode("ascii", "replace").split())
+    return found | {one: "other" if one in outside else "ancestor" for one in present}
+
+
+def is_commit(text: str) -> bool:
+    """Return whether a text can be a commit's id: one that was imported may be anything."""
+    return _COMMIT.fullmatch(text) is not None
+
+
+def is_shallow(repository: Repository) -> bool:
+    """Return whether history was cut off when it was cloned, so that what is below the cut looks like no ancestor."""
+    return exists(repository.common_dir / "shallow")
+
+
+def branch_exists(repository: Repository, branch: str) -> bool:
+    """Return whether there is such a branch, here or as some remote's."""
+    try:
+        remotes = sorted(entry.name for entry in (repository.common_dir / "refs" / "remotes").iterdir())
+    except OSError:
+        remotes = []
+    prefixes = ("refs/heads", *(f"refs/remotes/{one}" for one in dict.fromkeys(("origin", *remotes[:_MOST_REMOTES]))))
+    return any(read_ref(repository, f"{prefix}/{branch}") for prefix in prefixes)
+
+
+_MAX_LISTING = 64 << 20
+_SUBMODULE = "160000"
+
+
+class TrackedFile(NamedTuple):
+    """A file that git tracks; ``skipped`` when a sparse checkout leaves it out of the working tree."""
+
+    path: str
+    blob: str
+    skipped: bool
+
+
+class TrackedFiles:
+    """The files of one listing, found in it without reading all of it entry by entry."""
+
+    def __init__(self, listing: bytes) -> None:
+        self._listing = b"\0" + listing
+
+    def get(self, path: str) -> TrackedFile | None:
+        """Return the file at ``path``."""
+        return next((one for one in self._files(f"\t{path}\0") if one.path == path), None)
+
+    def with_blob(self, blob: str) -> Iterator[TrackedFile]:
+        """Return the files whose content is ``blob``."""
+        return self._files(f" {blob} ")
+
+    def ending_in(self, tail: str) -> Iterator[TrackedFile]:
+        """Return the files below a folder whose last parts are ``tail``."""
+        return self._files(f"/{tail}\0")
+
+    @cached_property
+    def submodules(self) -> list[str]:
+        """The folders that are repositories of their own."""
+        return [path for mode, _, path in self._entries(f" {_SUBMODULE} ") if mode[2:] == _SUBMODULE]
+
+    def _files(self, needle: str) -> Iterator[TrackedFile]:
+        for mode, blob, path in self._entries(needle):
+            if mode[2:5] == "100":
+                yield TrackedFile(path, blob, skipped=mode[0] == "S")
+
+    def _entries(self, needle: str) -> Iterator[tuple[str, str, str]]:
+        """Yield the tag and mode, blob and path of the entries that hold ``needle``, without those of a conflict."""
+        wanted = needle.encode("utf-8", "surrogatepass")
+        at = self._listing.find(wanted)
+        while at >= 0:
+            start, end = self._listing.rfind(b"\0", 0, at + 1) + 1, self._listing.find(b"\0", at + 1)
+            facts, _, path = self._listing[start:end].decode("utf-8", "replace").partition("\t")
+            mode, blob, stage = facts.rsplit(" ", 2)
+            if stage == "0":
+                yield mode, blob, path
+            at = self._listing.find(wanted, end)
+
+
+def tracked_files(repository: Repository) -> TrackedFiles | None:
+    """Return what git tracks in the checkout; None where it has no index or git does not say in time."""
+    try:
+        seen = os.stat(repository.git_dir / "index")  # noqa: PTH116 (a string is quicker)
+    except OSError:
+        return None
+    if not has_git(repository.root):
+        return None  # not remembered: there may be one later
+    return _listed(repository.root, (seen.st_ino, seen.st_size, seen.st_mtime_ns))
+
+
+@lru_cache(maxsize=2)
+def _listed(root: Path, state: tuple[int, int, int]) -> TrackedFiles | None:
+    answer = ask_git(root, "ls-files", "--stage", "-t", "-z", deadline=Deadline(), limit=_MAX_LISTING)
+    return TrackedFiles(answer[0]) if answer and answer[1] else None
+
 
 ANSWERS = """
 select question, answer

@@ -1,22 +1,34 @@
-"""Add, list and remove what the person says holds always, and read and write their profile."""
+"""Add, list and remove what the person says holds always, and read and write their profile.
+
+``statements`` finds what a person says once and for all about themselves. A false one is read by every later
+session, so a sentence has to begin so, say who speaks, and be short; anything else that a person says of themselves
+is for the agent to keep.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import unicodedata
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from engram_py.capture.orders import reads_like_an_order
 from engram_py.capture.passive import learning_title
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.dataclass import replace
+from engram_py.dataclass import dataclass, replace
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
-from engram_py.identity import table
-from engram_py.identity.errors import SeveralStatementsError, StatementNotFoundError
-from engram_py.identity.profile import Sources, profile_text, sources_of
-from engram_py.identity.sameness import holds, says_the_same
-from engram_py.identity.values import LONGEST_CHARS, PROFILE, Profile, Statement
-from engram_py.lazy import regex
+from engram_py.files import lines_of
+from engram_py.identity import statements as table
+from engram_py.identity.statements import (
+    LONGEST_CHARS,
+    PROFILE,
+    Profile,
+    SeveralStatementsError,
+    Statement,
+    StatementNotFoundError,
+)
+from engram_py.lazy import compiled, regex
 from engram_py.observations.listing import Listing
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.validation import Prepared, clamp, clean_scope
@@ -24,11 +36,156 @@ from engram_py.observations.values import Change, Deleted, Draft, Observation, O
 from engram_py.projects.projects import ProjectOperations, Projects
 from engram_py.projects.values import Place
 from engram_py.text.normalize import content_hash, folded
+from engram_py.text.spelling import distance
 from engram_py.times import to_text
 
 if TYPE_CHECKING:
     from engram_py.observations.observations import Observations
     from engram_py.sessions.sessions import Sessions
+
+
+MOST_STATEMENTS = 5
+LONGEST_SENTENCE_CHARS = 240
+_READ_CHARS = 4_000
+_LEAD = r"(?:(?:hi|hello|hey|hallo|hola|salut|ciao|by the way|btw|please|bitte)\b[,!:]?\s+)*"
+# A name is written with a capital, or in a script that has none: "call me when it is done" names nobody.
+_NAME = r"""(?:my name is|my name's|call me|i am called|ich hei(?:ß|ss)e|mein name ist|nenn mich|je m'appelle
+|me llamo|mi nombre es|mi chiamo|(?:o )?meu nome é|меня зовут|我叫|私の名前は)""".replace("\n", "")
+_ALWAYS = r"""(?:i (?:always|never) (?:want|like|prefer|use|need|write)\b|always (?:answer|reply|respond|talk|speak)
+ (?:to me|me|in)\b|ich (?:will|möchte|mag|nehme|benutze|bevorzuge|schreibe) (?:immer|nie)\b|antworte (?:mir )?immer\b
+|je (?:veux|préfère|utilise) toujours\b|réponds(?:-moi)? toujours\b|(?:siempre (?:quiero|prefiero|uso)
+|(?:quiero|prefiero|uso) siempre)\b|resp[oó]nde(?:me)? siempre\b|preferisco sempre\b|rispondi(?:mi)? sempre\b
+|(?:eu )?sempre (?:quero|prefiro|uso)\b)""".replace("\n", "")
+_STATEMENT = rf"(?i:{_LEAD}{_NAME})\s*[A-ZÀ-ÞΑ-ΩА-Я\u3040-\u30ff\u3400-\u9fff]|(?i:{_LEAD}{_ALWAYS})"
+_NAMED = rf"(?i:{_LEAD}{_NAME})\s*([^\W\d_]+(?:[ -][A-ZÀ-ÞΑ-ΩА-Я][^\W\d_]+)*)"
+_SENTENCE_END = regex(r"(?<=[.!?。！？])\s+|\n")
+
+
+def statements(text: str) -> Iterator[str]:
+    """Yield the sentences of a prompt that say something lasting about who wrote it."""
+    for sentence in _SENTENCE_END.split(_own_words(text[:_READ_CHARS])):
+        said = " ".join(sentence.split())
+        if len(said) > LONGEST_SENTENCE_CHARS or said.endswith(("?", "？")) or not compiled(_STATEMENT).match(said):
+            continue
+        if not reads_like_an_order(said):
+            yield said.rstrip(" .!。！")  # the same said again is the same
+
+
+def names_in(statement: str) -> list[str]:
+    """Return what somebody is called by their own statement, whole and by the first name; nothing where it names
+    nobody."""
+    found = compiled(_NAMED).match(statement)
+    return list(dict.fromkeys([found[1], found[1].split()[0]])) if found else []
+
+
+def _own_words(text: str) -> str:
+    """Return a prompt without the code and the lines that it quotes."""
+    parts = text.split("```")[::2]
+    return "\n".join(line for part in parts for line in lines_of(part) if not line.lstrip().startswith((">", "|")))
+
+
+# What a person is called in a fact about themselves, besides the name that they gave; a `user` is a table as well.
+THEM = ("me", "myself", "i")
+_MOST_READ, _MOST_LINES, _LINE_CHARS = 100, 15, 160
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What a profile is written from, latest change first."""
+
+    preferences: tuple[Observation, ...]
+    facts: tuple[Observation, ...]
+
+    @property
+    def rows(self) -> tuple[Observation, ...]:
+        return (*self.preferences, *self.facts)
+
+
+def sources_of(store: Store, now: str) -> Sources:
+    """Return the personal preferences, the personal facts, and the facts about the person in any project.
+
+    What reads like an order is left out; what is unchecked the statements of ``identity/statements.py`` never give.
+    """
+    said = [row.content for row in table.overrides(store, None, limit=_MOST_READ)]
+    names = [_slug(name) for statement in said for name in names_in(statement)]
+    wanted = table.personal(store, types=("identity", "preference"), limit=_MOST_READ)
+    facts = table.personal(store, types=("fact",), limit=_MOST_READ)
+    facts += table.facts_about(store, [*THEM, *names], limit=_MOST_READ)
+    unique = {row.id: row for row in facts}.values()
+    return Sources(_fit(wanted, now), _fit(sorted(unique, key=_age, reverse=True), now))
+
+
+def profile_text(sources: Sources) -> str:
+    """Two lists of one line each; no more than a reader takes in at a glance."""
+    parts = []
+    for heading, rows in (("Prefers", sources.preferences), ("Facts", sources.facts)):
+        lines = list(dict.fromkeys(f"- {_line(row)}" for row in rows))[:_MOST_LINES]
+        if lines:
+            parts.append("\n".join([f"{heading}:", *lines]))
+    return "\n".join(parts)
+
+
+def _fit(rows: list[Observation], now: str) -> tuple[Observation, ...]:
+    return tuple(
+        row
+        for row in rows
+        if not (row.expires_at and row.expires_at <= now) and not reads_like_an_order(row.title, row.content)
+    )
+
+
+def _line(row: Observation) -> str:
+    title, content = " ".join(row.title.split()), " ".join(row.content.split())
+    text = content if title.rstrip(".…").lower() in content.lower() else f"{title}: {content}"
+    return text if len(text) <= _LINE_CHARS else text[: _LINE_CHARS - 1].rstrip() + "…"
+
+
+def _age(row: Observation) -> tuple[str, str]:
+    return row.updated_at, row.sync_id
+
+
+def _slug(name: str) -> str:
+    return name.lower().replace(" ", "-")
+
+
+# What stands around a word; `C++`, `C#`, `50%` and `1.5` keep theirs.
+_AROUND = ".,;:!?…\"'`´“”„‘’«»‹›()[]{}*_–—。，！？"
+_INSIDE = regex(r"(?<=[^\W\d_])['’‐‑-](?=[^\W\d_])")
+# A letter more or less makes another word of a short one, and another person of a name.
+_LONG = 6
+
+
+def says_the_same(one: str, other: str) -> bool:
+    """Return whether they differ only in case, blanks, accents and punctuation, or one slip in a long word that is no
+    name."""
+    first, second = _words(one), _words(other)
+    if _key(first) == _key(second):
+        return True
+    if len(first) != len(second):
+        return False
+    differing = [(here, there) for here, there in zip(first, second, strict=True) if folded(here) != folded(there)]
+    return len(differing) == 1 and _is_slip(*differing[0])
+
+
+def holds(one: str, other: str) -> bool:
+    """Return whether one statement says the other among more."""
+    return f" {folded(' '.join(_words(other)))} " in f" {folded(' '.join(_words(one)))} "
+
+
+def _words(text: str) -> list[str]:
+    bare = (_INSIDE.sub("", word.strip(_AROUND)) for word in unicodedata.normalize("NFKC", text).split())
+    return [word for word in bare if word]
+
+
+def _key(words: list[str]) -> str:
+    """Return the words without the blanks between them, which only matter between digits."""
+    apart = " " if any(char.isdigit() for word in words for char in word) else ""
+    return folded(apart.join(words))
+
+
+def _is_slip(one: str, other: str) -> bool:
+    plain = all(word.isalpha() and word.islower() and len(word) >= _LONG for word in (one, other))
+    return plain and one[0] == other[0] and distance(one, other, 1) <= 1
+
 
 MOST = 200
 _ID = regex(r"\[?#?([0-9]{1,18})\]?")

@@ -12,8 +12,7 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.interchange.columns import nearest_project, session_key, without_nul
-from engram_py.interchange.errors import InvalidSourceError
-from engram_py.interchange.results import Imported, Progress
+from engram_py.interchange.results import Imported, InvalidSourceError, Progress
 from engram_py.observations import table
 from engram_py.observations.validation import clean_content
 from engram_py.projects.identities import Identities
@@ -22,7 +21,7 @@ from engram_py.sessions import table as session_table
 from engram_py.text.normalize import content_hash
 
 if TYPE_CHECKING:
-    from engram_py.interchange.sources.draft import Source
+    from engram_py.interchange.source_draft import Source
     from engram_py.interchange.values import ObservationIn, PromptIn
 
 
@@ -148,17 +147,17 @@ def _drop_known(
 
 
 def _read(kind: str, path: Path, project: str | None) -> Source:
-    from engram_py.interchange.sources import databases, files
-    from engram_py.interchange.sources.draft import Source
+    from engram_py.interchange import source_databases, source_files
+    from engram_py.interchange.source_draft import Source
 
     readers = {
-        "claude-memory": files.read_memory_folder,
-        "claude-transcripts": files.read_transcripts,
-        "instructions": files.read_instructions,
-        "claude-mem": databases.read_claude_mem,
-        "server-memory": files.read_server_memory,
-        "basic-memory": files.read_basic_memory,
-        "engram": databases.read_engram,
+        "claude-memory": source_files.read_memory_folder,
+        "claude-transcripts": source_files.read_transcripts,
+        "instructions": source_files.read_instructions,
+        "claude-mem": source_databases.read_claude_mem,
+        "server-memory": source_files.read_server_memory,
+        "basic-memory": source_files.read_basic_memory,
+        "engram": source_databases.read_engram,
     }
     if kind not in readers:
         raise InvalidArgumentError("from", kind, expected=f"one of {', '.join(KINDS)}")

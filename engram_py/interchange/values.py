@@ -15,7 +15,7 @@ from typing import Annotated, Any, BinaryIO, Literal
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 
 from engram_py.files import open_regular, reason
-from engram_py.interchange.errors import InvalidExportError
+from engram_py.interchange.results import InvalidExportError
 from engram_py.lazy import regex
 
 READABLE = ("0.1.0", "0.2.0")

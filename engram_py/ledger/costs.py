@@ -1,16 +1,109 @@
-"""Add up what the memory cost, and what of it was used."""
+"""Add up what the memory cost an agent, in tokens (a token is taken to be four bytes), and what it gave and kept, week
+by week and session by session.
+"""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Iterable
+from datetime import date, timedelta
+from itertools import accumulate
+from typing import Literal
 
 from engram_py.database import runs
+from engram_py.database.store import Store
+from engram_py.dataclass import dataclass
 from engram_py.ledger import table
-from engram_py.ledger.values import Cost, DoorCost, ModelCost, SessionCost, Share, tokens_of
+from engram_py.ledger.table import IN_SCOPE, SCOPE
 from engram_py.observations.validation import clamp, clean_session_id
 from engram_py.projects.projects import ProjectOperations
 from engram_py.sessions.values import SessionNotFoundError
 from engram_py.times import to_text
+
+Door = Literal["hook", "mcp", "http"]
+
+BYTES_PER_TOKEN = 4
+
+
+def tokens_of(size: int) -> int:
+    """Return the tokens of ``size`` bytes, a begun one included."""
+    return -(-size // BYTES_PER_TOKEN)
+
+
+@dataclass(frozen=True, slots=True)
+class DoorCost:
+    """What one tool, event of a hook or route has answered."""
+
+    door: Door
+    name: str
+    calls: int
+    bytes: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCost:
+    """What one session was given; ``project`` is empty where none was known, ``day`` is its last."""
+
+    id: str
+    project: str
+    day: str
+    calls: int
+    bytes: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Some observations, and what showing them took."""
+
+    observations: int
+    bytes: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileCost:
+    """What a profile of tools takes of every session, before anything is asked: schemas and the instructions."""
+
+    profile: str
+    tools: int
+    schema_bytes: int
+    instruction_bytes: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCost:
+    """What models that summarize sessions said they took, in how many runs of the last 30 days."""
+
+    runs: int
+    tokens: int
+    dollars: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What was counted: of one session, one project or all of them, since the day ``since`` or ever.
+
+    ``cited`` and ``never_used`` are None where no transcript was read: what was cited there, nobody knows.
+    ``sessions`` are the dearest of ``session_count``. ``models`` is None where none said what it took, and for one
+    session or project: it is counted by the run.
+    """
+
+    session_id: str | None
+    project: str | None
+    since: str | None
+    doors: tuple[DoorCost, ...]
+    sessions: tuple[SessionCost, ...]
+    session_count: int
+    injected: Share
+    recalled: Share
+    cited: Share | None
+    never_used: Share | None
+    profiles: tuple[ProfileCost, ...] = ()
+    models: ModelCost | None = None
+    warnings: tuple[str, ...] = ()
+
 
 MOST_DAYS = 3_650
 SESSIONS_SHOWN = 5
@@ -69,3 +162,211 @@ class Costs(ProjectOperations):
         days, warnings = clamp("days", days, 1, MOST_DAYS)
         first = self._journal.moment() - timedelta(days=days - 1)
         return to_text(first)[: len("2026-01-02")], warnings
+
+
+_WEEK = timedelta(days=7)
+_MONDAY = "date(substr({}, 1, 10), 'weekday 0', '-6 days')"
+
+_TOKENS = f"""
+{SCOPE}
+select {_MONDAY.format("day")} as week, count(distinct session_id), sum(bytes) from ledger
+where {IN_SCOPE} and day >= :since
+group by week
+"""
+
+# Each memory counts once for a session. What a session cited is known where its messages were read.
+_GIVEN = f"""
+{SCOPE},
+given as (
+    select session_id, observation_id, min(injected_at) as at from injections
+    where {IN_SCOPE} and injected_at >= :since
+    group by session_id, observation_id
+),
+seen as (
+    select distinct session_id from given
+    where exists (select 1 from transcripts where session_id = given.session_id)
+       or exists (select 1 from turns where session_id = given.session_id)
+       or exists (select 1 from citations where session_id = given.session_id)
+)
+select
+    {_MONDAY.format("at")} as week, count(*), count(seen.session_id),
+    count((
+        select 1 from citations
+        where session_id = given.session_id and observation_id = given.observation_id
+    ))
+from given left join seen using (session_id)
+group by week
+"""
+
+# The prompts of sessions that hooks gave anything: elsewhere no hook may have been there to answer.
+_SILENT = f"""
+{SCOPE},
+asked as (
+    select session_id, {_MONDAY.format("created_at")} as week, count(*) as prompts from user_prompts
+    where {IN_SCOPE} and created_at >= :since
+      and exists (select 1 from ledger where session_id = user_prompts.session_id and door = 'hook')
+    group by session_id, week
+),
+answered as (
+    select session_id, {_MONDAY.format("day")} as week, sum(calls) as calls from ledger
+    where {IN_SCOPE} and day >= :since and door = 'hook' and name = 'user-prompt'
+    group by session_id, week
+)
+select week, sum(prompts), sum(max(0, prompts - coalesce(calls, 0)))
+from asked left join answered using (session_id, week)
+group by week
+"""
+
+_KEPT = """
+select date(made), date(gone), count from (
+    select substr(created_at, 1, 10) as made, substr(deleted_at, 1, 10) as gone, count(*) as count from observations
+    where :project is null or project = :project
+    group by made, gone
+)
+where date(made) is not null
+"""
+
+_SESSIONS = f"""
+{SCOPE}
+select
+    session_id,
+    coalesce((select project from sessions where id = session_id), max(project)),
+    max(day),
+    sum(bytes),
+    (select count(distinct observation_id) from injections where session_id = ledger.session_id)
+from ledger
+where {IN_SCOPE} and day >= :since and session_id <> ''
+group by session_id
+order by min(id) desc limit :limit
+"""
+
+_NEVER_USED = """
+select id, title, type, project, updated_at from observations
+where deleted_at is null and access_count = 0 and (:project is null or project = :project)
+  and not exists (select 1 from injections where observation_id = observations.id)
+  and not exists (select 1 from recalls where observation_id = observations.id)
+  and not exists (select 1 from citations where observation_id = observations.id)
+order by id limit :most
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """One week from its Monday on (UTC).
+
+    ``given`` counts the memories that sessions were shown unasked, ``judged`` those of sessions whose messages were
+    read, ``cited`` how many of these the agents cited. ``silent`` counts the prompts that a hook gave nothing.
+    ``kept`` is the number of memories at its end.
+    """
+
+    monday: str
+    sessions: int = 0
+    tokens: int = 0
+    given: int = 0
+    judged: int = 0
+    cited: int = 0
+    prompts: int = 0
+    silent: int = 0
+    saved: int = 0
+    kept: int = 0
+
+    @property
+    def share_cited(self) -> float | None:
+        """The share of what was given that was cited; None where nobody knows."""
+        return self.cited / self.judged if self.judged else None
+
+    @property
+    def tokens_per_session(self) -> int:
+        return round(self.tokens / self.sessions) if self.sessions else 0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTokens:
+    """What one session was given; ``day`` is its last, ``given`` how many memories it was shown unasked."""
+
+    id: str
+    project: str
+    day: str
+    tokens: int
+    given: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """A memory that no session was given, asked for or cited."""
+
+    id: int
+    title: str
+    type: str
+    project: str
+    updated_at: str
+
+
+def weekly(store: Store, project: str | None, *, today: date, weeks: int) -> list[Week]:
+    """Return the last ``weeks`` weeks, oldest first, from the first one on in which there was anything."""
+    this = _monday(today)
+    mondays = [this - _WEEK * back for back in reversed(range(weeks))]
+    scope = {"session_id": None, "project": project, "since": mondays[0].isoformat()}
+    tokens = _by_week(store.tuples(_TOKENS, **scope))
+    given = _by_week(store.tuples(_GIVEN, **scope))
+    silent = _by_week(store.tuples(_SILENT, **scope))
+    kept, saved = _kept(store, project, mondays)
+    found = []
+    for place, monday in enumerate(day.isoformat() for day in mondays):
+        sessions, size = tokens.get(monday, (0, 0))
+        shown, judged, cited = given.get(monday, (0, 0, 0))
+        prompts, unanswered = silent.get(monday, (0, 0))
+        found.append(
+            Week(
+                monday,
+                sessions=sessions,
+                tokens=tokens_of(size),
+                given=shown,
+                judged=judged,
+                cited=cited,
+                prompts=prompts,
+                silent=unanswered,
+                saved=saved[place],
+                kept=kept[place],
+            )
+        )
+    used = (place for place, one in enumerate(found) if any((one.sessions, one.given, one.prompts, one.kept)))
+    return found[next(used, weeks - 1) :]
+
+
+def session_tokens(store: Store, project: str | None, *, since: str | None, limit: int) -> list[SessionTokens]:
+    """Return what the latest sessions were given, oldest first."""
+    rows = store.tuples(_SESSIONS, session_id=None, project=project, since=since or "", limit=limit)
+    return [SessionTokens(name, where, day, tokens_of(size), given) for name, where, day, size, given in reversed(rows)]
+
+
+def never_used(store: Store, project: str | None, *, limit: int) -> list[Unused]:
+    """Return the oldest memories that no session was given, asked for or cited."""
+    return [Unused(*row) for row in store.tuples(_NEVER_USED, project=project, most=limit)]
+
+
+def _monday(day: date) -> date:
+    return day - timedelta(days=day.weekday())
+
+
+def _by_week(rows: Iterable[tuple[object, ...]]) -> dict[str, tuple[int, ...]]:
+    return {str(week): tuple(int(str(one)) for one in figures) for week, *figures in rows}
+
+
+def _kept(store: Store, project: str | None, mondays: list[date]) -> tuple[list[int], list[int]]:
+    """Return how many memories there were at the end of each week, and how many were saved in it."""
+    saved, change = [0] * len(mondays), [0] * len(mondays)
+    for made, gone, count in store.tuples(_KEPT, project=project):
+        place = _place(made, mondays)
+        if place is not None:
+            change[place] += count
+            saved[place] += count if made >= mondays[0].isoformat() else 0
+        if gone is not None and (place := _place(max(gone, made), mondays)) is not None:
+            change[place] -= count
+    return list(accumulate(change)), saved
+
+
+def _place(day: str, mondays: list[date]) -> int | None:
+    """Return the week that a day counts in: the first one for what is older, None for what is yet to come."""
+    weeks = max(0, (date.fromisoformat(day) - mondays[0]).days // 7)
+    return weeks if weeks < len(mondays) else None

@@ -14,7 +14,7 @@ from engram_py.observations.usage import Alarm, Deferred, timer
 from engram_py.times import to_text
 
 if TYPE_CHECKING:
-    from engram_py.ledger.values import Door
+    from engram_py.ledger.costs import Door
 
 MOST_WAITING = 200  # answers
 LONGEST_WAIT_SECONDS = 5.0

@@ -208,7 +208,7 @@ class Editing(Saving):
 
         Raises ObservationNotFoundError, UnknownProjectError, TopicTakenError.
         """
-        from engram_py.entities.mentions import forget_mentions  # few processes move anything
+        from engram_py.entities.names import forget_mentions  # few processes move anything
 
         with self._store.transaction():
             old = live_observation(self._store, observation_id)

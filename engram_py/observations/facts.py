@@ -7,7 +7,7 @@ from collections.abc import Callable
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
-from engram_py.entities.resolving import canonical, names_of
+from engram_py.entities.names import canonical, names_of
 from engram_py.observations import table
 from engram_py.observations.fact_rules import Rules, rules_of
 from engram_py.observations.listing import Fact, Listing

@@ -214,7 +214,7 @@ class Saving(ProjectOperations):
         return self._add(draft, new, place, session_id, scope)
 
     def _fact(self, draft: Draft, new: Prepared, place: Place, session_id: str, scope: str, rules: Rules) -> Saved:
-        from engram_py.entities.resolving import names_of
+        from engram_py.entities.names import names_of
 
         slugs = names_of(self._store, new.about or "", project=place.project, scope=scope)
         known = table.facts_about(self._store, *slugs, project=place.project, scope=scope)

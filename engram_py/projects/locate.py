@@ -14,8 +14,7 @@ from typing import Literal, NamedTuple
 
 from engram_py.dataclass import dataclass, replace
 from engram_py.files import exists, is_folder, read_bounded, real_path, reason, write_atomically
-from engram_py.git.remotes import remote_names
-from engram_py.git.repository import Repository, find_repository, read_head
+from engram_py.git.repository import Repository, find_repository, read_head, remote_names
 from engram_py.lazy import logger_of, regex
 from engram_py.projects.names import normalize_project, slug_project
 from engram_py.projects.settings_file import DEFAULTS, ProjectSettings, find_project_settings

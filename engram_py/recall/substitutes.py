@@ -11,7 +11,7 @@ from engram_py.anchors import table as anchors
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.entities import table as entities
-from engram_py.entities.resolving import Known, aliases_of, slugs_of
+from engram_py.entities.names import Known, aliases_of, slugs_of
 from engram_py.entities.values import TOPIC
 from engram_py.lazy import regex
 from engram_py.recall import index

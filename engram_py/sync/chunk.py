@@ -1,22 +1,109 @@
-"""Chunks: mutations as the JSON object that Engram keeps in a repository, and back. Pure.
+"""Chunks: mutations as the JSON object that Engram keeps in a repository, and back; packed with gzip, and unpacked
+within limits. Pure.
 
 Rows of sessions, observations and prompts are Engram's own objects, relations and deletions are entries of its
-``mutations``; our columns are in the block ``engram_py`` of each, which it passes over. What it has no place for is in
-the block ``engram_py`` of the chunk.
+``mutations``; our columns are in the block ``engram_py`` of each, which it passes over. What it has no place for is
+in the block ``engram_py`` of the chunk. The manifest, Engram's list of chunks, repeats what they say, so it can be
+lost.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import math
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from engram_py.dataclass import dataclass
+from engram_py.dataclass import asdict, dataclass
 from engram_py.interchange.columns import derived_id
-from engram_py.sync.mutation import KINDS, OWN_BLOCK, Mutation
-from engram_py.sync.packing import ChunkRefusedError
-from engram_py.sync.wire import InvalidEntryError, entry_of, mutation_of
+from engram_py.lazy import regex
+from engram_py.sync.mutation import KINDS, OWN_BLOCK, InvalidEntryError, Mutation, entry_of, mutation_of
 from engram_py.times import parse_time
+
+# What a chunk written here holds at most; Engram splits at the same size.
+CHUNK_BYTES = 4 * 2**20
+
+# What is read: Engram puts a whole memory into its first chunk.
+MOST_PACKED_BYTES = 32 * 2**20
+MOST_PLAIN_BYTES = 128 * 2**20
+# Values cost Python about 60 bytes each, however few the file spends on one.
+MOST_VALUES = 4_000_000
+
+ID_LENGTHS = (8, 12, 16, 24, 32, 64)
+ID = regex(r"[0-9a-f]{8,64}")
+
+# No time, no name, "best compression", system unknown: equal text gives equal bytes on every machine (RFC 1952).
+_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
+
+
+class ChunkRefusedError(ValueError):
+    """A chunk that is refused; the text is the reason for a person."""
+
+
+def pack(data: bytes) -> bytes:
+    """Return ``data`` as gzip; equal data gives equal bytes."""
+    squeeze = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    body = squeeze.compress(data) + squeeze.flush()
+    return _HEADER + body + struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFFFFFF)
+
+
+class ChunkTooLongError(Exception):
+    """A chunk that unpacks to more than there is time for now."""
+
+
+def unpack(packed: bytes, *, most: int | None = None) -> bytes:
+    """Return the JSON of a packed chunk; unpacking stops at the limit, whatever the file claims.
+
+    Raises ChunkRefusedError, and ChunkTooLongError where it has more than ``most`` bytes.
+    """
+    limit = MOST_PLAIN_BYTES if most is None else min(most, MOST_PLAIN_BYTES)
+    stretch = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        data = stretch.decompress(packed, limit + 1)
+    except zlib.error:
+        raise ChunkRefusedError("it is not gzip, or damaged") from None
+    if len(data) > limit:
+        if limit < MOST_PLAIN_BYTES:
+            raise ChunkTooLongError
+        raise ChunkRefusedError(f"it unpacks to more than {MOST_PLAIN_BYTES // 2**20} MiB")
+    if not stretch.eof:
+        raise ChunkRefusedError("it is cut short")
+    if stretch.unused_data:
+        raise ChunkRefusedError("something follows its end")
+    return data
+
+
+def parse(data: bytes) -> dict[str, Any]:
+    """Return the JSON object of a chunk. Raises ChunkRefusedError."""
+    if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MOST_VALUES:
+        raise ChunkRefusedError(f"it holds more than {MOST_VALUES:,} values")
+    try:
+        document = json.loads(data.decode("utf-8"), parse_constant=_no_number, parse_float=_finite)
+    except RecursionError:
+        raise ChunkRefusedError("its JSON is nested too deep") from None
+    except ValueError:
+        raise ChunkRefusedError("it is not JSON") from None
+    if not isinstance(document, dict):
+        raise ChunkRefusedError("it is not a JSON object")
+    return document
+
+
+def digest(data: bytes) -> str:
+    """Return the SHA-256 that names a plain chunk; its file has a prefix of it."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _no_number(text[:20])
+
 
 FORMAT = 1
 
@@ -249,3 +336,61 @@ def _latest(times: Iterable[str]) -> str:
     """Return the latest of the times, to the second, as Engram's manifest has it."""
     moments = [moment for text in times if (moment := parse_time(text)) is not None]
     return f"{max(moments):%Y-%m-%dT%H:%M:%SZ}" if moments else "1970-01-01T00:00:00Z"
+
+
+# One object without objects in it, whatever is around it: conflict marks, another half, a missing comma.
+_LISTED = regex(r"\{[^{}]*\}")
+_NAME_CHARS = 80
+
+
+def manifest_text(chunks: Mapping[str, About]) -> str:
+    """Return the manifest, a chunk on each line in the order of their ids, so that git merges it by line."""
+    version = max((about.version for about in chunks.values()), default=1)
+    lines = [json.dumps(_entry(name, about), ensure_ascii=False) for name, about in sorted(chunks.items())]
+    body = "\n" + ",\n".join(lines) + "\n" if lines else ""
+    return f'{{"version": {version}, "chunks": [{body}]}}\n'
+
+
+def recovered_manifest(text: str) -> dict[str, About]:
+    """Return the readable entries of a manifest, whatever is around them. Never raises."""
+    found: dict[str, About] = {}
+    for match in _LISTED.finditer(text):
+        try:
+            entry = json.loads(match[0])
+        except (ValueError, RecursionError):
+            continue
+        name = entry.get("id")
+        if isinstance(name, str) and ID.fullmatch(name):
+            counts = {kind: _count(entry.get(kind)) for kind in ("sessions", "memories", "prompts")}
+            found[name] = About(plain_name(entry.get("created_by")), _time(entry.get("created_at")), **counts)
+    return found
+
+
+def is_whole(text: str) -> bool:
+    """Return whether Engram can read it."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and isinstance(document.get("chunks"), list)
+
+
+def plain_name(value: object) -> str:
+    """Return a person's name as the manifest may show it, '' for a path."""
+    if not isinstance(value, str):
+        return ""
+    shown = "".join(char for char in value if char.isprintable()).strip()
+    return "" if "/" in shown or "\\" in shown else shown[:_NAME_CHARS]
+
+
+def _entry(name: str, about: About) -> dict[str, object]:
+    entry = {"id": name, **asdict(about), "created_by": plain_name(about.created_by)}
+    return {key: value for key, value in entry.items() if key != "version"}
+
+
+def _time(value: object) -> str:
+    return value if isinstance(value, str) and len(value) <= 40 and parse_time(value) is not None else ""
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and 0 <= value < 2**31 else 0

@@ -21,7 +21,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from engram_py.sync.wire import fingerprint
+from engram_py.sync.mutation import fingerprint
 
 
 def wins(clock: str, columns: Mapping[str, Any], over_clock: str, over: Mapping[str, Any]) -> bool:

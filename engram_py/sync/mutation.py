@@ -1,10 +1,17 @@
-"""The values that replicas exchange: mutations, batches of them, and what became of a batch."""
+"""The values that replicas exchange (mutations, batches of them, what became of a batch), and mutations as JSON:
+entries of Engram's push and pull and of the ``mutations`` of its chunks. Pure.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any, Literal
 
+from engram_py.clock import LAST_MILLISECOND, MOST_DEVICE_CHARS, Stamp, parse_stamp
 from engram_py.dataclass import dataclass, field
+from engram_py.lazy import regex
+from engram_py.times import parse_time
 
 Op = Literal["upsert", "delete"]
 
@@ -104,3 +111,175 @@ def chosen_lifecycle(lifecycle: str) -> str:
     ``historical`` follows from the verdicts, so each replica derives it.
     """
     return "active" if lifecycle == "historical" else lifecycle
+
+
+KEY_LIMIT_CHARS = 400
+PROJECT_LIMIT_CHARS = 200
+# An observation is at most 50,000 bytes of content, which JSON may write six times as long.
+PAYLOAD_LIMIT_BYTES = 1_000_000
+
+# Kinds whose deletion is for good. Of kinds that are neither these nor NATURAL nothing is known.
+_DESTROYED = frozenset({"observation", "version", "prompt", "relation"})
+
+_MOST_TIME_CHARS = 40
+
+_ENTITY = regex(r"[a-z][a-z_]{0,31}")
+_TIMES = ("updated_at", "deleted_at", "ended_at", "started_at", "created_at")
+
+# What Engram's server asks of each kind (spec/engram-behaviour.md 6.5). A session's directory may be empty here:
+# their refusal of it is what filled queues (#1104).
+_REQUIRED = {
+    "observation": ("sync_id", "session_id", "type", "title", "content", "scope"),
+    "prompt": ("sync_id", "session_id", "content"),
+    "session": ("id",),
+    "relation": ("sync_id", "source_id", "target_id", "relation", "judgment_status"),
+}
+
+
+class InvalidEntryError(ValueError):
+    """An entry that is not a mutation; the text is the reason."""
+
+
+def entry_of(mutation: Mutation) -> dict[str, Any]:
+    """Return the JSON object that is sent. Its clock is in the payload's block ``engram_py``."""
+    own = {"format": 1, **mutation.payload.get(OWN_BLOCK, {}), "clock": mutation.clock}
+    return {
+        "project": mutation.project,
+        "entity": mutation.entity,
+        "entity_key": mutation.entity_key,
+        "op": mutation.op,
+        "payload": {**mutation.payload, OWN_BLOCK: own},
+        "occurred_at": mutation.occurred_at,
+    }
+
+
+def mutation_of(entry: object, *, seq: int = 0, strict: bool = True) -> Mutation:
+    """Parse an entry. Fields beyond the required ones are checked where it is applied.
+
+    Unless ``strict`` only a text is required, as in an import: older Engrams wrote rows without a title.
+
+    Raises InvalidEntryError with the field and the reason.
+    """
+    if not isinstance(entry, dict):
+        raise InvalidEntryError("not a JSON object")
+    entity = _text(entry, "entity", limit=32)
+    if not _ENTITY.fullmatch(entity):
+        raise InvalidEntryError("entity: not a name of a kind (small letters and _)")
+    key = _text(entry, "entity_key", limit=KEY_LIMIT_CHARS)
+    op = entry.get("op")
+    if op not in ("upsert", "delete"):
+        raise InvalidEntryError("op: neither upsert nor delete")
+    payload = unpacked(entry.get("payload"))
+    if payload is None and op == "delete":
+        payload = {}
+    if not isinstance(payload, dict):
+        raise InvalidEntryError("payload: not a JSON object")
+    project = _text(entry, "project", limit=PROJECT_LIMIT_CHARS)
+    if project != project.strip():
+        raise InvalidEntryError("project: blanks around the name")
+    if op == "upsert":
+        _check_required(entity, payload, strict=strict)
+    occurred = entry.get("occurred_at")
+    occurred_at = occurred[:_MOST_TIME_CHARS] if isinstance(occurred, str) else ""
+    _check_text((payload, occurred_at))
+    return Mutation(entity, key, op, project, payload, clock_of(payload, occurred_at), occurred_at, seq)
+
+
+def clock_of(payload: dict[str, Any], occurred_at: str = "") -> str:
+    """Return the clock of a payload; without one, make it of its latest time and text, the same everywhere.
+
+    Raises InvalidEntryError when it carries something that is no clock.
+    """
+    own = payload.get(OWN_BLOCK)
+    if own is not None and not isinstance(own, dict):
+        raise InvalidEntryError(f"payload.{OWN_BLOCK}: not a JSON object")
+    if (above := (own or {}).get("above")) is not None:
+        _checked_clock(above)
+    stamp = (own or {}).get("clock")
+    if stamp is not None:
+        return _checked_clock(stamp)
+    texts = (*(payload.get(name) for name in _TIMES), occurred_at)
+    moments = [parse_time(text) for text in texts if isinstance(text, str)]
+    latest = max((int(moment.timestamp() * 1000) for moment in moments if moment is not None), default=0)
+    return str(Stamp(min(max(0, latest), LAST_MILLISECOND), 0, fingerprint(payload)[:16]))
+
+
+def _checked_clock(stamp: object) -> str:
+    name = f"payload.{OWN_BLOCK}.clock"
+    try:
+        read = parse_stamp(stamp if isinstance(stamp, str) else "")
+    except ValueError as exc:
+        raise InvalidEntryError(f"{name}: {exc}"[:200]) from None
+    if read.milliseconds > LAST_MILLISECOND or len(read.device) > MOST_DEVICE_CHARS:
+        raise InvalidEntryError(
+            f"{name}: after the year 9999, or of a device with more than {MOST_DEVICE_CHARS} digits"
+        )
+    return str(read)
+
+
+def is_final(mutation: Mutation) -> bool:
+    """Return whether a mutation destroys a row for good, whatever was changed elsewhere.
+
+    Only rows with random keys are destroyed for good: sessions, projects and aliases can be made again, and so can what
+    was only withdrawn.
+    """
+    if mutation.op != "delete" or mutation.entity not in _DESTROYED:
+        return False
+    own = mutation.payload.get(OWN_BLOCK)
+    if isinstance(own, dict) and own.get("withdrawn") is True:
+        return False
+    return own is not None or mutation.payload.get("hard_delete") is True
+
+
+def rank(mutation: Mutation) -> str:
+    """Return what a server compares between states of a row: a final deletion is above every clock."""
+    return f"~{mutation.clock}" if is_final(mutation) else precedence(mutation.clock, above(mutation))
+
+
+def fingerprint(payload: dict[str, Any]) -> str:
+    """Return 64 hex digits of the payload's content, whatever the order of its keys and whoever passed it on."""
+    own = payload.get(OWN_BLOCK)
+    if isinstance(own, dict) and UNCHECKED in own:
+        payload = {**payload, OWN_BLOCK: {name: value for name, value in own.items() if name != UNCHECKED}}
+    text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _check_text(value: object) -> None:
+    """Refuse half a surrogate pair, which neither database can hold. Raises InvalidEntryError."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InvalidEntryError("payload: a text holds half of a surrogate pair") from None
+    except (ValueError, RecursionError):
+        raise InvalidEntryError("payload: nested too deeply") from None
+
+
+def _check_required(entity: str, payload: dict[str, Any], *, strict: bool) -> None:
+    for name in _REQUIRED.get(entity, ()):
+        value = payload.get(name)
+        if (value is None or value == "") and not strict and entity in ("observation", "prompt") and name != "content":
+            continue
+        if not isinstance(value, str) or not value.strip():
+            raise InvalidEntryError(f"payload.{name}: missing or empty")
+
+
+def _text(entry: dict[str, Any], name: str, *, limit: int) -> str:
+    value = entry.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidEntryError(f"{name}: missing or empty")
+    if len(value) > limit:
+        raise InvalidEntryError(f"{name}: longer than {limit} characters")
+    if "\0" in value or not value.isprintable():
+        raise InvalidEntryError(f"{name}: holds a control character")
+    return value
+
+
+def unpacked(payload: object) -> object:
+    """Return the payload as JSON; Engram's queue holds payloads as text. Raises InvalidEntryError."""
+    if not isinstance(payload, str):
+        return payload
+    try:
+        return json.loads(payload)
+    except (ValueError, RecursionError):
+        raise InvalidEntryError("payload: text that is no JSON") from None

@@ -1,5 +1,5 @@
 """Upkeep: keep the file healthy.
 
 ``doctor.Doctor`` checks and repairs, ``backups`` copies and restores, ``reindex`` rebuilds derived terms and indexes
-while others write. ``hook_log`` records failures of hooks.
+while others write, ``maintenance`` runs the passes when they are due. ``hook_log`` records failures of hooks.
 """

@@ -1,23 +1,73 @@
-"""The passes of upkeep: when each is due, one process at a time, each step by itself, each run recorded."""
+"""The passes of upkeep: when each is due, one process at a time, each step by itself, each run recorded; the thread
+that runs them; and what upkeep tells.
+
+Of `consolidate`: what nobody uses fades, what is said often weighs more, what says the same is one. Only what was
+derived fades and is put away: what somebody saved on purpose never is, however long nobody asks for it.
+"""
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from engram_py.database import runs
 from engram_py.database.journal import Journal, get_meta, set_meta
 from engram_py.database.lease import NamedLease
-from engram_py.database.store import Store
-from engram_py.errors import EngramError, InvalidArgumentError
-from engram_py.lazy import logger_of
-from engram_py.times import parse_time
-from engram_py.upkeep.values import Maintained, PassDone, StepDone
-from engram_py.upkeep.worker import Worker
+from engram_py.database.store import Row, Store
+from engram_py.errors import EngramError, InvalidArgumentError, StoreError
+from engram_py.lazy import logger_of, regex
+from engram_py.observations.table import COLUMNS, VISIBLE
+from engram_py.observations.validation import clamp
+from engram_py.observations.values import Observation
+from engram_py.privacy.provenance import OWN
+from engram_py.projects.projects import ProjectOperations, Projects
+from engram_py.relations import table as relations_table
+from engram_py.relations.relations import Relations
+from engram_py.settings import DEFAULTS
+from engram_py.text.words import jaccard, shingles
+from engram_py.times import parse_time, to_text
+from engram_py.upkeep.values import Hot, HotReport, Maintained, PassDone, Runs, StepDone
 
 logger = logger_of(__name__)
+
+# The first answers come first.
+FIRST_SECONDS = 3.0
+LOOK_SECONDS = 30.0
+
+
+class Worker:
+    """Calls ``look`` now and again until it is stopped. A look finds by an index whether anything waits."""
+
+    def __init__(self, look: Callable[[], object], *, name: str = "engram-upkeep", first: float | None = None) -> None:
+        self._look = look
+        self._first = first
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, *, seconds: float) -> None:
+        """Ask the thread to end, and wait for it for at most ``seconds``."""
+        self._stopped.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(seconds)
+
+    def _run(self) -> None:
+        wait = FIRST_SECONDS if self._first is None else self._first
+        while not self._stopped.wait(wait):
+            wait = LOOK_SECONDS
+            try:
+                self._look()
+            except StoreError as exc:
+                logger.info("background work waits: %s", exc.message)
+            except Exception:
+                if not self._stopped.is_set():
+                    logger.exception("background work failed")
+
 
 # A step is told until when (``time.monotonic``) it may begin more, and tells what it counted.
 Step = Callable[[float | None], Mapping[str, float]]
@@ -130,3 +180,225 @@ class Maintenance:
 
 def _key(name: str) -> str:
     return f"maintained:{name}"
+
+
+# spec/seed-capabilities.md 1F, O34 to O40, and 2.11.
+FADING_DAYS = 30.0
+IDLE_DAYS = 30
+MOST_COMPARED = 1_000
+OVERLAP, EPISODES, BOOST = 0.4, 3, 0.05
+EPISODE_DAYS, MOST_EPISODES = 60, 200
+_BATCH = 200
+_FADED_LATELY = timedelta(minutes=1)  # a pass that goes on is past these
+_SAID_FIRST = "both say the same, and this one said it first"
+
+_DERIVED = """
+origin = 'derived' and deleted_at is null and lifecycle = 'active' and pinned = 0 and type <> 'session_summary'
+and (topic_key is null or topic_key not like 'entity/%' and topic_key <> 'identity/profile')
+"""
+FADING = f"""
+select id, faded, faded_at, last_accessed_at, created_at from observations indexed by observations_derived
+where {_DERIVED} and id > :after order by id limit :limit
+"""
+FADED = "update observations set faded = :faded, faded_at = :now where id = :id"
+IDLE = f"""
+select id, sync_id, project from observations indexed by observations_derived
+where {_DERIVED} and salience * faded < :floor
+  and max(updated_at, created_at, coalesce(last_accessed_at, '')) <= :before
+order by id limit :limit
+"""
+EPISODES_OF = f"""
+select {COLUMNS} from observations
+where type = 'session_summary' and origin = 'derived' and deleted_at is null and lifecycle = 'active' and {OWN}
+  and project = :project and created_at >= :since
+order by created_at desc, id desc limit :limit
+"""
+PROJECTS = "select distinct project from observations where origin = 'derived' and deleted_at is null"
+FACTS = f"""
+select {COLUMNS}, salience as weight, faded, faded_at from observations indexed by observations_derived
+where {_DERIVED} and project = :project and {OWN} order by id
+"""
+OLD_EPISODES = """
+select id, sync_id, project from observations indexed by observations_derived
+where origin = 'derived' and deleted_at is null and lifecycle = 'active' and pinned = 0 and type = 'session_summary'
+  and created_at < :before order by id limit :limit
+"""
+_WORD = regex(r"\w+")
+
+
+class Consolidating(ProjectOperations):
+    """Each method is a step: it works in short transactions until it is told to stop, and tells what it did.
+
+    ``episode_days`` is how long derived summaries of sessions are in sight; 0 keeps them. ``floor`` is the weight below
+    which derived facts are archived.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        projects: Projects,
+        *,
+        episode_days: int = DEFAULTS["episode_retention_days"],
+        floor: float = DEFAULTS["salience_floor"],
+    ) -> None:
+        super().__init__(store, journal, projects)
+        self._episode_days = episode_days
+        self._floor = floor
+
+    def steps(self) -> list[tuple[str, Callable[[float | None], dict[str, float]]]]:
+        """Return the steps by name, in their order: what is weighed anew is weighed before it fades."""
+        return [
+            ("promote", self.promote),
+            ("fade", self.fade),
+            ("merge", self.merge),
+            ("archive", self.put_away),
+            ("retire", self.retire),
+        ]
+
+    def promote(self, until: float | None) -> dict[str, float]:
+        """Derived facts that share much with three episodes of the last 60 days weigh .05 more, once per new one."""
+        since = to_text(self._journal.moment() - timedelta(days=EPISODE_DAYS))
+        done = 0
+        for project in self._each(until):
+            found = self._episodes(project, since, MOST_EPISODES)
+            episodes = [(row.created_at, shingles(row.content)) for row in found]
+            if len(episodes) < EPISODES:
+                continue
+            with self._store.transaction():
+                for row in self._store.rows(FACTS, project=project):
+                    words = shingles(row["content"])
+                    alike = [at for at, other in episodes if jaccard(words, other) >= OVERLAP]
+                    if len(alike) < EPISODES or max(alike) <= (row["faded_at"] or ""):
+                        continue
+                    weight = row["weight"]
+                    faded = min(1.0, weight * row["faded"] + BOOST) / weight if weight else 1.0
+                    self._store.execute(FADED, id=row["id"], faded=faded, now=self._journal.now())
+                    done += 1
+        return {"promoted": done}
+
+    def fade(self, until: float | None) -> dict[str, float]:
+        """Multiply the weight of derived rows by exp(-days / 30) since their last use or fading."""
+        now, text = self._journal.moment(), self._journal.now()
+        after, done = 0, 0
+        while until is None or time.monotonic() < until:
+            self._store.give_way()
+            with self._store.transaction():
+                rows = self._store.tuples(FADING, after=after, limit=_BATCH)
+                for row_id, faded, faded_at, used_at, created_at in rows:
+                    last = parse_time(max(filter(None, (faded_at or created_at, used_at))))
+                    if last is not None and now - last >= _FADED_LATELY:
+                        days = (now - last) / timedelta(days=1)
+                        self._store.execute(FADED, id=row_id, faded=faded * math.exp(-days / FADING_DAYS), now=text)
+                        done += 1
+            if len(rows) < _BATCH:
+                break
+            after = rows[-1][0]
+        return {"faded": done}
+
+    def merge(self, until: float | None) -> dict[str, float]:
+        """Of derived episodes of a project with the same words the first stands, and replaces the others.
+
+        One word more or less may be a "not" or another port, so nothing that differs in a word is the same.
+        """
+        done = 0
+        for project in self._each(until):
+            first: dict[frozenset[str], Observation] = {}
+            for row in reversed(self._episodes(project, "", MOST_COMPARED)):
+                older = first.setdefault(frozenset(_WORD.findall(row.content.lower())), row)
+                if older is not row:
+                    relations = Relations(self._store, self._journal, self._projects)
+                    relations.compare(older.id, row.id, "supersedes", confidence=1.0, reasoning=_SAID_FIRST)
+                    done += 1
+        return {"merged": done}
+
+    def put_away(self, until: float | None) -> dict[str, float]:
+        """Derived facts below the floor that nobody used for 30 days are archived; `restore` brings them back."""
+        before = to_text(self._journal.moment() - timedelta(days=IDLE_DAYS))
+        return {"archived": self._archive(until, IDLE, floor=self._floor, before=before)}
+
+    def retire(self, until: float | None) -> dict[str, float]:
+        """Derived episodes older than the setting are archived."""
+        if not self._episode_days:
+            return {}
+        before = to_text(self._journal.moment() - timedelta(days=self._episode_days))
+        return {"retired": self._archive(until, OLD_EPISODES, before=before)}
+
+    def _archive(self, until: float | None, sql: str, **values: object) -> int:
+        done = 0
+        while until is None or time.monotonic() < until:
+            self._store.give_way()
+            with self._store.transaction():
+                rows = self._store.tuples(sql, limit=_BATCH, **values)
+                for row_id, sync_id, project in rows:
+                    clock = self._journal.stamp()
+                    self._store.update("observations", {"id": row_id}, {"lifecycle": "archived", "clock": clock})
+                    self._journal.changed("observation", sync_id, project=project, clock=clock)
+                relations_table.settle(self._store, (row[1] for row in rows))
+            done += len(rows)
+            if len(rows) < _BATCH:
+                break
+        return done
+
+    def _each(self, until: float | None) -> Iterator[str]:
+        for [project] in self._store.tuples(PROJECTS):
+            if until is not None and time.monotonic() >= until:
+                return
+            yield project
+
+    def _episodes(self, project: str, since: str, limit: int) -> Sequence[Observation]:
+        rows = self._store.rows(EPISODES_OF, project=project, since=since, limit=limit)
+        return [Observation.from_row(row) for row in rows]
+
+
+# Days since the last use, and how many uses keep a memory warm (Aurelius, spec/seed-capabilities.md U24 and U25).
+HOT_DAYS, WARM_DAYS, BUSY = 7, 30, 10
+_MOST = 200
+
+HOT = f"""
+select id, title, type, access_count, last_accessed_at, created_at from observations
+where access_count > 0 and deleted_at is null and lifecycle = 'active' and {VISIBLE}
+  and coalesce(topic_key, '') {{}} 'entity/%'
+order by access_count desc, last_accessed_at desc, id desc limit :limit
+"""
+TOTAL = f"select coalesce(sum(access_count), 0) from observations where deleted_at is null and {VISIBLE}"
+
+
+class Reports(ProjectOperations):
+    """Counts only: looking at them is no use of a memory."""
+
+    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
+        super().__init__(store, journal, projects)
+
+    def runs(self, *, name: str | None = None, limit: int = 20) -> Runs:
+        """Return the latest runs, newest first, and how each pass fared in 30 days."""
+        limit, said = clamp("limit", limit, 1, _MOST)
+        return Runs(runs.latest(self._store, name=name, limit=limit), runs.fared(self._store), said)
+
+    def hot(self, *, limit: int = 10, project: str | None = None, all_projects: bool = False) -> HotReport:
+        """Return the memories, and the entities, that were shown most."""
+        limit, said = clamp("limit", limit, 1, _MOST)
+        place = self._projects.for_read(project, all_projects=all_projects)
+        values = {"projects": place.reads, "limit": limit}
+        now = self._journal.moment()
+        rows, entities = (
+            tuple(_hot(row, now) for row in self._store.rows(HOT.format(like), **values))
+            for like in ("not like", "like")
+        )
+        total = int(self._store.value(TOTAL, projects=place.reads))
+        return HotReport(rows, entities, total, (*said, *place.warnings))
+
+
+def tier(access_count: int, last: datetime | None, now: datetime) -> str:
+    """``hot`` up to 7 days after the last use, ``warm`` up to 30, then ``cold``; ten uses keep hot and warm instead."""
+    days = (now - last) / timedelta(days=1) if last is not None else 0.0
+    busy = access_count >= BUSY
+    if days <= (WARM_DAYS if busy else HOT_DAYS):
+        return "hot"
+    return "warm" if busy or days <= WARM_DAYS else "cold"
+
+
+def _hot(row: Row, now: datetime) -> Hot:
+    used = parse_time(row["last_accessed_at"] or row["created_at"])
+    shown = (row["id"], row["title"], row["type"], row["access_count"], row["last_accessed_at"])
+    return Hot(*shown, tier(row["access_count"], used, now))

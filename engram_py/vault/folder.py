@@ -1,21 +1,140 @@
-"""The files of a vault on the disk: inside its root only, each written in one step, and the manifest of an export."""
+"""The files of a vault on the disk: which row has its home in which file (spec/seed-capabilities.md 2.8, Aurelius's
+PARA folders), each inside the root only and written in one step; the manifest of an export; and files by their
+paths, as an agent writes and reads them (Augure's five operations).
+"""
 
 from __future__ import annotations
 
 import contextlib
+import difflib
 import hashlib
 import json
 import os
+import re
 import stat
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
+from engram_py.capture.redact import redact, refuse_secret
 from engram_py.dataclass import asdict, dataclass, field
 from engram_py.documents.files import VAULT as MANIFEST
+from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.files import read_bounded, real_path, reason, write_atomically
-from engram_py.vault.errors import NotAVaultError, OutsideVaultError, VaultFileError
-from engram_py.vault.layout import is_generated
+from engram_py.lazy import logger_of, regex
+from engram_py.observations.validation import intake_notes
+from engram_py.observations.values import Observation
+from engram_py.vault.values import (
+    Applied,
+    Edge,
+    EntityPage,
+    FileList,
+    FileText,
+    FileWritten,
+    NotAVaultError,
+    OutsideVaultError,
+    Shelf,
+    VaultFileError,
+)
+
+if TYPE_CHECKING:
+    from engram_py.vault.vault import Vault
+
+
+INDEX = "life/index.json"
+PROFILE = "identity/profile"
+ENTITY = "entity/"
+
+_FOLDERS = {
+    "project": "projects",
+    "repository": "projects",
+    "repo": "projects",
+    "person": "areas/people",
+    "company": "areas/companies",
+    "organization": "areas/companies",
+    "team": "areas/companies",
+    "service": "areas/services",
+}
+_GENERATED = regex(
+    r"identity\.md|MEMORY\.md|observations\.md|memory/\d{4}-\d\d-\d\d\.md|life/index\.json|life/.+/(?:summary|_index)\.md"
+    r"|life/.+/items\.json"
+)
+_SLUG = regex(r"entity/[^\W_]+(?:-[^\W_]+)*")
+# Names that Windows keeps for devices, with any ending.
+_DEVICES = regex(r"(?:con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
+
+
+def is_generated(path: str) -> bool:
+    """Return whether the memory owns the file of this path; any other is the person's."""
+    return _GENERATED.fullmatch(path) is not None
+
+
+def slug_of_page(path: str) -> str:
+    """Return the slug of the entity whose folder has the file of this path."""
+    return path.split("/")[-2].rstrip("_")
+
+
+def entity_folder(page: EntityPage) -> str:
+    """Where an entity's files are: by its kind, or with what is archived."""
+    folder = "archives" if page.archived else _FOLDERS.get(page.kind, "resources")
+    name = f"{page.slug}_" if _DEVICES.fullmatch(page.slug) else page.slug
+    return f"life/{folder}/{name}"
+
+
+def shelved(rows: Sequence[Observation], edges: dict[str, list[Edge]]) -> Shelf:
+    """Return the rows by their homes, each list in the order of its file. ``edges`` are by an entity's slug."""
+    identity, memory, log, days = [], [], [], []
+    entities: dict[str, Observation] = {}
+    facts: dict[str, list[Observation]] = {}
+    for row in rows:
+        topic = row.topic_key or ""
+        if _SLUG.fullmatch(topic):
+            entities.setdefault(topic.removeprefix(ENTITY), row)
+        elif row.type == "fact" and row.about:
+            facts.setdefault(row.about, []).append(row)
+        elif row.lifecycle != "active":
+            continue
+        elif row.type == "identity":
+            identity.append(row)
+        elif row.pinned or topic == PROFILE:
+            memory.append(row)
+        elif row.type in ("note", "session_summary"):
+            days.append(row)
+        else:
+            log.append(row)
+    slugs = sorted({*entities, *facts, *edges})
+    pages = (_page(slug, entities.get(slug), facts.get(slug, []), edges.get(slug, [])) for slug in slugs)
+    return Shelf(
+        tuple(sorted(identity, key=_age)),
+        tuple(sorted(memory, key=lambda row: (row.topic_key != PROFILE, _age(row)))),
+        tuple(sorted(log, key=_age, reverse=True)),
+        tuple(sorted(days, key=_age)),
+        tuple(page for page in pages if page is not None),
+    )
+
+
+def _page(slug: str, row: Observation | None, facts: list[Observation], edges: list[Edge]) -> EntityPage | None:
+    now = sorted((one for one in facts if one.lifecycle == "active"), key=_age, reverse=True)
+    past = sorted((one for one in facts if one.lifecycle != "active"), key=_age, reverse=True)
+    if row is None and not facts:
+        return None
+    return EntityPage(
+        slug,
+        row.title if row is not None else slug,
+        (row.entity_kind if row is not None else None) or "unknown",
+        tuple(one for one in (row.aliases.split("; ") if row is not None else ()) if one),
+        row is not None and row.lifecycle == "archived",
+        row,
+        tuple(now),
+        tuple(past),
+        tuple(sorted(edges, key=lambda edge: (edge.predicate, edge.target))),
+    )
+
+
+def _age(row: Observation) -> tuple[str, str]:
+    return row.created_at, row.sync_id
+
 
 FILE_LIMIT_BYTES = 32_000_000
 _MANIFEST_BYTES = 256_000_000
@@ -186,3 +305,75 @@ class Folder:
             if len(found) > _MOST_LISTED:
                 break
         yield from sorted(found)
+
+
+logger = logger_of(__name__)
+
+_NEAR = 5
+_WRITTEN = (".md", ".markdown", ".txt", ".json")  # what nothing runs
+
+
+class VaultFiles:
+    """Reads and writes the files of the project's vault. Without a vault one is made below ``home``.
+
+    A path leads out of no vault: OutsideVaultError.
+    """
+
+    def __init__(self, vault: Vault, home: Path) -> None:
+        self._vault = vault
+        self._home = home
+
+    def write(self, path: str, text: str, *, append: bool = False, project: str | None = None) -> FileWritten:
+        """Replace a file, or append to it, with the folders it needs. Of a file that the memory owns (``identity.md``,
+        a day) the change is taken in at once, as an import does."""
+        if not path.lower().endswith(_WRITTEN):
+            raise InvalidArgumentError("path", path, expected=f"a file that nothing runs: {', '.join(_WRITTEN)}")
+        refuse_secret("path", path)
+        hidden = redact(text)
+        folder = self._folder(project)
+        whole = f"{folder.read(path) or ''}{hidden.text}" if append else hidden.text
+        if len(whole.encode()) > FILE_LIMIT_BYTES:
+            raise VaultFileError(path, f"would be larger than {FILE_LIMIT_BYTES:,} bytes")
+        if is_generated(path) and not path.endswith(".md"):
+            raise VaultFileError(path, "is written by the memory alone")
+        folder.write(path, whole)
+        applied: tuple[Applied, ...] = ()
+        if is_generated(path):
+            applied = self._vault.take_in(project=project).applied
+        return FileWritten(path, len(whole.encode()), applied, intake_notes(hidden.count, None))
+
+    def read(self, path: str, *, project: str | None = None) -> FileText:
+        """Return the text of a file; of one that is missing none, and up to five files with similar names."""
+        folder = self._folder(project)
+        text = folder.read(path)
+        if text is not None:
+            return FileText(path, True, text)
+        near = difflib.get_close_matches(path, [*folder.files()], n=_NEAR, cutoff=0.6)
+        return FileText(path, False, "", tuple(near))
+
+    def exists(self, path: str, *, project: str | None = None) -> bool:
+        """Return whether there is such a file."""
+        return self._folder(project).read(path) is not None
+
+    def list(self, under: str = "", *, project: str | None = None) -> FileList:
+        """Return the files of the vault, or of a folder in it, relative to the vault."""
+        return FileList(tuple(self._folder(project).files(under)))
+
+    def own(self, project: str) -> Iterator[tuple[str, str]]:
+        """Yield the person's own files in the vault of a project, by path, each with its text; none without a vault."""
+        try:
+            folder = self._vault.folder(project)
+        except EngramError as exc:
+            logger.info("the vault was not read: %s", exc.message)
+            return
+        for path in folder.files():
+            try:
+                text = "" if is_generated(path) else folder.read(path)
+            except EngramError as exc:
+                logger.info("a file of the vault was not read: %s", exc.message)
+                continue
+            if text:
+                yield path, text
+
+    def _folder(self, project: str | None) -> Folder:
+        return self._vault.folder(project, home=self._home)

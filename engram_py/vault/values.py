@@ -1,11 +1,14 @@
-"""What a vault is made of: items of files, edits of a person, and what became of them."""
+"""What a vault is made of: items of files, edits of a person, and what became of them; refusals."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 
 from engram_py.dataclass import dataclass, field
+from engram_py.doors import call
+from engram_py.errors import ConflictError, InvalidInputError, NotFoundError, StoreError
 from engram_py.observations.values import Observation
 
 Action = Literal["revise", "add", "delete", "describe", "keep"]
@@ -164,3 +167,57 @@ class FileWritten:
     bytes: int
     applied: tuple[Applied, ...] = ()
     warnings: tuple[str, ...] = field(default=())
+
+
+class NoVaultError(NotFoundError):
+    code = "no_vault"
+
+    def __init__(self, project: str) -> None:
+        self.project = project
+        super().__init__(f"project {project!r} has no vault yet", hint=f"{call('vault init')} makes one")
+
+
+class NotAVaultError(ConflictError):
+    code = "not_a_vault"
+
+    def __init__(self, root: Path, why: str) -> None:
+        self.root = root
+        super().__init__(f"{root} {why}", hint="choose an empty folder, or one that is a vault of this project")
+
+
+class VaultEditedError(ConflictError):
+    code = "vault_edited"
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.paths = tuple(paths)
+        more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+        super().__init__(
+            f"edited since the last export: {', '.join(paths[:3])}{more}",
+            hint=f"{call('vault import')} takes the edits in first; nothing was written",
+        )
+
+
+class VaultBusyError(ConflictError):
+    code = "vault_busy"
+
+    def __init__(self) -> None:
+        super().__init__("another process works on the vault", hint="run it again in a minute")
+
+
+class VaultFileError(StoreError):
+    code = "vault_file"
+
+    def __init__(self, path: Path | str, why: str) -> None:
+        self.path = path
+        super().__init__(f"{path}: {why}", hint="check the folder and its rights; what was done before that holds")
+
+
+class OutsideVaultError(InvalidInputError):
+    code = "outside_vault"
+
+    def __init__(self, path: str) -> None:
+        self.path = path[:200]
+        super().__init__(
+            f"{self.path!r} is not a path inside the vault",
+            hint="give a relative path without .. and hidden names, as in knowledge/databases.md",
+        )

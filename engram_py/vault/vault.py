@@ -1,28 +1,72 @@
-"""The memory as a folder of Markdown: make it, write it, take back what was edited there."""
+"""The memory as a folder of Markdown: make it, write it, take back what was edited there, once or for as long as it is
+watched.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import tzinfo
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from engram_py.capture.redact import refuse_secret
 from engram_py.database.journal import Journal, get_meta, set_meta
 from engram_py.database.lease import NamedLease
 from engram_py.database.store import Store
+from engram_py.documents.files import VAULT as MANIFEST
 from engram_py.files import reason
+from engram_py.observations.table import COLUMNS
 from engram_py.observations.validation import slug_of
+from engram_py.observations.values import Observation
+from engram_py.privacy.provenance import OWN
 from engram_py.projects.projects import ProjectOperations, Projects
-from engram_py.vault import table
-from engram_py.vault.applying import Applying
-from engram_py.vault.comparing import Now, edits, front_line
-from engram_py.vault.errors import NoVaultError, VaultBusyError, VaultEditedError, VaultFileError
-from engram_py.vault.folder import Folder, Manifest, digest, written
-from engram_py.vault.layout import is_generated, shelved
-from engram_py.vault.parsing import has_conflict, parse, plain_lines
-from engram_py.vault.rendering import anchor_of, rendered, with_tail
-from engram_py.vault.values import Applied, Edit, Exported, Imported, Page, VaultStatus, is_entity
+from engram_py.vault.applying import Applying, Now, edits, front_line
+from engram_py.vault.folder import Folder, Manifest, digest, is_generated, shelved, written
+from engram_py.vault.markdown import anchor_of, has_conflict, parse, plain_lines, rendered, with_tail
+from engram_py.vault.values import (
+    Applied,
+    Edge,
+    Edit,
+    Exported,
+    Imported,
+    NoVaultError,
+    Page,
+    VaultBusyError,
+    VaultEditedError,
+    VaultFileError,
+    VaultStatus,
+    is_entity,
+)
+
+# The rows of a project, those of the person, and the facts and entities that are past.
+ROWS = f"""
+select {COLUMNS} from observations
+where deleted_at is null and (project = :project or scope <> 'project') and {OWN}
+  and (lifecycle = 'active' or (lifecycle = 'historical' and about is not null)
+       or (lifecycle = 'archived' and topic_key > 'entity/' and topic_key < 'entity0'))
+"""
+EDGES = """
+select substr(source_id, 8), relation, substr(target_id, 8), sync_id from memory_relations
+where source_id >= 'entity:' and source_id < 'entity;' and target_id >= 'entity:' and target_id < 'entity;'
+  and superseded_at is null
+order by source_id, relation, target_id, sync_id
+"""
+
+
+def shown_rows(store: Store, project: str) -> list[Observation]:
+    return [Observation.from_row(row) for row in store.rows(ROWS, project=project)]
+
+
+def entity_edges(store: Store) -> dict[str, list[Edge]]:
+    """Return the links between entities, by the slug they begin at."""
+    found: dict[str, list[Edge]] = {}
+    for source, predicate, target, sync_id in store.tuples(EDGES):
+        found.setdefault(source, []).append(Edge(predicate, target, sync_id))
+    return found
+
 
 _LEASE_SECONDS = 600.0
 
@@ -147,8 +191,8 @@ class Vault(ProjectOperations):
             return self._projects.for_write(project).project
 
     def _texts(self, project: str) -> dict[str, str]:
-        rows = table.rows(self._store, project)
-        return rendered(shelved(rows, table.edges(self._store)), self._zone)
+        rows = shown_rows(self._store, project)
+        return rendered(shelved(rows, entity_edges(self._store)), self._zone)
 
     def _edited(self, folder: Folder, project: str) -> tuple[list[Page], dict[str, str]]:
         """Return the generated files that differ from the last export: Markdown, and the text of each JSON file.
@@ -180,7 +224,7 @@ class Vault(ProjectOperations):
         if not pages:
             return []
         manifest = folder.manifest() or Manifest(project)
-        by_anchor = {anchor_of(row): row for row in table.rows(self._store, project)}
+        by_anchor = {anchor_of(row): row for row in shown_rows(self._store, project)}
         now: dict[str, Now] = {}
         heads = {path: frozenset(lines) for path, lines in manifest.heads.items()}
         for path, text in self._texts(project).items():
@@ -283,3 +327,37 @@ def _planned(edit: Edit) -> Applied:
     said = "the memory changed it as well; its text becomes a version" if edit.conflict else ""
     row = edit.row.id if edit.row is not None else None
     return Applied(edit.path, edit.action, f"would {edit.action}", title, row, said)
+
+
+_EACH_SECONDS = 2.0
+
+
+def watch(vault: Vault, *, project: str | None = None) -> Iterator[Imported | Exported]:
+    """Yield each import that found something and each export that wrote something, until the caller stops.
+
+    A look costs reading the files that changed; watchfiles wakes it at once, else it is every two seconds.
+    """
+    waking = _changes(vault.folder(project).root)
+    said: tuple[Applied, ...] = ()
+    while True:
+        with suppress(VaultBusyError, VaultEditedError):  # the next look
+            taken = vault.take_in(project=project)
+            if taken.applied and taken.applied != said:  # a conflict stays until somebody mends it
+                yield taken
+            said = taken.applied
+            written = vault.export(project=project)
+            if written.written or written.removed:
+                yield written
+        next(waking)
+
+
+def _changes(root: Path) -> Iterator[object]:
+    try:
+        watchfiles: Any = import_module("watchfiles")
+    except ImportError:
+        while True:
+            time.sleep(_EACH_SECONDS)
+            yield None
+    milliseconds = round(_EACH_SECONDS * 1000)
+    followed = watchfiles.watch(root, rust_timeout=milliseconds, yield_on_timeout=True, raise_interrupt=True)
+    yield from (one for one in followed if not one or any(not path.endswith(MANIFEST) for _, path in one))

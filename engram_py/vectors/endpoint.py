@@ -13,12 +13,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from engram_py.vectors.arrays import unit
-from engram_py.vectors.errors import EmbedderFailedError
-from engram_py.vectors.protocol import Embedder, Spec, library
+from engram_py.vectors.protocol import Embedder, Spec, library, unit
+from engram_py.vectors.values import EmbedderFailedError
 
 if TYPE_CHECKING:
-    from engram_py.vectors.arrays import Vectors
+    from engram_py.vectors.protocol import Vectors
 
 QUESTION_SECONDS = 3.0  # somebody waits for the search
 BATCH_SECONDS = 120.0  # a model that is loaded first takes its time

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram_py.errors import EmbedderError
-from engram_py.vectors.errors import EmbedderFailedError
 from engram_py.vectors.protocol import Embedder, Spec, parse_embedder
+from engram_py.vectors.values import EmbedderFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from engram_py.vectors.arrays import Vectors
+    from engram_py.vectors.protocol import Vectors
 
 Loader = Callable[..., Embedder]
 
@@ -119,11 +119,11 @@ def load_embedder(
         case "static" | "sentence":
             return _lane(spec, models, threads)
         case "model2vec":
-            from engram_py.vectors.libraries import Model2VecEmbedder
+            from engram_py.vectors.embedders import Model2VecEmbedder
 
             return Model2VecEmbedder(spec, download=download)
         case "fastembed":
-            from engram_py.vectors.libraries import FastembedEmbedder
+            from engram_py.vectors.embedders import FastembedEmbedder
 
             return FastembedEmbedder(spec, download=download, threads=threads)
         case "openai":
@@ -137,9 +137,9 @@ def _lane(spec: Spec, models: Path | None, threads: int | None) -> Embedder:
     if folder is None or not folder.is_dir():
         raise EmbedderFailedError.absent(spec.kind)
     if spec.kind == "static":
-        from engram_py.vectors.static import StaticEmbedder
+        from engram_py.vectors.embedders import StaticEmbedder
 
         return StaticEmbedder(spec.kind, folder)
-    from engram_py.vectors.sentence import SentenceEmbedder
+    from engram_py.vectors.embedders import SentenceEmbedder
 
     return SentenceEmbedder(spec.kind, folder, threads=threads)

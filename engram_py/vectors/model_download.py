@@ -16,9 +16,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from engram_py.dataclass import dataclass
-from engram_py.vectors import sentence, static
-from engram_py.vectors.errors import EmbedderFailedError
+from engram_py.vectors import embedders
 from engram_py.vectors.protocol import parse_embedder
+from engram_py.vectors.values import EmbedderFailedError
 
 Progress = Callable[[int, int], None]
 Unpack = Callable[[zipfile.ZipFile, Path], None]
@@ -48,7 +48,7 @@ class Lane:
 
 
 def _unpack_sentence(package: zipfile.ZipFile, folder: Path) -> None:
-    (folder / sentence.MODEL).write_bytes(package.read(_MODEL_FILE))
+    (folder / embedders.MODEL).write_bytes(package.read(_MODEL_FILE))
 
 
 def _unpack_static(package: zipfile.ZipFile, folder: Path) -> None:
@@ -59,9 +59,9 @@ def _unpack_static(package: zipfile.ZipFile, folder: Path) -> None:
     start = 8 + int.from_bytes(raw[:8], "little")  # safetensors: the length of a JSON header, the header, the numbers
     [told] = [value for key, value in json.loads(raw[8:start]).items() if key != "__metadata__"]
     first, end = (start + offset for offset in told["data_offsets"])
-    np.save(folder / static.TABLE, np.frombuffer(raw[first:end], np.float16).reshape(told["shape"]))
+    np.save(folder / embedders.TABLE, np.frombuffer(raw[first:end], np.float16).reshape(told["shape"]))
     numbers: Mapping[str, int] = json.loads(package.read(_PIECES_FILE))["model"]["vocab"]
-    (folder / static.PIECES).write_bytes("\n".join(sorted(numbers, key=numbers.__getitem__)).encode())
+    (folder / embedders.PIECES).write_bytes("\n".join(sorted(numbers, key=numbers.__getitem__)).encode())
 
 
 LANES = {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.dataclass import replace
 from engram_py.errors import EmbedderError
-from engram_py.vectors.errors import EmbedderFailedError
+from engram_py.vectors.values import EmbedderFailedError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from engram_py.times import Clock
     from engram_py.vectors.index import VectorIndex
     from engram_py.vectors.model import Loader, VectorModel
+    from engram_py.vectors.upkeep import VectorWorker
     from engram_py.vectors.values import Embedded, Nearest, TurnedOff, VectorState
-    from engram_py.vectors.worker import VectorWorker
 
 # Every search imports this module, and most have no embedder: what only vectors need is imported where it is used.
 
@@ -149,7 +149,7 @@ class Vectors:
         if not self._setting or self._worker is not None:
             return
         from engram_py.database.store import Store
-        from engram_py.vectors.worker import VectorWorker
+        from engram_py.vectors.upkeep import VectorWorker
 
         path = self._store.path
         self._worker = VectorWorker(lambda: Store(path), self._background)

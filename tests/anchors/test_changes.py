@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.anchors.changes import BINARY, NOT_COMMITTED
+from engram_py.anchors.moved_files import BINARY, NOT_COMMITTED
 from engram_py.anchors.values import FileTexts
 from engram_py.observations.values import Saved
 from tests.anchors.repositories import AUTH, Repo, about, lines, without_git

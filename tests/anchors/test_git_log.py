@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.anchors.git_log import Change, Log, read_added, read_log, read_renames
-from engram_py.anchors.spans import mark_span
-from engram_py.anchors.trace import NoCommit, text_removed_by
+from engram_py.anchors.trace import Change, Log, NoCommit, read_added, read_log, read_renames, text_removed_by
 from engram_py.anchors.values import Anchor
+from engram_py.anchors.worktree import mark_span
 from engram_py.git.program import Deadline
 from tests.anchors.repositories import Repo
 from tests.memory import Git

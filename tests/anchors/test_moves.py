@@ -10,9 +10,9 @@ import pytest
 
 from engram_py import Engram
 from engram_py.anchors.anchors import Anchors
-from engram_py.anchors.git_log import Log, read_log
-from engram_py.anchors.spans import _like as like
-from engram_py.anchors.spans import digest_of, mark_span
+from engram_py.anchors.trace import Log, read_log
+from engram_py.anchors.worktree import _like as like
+from engram_py.anchors.worktree import digest_of, mark_span
 from engram_py.observations.values import Saved
 from tests.anchors.repositories import AUTH, Repo, about, lines, state, write
 from tests.memory import Opener
@@ -113,13 +113,13 @@ def test_of_thousands_of_memories_of_a_file_that_moved_a_few_are_compared(
     repeat(here, first, [four_lines(start) for start in range(2, 892)] * 4)
     repo.git("mv", AUTH, "src/identity.py")
     repo.commit("rename and change", {"src/identity.py": ["import os", *lines("auth", 900)]})
-    scans = sizes(monkeypatch, like, "engram_py.anchors.spans._like")
+    scans = sizes(monkeypatch, like, "engram_py.anchors.worktree._like")
     here.anchors.of_file("src/identity.py")  # git is asked
     assert sum(scans) < 900 * 20
     hashed = sizes(
         monkeypatch,
         digest_of,
-        *(f"engram_py.anchors.{module}.digest_of" for module in ("spans", "worktree", "moved_files")),
+        *(f"engram_py.anchors.{module}.digest_of" for module in ("worktree", "moved_files")),
     )
     assert len(here.anchors.of_file("src/identity.py")) == 100
     assert sum(hashed) < 900 + 100 * 20

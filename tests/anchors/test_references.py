@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.anchors.references import Reference, parse_reference, references, where_references
+from engram_py.anchors.record import Reference, parse_reference, references, where_references
 from engram_py.anchors.values import LINE_LIMIT
 
 Place = tuple[str, int | None, int | None]

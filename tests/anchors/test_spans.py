@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.anchors.spans import Lines, digest_of, distinctive, find_span, mark_span, normal_lines, place_of
 from engram_py.anchors.values import Mark
+from engram_py.anchors.worktree import Lines, digest_of, distinctive, find_span, mark_span, normal_lines, place_of
 
 WORDS = st.sampled_from([b"", b"}", b"return None", b"    a = 1", b"    bb = 22", b"def f(x):"])
 TEXTS = st.lists(WORDS, min_size=1, max_size=30)

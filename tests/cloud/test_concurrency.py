@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from engram_py.sync.wire import fingerprint
+from engram_py.sync.mutation import fingerprint
 from tests.cloud.asking import Client, Running, entry, wait_until_blocked
 
 pytestmark = pytest.mark.postgres

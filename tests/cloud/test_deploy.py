@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.interfaces.cli.cloud import COMMANDS
+from engram_py.interfaces.cli.sync import CLOUD_COMMANDS
 from engram_py.settings import SETTINGS
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -20,7 +20,7 @@ def test_every_variable_and_command_that_is_named_exists(path: Path) -> None:
 
     assert set(re.findall(r"\bENGRAM_[A-Z_]+", text)) <= {setting.variable for setting in SETTINGS}
     named = re.findall(r"engram cloud ([a-z]+)", text)
-    assert set(named) <= set(COMMANDS)
+    assert set(named) <= set(CLOUD_COMMANDS)
 
 
 def test_the_files_of_a_deployment_are_all_there() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from engram_py.sync.merge import version_digest, version_key
-from engram_py.sync.wire import entry_of, fingerprint, mutation_of
+from engram_py.sync.mutation import entry_of, fingerprint, mutation_of
 from tests.cloud.asking import Client, Running, clock, entry, new_project
 
 pytestmark = pytest.mark.postgres

@@ -16,11 +16,8 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.distill.answers import digest_in
-from engram_py.distill.asking import MOST_CHARS, session_json
-from engram_py.distill.command import CommandDistiller
-from engram_py.distill.http import HttpDistiller
-from engram_py.distill.text import text_of
+from engram_py.distill.model import MOST_CHARS, CommandDistiller, HttpDistiller, digest_in, session_json
+from engram_py.distill.summarizing import text_of
 from engram_py.distill.values import DistillerFailed, Facts, Said
 from engram_py.settings import Settings, load_settings
 from tests.distill.conftest import DID, WORK, distilling, episodes, only, program, say, waiting

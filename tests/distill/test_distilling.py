@@ -13,7 +13,7 @@ from engram_py.database.lease import NamedLease
 from engram_py.distill.values import Digest
 from engram_py.interfaces.wording.context import context_text
 from engram_py.interfaces.wording.render import text
-from engram_py.ledger.values import ModelCost
+from engram_py.ledger.costs import ModelCost
 from engram_py.observations.values import Change
 from engram_py.sessions.values import SessionNotFoundError
 from engram_py.sync.replica.outgoing import Outgoing

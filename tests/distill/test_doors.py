@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from engram_py import Engram
 from engram_py.interfaces.cli.main import cli
 from engram_py.settings import Settings
-from engram_py.upkeep import worker
+from engram_py.upkeep import maintenance
 from tests.distill.conftest import DID, WORK, Stub, distilling, episodes, say
 from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED, as_line, start_server, tool_call
 from tests.memory import Opener
@@ -93,8 +93,8 @@ def test_row_83_so_does_a_server_that_nobody_asks(talked: None, data_dir: Path, 
 
 
 def test_the_thread_goes_on_after_a_failure_and_ends_when_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "FIRST_SECONDS", 0.01)
-    monkeypatch.setattr(worker, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(maintenance, "FIRST_SECONDS", 0.01)
+    monkeypatch.setattr(maintenance, "LOOK_SECONDS", 0.01)
     looks, twice = [], threading.Event()
 
     def look() -> None:
@@ -103,7 +103,7 @@ def test_the_thread_goes_on_after_a_failure_and_ends_when_it_is_told(monkeypatch
             twice.set()
         raise ValueError("a bug")
 
-    thread = worker.Worker(look)
+    thread = maintenance.Worker(look)
     thread.start()
     assert twice.wait(5)
     thread.stop(seconds=5)

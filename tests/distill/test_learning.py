@@ -7,7 +7,7 @@ import json
 import pytest
 
 from engram_py import Engram
-from engram_py.distill.answers import digest_in
+from engram_py.distill.model import digest_in
 from engram_py.distill.values import Candidate, Digest
 from tests.distill.conftest import DID, WORK, Stub, distilling, say
 

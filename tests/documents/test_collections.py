@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.documents.errors import CollectionExistsError, CollectionNotFoundError, NotAFolderError
-from engram_py.documents.values import CollectionUpdate
+from engram_py.documents.values import CollectionExistsError, CollectionNotFoundError, CollectionUpdate, NotAFolderError
 from engram_py.errors import InvalidArgumentError
 from tests.documents.conftest import sources, write
 from tests.memory import Opener

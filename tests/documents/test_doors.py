@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from engram_py import Draft, Engram
 from engram_py.interfaces.cli.main import cli
-from engram_py.interfaces.mcp.schemas import declared
+from engram_py.interfaces.mcp.profiles import declared
 from engram_py.interfaces.mcp.tool_calls import Memory, run_tool
 from engram_py.recall.layers import LAYERS
 from tests.anchors.repositories import Repo

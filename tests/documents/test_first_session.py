@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from engram_py import Draft
-from engram_py.documents.following import Following
+from engram_py.documents.documents import Following
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.hooks.background import update_documents
 from engram_py.interfaces.wording.context import context_text

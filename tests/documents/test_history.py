@@ -10,8 +10,9 @@ import pytest
 
 from engram_py import Draft
 from engram_py.database.store import Store
-from engram_py.documents import commits, table
+from engram_py.documents import history as commits
 from engram_py.documents import history as updating
+from engram_py.documents import table
 from engram_py.documents.values import Read
 from engram_py.git.program import Deadline
 from tests.anchors.repositories import Repo

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
-from engram_py.documents.errors import DocumentNotFoundError
-from engram_py.documents.values import Opened, OpenedSeveral
+from engram_py.documents.values import DocumentNotFoundError, Opened, OpenedSeveral
 from tests.anchors.repositories import Repo
 from tests.documents.conftest import write
 from tests.memory import Opener

@@ -10,8 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py import Engram
-from engram_py.documents.about import split_front_matter, status_of, title_of
-from engram_py.documents.passages import MOST_CHARS, OVERLAP_CHARS, passages, structure
+from engram_py.documents.folder import (
+    MOST_CHARS,
+    OVERLAP_CHARS,
+    passages,
+    split_front_matter,
+    status_of,
+    structure,
+    title_of,
+)
 from engram_py.documents.values import Cut
 from tests.documents.conftest import write
 

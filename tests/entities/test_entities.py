@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.entities.errors import EntityNotFoundError, EntityRefusedError
+from engram_py.entities.values import EntityNotFoundError, EntityRefusedError
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
 from engram_py.observations.errors import FactRefusedError
 from tests.memory import FakeClock, Git, RepoMaker

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
-from engram_py.evaluation.values import Asked, Evaluation
+from engram_py.evaluation.questions import Asked, Evaluation
 from tests.memory import draft
 
 # Nothing of one is in another, so each question finds its own and nothing else.

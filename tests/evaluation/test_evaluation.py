@@ -6,7 +6,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError, InvalidTextError, TextTooLongError
-from engram_py.evaluation.errors import QuestionNotFoundError
+from engram_py.evaluation.evaluation import QuestionNotFoundError
 from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.observations.values import Change
 from tests.evaluation.evaluating import keep, outcome, run

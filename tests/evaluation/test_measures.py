@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from engram_py.evaluation.measures import first_rank, hit_at, mean, ndcg_at, reciprocal_rank
+from engram_py.evaluation.evaluation import first_rank, hit_at, mean, ndcg_at, reciprocal_rank
 
 
 def test_the_first_rank_is_that_of_the_first_relevant_one() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.git.remotes import canonical_remote, remote_names, strip_credentials
+from engram_py.git.repository import canonical_remote, remote_names, strip_credentials
 
 BASE = Path("/srv/here")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from engram_py.git.answers import TrackedFiles, tracked_files
 from engram_py.git.repository import find_repository
-from engram_py.git.tracked import TrackedFiles, tracked_files
 from tests.git.conftest import Git, MakeRepo
 
 NAMES = ["a.py", "b/a.py", "b/c/a.py", "b/xa.py", "ü/日本.py", "with blank.py", "tab\ta.py", f"deep/{'x' * 200}/a.py"]

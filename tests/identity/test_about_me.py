@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
-from engram_py.identity.about_me import statements
+from engram_py.identity.identity import statements
 from engram_py.observations.values import Observation
 from tests.distill.conftest import DID, WORK, say
 from tests.memory import Opener

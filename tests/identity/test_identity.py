@@ -6,8 +6,8 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
-from engram_py.identity.errors import SeveralStatementsError, StatementNotFoundError
-from engram_py.identity.sameness import says_the_same
+from engram_py.identity.identity import says_the_same
+from engram_py.identity.statements import SeveralStatementsError, StatementNotFoundError
 from engram_py.interfaces.wording import render
 from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.observations.values import Change

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engram_py.interchange.sources.sections import sections
+from engram_py.interchange.source_files import sections
 
 OURS = "<!-- engram:begin - do not edit -->\nCall mem_save.\n<!-- engram:end -->\n"
 

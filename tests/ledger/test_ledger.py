@@ -11,8 +11,8 @@ import pytest
 from engram_py import Engram
 from engram_py.database.connection import connect
 from engram_py.ledger import ledger as module
+from engram_py.ledger.costs import Cost, Share, tokens_of
 from engram_py.ledger.ledger import LONGEST_WAIT_SECONDS, MOST_KEPT, MOST_WAITING, Ledger
-from engram_py.ledger.values import Cost, Share, tokens_of
 from engram_py.projects.values import UnknownProjectError
 from engram_py.sessions.values import SessionNotFoundError
 from tests.memory import Alarms, FakeClock, Opener, draft, locked, rows_of

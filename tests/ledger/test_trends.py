@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.ledger.trends import Week, never_used, session_tokens, weekly
+from engram_py.ledger.costs import Week, never_used, session_tokens, weekly
 from tests.memory import FakeClock, draft
 
 # The clock of these tests starts on Sunday, the first of March 2026.

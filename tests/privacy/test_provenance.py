@@ -14,8 +14,7 @@ from engram_py.interfaces.wording import render
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.values import Change
 from engram_py.privacy.values import NoArrivalError
-from engram_py.sync.mutation import Mutation
-from engram_py.sync.wire import mutation_of
+from engram_py.sync.mutation import Mutation, mutation_of
 from tests.memory import START
 
 CLOCK = f"{int(START.timestamp() * 1000):012x}-{{:04x}}-{{}}"

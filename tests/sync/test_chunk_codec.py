@@ -13,11 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.sync import manifest, packing
-from engram_py.sync.chunk import About, compose, decompose
-from engram_py.sync.mutation import OWN_BLOCK, Mutation
-from engram_py.sync.packing import ChunkRefusedError
-from engram_py.sync.wire import entry_of, mutation_of
+from engram_py.sync import chunk
+from engram_py.sync.chunk import About, ChunkRefusedError, compose, decompose
+from engram_py.sync.mutation import OWN_BLOCK, Mutation, entry_of, mutation_of
 
 CLOCK = "01a0f3b2c000-0000-00000000000000aa"
 
@@ -43,7 +41,7 @@ def travelled(mutation: Mutation) -> Mutation:
 
 def there_and_back(*mutations: Mutation) -> tuple[Mutation, ...]:
     data, _ = compose(mutations, device="d", created_by="Ada")
-    return decompose(packing.parse(packing.unpack(packing.pack(data))), project="other").mutations
+    return decompose(chunk.parse(chunk.unpack(chunk.pack(data))), project="other").mutations
 
 
 MIXED = (
@@ -105,8 +103,8 @@ def test_equal_rows_make_equal_bytes_and_the_name_is_their_hash() -> None:
     first, about = compose(MIXED, device="d", created_by="Ada")
     second, _ = compose(MIXED, device="d", created_by="Ada")
 
-    assert packing.pack(first) == packing.pack(second)
-    assert packing.digest(first) == hashlib.sha256(first).hexdigest()
+    assert chunk.pack(first) == chunk.pack(second)
+    assert chunk.digest(first) == hashlib.sha256(first).hexdigest()
     assert about == About("Ada", "2026-03-01T10:00:01Z", sessions=1, memories=1, prompts=1)
 
 
@@ -218,11 +216,11 @@ def test_a_row_that_is_none_is_named_and_the_rest_goes_on(row: object) -> None:
 
 @given(st.binary(max_size=2000))
 def test_packed_bytes_come_back(data: bytes) -> None:
-    assert packing.unpack(packing.pack(data)) == data
-    assert gzip.decompress(packing.pack(data)) == data
+    assert chunk.unpack(chunk.pack(data)) == data
+    assert gzip.decompress(chunk.pack(data)) == data
 
 
-PACKED = packing.pack(b'{"observations": []}' * 20)
+PACKED = chunk.pack(b'{"observations": []}' * 20)
 
 
 @pytest.mark.parametrize(
@@ -239,11 +237,11 @@ PACKED = packing.pack(b'{"observations": []}' * 20)
 )
 def test_bytes_that_are_no_chunk_are_refused_with_the_reason(packed: bytes, reason: str) -> None:
     with pytest.raises(ChunkRefusedError, match=reason):
-        packing.unpack(packed)
+        chunk.unpack(packed)
 
 
 def test_a_gzip_bomb_is_stopped_while_it_unpacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "MOST_PLAIN_BYTES", 2**20)
+    monkeypatch.setattr(chunk, "MOST_PLAIN_BYTES", 2**20)
     squeeze = zlib.compressobj(9, zlib.DEFLATED, 31)
     bomb = b"".join(squeeze.compress(bytes(2**20)) for _ in range(64)) + squeeze.flush()
     assert len(bomb) < 2**20 / 8
@@ -251,7 +249,7 @@ def test_a_gzip_bomb_is_stopped_while_it_unpacks(monkeypatch: pytest.MonkeyPatch
     tracemalloc.start()
     try:
         with pytest.raises(ChunkRefusedError, match="unpacks to more than 1 MiB"):
-            packing.unpack(bomb)
+            chunk.unpack(bomb)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -274,7 +272,7 @@ def test_a_gzip_bomb_is_stopped_while_it_unpacks(monkeypatch: pytest.MonkeyPatch
 )
 def test_json_that_is_no_chunk_is_refused_with_the_reason(data: bytes, reason: str) -> None:
     with pytest.raises(ChunkRefusedError, match=reason):
-        packing.parse(data)
+        chunk.parse(data)
 
 
 # --- the manifest ----------------------------------------------------------------------------------------
@@ -283,7 +281,7 @@ CHUNKS = {"bbbbbbbb": About("Bob", "2026-01-02T00:00:00Z", 1, 2, 3), "aaaaaaaa":
 
 
 def test_a_manifest_is_engrams_with_one_chunk_on_a_line_in_the_order_of_their_names() -> None:
-    text = manifest.render(CHUNKS)
+    text = chunk.manifest_text(CHUNKS)
 
     read = json.loads(text)
     assert read["version"] == 1
@@ -292,28 +290,30 @@ def test_a_manifest_is_engrams_with_one_chunk_on_a_line_in_the_order_of_their_na
         "sessions": 1, "memories": 2, "prompts": 3,
     }  # fmt: skip
     assert [line[:16] for line in text.splitlines()[1:3]] == ['{"id": "aaaaaaaa', '{"id": "bbbbbbbb']
-    assert json.loads(manifest.render({})) == {"version": 1, "chunks": []}
-    assert json.loads(manifest.render({"aaaaaaaa": About(version=2)}))["version"] == 2
+    assert json.loads(chunk.manifest_text({})) == {"version": 1, "chunks": []}
+    assert json.loads(chunk.manifest_text({"aaaaaaaa": About(version=2)}))["version"] == 2
 
 
 def test_a_manifest_is_recovered_from_anything_that_still_holds_its_entries() -> None:
-    indented = json.dumps(json.loads(manifest.render(CHUNKS)), indent=2)
-    halves = f"<<<<<<< HEAD\n{manifest.render(CHUNKS)[:150]}\n=======\n{indented}\n>>>>>>> theirs\n"
+    indented = json.dumps(json.loads(chunk.manifest_text(CHUNKS)), indent=2)
+    halves = f"<<<<<<< HEAD\n{chunk.manifest_text(CHUNKS)[:150]}\n=======\n{indented}\n>>>>>>> theirs\n"
 
-    for text in (manifest.render(CHUNKS), indented, halves):
-        assert manifest.recover(text) == CHUNKS
+    for text in (chunk.manifest_text(CHUNKS), indented, halves):
+        assert chunk.recovered_manifest(text) == CHUNKS
     for name in ("../../etc/passwd", "/etc/passwd", "aaaaaaaa/../b", 5, "AAAAAAAA", None):
-        assert manifest.recover(json.dumps({"version": 1, "chunks": [{"id": name}]})) == {}, "no file of the folder"
+        assert chunk.recovered_manifest(json.dumps({"version": 1, "chunks": [{"id": name}]})) == {}, (
+            "no file of the folder"
+        )
 
 
 @given(st.text(max_size=300) | st.text(alphabet='{}[]":,id a1\n', max_size=300))
 def test_recovering_never_fails(text: str) -> None:
-    manifest.recover(text)
+    chunk.recovered_manifest(text)
 
 
 def test_a_name_in_a_manifest_is_never_a_path_and_never_moves_a_cursor() -> None:
-    assert manifest.plain_name("/home/ada") == ""
-    assert manifest.plain_name("C:\\Users\\ada") == ""
-    assert manifest.plain_name("Ada\x1b[2J\n Lovelace") == "Ada[2J Lovelace"
-    assert len(manifest.plain_name("x" * 500)) == 80
-    assert "/home/ada" not in manifest.render({"aaaaaaaa": About("/home/ada")})
+    assert chunk.plain_name("/home/ada") == ""
+    assert chunk.plain_name("C:\\Users\\ada") == ""
+    assert chunk.plain_name("Ada\x1b[2J\n Lovelace") == "Ada[2J Lovelace"
+    assert len(chunk.plain_name("x" * 500)) == 80
+    assert "/home/ada" not in chunk.manifest_text({"aaaaaaaa": About("/home/ada")})

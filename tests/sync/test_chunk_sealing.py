@@ -8,9 +8,19 @@ from functools import cache
 import pytest
 
 from engram_py.sync import sealing
-from engram_py.sync.git.keys import DeviceKey, Signer, is_key, signer_of
-from engram_py.sync.packing import ChunkRefusedError
-from engram_py.sync.sealing import Parameters, SealingKey, WrongSecretError, derived_key, new_key, secret_of
+from engram_py.sync.chunk import ChunkRefusedError
+from engram_py.sync.sealing import (
+    DeviceKey,
+    Parameters,
+    SealingKey,
+    Signer,
+    WrongSecretError,
+    derived_key,
+    is_key,
+    new_key,
+    secret_of,
+    signer_of,
+)
 
 NAME = "0a1b2c3d"
 TEXT = b"the same text twice, the same text twice"

@@ -16,8 +16,7 @@ from engram_py.database import runs
 from engram_py.errors import InvalidArgumentError
 from engram_py.observations.values import Change
 from engram_py.settings import Settings
-from engram_py.upkeep.maintenance import Maintenance
-from engram_py.upkeep.reports import tier
+from engram_py.upkeep.maintenance import Maintenance, tier
 from tests.memory import FakeClock
 
 FACT = "Billing runs on Debian in the cellar"

@@ -10,8 +10,8 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.errors import EngramError
 from engram_py.vault import folder as vault_folder
-from engram_py.vault.errors import VaultFileError
 from engram_py.vault.folder import FILE_LIMIT_BYTES
+from engram_py.vault.values import VaultFileError
 from tests.vault.test_vault import contents, edited, everything
 
 

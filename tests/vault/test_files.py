@@ -12,7 +12,7 @@ import pytest
 from engram_py import Engram
 from engram_py.errors import InvalidInputError
 from engram_py.interfaces.wording import render
-from engram_py.vault.errors import OutsideVaultError, VaultFileError
+from engram_py.vault.values import OutsideVaultError, VaultFileError
 
 
 def test_row_43_a_write_makes_the_folders_and_a_second_one_replaces(app: Engram, root: Path) -> None:

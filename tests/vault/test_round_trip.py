@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from engram_py import Draft, Engram
 from engram_py.observations.values import Observation
 from engram_py.settings import Settings
-from engram_py.vault.layout import shelved
-from engram_py.vault.parsing import TAIL, parse, plain_lines
-from engram_py.vault.rendering import anchor_of, rendered, with_tail
+from engram_py.vault.folder import shelved
+from engram_py.vault.markdown import TAIL, anchor_of, parse, plain_lines, rendered, with_tail
 from tests.memory import FakeClock
 
 PIECES = (

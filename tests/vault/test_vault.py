@@ -12,9 +12,9 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.observations.values import Change
 from engram_py.settings import Settings
-from engram_py.vault.errors import NotAVaultError, VaultEditedError, VaultFileError
 from engram_py.vault.folder import Folder, digest
-from engram_py.vault.parsing import TAIL
+from engram_py.vault.markdown import TAIL
+from engram_py.vault.values import NotAVaultError, VaultEditedError, VaultFileError
 from tests.memory import FakeClock, RepoMaker
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.vectors.errors import InvalidEmbedderError
 from engram_py.vectors.protocol import parse_embedder
+from engram_py.vectors.values import InvalidEmbedderError
 
 
 @pytest.mark.parametrize(

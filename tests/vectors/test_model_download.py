@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.vectors.errors import EmbedderFailedError, EmbedderMissingError
 from engram_py.vectors.model import load_embedder
 from engram_py.vectors.model_download import LANES, Lane, fetch
 from engram_py.vectors.protocol import parse_embedder
+from engram_py.vectors.values import EmbedderFailedError, EmbedderMissingError
 from tests.embedders import np
 from tests.vectors.test_models import onnx_lookup
 from tests.vectors.test_wordpiece import VOCABULARY

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.vectors.passages import MAX_PASSAGES, MAX_TOKENS, passages, text_hash, tokens
+from engram_py.vectors.upkeep import MAX_PASSAGES, MAX_TOKENS, passages, text_hash, tokens
 
 
 def test_a_short_observation_is_one_passage_headed_by_its_title() -> None:

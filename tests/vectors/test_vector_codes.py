@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from engram_py.vectors.arrays import pack, unit, unpack
-from engram_py.vectors.codes import Codes
-from engram_py.vectors.index import Baseline
+from engram_py.vectors.index import Baseline, Codes
+from engram_py.vectors.protocol import pack, unit, unpack
 
 np: Any = pytest.importorskip("numpy", reason='vectors need numpy: pip install "engram-py[vectors]"')
 

@@ -16,7 +16,7 @@ from engram_py.observations.values import Change
 from engram_py.settings import Settings, following, keep_setting
 from engram_py.upkeep.backups import restore
 from engram_py.vectors import table
-from engram_py.vectors.errors import EmbedderFailedError
+from engram_py.vectors.values import EmbedderFailedError
 from engram_py.vectors.vectors import Vectors
 from tests.embedders import SETTING, TinyEmbedder
 from tests.memory import FakeClock, Opener, draft
@@ -383,7 +383,7 @@ def test_a_server_computes_after_each_write_its_own_and_that_of_others(opened: E
 def test_a_server_whose_model_fails_tries_again_and_saves_meanwhile(
     opened: Engram, running: Vectors, tiny: TinyEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engram_py.vectors.worker._FIRST_REST_SECONDS", 0.01)
+    monkeypatch.setattr("engram_py.vectors.upkeep._FIRST_REST_SECONDS", 0.01)
     tiny.refuses = down
     save(opened, LOGIN)
     assert running.state().done == 0

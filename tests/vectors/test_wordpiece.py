@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.vectors import sentence
-from engram_py.vectors.sentence import WordPiece
+from engram_py.vectors import embedders
+from engram_py.vectors.embedders import WordPiece
 
-VOCABULARY = gzip.decompress(Path(sentence.__file__).with_name("wordpiece.txt.gz").read_bytes()).decode().splitlines()
+VOCABULARY = gzip.decompress(Path(embedders.__file__).with_name("wordpiece.txt.gz").read_bytes()).decode().splitlines()
 
 
 def pieces(text: str, *, most: int = 10_000) -> list[str]:

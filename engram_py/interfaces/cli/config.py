@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from engram_py.errors import InvalidArgumentError
-from engram_py.interfaces.cli.commands import group, prints_value, settings
-from engram_py.interfaces.cli.terminal import print_notes
+from engram_py.interfaces.cli.commands import group, print_notes, prints_value, settings
 from engram_py.settings import BY_NAME, Setting, SettingValue, keep_setting, setting_values
 
 _name = click.argument("name", help="Such as gate, or ENGRAM_GATE.")

@@ -13,8 +13,7 @@ from typing import Any
 import click
 
 from engram_py.files import lines_of
-from engram_py.interfaces.cli.commands import refusing
-from engram_py.interfaces.cli.terminal import print_value
+from engram_py.interfaces.cli.commands import print_value, refusing
 
 DECISION = """\
 **What**: Access tokens live 15 minutes, refresh tokens 30 days and rotate on use.

@@ -1,24 +1,31 @@
-"""Commands that find: search, list, context; and why a prompt is given what it is."""
+"""Commands that find: search, list, context; why a prompt is given what it is; and the user's own retrieval tests."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from engram_py.errors import EmptyQueryError
 from engram_py.interfaces.cli.commands import (
+    OBSERVATION_ID,
     all_option,
     json_command,
     limit_option,
     memory,
+    pass_json_on,
+    print_notes,
     prints_result,
     prints_value,
+    progress,
     project_option,
     project_options,
     scope_option,
+    show,
+    text_argument,
 )
-from engram_py.interfaces.cli.terminal import print_notes, show, text_argument
+from engram_py.observations.listing import Listing
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -109,9 +116,9 @@ def why_command(prompt: tuple[str, ...], session_id: str) -> tuple[object, str]:
 
     Also show what a search for the same words finds. Nothing is stored or counted.
     """
-    from engram_py.interfaces.hooks.why import explained
+    from engram_py.interfaces.given import explained
     from engram_py.interfaces.wording import render
-    from engram_py.interfaces.wording.why import why
+    from engram_py.interfaces.wording.context import why
 
     text = text_argument(" ".join(prompt))
     if not text.strip():
@@ -120,3 +127,53 @@ def why_command(prompt: tuple[str, ...], session_id: str) -> tuple[object, str]:
         done = explained(app, text, session_id)
         search = render.text(done.found, now=app.journal.moment())
     return done.values, why(done.values, search)
+
+
+@click.group("eval", invoke_without_command=True)
+@click.option("--keep", is_flag=True, help="Compare later runs with this one; the first run is kept automatically.")
+@click.option(
+    "--tolerance", type=float, help="How much hit@5 or MRR may be lower before it counts as a fall; default 0.01."
+)
+@click.pass_context
+@json_command
+def eval_command(ctx: click.Context, keep: bool, tolerance: float | None, as_json: bool) -> None:
+    """Run every question and compare with the kept run. Exit code 1 when hit@5 or MRR fell, or a question that should
+    find nothing now finds something.
+
+    `add`, `list` and `remove` manage the questions. Everything stays on this machine.
+    """
+    if pass_json_on(ctx, as_json=as_json):
+        return
+    from engram_py.version import __version__
+
+    with memory() as app, progress("Asking") as report:
+        result = app.evaluations.run({"engram": __version__}, keep=keep, tolerance=tolerance, progress=report)
+    show(result, app.settings, as_json=as_json)
+    if result.fell:
+        sys.exit(1)
+
+
+@eval_command.command("add")
+@click.argument("question", help="What somebody would ask; - reads standard input.")
+@click.argument("ids", metavar="[ID]...", nargs=-1, type=OBSERVATION_ID, help="The observations that answer it.")
+@click.option("--none", "silent", is_flag=True, help="Nothing here answers it: a search should find nothing.")
+@click.option("--project", help="The project it is asked from; default: that of its first answer, else of this folder.")
+@prints_result
+def add_command(app: Engram, question: str, ids: tuple[int, ...], silent: bool, project: str | None) -> object:
+    """Keep a question and the observations that answer it; again with another ID adds an answer."""
+    return app.evaluations.add(text_argument(question), ids, silent=silent, project=project)
+
+
+@eval_command.command("list")
+@prints_result
+def list_questions(app: Engram) -> Listing:
+    """List the questions."""
+    return Listing("questions", app.evaluations.questions())
+
+
+@eval_command.command("remove")
+@click.argument("numbers", metavar="N...", nargs=-1, required=True, type=int, help="As `engram eval list` shows them.")
+@prints_result
+def remove_command(app: Engram, numbers: tuple[int, ...]) -> object:
+    """Remove questions."""
+    return app.evaluations.remove(numbers)

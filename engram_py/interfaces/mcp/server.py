@@ -23,8 +23,7 @@ from mcp.types import (
 from pydantic import BaseModel
 
 from engram_py.errors import EngramError
-from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
-from engram_py.interfaces.mcp.profiles import select_tools
+from engram_py.interfaces.mcp.profiles import INSTRUCTIONS, select_tools
 from engram_py.interfaces.mcp.protocol import AT_ONCE, RequestError, answer, listing
 from engram_py.interfaces.mcp.tool_calls import Memory, opener
 from engram_py.settings import Settings

@@ -1,18 +1,19 @@
-"""Runs a tool call: opens the memory on the first one, parses, calls, renders, and words every failure."""
+"""Run a tool call: open the memory on the first one, parse, call, render, word every failure, and count the bytes of
+the answer, which are what a memory costs.
+"""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from engram_py.doors import through
 from engram_py.errors import EngramError
 from engram_py.interfaces.arguments import as_text
-from engram_py.interfaces.counting import count_answer
 from engram_py.lazy import logger_of
 
 if TYPE_CHECKING:
@@ -20,9 +21,23 @@ if TYPE_CHECKING:
     from engram_py.interfaces.mcp.tool_registry import Tool
     from engram_py.settings import Settings
 
-Json = dict[str, Any]
 
 logger = logger_of(__name__)
+
+
+def count_answer(
+    app: Engram, door: Literal["mcp", "http"], name: str, size: int, *, session_id: object, shown: Collection[int]
+) -> None:
+    """Note the bytes of an answer for the session that a request names, else for the caller's own. Never fails."""
+    named = session_id if isinstance(session_id, str) and session_id else None
+    try:
+        app.ledger.answered(door, name, size, caller=app.own_session, session_id=named, shown=shown)
+    except Exception:  # what is done is done, counted or not
+        logger.exception("an answer of %s was not counted", name)
+
+
+Json = dict[str, Any]
+
 
 # How long the end of the process waits for a call that is still at work, in seconds.
 CLOSING_SECONDS = 0.2

@@ -1,5 +1,6 @@
-"""The tools of the layers above observations: entities, the person, an agent's state, conversations, facts. The profile
-``layers`` offers them."""
+"""The tools of the layers above observations: entities, the person, an agent's state, conversations, facts, notes, the
+files of a vault, upkeep. The profile ``layers`` offers them.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +8,23 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 from engram_py.errors import EmptyFieldError, InvalidArgumentError
-from engram_py.interfaces.mcp.argument_types import Before, Field
-from engram_py.interfaces.mcp.tool_registry import READS, SETTLES, WRITES, tool
+from engram_py.interfaces.mcp.tool_registry import READS, SETTLES, WRITES, Before, Field, tool
 from engram_py.interfaces.mcp.tools_memory import Project, Scope, SessionId
 
-# As in tools_memory: what only a call needs is imported by the call.
 if TYPE_CHECKING:
     from engram_py.app import Engram
     from engram_py.distill.ingesting import Ingested
     from engram_py.entities.values import EntityChanged, EntityDetail, EntityList, Graph, Linked
-    from engram_py.identity.values import Profile
+    from engram_py.identity.statements import Profile
     from engram_py.observations.listing import Listing
     from engram_py.observations.values import Deleted, Saved
     from engram_py.recall.layers import Layered, LayerResults
     from engram_py.sessions.values import Checkpoint, CheckpointLine
+    from engram_py.upkeep.values import Maintained
+    from engram_py.vault.values import FileList, FileText, FileWritten
+
+
+# As in tools_memory: what only a call needs is imported by the call.
 
 ACTIONS = ("list", "show", "graph", "link", "alias", "merge", "archive", "restore")
 
@@ -190,3 +194,62 @@ def mem_fact(
     if fact is None:
         return app.facts.of(entity, past=past, scope=scope, project=project, session_id=session_id)
     return app.facts.add(entity, fact, checked=not unchecked, scope=scope, project=project, session_id=session_id)
+
+
+# As in tools_memory: what only a call needs is imported by the call.
+
+PASSES = ("heartbeat", "consolidate", "synthesize")
+
+
+@tool(title="Tend the memory", hints=SETTLES, aliases={"pass": "name"})
+def mem_maintain(
+    app: Engram,
+    name: Annotated[str | None, Field(enum=PASSES, description="Left out: what is due.")] = None,
+) -> Maintained:
+    """Run a pass of upkeep now; servers do that by themselves."""
+    return app.maintenance.run(name)
+
+
+# As in tools_memory: what only a call needs is imported by the call.
+
+Path = Annotated[str, Field(description="Relative to the vault: knowledge/databases.md.")]
+
+
+@tool(title="Note of the day", hints=WRITES, aliases={"note": "text"})
+def mem_note(
+    app: Engram,
+    text: Annotated[str | None, Field(description="Left out, the notes of the day are listed.")] = None,
+    day: Annotated[str | None, Field(description="2026-03-14, today or yesterday.")] = None,
+    project: Project = None,
+    session_id: SessionId = None,
+) -> Saved | Listing:
+    """Append a note to today's: passing things that are no decision. Notes are never changed; the next session's start
+    shows those of today and yesterday."""
+    if text is None:
+        return app.notes.of_day(day, project=project)
+    return app.notes.add(text, project=project, session_id=session_id, origin="agent")
+
+
+@tool(title="Write a file of the vault", hints=SETTLES)
+def mem_write(
+    app: Engram,
+    path: Path,
+    content: Annotated[str, Field(description="The whole text, or what to append.")],
+    append: Annotated[bool, Field(description="Put it behind what is there.")] = False,
+    project: Project = None,
+) -> FileWritten:
+    """Write or append a Markdown, text or JSON file of the person's vault, with the folders it needs."""
+    return app.vault_files.write(path, content, append=append, project=project)
+
+
+@tool(title="Read a file of the vault", hints=READS)
+def mem_get(
+    app: Engram,
+    path: Annotated[str | None, Field(description="Left out, the files are listed.")] = None,
+    under: Annotated[str, Field(description="List this folder only.")] = "",
+    project: Project = None,
+) -> FileText | FileList:
+    """Read a file of the person's vault, or list its files."""
+    if path is None:
+        return app.vault_files.list(under, project=project)
+    return app.vault_files.read(path, project=project)

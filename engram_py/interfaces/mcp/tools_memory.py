@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from engram_py.interfaces.mcp.argument_types import Field
 from engram_py.interfaces.mcp.tool_registry import (
     DELETES,
     QUIET,
     READS,
     SETTLES,
     WRITES,
+    Field,
     ObservationId,
     ObservationOrDocument,
     Words,

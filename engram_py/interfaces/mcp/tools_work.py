@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from engram_py.errors import InvalidArgumentError
-from engram_py.interfaces.mcp.argument_types import Field
-from engram_py.interfaces.mcp.tool_registry import DELETES, QUIET, READS, SETTLES, WRITES, ObservationId, tool
+from engram_py.interfaces.mcp.tool_registry import DELETES, QUIET, READS, SETTLES, WRITES, Field, ObservationId, tool
 from engram_py.interfaces.mcp.tools_memory import Project, SessionId
 from engram_py.observations.listing import Listing, Reviewed
 from engram_py.relations.values import VERBS

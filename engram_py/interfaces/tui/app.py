@@ -1,31 +1,163 @@
-"""The screen: a list of one of four kinds, a preview beside it, and the keys."""
+"""``engram tui`` itself: a list of one of four kinds, a preview beside it, the keys, what a person changes and how each
+change is taken back.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, ClassVar, TypeVar
 
 import click
 from textual import events, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.widgets import Input, Static
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
 
 from engram_py.app import Engram
+from engram_py.dataclass import dataclass
 from engram_py.errors import EngramError
 from engram_py.interfaces.editing import edit_in_editor
-from engram_py.interfaces.tui import actions
-from engram_py.interfaces.tui.actions import Done
-from engram_py.interfaces.tui.dialogs import Choice, KeysScreen
-from engram_py.interfaces.tui.navigation import Navigation
-from engram_py.interfaces.tui.panels import MemoryPanel, Panel, ReviewPanel, SearchPanel, SessionPanel
-from engram_py.interfaces.tui.reading import Reader, View
-from engram_py.interfaces.tui.rows import Row, RowList
-from engram_py.interfaces.tui.text import content, one_line
+from engram_py.interfaces.tui.panels import MemoryPanel, Panel, Reader, ReviewPanel, SearchPanel, SessionPanel, View
+from engram_py.interfaces.tui.rows import Navigation, Row, RowList, content, shown_line
+from engram_py.interfaces.waiting import Waiting
+from engram_py.interfaces.wording import render
 from engram_py.observations.errors import BulkFilterError
 from engram_py.observations.lookup import live_observation
+from engram_py.observations.values import Change, Observation, Updated
 from engram_py.relations.values import VERBS, Relation
+
+_EDITED = ("title", "content", "type", "scope", "topic_key")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a change did, in words, and what takes it back; None where nothing does."""
+
+    said: str
+    take_back: Callable[[Engram], object] | None = None
+
+
+def take_back(view: View, done: Done) -> Done:
+    assert done.take_back is not None
+    return Done(_said(done.take_back(view.app), view))
+
+
+def delete(view: View, observation_id: int) -> Done:
+    deleted = view.app.observations.delete(observation_id)
+    return Done(f'Deleted [#{deleted.id}] "{deleted.title}"', lambda app: app.observations.undelete(observation_id))
+
+
+def pin(view: View, observation_id: int) -> Done:
+    """Pin what is not pinned, and unpin what is."""
+    to = not live_observation(view.app.store, observation_id).pinned
+    pinned = view.app.observations.pin(observation_id, pinned=to)
+    return Done(_said(pinned, view), lambda app: app.observations.pin(observation_id, pinned=not to))
+
+
+def archive(view: View, observation_id: int) -> Done:
+    """Archive what is not archived, and take out what is."""
+    to = live_observation(view.app.store, observation_id).lifecycle != "archived"
+    title = view.app.observations.update(observation_id, Change(archived=to)).title
+    said = "Archived, searches and contexts leave it out:" if to else "Taken out of the archive:"
+    return Done(
+        f'{said} [#{observation_id}] "{title}"',
+        lambda app: app.observations.update(observation_id, Change(archived=not to)),
+    )
+
+
+def accept(view: View, row: Row) -> Done:
+    """Stand for what was derived, imported or sent; say of what is overdue or changed that it still holds."""
+    _, one = row.value
+    if not isinstance(one, Waiting):
+        return Done("v says how the two relate")
+    if row.head in ("overdue", "changed"):
+        return Done(_said(view.app.observations.mark_reviewed(one.row.id), view))
+    accepted = view.app.observations.accept(one.row.id)
+    return Done(_said(accepted, view), lambda app: app.observations.unaccept(accepted))
+
+
+def judge(view: View, relation: str, verdict: str) -> Done:
+    return Done(_said(view.app.relations.judge(relation, verdict), view))
+
+
+def update(view: View, base: Observation, change: Change) -> Done:
+    """Keep an edit of ``base``. Raises ChangedMeanwhileError."""
+    updated = view.app.observations.update(base.id, change, base=base, by="person")
+    if updated.outcome == "unchanged":
+        return Done(_said(updated, view))
+    before: dict[str, Any] = {name: getattr(base, name) or "" for name in updated.changed if name in _EDITED}
+    now = live_observation(view.app.store, base.id)
+
+    def put_back(app: Engram) -> Updated:
+        return app.observations.update(base.id, Change(**before), base=now)
+
+    return Done(_said(updated, view), put_back)
+
+
+def _said(value: object, view: View) -> str:
+    return render.text(value, now=view.now).replace("\n", "; ")
+
+
+_KEYS = (
+    ("1 2 3 4", "memories, sessions, search, review"),
+    ("j k ↓ ↑", "next and previous; PgDn PgUp a page, g G the ends"),
+    ("/", "narrow the list, or search; an empty line shows all again"),
+    ("Enter", "read in the full width; Esc goes back"),
+    ("Tab", "go to the preview, to scroll it, and back"),
+    ("p", "choose a project"),
+    ("e", "edit in $VISUAL or $EDITOR"),
+    ("d", "delete; it is hidden, and u brings it back"),
+    ("u", "take the last change back, then the one before it"),
+    ("t", "pin on top of every session's context, or unpin"),
+    ("x", "archive, or take out of the archive"),
+    ("h", "with earlier texts"),
+    ("a", "in review: accept, or say that it still holds"),
+    ("v", "in review: say how a pair relates"),
+    ("?", "these keys"),
+    ("q", "quit"),
+)
+
+
+class KeysScreen(ModalScreen[None]):
+    """The keys; any of ``?``, Enter, Esc and ``q`` closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,enter,q", "dismiss", show=False)]
+
+    def compose(self) -> ComposeResult:
+        lines = [part for key, what in _KEYS for part in ((f"{key:>8}  ", "bold"), (f"{what}\n", ""))]
+        with VerticalScroll(classes="dialog"):
+            yield Static(content([("Keys\n\n", "bold"), *lines]), markup=False)
+
+
+class Choice(ModalScreen[str | None]):
+    """Answers one of ``options``, None for Esc."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss(None)", show=False),
+        Binding("j", "app.simulate_key('down')", show=False),
+        Binding("k", "app.simulate_key('up')", show=False),
+    ]
+    _CELLS = 60
+
+    def __init__(self, question: str, options: Sequence[tuple[str, str]]) -> None:
+        """``options`` are values with what is shown for them."""
+        super().__init__()
+        self._question, self._options = question, options
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Static(content([(self._question, "bold")]), markup=False)
+            shown = [Content(shown_line(label, self._CELLS)) for _, label in self._options]
+            yield OptionList(*shown, markup=False, compact=True)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._options[event.option_index][0])
+
 
 T = TypeVar("T")
 
@@ -66,17 +198,17 @@ class TerminalApp(Navigation):
 
     def say(self, text: str) -> None:
         """Show a line at the foot until the next one."""
-        self.query_one("#status", Static).update(Content(one_line(text, max(20, self.size.width - 2))))
+        self.query_one("#status", Static).update(Content(shown_line(text, max(20, self.size.width - 2))))
 
     def _show_head(self) -> None:
         parts = [(" engram ", "bold")]
         for number, panel in enumerate(self.panels, start=1):
             parts.append((f" {number} {panel.name} ", "bold reverse" if panel is self.panel else ""))
         project = self._reader.project
-        parts.append((f"  {one_line(project, 20)}" if project else "  all projects", "dim"))
+        parts.append((f"  {shown_line(project, 20)}" if project else "  all projects", "dim"))
         self.query_one("#head", Static).update(content(parts))
         typed = self.panel.typed
-        asked = [("/ ", "bold"), (one_line(typed, 200), "")] if typed else [(f"/ {self.panel.asks}", "dim")]
+        asked = [("/ ", "bold"), (shown_line(typed, 200), "")] if typed else [(f"/ {self.panel.asks}", "dim")]
         self.query_one("#asked", Static).update(content(asked))
         self.query_one("#keys", Static).update(content([(f"{self.panel.keys}  p project  ? keys  q quit", "")]))
 
@@ -226,27 +358,27 @@ class TerminalApp(Navigation):
 
     async def action_delete(self) -> None:
         if (here := self._here()) is not None:
-            await self._change(lambda view: actions.delete(view, here))
+            await self._change(lambda view: delete(view, here))
 
     async def action_pin(self) -> None:
         if (here := self._here()) is not None:
-            await self._change(lambda view: actions.pin(view, here))
+            await self._change(lambda view: pin(view, here))
 
     async def action_archive(self) -> None:
         if (here := self._here()) is not None:
-            await self._change(lambda view: actions.archive(view, here))
+            await self._change(lambda view: archive(view, here))
 
     async def action_undo(self) -> None:
         if not self._done:
             self.say("Nothing was changed here that could be taken back")
             return
         done = self._done.pop()
-        await self._change(lambda view: actions.take_back(view, done))
+        await self._change(lambda view: take_back(view, done))
 
     async def action_accept(self) -> None:
         row = self.rows.row
         if isinstance(self.panel, ReviewPanel) and row is not None:
-            await self._change(lambda view: actions.accept(view, row))
+            await self._change(lambda view: accept(view, row))
 
     def action_verdict(self) -> None:
         row = self.rows.row
@@ -257,7 +389,7 @@ class TerminalApp(Navigation):
 
         async def chosen(verdict: str | None) -> None:
             if verdict is not None:
-                await self._change(lambda view: actions.judge(view, relation, verdict))
+                await self._change(lambda view: judge(view, relation, verdict))
 
         options = [(verb, verb.replace("_", " ")) for verb in VERBS]
         self.push_screen(Choice("The first one … the second", options), chosen)
@@ -271,7 +403,7 @@ class TerminalApp(Navigation):
             return
 
         def keep(change: Any) -> Done:
-            return self._reader.ask_here(lambda view: actions.update(view, base, change))
+            return self._reader.ask_here(lambda view: update(view, base, change))
 
         try:
             with self._given_away():

@@ -1,22 +1,79 @@
-"""A list of any length that holds a few pages of it: those around the rows on the screen."""
+"""The screen, the keys to move about in it, and a list of any length that holds a few pages of it: those around the
+rows on the screen. Text of a memory is shown as text, whatever markup or control characters it holds.
+"""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable
-from typing import Any
+from collections.abc import Awaitable, Callable, Hashable, Iterable
+from typing import Any, ClassVar
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events, work
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widgets import Input, Static
 
 from engram_py.dataclass import dataclass
-from engram_py.interfaces.tui.text import one_line, padded
+from engram_py.lazy import regex
+
+# A text and its style; an empty style is plain.
+Part = tuple[str, str]
+
+_LOOKED_AT = 4  # characters that are looked at for each cell of a line
+# Control characters, marks that turn text around, and characters that nobody sees.
+_UNSEEN = regex(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
+)
+_BLANKS = regex(r"\s+")
+
+
+def printable(text: str) -> str:
+    """Return the text with what a terminal would obey, or a reader not see, named instead."""
+    return _UNSEEN.sub(_named, text.replace("\r\n", "\n")).replace("\t", "    ")
+
+
+def _named(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:
+        return chr(0x2400 + code)  # ␀, ␛
+    name = unicodedata.bidirectional(match[0])
+    return f"⟦{name}⟧" if name in _TURNING or code in _MARKS else f"⟦U+{code:04X}⟧"
+
+
+_TURNING = frozenset({"LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI"})
+_MARKS = frozenset({0x200E, 0x200F, 0x061C})
+
+
+def shown_line(text: str, cells: int) -> str:
+    """Return the beginning of the text in one line of at most so many cells."""
+    begins = text[: max(cells, 0) * _LOOKED_AT + 1]
+    line = _BLANKS.sub(" ", printable(begins)).strip()
+    if len(begins) == len(text) and cell_len(line) <= cells:
+        return line
+    return f"{set_cell_size(line, cells - 1).rstrip()}…" if cells > 0 else ""
+
+
+def padded(text: str, cells: int) -> str:
+    """Return the text in one line of exactly so many cells."""
+    return set_cell_size(shown_line(text, cells), cells)
+
+
+def content(parts: Iterable[Part]) -> Content:
+    """Return the parts one after the other, each as text."""
+    return Content.assemble(*((printable(text), style) for text, style in parts))
+
 
 PAGE = 100
 MOST_PAGES = 6
@@ -176,7 +233,7 @@ class RowList(ScrollView, can_focus=True):
         is_cursor = place == self.cursor
         style = (_CURSOR if self.has_focus else _FAINT_CURSOR) if is_cursor else _PLAIN
         head = f"{'>' if is_cursor else ' '} {padded(row.head, self._head_cells)} "
-        note = f" {one_line(row.note, width // 3)} " if row.note else " "
+        note = f" {shown_line(row.note, width // 3)} " if row.note else " "
         label = padded(row.label, width - cell_len(head) - cell_len(note))
         faint = style if is_cursor else _HEAD
         return Strip([Segment(head, faint), Segment(label, style), Segment(note, faint)], width)
@@ -213,3 +270,109 @@ class RowList(ScrollView, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         self.move_to(self.scroll_offset.y + event.y)
+
+
+# Keys and what they do. The application itself handles each before the next one, so that keys that come faster than
+# the screen changes do not reach what had the focus before.
+_KEYS = {
+    **{str(place): f"panel({place - 1})" for place in range(1, 5)},
+    "up,k": "move(-1)",
+    "down,j": "move(1)",
+    "pageup,ctrl+b": "page(-1)",
+    "pagedown,ctrl+f,space": "page(1)",
+    "home,g": "first",
+    "end,G": "last",
+    "enter": "read",
+    "tab": "other_side",
+    "slash": "ask",
+    "question_mark": "keys",
+    "p": "project",
+    "e": "edit",
+    "d": "delete",
+    "u": "undo",
+    "t": "pin",
+    "x": "archive",
+    "h": "history",
+    "a": "accept",
+    "v": "verdict",
+    "escape": "leave",
+    "q": "close",
+}
+_ACTIONS = frozenset(action.partition("(")[0] for action in _KEYS.values())
+
+
+class Navigation(App[None]):
+    """A list with a preview beside it, a field above them, and the focus on one of the three."""
+
+    ENABLE_COMMAND_PALETTE = False
+    CSS_PATH = "style.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(keys, action, show=False, priority=True) for keys, action in _KEYS.items()
+    ]
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="head", markup=False)
+        yield Static(id="asked", markup=False)
+        yield Input(id="ask", compact=True, select_on_focus=False)
+        with Horizontal(id="body"):
+            yield RowList(id="rows")
+            with VerticalScroll(id="side"):
+                yield Static(id="preview", markup=False)
+        yield Static(id="status", markup=False)
+        yield Static(id="keys", markup=False)
+
+    @property
+    def rows(self) -> RowList:
+        return self.query_one("#rows", RowList)
+
+    @property
+    def side(self) -> VerticalScroll:
+        return self.query_one("#side", VerticalScroll)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Leave the keys to a dialog that is open, and to the field; Esc alone leaves the field."""
+        if action not in _ACTIONS:
+            return True
+        return len(self.screen_stack) == 1 and (action == "leave" or not isinstance(self.focused, Input))
+
+    def action_leave(self) -> None:
+        """Leave the field, the preview or the wide view."""
+        self.query_one("#ask", Input).display = False
+        self.query_one("#asked").display = True
+        self.query_one("#body").remove_class("wide")
+        self.set_focus(self.rows)
+
+    def action_read(self) -> None:
+        """Give the preview the whole width."""
+        self.query_one("#body").add_class("wide")
+        self.set_focus(self.side)
+
+    def action_other_side(self) -> None:
+        self.set_focus(self.side if self.focused is self.rows else self.rows)
+
+    def action_move(self, by: int) -> None:
+        if self.focused is self.side:
+            self.side.scroll_relative(y=by, animate=False)
+        else:
+            self.rows.move_to(self.rows.cursor + by)
+
+    def action_page(self, by: int) -> None:
+        if self.focused is self.side:
+            self.side.scroll_relative(y=by * self.side.size.height, animate=False)
+        else:
+            self.rows.move_to(self.rows.cursor + by * max(1, self.rows.size.height - 1))
+
+    def action_first(self) -> None:
+        if self.focused is self.side:
+            self.side.scroll_home(animate=False)
+        else:
+            self.rows.move_to(0)
+
+    def action_last(self) -> None:
+        if self.focused is self.side:
+            self.side.scroll_end(animate=False)
+        else:
+            self.rows.move_to(self.rows.length - 1)
+
+    def action_close(self) -> None:
+        self.exit()

@@ -11,14 +11,13 @@ from typing import Any
 from engram_py.capture.redact import PREFIXED
 from engram_py.dataclass import dataclass, fields
 from engram_py.errors import InvalidArgumentError, InvalidInputError
-from engram_py.interfaces.given import as_a_hook, session_given, start_text
-from engram_py.interfaces.hooks.why import Explained, explained
+from engram_py.interfaces.given import Explained, as_a_hook, explained, session_given, start_text
 from engram_py.interfaces.web.visit import HOME, Goto, Shown, Visit, page, version_of
-from engram_py.interfaces.wording import explain, search
-from engram_py.interfaces.wording.privacy import clearing
-from engram_py.interfaces.wording.why import why_nothing
-from engram_py.ledger.given import Given, GivenCounts, counts, given_in_vain, given_to_session, most_cited
-from engram_py.ledger.trends import never_used, session_tokens, weekly
+from engram_py.interfaces.wording import search
+from engram_py.interfaces.wording.context import why_nothing
+from engram_py.interfaces.wording.projects import clearing
+from engram_py.ledger.citations import Given, GivenCounts, counts, given_in_vain, given_to_session, most_cited
+from engram_py.ledger.costs import never_used, session_tokens, weekly
 from engram_py.observations.values import SCOPES, TYPES, Observation
 from engram_py.privacy.retention import turns_kept
 from engram_py.recall.values import Results
@@ -60,13 +59,13 @@ def _answer(found: Results) -> dict[str, object]:
     numbers = {one.id: one for one in found.explain.hits} if found.explain else {}
     return {
         "found": found,
-        "head": explain.head(found),
+        "head": search.head(found),
         "unseen": search.doubts(found) if found.results else (),
         "numbers": numbers,
         "marks": {hit.id: search.marks(hit) for hit in found.results},
         "titles": {hit.id: search.named(hit) for hit in found.results},
-        "tables": explain.sections(found)[1:] if found.results else explain.sections(found),
-        "foot": explain.foot(found.explain) if found.explain else "",
+        "tables": search.sections(found)[1:] if found.results else search.sections(found),
+        "foot": search.foot(found.explain) if found.explain else "",
     }
 
 

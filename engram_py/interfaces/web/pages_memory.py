@@ -14,7 +14,7 @@ from engram_py.interfaces.waiting import Waiting, review
 from engram_py.interfaces.web.errors import NoPageError
 from engram_py.interfaces.web.rendering import diff, files_of, history, not_here, where_it_was_saved
 from engram_py.interfaces.web.visit import Goto, Shown, Taken, Visit, observation_number, page
-from engram_py.ledger.given import sessions_given
+from engram_py.ledger.citations import sessions_given
 from engram_py.observations.errors import ChangedMeanwhileError, ObservationNotFoundError
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.values import CONTENT_LIMIT_BYTES, SCOPES, TYPES, Change, Observation

@@ -1,14 +1,18 @@
-"""A context within its budget of bytes: as text fenced as data, with handles to open more, or as JSON."""
+"""A context within its budget of bytes: as text fenced as data, with handles to open more, as the files a vault would
+hold, or as JSON; and what a prompt is given unasked and why.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Any
 
 from engram_py.context.values import Context, Item, OwnFile, Section
 from engram_py.doors import call
 from engram_py.files import lines_of
-from engram_py.identity.values import LONGEST_CHARS
+from engram_py.identity.statements import LONGEST_CHARS
 from engram_py.interfaces.wording.anchors import anchor
 from engram_py.interfaces.wording.phrases import Words, age, amount, last_active, one_line, whence
 from engram_py.observations.values import Observation
@@ -201,8 +205,6 @@ def _section(section: Section, context: Context, now: datetime) -> Iterator[str]
     if not items:
         return
     if context.mode == "full":
-        from engram_py.interfaces.wording.context_files import file_lines
-
         yield from file_lines(section, items, context)
         return
     note = f" ({section.note})" if section.note else ""
@@ -291,3 +293,155 @@ def day(moment: str, context: Context) -> str:
 
 
 WORDS: Words = {Context: context_text}
+
+
+_FILES = {"identity": "identity.md", "observations": "observations.md"}
+
+
+def file_lines(section: Section, items: list[Item], context: Context) -> Iterator[str]:
+    """Yield a section as files: the log by day, everything else whole under its own name."""
+    if section.name == "files":
+        for item in items:
+            if isinstance(item, OwnFile):
+                yield f"### {one_line(item.path)}"
+                yield from lines_of(item.content)
+        return
+    if not section.lines:
+        yield f"### {_FILES.get(section.name, section.name)}"
+        before = ""
+        for item in items:
+            if isinstance(item, Observation):
+                if day(item.updated_at, context) != before:
+                    before = day(item.updated_at, context)
+                    yield f"## {before}"
+                yield _logged(item, context)
+        return
+    if section.name in _FILES:
+        yield f"### {_FILES[section.name]}"
+    for item in items:
+        if isinstance(item, Observation):
+            if section.name not in _FILES:
+                yield f"### {one_line(item.topic_key or item.title)}"
+            first, *more = lines_of(item.content)[: section.lines] or [""]
+            yield f"[#{item.id}] {first}"
+            yield from more
+
+
+def _logged(row: Observation, context: Context) -> str:
+    marks = ", ".join([row.type, *source(row, context)])
+    return f"- [#{row.id}] {one_line(row.title)} ({marks}): {one_line(row.content, PREVIEW_CHARS)}"
+
+
+def context_values(context: Context) -> dict[str, Any]:
+    """Return the sections under their names, cut from the end when they do not fit, which ``truncated`` says."""
+    values: dict[str, Any] = {
+        "project": context.project,
+        "project_source": context.project_source,
+        "mode": context.mode,
+        "max_bytes": context.max_bytes,
+        "truncated": False,
+    }
+    if context.mode == "session":
+        values["memories"] = context.memories
+        found = context.documents
+        counts = {"commits": found.commits, "decisions": found.decisions, "documents": found.documents} if found else {}
+        values |= {"documents": counts} if counts else {}
+    if context.mode == "query":
+        values |= {"section": context.section, "cue": context.cue}
+        values |= {"unmerged": list(context.unmerged)} if context.unmerged else {}
+        notes = [section.note for section in context.sections if section.note]
+        values |= {"note": notes[0]} if notes else {}
+    if context.today:
+        values["date"] = context.today
+    values |= {section.name: [] for section in context.sections}
+    values["warnings"] = list(context.warnings)
+    room = context.max_bytes - _json_size(values)
+    for section in context.sections:
+        for item in section.items:
+            told = _item_values(item, context)
+            room -= _json_size(told) + 1
+            if room < 0:
+                values["truncated"] = True
+                return values
+            values[section.name].append(told)
+    return values
+
+
+def _item_values(item: Item, context: Context) -> dict[str, Any]:
+    if isinstance(item, Observation):
+        return _observation_values(item, context)
+    if isinstance(item, OwnFile):
+        return {"path": item.path, "content": item.content}
+    if isinstance(item, SessionLine):
+        told = {name: getattr(item, name) for name in ("id", "project", "agent", "started_at", "ended_at")}
+        told |= {"last_activity_at": item.last_activity_at} if item.last_activity_at else {}
+        told["summary"] = one_line(item.summary) if item.summary else None
+        steps = context.remarks.next_steps.get(item.id)
+        handle = context.remarks.summaries.get(item.id)
+        told |= {"observations": item.observations}
+        saved = context.remarks.saved.get(item.id)
+        told |= {"last_saved": [{"id": row.id, "title": row.title} for row in saved]} if saved else {}
+        return told | ({"summary_id": handle} if handle else {}) | ({"next_steps": list(steps)} if steps else {})
+    told = {"id": item.id, "project": item.project, "content": one_line(item.content)}
+    if isinstance(item, Said):
+        return told | {"layer": item.layer, "session_id": item.session_id, "created_at": item.said_at}
+    return told | {"created_at": item.created_at}
+
+
+def _observation_values(row: Observation, context: Context) -> dict[str, Any]:
+    names = ("id", "sync_id", "type", "project", "scope", "topic_key", "pinned", "origin", "review_after", "updated_at")
+    told = {name: getattr(row, name) for name in names} | {"title": one_line(row.title)}
+    remarks = context.remarks
+    said = {
+        "unchecked": ", ".join(whence(row.unchecked)),
+        "replaced": remarks.instead_of.get(row.id),
+        "elsewhere": remarks.branches.get(row.id),
+        "files": [anchor(state) for state in remarks.files.get(row.id, ())],
+    }
+    told |= {name: value for name, value in said.items() if value}
+    text = remarks.excerpts.get(row.id, row.content)
+    return told if context.compact else told | {"preview": one_line(text, PREVIEW_CHARS)}
+
+
+def _json_size(values: object) -> int:
+    return len(json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+_TRIVIAL = "it only keeps an agent going, so the hook does not open the memory"
+_REASONS = {
+    "off": "it is switched off (`engram on --status`)",
+    "no_project": "the hook reads one project, and this folder does not name one (`engram projects current`)",
+    "no_word": "no memory here has a word that says what it is about",
+    "unlikely": "nothing there is likely to be needed for it",
+    "shown_before": "the session was shown all of it before",
+}
+
+
+def why(values: dict[str, Any], search: str) -> str:
+    """Return what a prompt is given and why, then what a search for it finds."""
+    lines = []
+    if values["heard"] is not None:
+        where = f", looked in {values['looked_in']}" if values["looked_in"] else ""
+        lines.append(f"Found by: {values['heard']}{where}.")
+    if values["reason"]:
+        lines.append(f"The agent is given nothing: {why_nothing(values)}.")
+        lines += [f"  {one}" for one in nearly(values)]
+    else:
+        lines += [f"The agent is given {len(values['given'].encode()) // 4} tokens:", "", values["given"]]
+    return "\n".join([*lines, "", "A search for the same words:", search])
+
+
+def why_nothing(values: dict[str, Any]) -> str:
+    """Return why a prompt is given nothing; empty where it is given something."""
+    if not values["reason"]:
+        return ""
+    return str(values["not_merged"] or _REASONS.get(values["reason"], _TRIVIAL))
+
+
+def nearly(values: dict[str, Any]) -> list[str]:
+    """Return the memories that came nearest to being given, and how near."""
+    return [
+        f"[#{one['id']}] {one['title']} has {', '.join(one['words'])}:"
+        f" {one['probability']:.0%} likely to be needed, {one['needed']:.0%} is asked"
+        for one in values["nearest"]
+    ]

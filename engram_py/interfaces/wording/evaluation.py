@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from engram_py.evaluation.values import (
+from engram_py.evaluation.questions import (
     DEPTH,
     Answer,
     Asked,

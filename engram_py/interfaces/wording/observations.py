@@ -1,16 +1,32 @@
-"""The words of observations: saved, read, changed, deleted, one by one or several at once, and their counts."""
+"""The words of observations, one by one or several at once, of the relations between them, of entities and of the
+person.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from engram_py.doors import call
+from engram_py.entities.values import (
+    Counted,
+    Edge,
+    EntityChanged,
+    EntityDetail,
+    EntityLine,
+    EntityList,
+    Graph,
+    Linked,
+    Reached,
+    Rewritten,
+)
+from engram_py.identity.statements import Profile, Statement
 from engram_py.interfaces.wording.phrases import (
     Words,
     age,
     amount,
     beyond_project,
     clock,
+    end,
     filled,
     joined,
     relation,
@@ -39,6 +55,7 @@ from engram_py.observations.values import (
     Undeleted,
     Updated,
 )
+from engram_py.relations.values import Relation, RelationPage, RelationStats, Scanned
 
 _MOST_PROJECTS, _MOST_TYPES = 8, 10
 _DAY, _MINUTE = "%Y-%m-%d", "%H:%M"
@@ -204,6 +221,132 @@ def _queued(changes: int) -> str:
     return amount(changes, "change") if changes <= MOST_COUNTED else f"more than {MOST_COUNTED:,} changes"
 
 
+def _judged(value: Relation, now: datetime) -> str:
+    if value.judgment_status == "pending":
+        return f"{value.sync_id}: {_sentence(value, '?')}"
+    return f"Judged {value.sync_id}: {_sentence(value, value.relation)}"
+
+
+def _sentence(value: Relation, verb: str) -> str:
+    source = end(value.source_observation, value.source_title)
+    return f"{source} {verb} {end(value.target_observation, value.target_title)}"
+
+
+def _page(value: RelationPage, now: datetime) -> str:
+    if not value.relations:
+        return "No relations"
+    lines = [_relation_line(one) for one in value.relations]
+    more = value.total - value.offset - len(lines)
+    return "\n".join([*lines, *([f"and {more:,} more"] if more > 0 else [])])
+
+
+def _relation_line(one: Relation) -> str:
+    verb = "may relate to" if one.judgment_status == "pending" else one.relation
+    return f"{one.id} {one.sync_id} ({one.judgment_status}): {_sentence(one, verb)}"
+
+
+def _relation_stats(value: RelationStats, now: datetime) -> str:
+    found = {"by verdict": value.by_relation, "by state": value.by_judgment_status}
+    lines = [f"{name}: {', '.join(f'{key} {n}' for key, n in one.items()) or 'none'}" for name, one in found.items()]
+    return "\n".join(lines)
+
+
+def _scanned(value: Scanned, now: datetime) -> str:
+    new = value.candidates_found - value.already_related
+    line = f"Compared {amount(value.inspected, 'observation')}: "
+    line += f"{amount(value.candidates_found, 'pair')} alike, {new} new"
+    lines = [line + (f"; {value.inserted} kept for a verdict" if not value.dry_run else "")]
+    lines += ["Nothing was written; --apply keeps the new ones for a verdict."] if value.dry_run and new else []
+    lines += ["There were more pairs than may be kept at once; run it again."] if value.capped else []
+    lines += [f"next page: --cursor {value.next_cursor}"] if value.next_cursor is not None else []
+    return "\n".join(lines)
+
+
+def facts(value: Relation) -> str:
+    """Return the facts of a verdict besides its ends, a line each."""
+    names = ("reason", "evidence", "confidence", "marked_by_actor", "created_at")
+    found = {name: getattr(value, name) for name in names}
+    return "\n".join(f"{name.replace('_', ' ')}: {fact}" for name, fact in found.items() if fact is not None)
+
+
+def _entity_line(value: EntityLine, now: datetime) -> str:
+    about = (
+        value.kind or "",
+        amount(value.facts, "fact") if value.facts else "",
+        amount(value.mentions, "mention") if value.mentions else "",
+        value.state if value.state != "active" else "",
+        age(value.last_updated, now) if value.last_updated else "",
+    )
+    name = f" {value.name}" if value.name != value.slug else ""
+    aliases = f", also {', '.join(value.aliases)}" if value.aliases else ""
+    return f"{value.slug}{name}{aliases} ({filled(about)})"
+
+
+def _list(value: EntityList, now: datetime) -> str:
+    if not value.entities:
+        return "No entities"
+    lines = [_entity_line(one, now) for one in value.entities]
+    if value.without_summary:
+        lines.append(f"{value.without_summary} of {len(value.entities)} without a summary")
+    return "\n".join(lines)
+
+
+def _edge(value: Edge, now: datetime) -> str:
+    return f"{value.subject} {value.predicate} {value.object} [#{value.fact}]"
+
+
+def _entity_detail(value: EntityDetail, now: datetime) -> str:
+    fact = WORDS[Fact]
+    lines = [_entity_line(value.entity, now)]
+    lines += [f"[#{value.entity.id}]", value.summary] if value.summary else []
+    lines += ["", "Facts:", *(fact(one, now) for one in value.facts)] if value.facts else []
+    lines += ["", "Edges:", *(_edge(one, now) for one in value.edges)] if value.edges else []
+    said = (f"[#{one.id}] {one.title} ({one.type}, {age(one.created_at, now)})" for one in value.mentioned)
+    lines += ["", "Mentioned in:", *said] if value.mentioned else []
+    return "\n".join(lines)
+
+
+def _reached(value: Reached, now: datetime) -> str:
+    path = "; ".join(f"{one.subject} {one.predicate} {one.object}" for one in value.path)
+    return f"{value.depth} {value.slug}: {path}"
+
+
+def _graph(value: Graph, now: datetime) -> str:
+    head = f"From {value.slug}, depth {value.depth}:" if value.reached else f"No edge at {value.slug}"
+    return "\n".join((head, *(_reached(one, now) for one in value.reached)))
+
+
+def _changed(value: EntityChanged, now: datetime) -> str:
+    names = ", ".join(value.aliases) or "no other name"
+    said = {
+        "aliases": f"{value.slug} is also called {names}",
+        "merged": f"{value.merged} is {value.slug} now, also called {names}",
+        "archived": f"Archived {value.slug}",
+        "restored": f"Restored {value.slug}",
+    }
+    return f"{said.get(value.done, f'Unchanged: {value.slug}')} [#{value.id}]"
+
+
+def _rewritten(value: Rewritten, now: datetime) -> str:
+    did = f"{value.written} rewritten, {value.superseded} facts superseded, {value.shortened} shortened"
+    return f"{value.entities} entities: {did}{'' if value.done else '; more are left'}"
+
+
+def _statement(value: Statement, now: datetime) -> str:
+    where = f", in {value.project} alone" if value.scope == "project" else ""
+    learned = ", derived" if value.origin == "derived" else ""
+    return f"[#{value.id}] {value.text} ({age(value.said_at, now)}{where}{learned})"
+
+
+def _profile(value: Profile, now: datetime) -> str:
+    if value.id is None:
+        if value.scope == "project":
+            return f"No profile of the user in {value.project or 'no project'}; {call('profile')} writes one."
+        return f"No profile of the user yet; {call('profile')} writes one, and upkeep does from what is known."
+    where = f"in {value.project}, " if value.scope == "project" else ""
+    return f"[#{value.id}] ({where}{value.origin}, {age(value.written_at, now)})\n{value.text}"
+
+
 WORDS: Words = {
     Saved: _saved,
     Fact: lambda value, now: (
@@ -228,4 +371,25 @@ WORDS: Words = {
     Selection: _selection,
     BulkDone: _done,
     Stats: _stats,
+    Relation: _judged,
+    RelationPage: _page,
+    RelationStats: _relation_stats,
+    Scanned: _scanned,
+    EntityLine: _entity_line,
+    EntityList: _list,
+    EntityDetail: _entity_detail,
+    Edge: _edge,
+    Reached: _reached,
+    Graph: _graph,
+    Linked: lambda value, now: (
+        f"{'Already known' if value.outcome == 'duplicate' else 'Linked'}: {_edge(value.edge, now)} {value.edge.said}"
+    ),
+    EntityChanged: _changed,
+    Counted: lambda value, now: (
+        f"Read {value.rows}: {amount(value.mentions, 'mention')}, {value.promoted} promoted"
+        f"{'' if value.done else '; more is left to read'}"
+    ),
+    Rewritten: _rewritten,
+    Statement: _statement,
+    Profile: _profile,
 }

@@ -1,11 +1,17 @@
-"""The words of projects: which one a folder is, lists, merges, renames."""
+"""The words of projects (which one a folder is, lists, merges, renames), of what is recorded, shown and cleared, and of
+exports and imports.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from engram_py.interfaces.wording.phrases import Words, age, amount
+from engram_py.interchange.results import Counts, Exported, Imported
+from engram_py.interfaces.wording.phrases import Words, age, amount, joined, whence
+from engram_py.privacy.trust import Arrival, Arrivals, TrustChanged
+from engram_py.privacy.values import Allowed, Choice, Cleared, SwitchState
 from engram_py.projects.values import Alike, CurrentProject, Merged, ProjectLine, Pruned, Renamed
+from engram_py.recall.values import counted
 
 
 def _current(value: CurrentProject, now: datetime) -> str:
@@ -38,6 +44,107 @@ def _line(item: ProjectLine, now: datetime) -> str:
     return f"{item.name}: {amount(item.observations, 'observation')}, {amount(item.sessions, 'session')}{active}{also}"
 
 
+_NAMES = {"enabled": "engram", "record": "recording", "inject": "injecting"}
+
+
+def _state(value: SwitchState, now: datetime) -> str:
+    lines = [f"{f'In {value.project}' if value.project else 'Here'}: {_allowed(value.allowed)}."]
+    lines += [
+        f"ENGRAM_{switch.upper()} is {_on(on)}, which overrides the rest" for switch, on in value.environment.items()
+    ]
+    return "\n".join([*lines, *(_choice(choice) for choice in value.choices)])
+
+
+def _allowed(value: Allowed) -> str:
+    if not value.enabled:
+        return "engram is off, so hooks do nothing"
+    return f"engram is on, recording is {_on(value.record)}, injecting is {_on(value.inject)}"
+
+
+def _choice(value: Choice) -> str:
+    where = "everywhere" if value.scope == "all" else f"{value.scope} {value.name}"
+    return f"{where}: {_NAMES[value.switch]} {_on(value.on)}"
+
+
+def _on(value: bool) -> str:
+    return "on" if value else "off"
+
+
+def clearing(value: Cleared) -> list[str]:
+    """Return what is about to be destroyed, and what of it stays somewhere."""
+    lines = [f"This destroys {_what(value)}."]
+    if value.copies:
+        lines.append(f"{amount(value.copies, 'backup')} in {value.backups} may still hold it.")
+    if value.what != "turns":
+        lines.append(
+            "Machines and servers that sync with this one destroy theirs too when they hear of it."
+            if value.everywhere
+            else "Machines and servers that sync with this one keep theirs; --everywhere destroys those too."
+        )
+        lines.append("Exports and chunks that were committed keep the words in any case.")
+    return [*lines, "Only a backup brings it back: `engram backup` makes one."]
+
+
+def _what(value: Cleared) -> str:
+    parts = [amount(count, _ROWS.get(name, name.removesuffix("s"))) for name, count in value.counts.items() if count]
+    rows = joined(parts) or "nothing"
+    if value.session_id:
+        return f"{rows} of session {value.session_id}"
+    return f"{rows} of project {value.project}" if value.project else f"{rows} of all projects"
+
+
+_ROWS = {"versions": "earlier text", "turns": "raw message"}
+
+
+def _arrivals(value: Arrivals, now: datetime) -> str:
+    if not value.items:
+        return "Every memory here is your own: nothing came from elsewhere."
+    return "\n".join(_arrival(one) for one in value.items)
+
+
+def _arrival(one: Arrival) -> str:
+    [door] = whence(f"{one.source}\n{one.name}")
+    state = "trusted" if one.trusted else "not checked"
+    key = f" ({one.author})" if one.author and one.author != one.name else ""
+    where = joined(one.projects) or "no project"
+    return f"{door.removesuffix(', not checked')}{key}: {counted(one.rows)} in {where}, {state}"
+
+
+def _trust(value: TrustChanged, now: datetime) -> str:
+    rows = counted(value.rows)
+    if value.trusted:
+        return f"Trusted: {rows} count as your own, and so does what comes from there later."
+    return f"No longer trusted: {rows} stay apart as not checked, and so does what comes from there later."
+
+
+_KINDS = ("observations", "sessions", "prompts", "relations")
+_MOST_REASONS = 5
+
+
+def _exported(value: Exported, now: datetime) -> str:
+    counts = ", ".join(amount(getattr(value, kind), kind.removesuffix("s")) for kind in _KINDS)
+    return f"Exported {counts} to {value.path} (format {value.version}, {value.bytes:,} bytes)"
+
+
+def _imported(value: Imported, now: datetime) -> str:
+    lines = [f"Imported {value.path} (format {value.version})"]
+    lines += [_counts(kind, getattr(value, kind)) for kind in _KINDS]
+    lines += [_counts(kind, found) for kind in ("versions", "tombstones") if (found := getattr(value, kind)).read]
+    lines += [f"redacted {amount(value.redacted, 'secret or private part')}"] if value.redacted else []
+    if value.observations.new and not value.trusted:
+        lines.append(
+            f"They stay apart as not checked; `engram trust --author {value.path.rpartition('/')[2]}` makes them yours."
+        )
+    return "\n".join(lines)
+
+
+def _counts(kind: str, counts: Counts) -> str:
+    invalid = f", {counts.invalid} invalid" if counts.invalid else ""
+    why = "; ".join(f"{reason}: {rows}" for reason, rows in list(counts.reasons.items())[:_MOST_REASONS])
+    said = f"{kind}: {counts.read} read, {counts.new} new, {counts.newer} newer, {counts.skipped} skipped{invalid}"
+    return f"{said} ({why})" if why else said
+
+
 WORDS: Words = {
     CurrentProject: _current,
     Merged: _merged,
@@ -45,4 +152,12 @@ WORDS: Words = {
     Alike: lambda value, now: f"{', '.join(value.names)} may be {value.into}",
     Pruned: _pruned,
     ProjectLine: _line,
+    Arrivals: _arrivals,
+    TrustChanged: _trust,
+    SwitchState: _state,
+    Cleared: lambda value, now: (
+        f"Destroyed {_what(value)}." if any(value.counts.values()) else "There is nothing to destroy."
+    ),
+    Exported: _exported,
+    Imported: _imported,
 }

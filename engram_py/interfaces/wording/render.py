@@ -22,11 +22,16 @@ from engram_py.text.fences import harmless, visible
 _RARE = ("engram_py.context.values", "engram_py.upkeep.values")
 # The files that word a room's results; of any other room the file of its name.
 _FILES = {
-    "observations": ("observations", "relations"),
-    "recall": ("evaluation", "documents", "layers"),
-    "sync": ("cloud",),
-    "distill": ("distill", "layers"),
-    "sessions": ("sessions", "layers"),
+    "relations": ("observations",),
+    "entities": ("observations",),
+    "identity": ("observations",),
+    "recall": ("evaluation", "documents", "sessions"),
+    "vault": ("documents",),
+    "distill": ("sessions",),
+    "privacy": ("projects",),
+    "interchange": ("projects",),
+    "ledger": ("upkeep",),
+    "vectors": ("upkeep",),
 }
 _EMPTY = {
     "due": "Nothing is due for review",
@@ -57,9 +62,7 @@ def text(value: object, *, now: datetime, full: bool = False) -> str:
 def _search(value: Results, now: datetime, *, full: bool) -> str:
     if value.explain is None:
         return search.results(value, now=now, full=full)
-    from engram_py.interfaces.wording import explain
-
-    return explain.text(value)
+    return search.explained(value)
 
 
 def _words(value: object, *files: str) -> Any:
@@ -111,7 +114,7 @@ def to_json(value: Any) -> Any:
 
 def _rare_to_json(value: Any) -> Any:
     from engram_py.context.values import Context
-    from engram_py.interfaces.wording.context_json import context_values
+    from engram_py.interfaces.wording.context import context_values
     from engram_py.upkeep.values import Report
 
     match value:

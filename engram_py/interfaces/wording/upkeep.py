@@ -1,12 +1,16 @@
-"""The words of what keeps the database well: findings of the doctor, backups, a rebuilt index."""
+"""The words of what keeps the database well (findings of the doctor, backups, a rebuilt index, vectors), of what the
+memory costs, and of ``engram setup``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from engram_py.files import lines_of
 from engram_py.interfaces.wording.phrases import Words, amount, clock
+from engram_py.ledger.costs import Cost, tokens_of
 from engram_py.upkeep.values import (
     Backup,
     Check,
@@ -19,6 +23,10 @@ from engram_py.upkeep.values import (
     Restored,
     Runs,
 )
+from engram_py.vectors.values import Embedded, TurnedOff, VectorState
+
+if TYPE_CHECKING:
+    from engram_py.interfaces.setup.installing import Done
 
 
 def _report(value: Report, now: datetime) -> str:
@@ -87,6 +95,120 @@ def _hot_line(one: Hot) -> str:
     return f"[#{one.id}] {one.title} ({one.kind}): {one.access_count:,} times{last}, {one.tier}"
 
 
+_UNKNOWN = "unknown: no transcript was read; `engram setup` adds the hooks that read them"
+
+
+def _cost(value: Cost, now: datetime) -> str:
+    lines = [_head(value), "", *_doors(value), *_sessions(value), "", *_shares(value)]
+    if value.models:
+        tokens, dollars = f"{value.models.tokens:,}", f"${value.models.dollars:.2f}"
+        lines += ["", _row("models that summarized sessions, 30 days", dollars, tokens)]
+    if value.profiles:
+        lines += ["", *_profiles(value)]
+    return "\n".join(lines)
+
+
+def _head(value: Cost) -> str:
+    what = f"session {value.session_id}" if value.session_id else "all sessions"
+    what += f" of project {value.project}" if value.project else ""
+    return f"Cost of {what}{f' since {value.since} (UTC)' if value.since else ''}; a token is 4 bytes"
+
+
+def _doors(value: Cost) -> Iterator[str]:
+    if not value.doors:
+        yield "Nothing counted yet: answers of hooks, MCP tools and HTTP routes are counted from now on"
+        return
+    yield _row("answered", "calls", "tokens")
+    for one in value.doors:
+        yield _row(f"{one.door} {one.name}", f"{one.calls:,}", f"{one.tokens:,}")
+    calls, size = sum(one.calls for one in value.doors), sum(one.bytes for one in value.doors)
+    yield _row("all", f"{calls:,}", f"{tokens_of(size):,}")
+
+
+def _sessions(value: Cost) -> Iterator[str]:
+    if value.session_id is not None or not value.sessions:
+        return
+    yield from ("", _row(f"sessions ({value.session_count:,}), most expensive first", "calls", "tokens"))
+    for one in value.sessions:
+        place = f" ({one.project})" if one.project else ""
+        yield _row(f"{one.id or 'unknown session'}{place}", f"{one.calls:,}", f"{one.tokens:,}")
+
+
+def _shares(value: Cost) -> Iterator[str]:
+    yield _row("memories", "number", "tokens")
+    shares = {"injected unasked": value.injected, "recalled by tools": value.recalled}
+    for name, share in (shares | {"cited": value.cited, "never used": value.never_used}).items():
+        yield _row(name, f"{share.observations:,}", f"{share.tokens:,}") if share else f"{name:40} {_UNKNOWN}"
+
+
+def _profiles(value: Cost) -> Iterator[str]:
+    instructions = tokens_of(value.profiles[0].instruction_bytes)
+    yield _row(f"each session, {instructions:,} for instructions", "tools", "tokens")
+    for one in value.profiles:
+        yield _row(f"profile {one.profile}", f"{one.tools:,}", f"{one.tokens:,}")
+
+
+def _row(name: str, *cells: str) -> str:
+    return f"{name:40}" + "".join(f"{cell:>9}" for cell in cells)
+
+
+_OFF = "Vectors are off; searches go by words alone.\n→ run `engram vectors on`"
+
+
+def _state(value: VectorState, now: datetime) -> str:
+    if not value.embedder:
+        return f"{_OFF}\n{_megabytes(value.bytes)} of vectors are kept" if value.bytes else _OFF
+    left = value.observations - value.done
+    lines = [f"{value.embedder}: {value.done:,} of {value.observations:,} observations have vectors"]
+    costs = [f"{_megabytes(value.model_bytes)} for the model"] if value.model_bytes else []
+    costs += [f"{_megabytes(value.bytes)} in the database"] if value.bytes else []
+    costs += [f"{value.question_ms:.0f} ms a question"] if value.question_ms else []
+    if costs:
+        lines.append("costs " + ", ".join(costs))
+    if value.host:
+        lines.append(f"texts are sent to {value.host}")
+    lines += [f"also kept: {name}" for name in value.others]
+    if value.problem:
+        lines.append(f"problem: {value.problem}\n→ {value.hint}")
+    elif left:
+        lines.append(f"→ run `engram vectors on` for the {left:,} left; a running server computes them by itself")
+    return "\n".join(lines)
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB" if size >= 50_000 else f"{size:,} bytes"
+
+
+def _embedded(value: Embedded, now: datetime) -> str:
+    what = f"{amount(value.observations, 'observation')}, {amount(value.passages, 'passage')}"
+    return f"Computed vectors of {what}, in {value.seconds:.1f} s\n{_state(value.state, now)}"
+
+
+def _turned_off(value: TurnedOff, now: datetime) -> str:
+    if value.deleted:
+        return f"Vectors are off; those of {amount(value.deleted, 'observation')} and the models are deleted"
+    kept = f" The vectors of {amount(value.kept, 'observation')} are kept." if value.kept else ""
+    return f"Vectors are off; searches go by words alone.{kept}"
+
+
+def description(done: Done, *, dry_run: bool) -> str:
+    """Return what was done, or would be, a line for each step."""
+    lines = [f"{done.title} ({done.scope})" + ("" if done.changed else ": nothing to change")]
+    for step in done.steps:
+        if dry_run and step.diff:
+            lines.append(step.diff.rstrip("\n"))
+        elif done.changed:
+            lines.append(f"  {'would be ' if dry_run else ''}{step.kind}: {step.what}")
+        if step.replaces:
+            verb = "would replace" if dry_run else "replaced"
+            lines.append(f"  {verb} your server engram ({step.replaces}); unsetup brings it back")
+        if step.note:
+            lines.append(f"  {step.note}")
+    if done.changed and not dry_run and done.note:
+        lines += [f"  {note}" for note in lines_of(done.note)]
+    return "\n".join(lines)
+
+
 WORDS: Words = {
     Report: _report,
     Backup: lambda value, now: (
@@ -97,4 +219,8 @@ WORDS: Words = {
     Maintained: _maintained,
     Runs: _runs,
     HotReport: _hot,
+    Cost: _cost,
+    VectorState: _state,
+    Embedded: _embedded,
+    TurnedOff: _turned_off,
 }

@@ -14,10 +14,9 @@ from engram_py.sync.autosync import table
 from engram_py.sync.autosync.client import TURN_SECONDS, Channel, Grant, Listing, Page
 from engram_py.sync.autosync.table import TARGET
 from engram_py.sync.errors import CloudFailedError
-from engram_py.sync.mutation import Mutation
+from engram_py.sync.mutation import InvalidEntryError, Mutation, mutation_of
 from engram_py.sync.replica.project_access import allowed_rows
 from engram_py.sync.replica.table import newest_seq
-from engram_py.sync.wire import InvalidEntryError, mutation_of
 
 logger = logger_of(__name__)
 

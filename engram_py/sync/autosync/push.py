@@ -14,8 +14,7 @@ from engram_py.sync.autosync import table
 from engram_py.sync.autosync.client import TURN_SECONDS, Channel, Listing, Pushed
 from engram_py.sync.autosync.table import TARGET
 from engram_py.sync.errors import CloudFailedError
-from engram_py.sync.mutation import Changes, Mutation
-from engram_py.sync.wire import entry_of
+from engram_py.sync.mutation import Changes, Mutation, entry_of
 
 # The limits of Engram's own server. Reading as many holds the lock about as long as applying a step.
 MOST_ROWS, MOST_BYTES = 100, 2**20

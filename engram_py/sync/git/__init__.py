@@ -2,5 +2,5 @@
 
 Ask ``service.GitSync`` (``app.git_sync``) to sync, to report the status, to trust devices and to install git hooks.
 ``places`` finds the repository and its project, ``exporter`` writes chunks, ``importer`` reads them, ``folder`` is
-the files, ``keys`` holds the secrets of this machine and signs.
+the files.
 """

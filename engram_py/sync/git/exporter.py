@@ -11,22 +11,29 @@ from typing import NamedTuple
 from engram_py.database.store import Row
 from engram_py.dataclass import asdict, fields
 from engram_py.git.program import Deadline, ask_git
-from engram_py.sync import packing
-from engram_py.sync.chunk import About, compose
+from engram_py.sync.chunk import (
+    CHUNK_BYTES,
+    ID_LENGTHS,
+    About,
+    ChunkRefusedError,
+    compose,
+    digest,
+    pack,
+    plain_name,
+    unpack,
+)
 from engram_py.sync.git import table
 from engram_py.sync.git.folder import ChunkFile, on_other_branches
 from engram_py.sync.git.places import Job
 from engram_py.sync.git.table import QueueRange
 from engram_py.sync.git.values import ChunksWritten
-from engram_py.sync.manifest import plain_name
 from engram_py.sync.mutation import Changes, Mutation
-from engram_py.sync.packing import ChunkRefusedError
 from engram_py.sync.replica.table import newest_seq
 
 # About what fits into one chunk: rows that did not are made for nothing.
 _MOST_ROWS = 3_000
 # The rows' own JSON: the chunk around them, and the clocks in them, take the rest of the chunk.
-_MOST_BYTES = packing.CHUNK_BYTES * 3 // 4
+_MOST_BYTES = CHUNK_BYTES * 3 // 4
 
 
 class _Written(NamedTuple):
@@ -186,12 +193,12 @@ def _write_chunk(job: Job, mutations: Sequence[Mutation], part: QueueRange, crea
 def _file(job: Job, data: bytes) -> tuple[str, bytes, bool]:
     """Return the name and the bytes of a chunk's file, and whether it has to be written."""
     listing = job.folder.list()
-    whole = job.key.name(data) if job.key else packing.digest(data)
-    for length in packing.ID_LENGTHS:
+    whole = job.key.name(data) if job.key else digest(data)
+    for length in ID_LENGTHS:
         name = whole[:length]
         taken = listing.get(name)
         if taken is None:
-            packed = packing.pack(data)
+            packed = pack(data)
             return name, job.key.seal(name, packed) if job.key else packed, True
         if (file := _same(job, taken, data)) is not None:
             return name, file, False
@@ -203,7 +210,7 @@ def _same(job: Job, chunk: ChunkFile, data: bytes) -> bytes | None:
     try:
         file = job.folder.read(chunk)
         packed = job.key.open(chunk.name, file) if chunk.sealed and job.key else file
-        return file if chunk.sealed == (job.key is not None) and packing.unpack(packed) == data else None
+        return file if chunk.sealed == (job.key is not None) and unpack(packed) == data else None
     except ChunkRefusedError:
         return None
 

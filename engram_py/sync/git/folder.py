@@ -17,13 +17,18 @@ from pathlib import Path
 from engram_py.dataclass import dataclass
 from engram_py.files import reason, write_atomically
 from engram_py.git.program import Deadline, ask_git
-from engram_py.sync import manifest
-from engram_py.sync.chunk import About
+from engram_py.sync.chunk import (
+    ID,
+    MOST_PACKED_BYTES,
+    About,
+    ChunkRefusedError,
+    is_whole,
+    manifest_text,
+    recovered_manifest,
+)
 from engram_py.sync.errors import SyncFolderError
-from engram_py.sync.git.keys import MOST_SIGNATURE_BYTES
 from engram_py.sync.git.values import Uncommitted
-from engram_py.sync.packing import ID, MOST_PACKED_BYTES, ChunkRefusedError
-from engram_py.sync.sealing import Parameters
+from engram_py.sync.sealing import MOST_SIGNATURE_BYTES, Parameters
 
 NAME = ".engram"
 PLAIN, SEALED, SIGNATURE = ".jsonl.gz", ".enc", ".sig"
@@ -143,11 +148,11 @@ class ChunkFolder:
     def manifest(self) -> tuple[dict[str, About], bool]:
         """Return the readable entries of the manifest, and whether all of it is readable."""
         text = self._manifest_text()
-        return manifest.recover(text), manifest.is_whole(text)
+        return recovered_manifest(text), is_whole(text)
 
     def write_manifest(self, chunks: Mapping[str, About]) -> None:
         """Make the manifest say what there is, and tell git how to join two of them."""
-        text = manifest.render(chunks)
+        text = manifest_text(chunks)
         if text != self._manifest_text():
             self._put(self.path / "manifest.json", text.encode())
         if not os.path.lexists(self.path / ".gitattributes"):

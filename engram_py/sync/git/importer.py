@@ -11,17 +11,15 @@ from typing import Any
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import asdict, dataclass, field, replace
 from engram_py.observations.values import CONTENT_LIMIT_BYTES
-from engram_py.sync import packing
-from engram_py.sync.chunk import About, Contents, decompose
+from engram_py.sync.chunk import About, ChunkRefusedError, ChunkTooLongError, Contents, decompose, digest, parse, unpack
 from engram_py.sync.git import table
 from engram_py.sync.git.folder import ChunkFile, ChunkFolder
-from engram_py.sync.git.keys import Signer, signer_of
 from engram_py.sync.git.places import Job
 from engram_py.sync.git.values import ChunkRefusal, ChunksRead
 from engram_py.sync.mutation import Applied, Mutation
-from engram_py.sync.packing import ChunkRefusedError
 from engram_py.sync.replica.project_access import folder_rows
 from engram_py.sync.replica.table import deferred_counts
+from engram_py.sync.sealing import Signer, signer_of
 
 # Rows in one transaction, for which other writers wait: as many as take this time.
 _STEP_SECONDS, _FIRST_STEP, _LONGEST_STEP = 0.1, 50, 500
@@ -137,7 +135,7 @@ class Importer:
             file = job.folder.read(chunk)
             signer = self._signer(chunk, file)
             size, contents = self._contents(chunk, file)
-        except packing.ChunkTooLongError:
+        except ChunkTooLongError:
             self._left = True
             return
         except ChunkRefusedError as exc:
@@ -201,19 +199,19 @@ class Importer:
         if chunk.sealed:
             if job.key is None:
                 raise _UntrustedError("it is encrypted, and encryption.json is missing")
-            data = packing.unpack(job.key.open(chunk.name, file), most=job.longest)
+            data = unpack(job.key.open(chunk.name, file), most=job.longest)
             name = job.key.name(data)
         else:
             if job.key is not None and not job.allow_plain:
                 raise _UntrustedError("it is not encrypted, but this folder is; `engram sync --allow-plain` reads it")
-            data = packing.unpack(file, most=job.longest)
-            name = packing.digest(data)
+            data = unpack(file, most=job.longest)
+            name = digest(data)
         if not name.startswith(chunk.name):
             raise ChunkRefusedError("it does not hold what its name says: it was changed, or renamed")
         if table.bytes_read(job.store, job.target) + len(data) > job.most:
             step = "; `engram sync` reads it" if job.until is not None else ""
             raise _TooMuchError(f"with it, this folder would add more than {job.most // 2**20} MiB{step}")
-        return len(data), decompose(packing.parse(data), project=job.project)
+        return len(data), decompose(parse(data), project=job.project)
 
     def _apply(
         self, chunk: str, rows: Sequence[Mutation], taken: Sequence[Mutation], author: str, name: str

@@ -20,15 +20,13 @@ from engram_py.projects.merge import Merging
 from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import NO_PROJECT, Projects
 from engram_py.projects.values import AmbiguousProjectError, InvalidProjectError
-from engram_py.sync.chunk import FORMAT
+from engram_py.sync.chunk import FORMAT, MOST_PLAIN_BYTES
 from engram_py.sync.errors import NoRepositoryError, UnconfirmedProjectError
 from engram_py.sync.git import table
 from engram_py.sync.git.folder import ChunkFolder
-from engram_py.sync.git.keys import DeviceKey
 from engram_py.sync.git.values import Adoption
-from engram_py.sync.packing import MOST_PLAIN_BYTES
 from engram_py.sync.replica import project_access
-from engram_py.sync.sealing import SealingKey
+from engram_py.sync.sealing import DeviceKey, SealingKey
 
 if TYPE_CHECKING:
     from engram_py.sync.replica.replica import Replica

@@ -17,6 +17,7 @@ from engram_py.privacy import provenance
 from engram_py.privacy.trust import undecided
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Projects
+from engram_py.sync.chunk import CHUNK_BYTES, MOST_PLAIN_BYTES
 from engram_py.sync.errors import (
     EncryptionChangedError,
     PassphraseMissingError,
@@ -27,13 +28,11 @@ from engram_py.sync.errors import (
 from engram_py.sync.git import exporter, hooks, table
 from engram_py.sync.git.folder import NAME, uncommitted
 from engram_py.sync.git.importer import Importer, has_news, new_chunks
-from engram_py.sync.git.keys import Keys, is_key
 from engram_py.sync.git.places import UNASKED_BYTES, Job, Place, Places, Progress
 from engram_py.sync.git.values import Adoption, ChunkRefusal, ChunksRead, ChunksWritten, Device, GitStatus, GitSynced
 from engram_py.sync.mutation import Digest
-from engram_py.sync.packing import CHUNK_BYTES, MOST_PLAIN_BYTES
 from engram_py.sync.replica.table import deferred_counts
-from engram_py.sync.sealing import Parameters, SealingKey, WrongSecretError, derived_key, new_key
+from engram_py.sync.sealing import Keys, Parameters, SealingKey, WrongSecretError, derived_key, is_key, new_key
 
 if TYPE_CHECKING:
     from engram_py.sync.replica.replica import Replica

@@ -1,7 +1,6 @@
 """The memory as one of several replicas.
 
-``replica.Replica`` returns what changed here, applies what changed elsewhere and computes the digest that two machines
-compare. ``outgoing`` makes mutations of rows, ``parse`` reads and redacts payloads, ``apply`` and
-``apply_observations`` write them, ``settle`` derives what follows. ``project_access`` keeps the rows of one project
-out of another.
+``replica.Replica`` returns what changed here, applies what changed elsewhere, derives what follows and computes the
+digest that two machines compare. ``outgoing`` makes mutations of rows, ``parse`` reads and redacts payloads,
+``apply`` writes them within a ``batch``. ``project_access`` keeps the rows of one project out of another.
 """

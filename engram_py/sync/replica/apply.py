@@ -1,4 +1,6 @@
-"""Apply one mutation: compare it with the local row and write the winner."""
+"""Apply one mutation: compare it with the local row and write the winner. Observations and their older texts come
+first.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,16 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from engram_py.anchors import table as anchor_table
+from engram_py.clock import consequence, just_after
 from engram_py.database.journal import NATURAL, TABLES
 from engram_py.database.store import Row
-from engram_py.sync.mutation import KINDS, Mutation
+from engram_py.dataclass import replace
+from engram_py.observations.columns import OWN, SPECIAL
+from engram_py.observations.save import expire
+from engram_py.sync.merge import version_key
+from engram_py.sync.mutation import KINDS, OWN_BLOCK, Mutation, chosen_lifecycle, fingerprint, is_final
 from engram_py.sync.replica import table
-from engram_py.sync.replica.apply_observations import apply_observation, apply_version, remove_observation
 from engram_py.sync.replica.batch import Batch
 from engram_py.sync.replica.outgoing import portable_directory
 from engram_py.sync.replica.parse import (
@@ -26,6 +33,205 @@ from engram_py.sync.replica.parse import (
     redacted,
 )
 
+# What a row of Engram itself does not say: the row here keeps its own.
+_OURS = ("pinned", *SPECIAL, *OWN)
+# A row whose columns of these are as they were is still of whom it was.
+_SPOKEN = ("title", "content", "type", "topic_key", "aliases", "scope", "pinned", "about", "origin")
+
+
+def apply_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
+    """Apply an observation that is new or later; return whether anything changed. The text that loses is kept.
+
+    Engram writes personal rows into its folder. They are kept as personal: never sent on, never shown unasked.
+
+    Raises UnreadableError: a personal row that came any other way.
+    """
+    key, personal = mutation.entity_key, read.columns["scope"] == "personal"
+    if personal and (read.own or not batch.source.startswith("git:")):
+        raise UnreadableError("payload.scope: a personal row of another machine does not belong here")
+    tombstone = batch.tombstone("observation", key)
+    if tombstone is not None and (tombstone["final"] or batch.is_buried(mutation)):
+        return False
+    here = batch.row("observation", key)
+    if here is not None and here["scope"] == "personal" and not personal:
+        _keep_version(batch, here["id"], key, read.columns, mutation.clock, live=here, of=batch.arrival(mutation))
+        return _withdraw_again(batch, mutation, here)
+    project = batch.project(read.project)
+    if here is None:
+        _insert(batch, mutation, read, project)
+        return True
+    # A row of Engram keeps our columns, which Engram does not have.
+    columns = read.columns if read.own else read.columns | {name: _column(here, name) for name in _OURS}
+    mine = _columns_here(batch, here, columns)
+    offered = {**columns, "given": read.project, "files": _anchor_key(read.anchors)}
+    if not batch.outranks(mutation, offered, here["clock"], mine):
+        arrival = batch.arrival(mutation)
+        return _keep_version(batch, here["id"], key, read.columns, mutation.clock, live=here, of=arrival)
+    if not batch.is_ahead(here["clock"]):
+        _keep_version(batch, here["id"], key, mine, here["clock"], live=columns, of=here["arrival"])
+    if not read.own:
+        # Joined with what Engram does not know, it is a state of its own, which others have to hear of.
+        outcome = fingerprint({**columns, "given": read.project, "files": mine["files"]})
+        mutation = replace(mutation, clock=consequence(mutation.clock, outcome))
+    _overwrite(batch, mutation, read, columns, here, project)
+    if not read.own:
+        batch.queue("observation", key, "upsert", project=project, clock=mutation.clock)
+    return True
+
+
+def _insert(batch: Batch, mutation: Mutation, read: Read, project: str) -> None:
+    batch.session(read.columns["session_id"], project)
+    values: dict[str, Any] = {"sync_id": mutation.entity_key, "project": project, "clock": mutation.clock}
+    values["arrival"] = batch.arrival(mutation)
+    number = batch.new_id("observations", read.number)
+    row_id = batch.store.insert("observations", {**read.columns, **read.derived, **values, **number})
+    if read.anchors:
+        anchor_table.replace(batch.store, row_id, read.anchors)
+    _settled(batch, mutation, read, project)
+
+
+def _overwrite(batch: Batch, mutation: Mutation, read: Read, columns: dict[str, Any], here: Row, project: str) -> None:
+    batch.session(columns["session_id"], project)
+    changed = {name: value for name, value in (columns | read.derived).items() if here[name] != value}
+    if changed.keys() & set(_SPOKEN):
+        changed["arrival"] = batch.arrival(mutation)
+    # As it is: whether it shows is worked out when all of the batch is here.
+    changed |= {"clock": mutation.clock, "deleted_at": columns["deleted_at"], "folded_into": None}
+    batch.leave(here)
+    if project != here["project"]:
+        changed["project"] = project
+    batch.store.update("observations", {"id": here["id"]}, changed)
+    if read.own:
+        anchor_table.replace(batch.store, here["id"], read.anchors)
+    _settled(batch, mutation, read, project)
+
+
+def _settled(batch: Batch, mutation: Mutation, read: Read, project: str) -> None:
+    batch.record(mutation, project=project, given=read.project)
+    batch.arrived.add(mutation.entity_key)
+    batch.linked.add(mutation.entity_key)
+    batch.touch({**read.columns, "project": project})
+
+
+def _columns_here(batch: Batch, here: Row, columns: dict[str, Any]) -> dict[str, Any]:
+    files = anchor_table.exported_of(batch.store, [here["id"]]).get(here["id"], [])
+    mine = {name: _column(here, name) for name in columns}
+    return {**mine, "given": here["given_project"], "files": _anchor_key(files)}
+
+
+def _column(here: Row, name: str) -> Any:
+    return chosen_lifecycle(here[name]) if name == "lifecycle" else here[name]
+
+
+def _anchor_key(anchors: Any) -> str:
+    names = ("path", "start_line", "end_line", "digest", "recorded_at")
+    return json.dumps([[one[name] for name in names] for one in anchors])
+
+
+def _keep_version(batch: Batch, row_id: int, sync_id: str, lost: Any, clock: str, *, live: Any, of: int | None) -> bool:
+    """Keep the text that lost as an older version, if it differs from the present one and those that are kept.
+
+    ``of`` is where it came from.
+    """
+    text = lost["title"], lost["content"]
+    if text == (live["title"], live["content"]) or table.has_version(batch.store, row_id, *text):
+        return False
+    return batch.add_version(row_id, sync_id, (lost["updated_at"], *text), clock=clock, arrival=of)
+
+
+def apply_version(batch: Batch, mutation: Mutation, read: tuple[str, str, dict[str, str]]) -> bool | None:
+    """Add an older text; None when its observation is not here yet."""
+    owner, digest, text = read
+    # A text that was redacted here is another text, by another name, of which the source does not know.
+    key = version_key(owner, digest)
+    source = batch.source if key == mutation.entity_key else ""
+    row = batch.store.row("select * from observations where sync_id = :key", key=owner)
+    if row is None:
+        if batch.tombstone("observation", owner) is not None:
+            return False
+        kept = redacted(mutation, read)
+        batch.defer(kept, waits_for=owner, reason="its observation is not here", source=source)
+        return None
+    if row["scope"] == "personal":
+        return False
+    arrival = batch.arrival(mutation)
+    added = table.add_version(batch.store, row["id"], digest=digest, clock=mutation.clock, arrival=arrival, **text)
+    if added:
+        batch.renumbered.add(row["id"])
+        batch.touch(row)
+        batch.queue("version", key, "upsert", project=row["project"], clock=mutation.clock, source=source)
+        batch.advance_clock(mutation.clock)
+    return added
+
+
+def remove_observation(batch: Batch, mutation: Mutation) -> bool | None:
+    """Delete an observation for good, withdraw it, or hide it; None when it is not here yet to hide."""
+    block = mutation.payload.get(OWN_BLOCK) or {}
+    here = batch.row("observation", mutation.entity_key)
+    withdrawn = block.get("withdrawn") is True
+    old = batch.tombstone("observation", mutation.entity_key)
+    if not withdrawn and not is_final(mutation):
+        if here is not None:
+            return _hide(batch, mutation, here)
+        if (old is not None and (old["final"] or batch.is_buried(mutation))) or batch.refused(mutation):
+            return False
+        # Nothing else of it is of use, and nobody has read the rest.
+        mutation = replace(mutation, payload={"deleted_at": deletion_time(mutation)})
+        batch.defer(mutation, waits_for=mutation.entity_key, reason="its observation is not here")
+        return None
+    if old is not None and (old["final"] or withdrawn) and batch.is_buried(mutation):
+        return False
+    if withdrawn:
+        if here is not None and (here["scope"] == "personal" or not batch.is_later(mutation, here["clock"])):
+            return False
+        if old is not None and old["final"]:
+            return False
+    if here is not None:
+        _destroy(batch, here)
+    batch.add_tombstone(mutation, deleted_at=deletion_time(mutation), final=not withdrawn)
+    batch.record(mutation, project=batch.names.canonical(mutation.project))
+    batch.arrived.add(mutation.entity_key)
+    return True
+
+
+def _hide(batch: Batch, mutation: Mutation, here: Row) -> bool:
+    if here["scope"] == "personal" or here["deleted_at"] or not batch.is_later(mutation, here["clock"]):
+        return False
+    clock = consequence(mutation.clock, here["clock"])
+    values = {"deleted_at": deletion_time(mutation), "folded_into": None, "clock": clock}
+    batch.leave(here)
+    batch.store.update("observations", {"id": here["id"]}, values)
+    batch.queue("observation", mutation.entity_key, "upsert", project=here["project"], clock=clock)
+    batch.advance_clock(clock)
+    batch.linked.add(mutation.entity_key)
+    return True
+
+
+def _destroy(batch: Batch, here: Row) -> None:
+    expire(batch.store, here["sync_id"])
+    batch.store.execute("delete from observations where id = :id", id=here["id"])
+    # Others told us of it: that it is gone is no secret, even where it was made personal here.
+    sql = "delete from sync_private where entity = 'observation' and entity_key = :key"
+    batch.store.execute(sql, key=here["sync_id"])
+    batch.destroyed = True
+    batch.leave(here)
+    batch.linked.add(here["sync_id"])
+
+
+def _withdraw_again(batch: Batch, mutation: Mutation, here: Row) -> bool:
+    """Withdraw a row again that was changed elsewhere after it was made personal here."""
+    taken = table.withdrawn(batch.store, [here["sync_id"]]).get(here["sync_id"])
+    if taken is not None and not batch.is_later(mutation, taken["clock"]):
+        return False
+    clock = just_after(mutation.clock, device=batch.journal.device())
+    batch.stand_above(mutation)
+    row = {"sync_id": here["sync_id"], "project": here["project"], "clock": clock}
+    batch.store.insert("sync_withdrawn", row, replace=True)
+    batch.queue("observation", here["sync_id"], "upsert", project=here["project"], clock=clock)
+    batch.advance_clock(clock)  # sharing it again has to come after that
+    return True
+
+
 _READERS: dict[str, Callable[[Mutation], Any]] = {
     "observation": read_observation,
     "version": read_version,
@@ -35,7 +241,7 @@ _READERS: dict[str, Callable[[Mutation], Any]] = {
 }
 _CARRIED_LIMIT_BYTES = 1_000_000
 # A row whose columns of these are as they were is still of whom it was.
-_SPOKEN = {
+_SPOKEN_OF = {
     "session": ("summary", "directory"),
     "prompt": ("content",),
     "relation": ("relation", "reason", "judgment_status", "superseded_at"),
@@ -94,7 +300,7 @@ def _apply_row(batch: Batch, mutation: Mutation, read: Read) -> bool | None:
         batch.session(read.columns["session_id"], project)
     name, column = TABLES[entity]
     values = {**read.columns, **read.derived, "project": project, "clock": mutation.clock}
-    if here is None or any(here[name] != values[name] for name in _SPOKEN[entity]):
+    if here is None or any(here[name] != values[name] for name in _SPOKEN_OF[entity]):
         values["arrival"] = batch.arrival(mutation)
     if here is None:
         batch.store.insert(name, {column: key, **values, **batch.new_id(name, read.number)})

@@ -15,7 +15,7 @@ from engram_py.anchors.values import MOST_ANCHORS
 from engram_py.capture.redact import redact
 from engram_py.clock import parse_stamp
 from engram_py.dataclass import dataclass, field, replace
-from engram_py.entities.edges import is_edge
+from engram_py.entities.values import is_edge
 from engram_py.errors import EngramError
 from engram_py.interchange.columns import (
     EPOCH,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.interfaces.mcp.schemas import declared
+from engram_py.interfaces.mcp.profiles import declared
 from engram_py.interfaces.mcp.tool_calls import Memory, run_tool
 from engram_py.settings import Settings
 from tests.interfaces.cli.conftest import Run, Start, answer

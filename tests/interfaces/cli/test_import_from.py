@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engram_py.interchange.importers import KINDS
-from engram_py.interfaces.cli.interchange import SOURCES
+from engram_py.interfaces.cli.upkeep import SOURCES
 from tests.interfaces.cli.conftest import Run, Start, answer
 
 ENTITY = json.dumps({"type": "entity", "name": "Ada", "entityType": "person", "observations": ["likes tea"]})

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.interfaces.cli import vectors
+from engram_py.interfaces.cli import upkeep
 from engram_py.vectors.model_download import LANES, Lane
 from tests.embedders import Endpoint, endpoint
 from tests.interfaces.cli.conftest import Run, answer, refusal
@@ -63,7 +63,7 @@ def test_what_is_pending_is_computed_and_the_state_says_so(run: Run, served: End
 def test_what_takes_long_goes_on_in_the_background(run: Run, served: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3):
         run("save", f"Queue {number}", f"Jobs of kind {number} wait until a worker takes them.")
-    monkeypatch.setattr(vectors, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(upkeep, "_PATIENCE_SECONDS", 0.0)
 
     said = run("vectors", "on")
 
@@ -156,7 +156,7 @@ def test_the_doctor_warns_of_texts_that_others_on_the_way_can_read(run: Run, mon
 def test_without_an_embedder_a_command_imports_nothing_of_vectors(here: Path, words: list[str]) -> None:
     subprocess.run([sys.executable, "-m", "engram_py", "save", "Tokens", "They last."], cwd=here, check=True)
     loaded = modules(here, *words)
-    heavy = {"numpy", "engram_py.vectors.model", "engram_py.vectors.arrays", "engram_py.vectors.codes"}
+    heavy = {"numpy", "engram_py.vectors.model", "engram_py.vectors.protocol", "engram_py.vectors.index"}
     assert heavy & set(loaded) == set()
 
 

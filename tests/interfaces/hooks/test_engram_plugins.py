@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.interfaces.hooks.request import MEMORY_TOOLS
-from engram_py.interfaces.mcp.schemas import declared
+from engram_py.interfaces.hooks.protocol import MEMORY_TOOLS
+from engram_py.interfaces.mcp.profiles import declared
 from engram_py.interfaces.mcp.tool_calls import OF_SESSIONS
 from tests.interfaces.hooks.conftest import Hook, prompts_of
 from tests.memory import draft

@@ -8,9 +8,17 @@ from typing import Any
 
 import pytest
 
-from engram_py.interfaces.hooks.answers import agent_named, answer
-from engram_py.interfaces.hooks.events import EVENTS, Event, event_named
-from engram_py.interfaces.hooks.request import Request, arguments, loaded, parse
+from engram_py.interfaces.hooks.protocol import (
+    EVENTS,
+    Event,
+    Request,
+    agent_named,
+    answer,
+    arguments,
+    event_named,
+    loaded,
+    parse,
+)
 
 HERE = Path("/home/ada/widgets")
 

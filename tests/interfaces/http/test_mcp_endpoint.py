@@ -17,7 +17,7 @@ from starlette.requests import Request
 
 from engram_py import Engram
 from engram_py.interfaces.http import mcp_endpoint
-from engram_py.interfaces.mcp.schemas import stored
+from engram_py.interfaces.mcp.profiles import stored
 from engram_py.interfaces.mcp.tool_calls import Memory
 from tests.interfaces.http.asking import Running, serving, serving_many
 from tests.interfaces.mcp.agent import INITIALIZE, Agent

@@ -11,8 +11,8 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError, create_model
 from pydantic import Field as PydanticField
 
 from engram_py.errors import InvalidArgumentError
-from engram_py.interfaces.mcp.argument_types import KINDS, Argument, Before, Field, Handle
-from engram_py.interfaces.mcp.schemas import declared
+from engram_py.interfaces.mcp.profiles import declared
+from engram_py.interfaces.mcp.tool_registry import KINDS, Argument, Before, Field, Handle
 
 ODD: tuple[Any, ...] = (
     *("", " ", "1", " 1 ", "+1", "-1", "01", "--1", "1_0", "1__0", "_1", "1.", "1.0", "1.00", "1.5", ".0", "1e3"),

@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 from mcp import Client
 
-from engram_py.interfaces.mcp.instructions import INSTRUCTIONS
-from engram_py.interfaces.mcp.profiles import PROFILES, profile_costs
-from engram_py.interfaces.mcp.schemas import STORED, built
+from engram_py.interfaces.mcp.profiles import INSTRUCTIONS, PROFILES, STORED, built, profile_costs
 from engram_py.interfaces.mcp.server import build_server
-from engram_py.ledger.values import ProfileCost
+from engram_py.ledger.costs import ProfileCost
 from engram_py.settings import Settings
 from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED, as_line
 

@@ -25,7 +25,7 @@ from mcp.types import (
     Request,
 )
 
-from engram_py.interfaces.mcp.schemas import stored
+from engram_py.interfaces.mcp.profiles import stored
 from engram_py.interfaces.mcp.server import build_server
 from engram_py.settings import Settings
 from tests.interfaces.http.asking import Running, serving

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.interfaces.tui.text import one_line, padded, printable
+from engram_py.interfaces.tui.rows import padded, printable, shown_line
 from tests.interfaces.tui.conftest import opened
 
 MARKUP = "[red]loud[/red] [@click=app.quit]press[/] [bold"
@@ -34,7 +34,7 @@ def test_a_line_is_as_wide_as_it_may_be(text: str) -> None:
     from rich.cells import cell_len
 
     assert cell_len(padded(text, 20)) == 20
-    assert cell_len(one_line(text, 20)) <= 20
+    assert cell_len(shown_line(text, 20)) <= 20
 
 
 async def test_markup_and_escapes_of_a_memory_are_shown_and_do_nothing(app: Engram) -> None:

@@ -130,7 +130,7 @@ def test_without_a_terminal_it_names_commands_that_need_none(run_tui: Callable[[
 def test_a_terminal_that_cannot_move_its_cursor_is_refused(
     run_tui: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engram_py.interfaces.cli.tui.is_terminal", lambda: True)
+    monkeypatch.setattr("engram_py.interfaces.cli.servers.is_terminal", lambda: True)
     monkeypatch.setenv("TERM", "dumb")
     assert "TERM is dumb" in run_tui()
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from engram_py.sync.wire import clock_of, fingerprint
+from engram_py.sync.mutation import clock_of, fingerprint
 
 TOKEN = "engram_" + "t" * 43
 

@@ -10,7 +10,7 @@ from engram_py.observations.values import Change
 from engram_py.sync.autosync import client as client_module
 from engram_py.sync.autosync import push as push_module
 from engram_py.sync.errors import NothingEnrolledError, NotLoggedInError
-from engram_py.sync.wire import mutation_of
+from engram_py.sync.mutation import mutation_of
 from tests.memory import draft
 from tests.sync.autosync.conftest import Joiner, Lab, from_elsewhere
 from tests.sync.autosync.team_server import Request

@@ -17,7 +17,7 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.settings import Settings
-from engram_py.sync import packing
+from engram_py.sync import chunk as packing
 from engram_py.sync.git.service import GitSync
 from engram_py.sync.git.values import ChunksRead, ChunksWritten, GitSynced
 

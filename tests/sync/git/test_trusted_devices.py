@@ -8,7 +8,7 @@ import json
 import pytest
 
 from engram_py.errors import InvalidArgumentError
-from engram_py.sync.git.keys import DeviceKey
+from engram_py.sync.sealing import DeviceKey
 from tests.sync.git.conftest import Joining, Member, put_chunk
 
 ROW = {

@@ -14,8 +14,7 @@ from typing import Any
 from engram_py import Engram
 from engram_py.errors import EngramError
 from engram_py.settings import Settings
-from engram_py.sync.mutation import Applied, Mutation
-from engram_py.sync.wire import entry_of, mutation_of
+from engram_py.sync.mutation import Applied, Mutation, entry_of, mutation_of
 
 START = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
 

@@ -1,0 +1,296 @@
+"""Sources in text files: memory folders, transcripts, instructions, basic-memory's notes, server-memory's graph."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from engram_py.capture.host_formats import is_trivial
+from engram_py.capture.passive import learning_title, parse_learnings
+from engram_py.dataclass import dataclass
+from engram_py.files import lines_of, open_regular, reason
+from engram_py.interchange.results import InvalidSourceError
+from engram_py.interchange.source_draft import Source, changed_at, joined, moment
+from engram_py.lazy import regex
+from engram_py.sessions.transcript_formats import turns_of_line
+from engram_py.sessions.values import Turn
+from engram_py.text.front_matter import front_matter
+
+_FENCE = regex(r"\s{0,3}(`{3,}|~{3,})")
+_HEADING = regex(r"(#{1,3})\s+(\S.*)$")
+_BEGIN = regex(r"\s*(?:engram:\w+|[\w-]+:(?:begin|start))\b")
+_END = regex(r"\s*[\w-]*:?end\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a document: the headings it stands under, and its own text without that of the sections in it."""
+
+    headings: tuple[str, ...]
+    text: str
+
+
+def sections(text: str) -> list[Section]:
+    """Return the sections of a document with text of their own; headings inside code are code."""
+    found: list[Section] = []
+    path: list[tuple[int, str]] = []
+    body: list[str] = []
+    fence = ""
+
+    def close() -> None:
+        own = "\n".join(body).strip()
+        if own:
+            found.append(Section(tuple(title for _, title in path), own))
+        body.clear()
+
+    for line in lines_of(_without_marked(text)):
+        if mark := _FENCE.match(line):
+            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
+        heading = None if fence else _HEADING.match(line)
+        if heading is None:
+            body.append(line)
+            continue
+        close()
+        level = len(heading[1])
+        path = [*(one for one in path if one[0] < level), (level, _title(heading[2]))]
+    close()
+    return found
+
+
+def _title(heading: str) -> str:
+    """Return a heading without the marks that close it, unless it is nothing else."""
+    return heading.rstrip().rstrip("#").rstrip() or heading.rstrip()
+
+
+def _without_marked(text: str) -> str:
+    """Return a document without the parts between two comments of a program, looking at each comment once."""
+    kept: list[str] = []
+    done, opened, at = 0, -1, text.find("<!--")
+    while at >= 0 and (end := text.find("-->", at + 4)) >= 0:
+        comment, end = text[at + 4 : end], end + 3
+        if _END.match(comment):
+            if opened >= 0:
+                kept.append(text[done:opened])
+                done, opened = end, -1
+        elif opened < 0 and _BEGIN.match(comment):
+            opened = at
+        at = text.find("<!--", end)
+    return "".join((*kept, text[done:]))
+
+
+_LEAST_CHARS = 20
+_SHORT_SHOWN, _SHORT_SHOWN_CHARS = 3, 80
+# What Claude Code's memory files call their kinds, in this memory's words.
+_KINDS = {"user": "preference", "feedback": "preference", "project": "discovery", "reference": "note"}
+_MOST_LINE_BYTES = 4 * 1024 * 1024
+_MOST_PROMPT_CHARS = 50_000
+_INDEX, _FOLDER = "memory.md", "memory"
+_INSTRUCTIONS = ("claude.md", "agents.md", "claude.local.md", "gemini.md", "qwen.md")
+
+
+def read_memory_folder(source: Source) -> None:
+    """Read Claude Code's own memory: ``~/.claude/projects/<project>/memory/*.md``, or one such folder."""
+    for path in source.files(".md"):
+        if source.path.is_dir() and _FOLDER not in (source.path.name, *path.relative_to(source.path).parts[:-1]):
+            continue
+        text = source.text(path)
+        if text is None:
+            continue
+        about, body = front_matter(text)
+        if path.name.lower() == _INDEX and _only_links(body):
+            continue
+        title = about.get("description") or about.get("name") or _first_heading(body) or path.stem
+        project = _project_of_folder(source, path.parent.parent)
+        source.observation(
+            *source.standing(path, project),
+            title=title,
+            content=body.strip(),
+            type=_KINDS.get(about.get("type", "").lower(), "note"),
+            project=project,
+            updated_at=changed_at(path),
+        )
+
+
+def read_instructions(source: Source) -> None:
+    """Read the sections of ``CLAUDE.md``, ``AGENTS.md`` and the like, without what engram wrote into them."""
+    for path in source.files(".md"):
+        if path != source.path and path.name.lower() not in _INSTRUCTIONS:
+            continue
+        text = source.text(path)
+        project = source.place(str(path.absolute().parent))
+        seen: Counter[str] = Counter()
+        short: list[str] = []
+        for one in sections(text) if text is not None else ():
+            heading = " / ".join(one.headings)
+            seen[heading] += 1
+            if len(one.text) < _LEAST_CHARS:
+                short.append(heading or "before the first heading")
+                continue
+            source.observation(
+                *source.standing(path, project),
+                heading,
+                seen[heading],
+                title=f"{path.name}: {heading}" if heading else path.name,
+                content=one.text,
+                type="policy",
+                project=project,
+                updated_at=changed_at(path),
+            )
+        _say_short(source, path, short)
+
+
+def _say_short(source: Source, path: Path, headings: list[str]) -> None:
+    if not headings:
+        return
+    named = "; ".join(one[:_SHORT_SHOWN_CHARS] for one in headings[:_SHORT_SHOWN])
+    more = f" and {len(headings) - _SHORT_SHOWN} more" if len(headings) > _SHORT_SHOWN else ""
+    source.note(
+        f"{source.relative(path)}: {len(headings)} section(s) shorter than {_LEAST_CHARS} characters were left out"
+        f" ({named}{more}); keep what matters of them with `engram save`"
+    )
+
+
+def read_basic_memory(source: Source) -> None:
+    """Read basic-memory's notes: Markdown with a title, a type, a permalink and tags before it."""
+    project = source.place(str(source.path.absolute()))
+    for path in source.files(".md"):
+        text = source.text(path)
+        if text is None:
+            continue
+        about, body = front_matter(text)
+        tags = about.get("tags", "")
+        source.observation(
+            *source.standing(source.path, project),
+            about.get("permalink") or source.relative(path),
+            title=about.get("title") or _first_heading(body) or path.stem,
+            content=joined([("", body), ("Tags", tags)]),
+            type=about.get("type") or "note",
+            project=project,
+            created_at=moment(about.get("created") or None),
+            updated_at=moment(about.get("modified") or about.get("updated") or None) or changed_at(path),
+        )
+
+
+def read_server_memory(source: Source) -> None:
+    """Read the reference server-memory's graph: a line of JSON for each entity and each relation."""
+    text = source.text(source.path)
+    if text is None:
+        raise InvalidSourceError(str(source.path), source.kind, "it cannot be read")
+    entities: list[tuple[str, dict[str, Any]]] = []
+    links: dict[str, list[str]] = {}
+    for number, line in enumerate(lines_of(text), 1):
+        if not line.strip():
+            continue
+        value = _object(line)
+        said = value.get("type") if value else None
+        if value and said == "entity" and isinstance(value.get("name"), str):
+            entities.append((value["name"], value))
+        elif value and said == "relation":
+            links.setdefault(str(value.get("from")), []).append(f"{value.get('relationType')} {value.get('to')}")
+        else:
+            source.note(f"line {number} was left out: neither an entity nor a relation")
+    if not entities:
+        raise InvalidSourceError(str(source.path), source.kind, "there is no entity in it")
+    project = source.place(str(source.path.absolute().parent))
+    for name, value in entities:
+        listed = value.get("observations")
+        facts = [str(one) for one in listed] if isinstance(listed, list) else []
+        label = str(value.get("entityType") or "")
+        lines = [f"- {one}" for one in (*facts, *links.pop(name, ()))]
+        source.observation(
+            *source.standing(source.path, project),
+            name,
+            title=f"{name} ({label})" if label else name,
+            content="\n".join(lines) or name,
+            type="fact",
+            project=project,
+            updated_at=changed_at(source.path),
+        )
+
+
+def read_transcripts(source: Source) -> None:
+    """Read ``~/.claude/projects/*/*.jsonl``, or one file: prompts and the items of Key Learnings sections.
+
+    What else was said stays where it is. A line that is cut off or too long says nothing.
+    """
+    for path in source.files(".jsonl"):
+        directory = directory_of(path)
+        project = source.place(directory)
+        session_id = path.stem[:100]
+        found = False
+        try:
+            for turn in _turns(path):
+                found = True
+                _take(source, turn, session_id, project)
+        except OSError as exc:
+            source.note(f"{path} was left out: {reason(exc)}")
+        if found:
+            source.session(session_id, project=project, directory=directory)
+
+
+def _take(source: Source, turn: Turn, session_id: str, project: str | None) -> None:
+    said_at = moment(turn.said_at)
+    if turn.role == "user" and not turn.agent:
+        text = turn.content[:_MOST_PROMPT_CHARS]
+        if is_trivial(text):  # the hook keeps none of these either
+            return
+        source.prompt(session_id, turn.key, content=text, session_id=session_id, project=project, created_at=said_at)
+    elif turn.role == "assistant":
+        more = {"type": "passive", "session_id": session_id, "created_at": said_at, "updated_at": said_at}
+        for number, learning in enumerate(parse_learnings(turn.content)):
+            title, identity = learning_title(learning), (session_id, turn.key, number)
+            source.observation(*identity, title=title, content=learning, project=project, **more)
+
+
+def _turns(path: Path) -> list[Turn]:
+    """Return the turns of a transcript, none of a file with another shape."""
+    turns: list[Turn] = []
+    with open_regular(path) as lines:
+        while line := lines.readline(_MOST_LINE_BYTES):
+            if not line.endswith(b"\n") and len(line) == _MOST_LINE_BYTES:
+                while len(rest := lines.readline(_MOST_LINE_BYTES)) == _MOST_LINE_BYTES and not rest.endswith(b"\n"):
+                    pass
+                continue
+            turns += turns_of_line(line)
+    return turns
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _only_links(body: str) -> bool:
+    lines = [line.strip() for line in lines_of(body) if line.strip() and not line.startswith("#")]
+    return all(line.startswith(("- [", "* [")) for line in lines)
+
+
+def _first_heading(body: str) -> str:
+    return next((one.headings[-1] for one in sections(body) if one.headings), "")
+
+
+def _project_of_folder(source: Source, folder: Path) -> str | None:
+    """Return the project of a folder of ``~/.claude/projects``: where its transcripts say they were made, else by its
+    name, which is the path with a dash for everything else."""
+    for transcript in sorted(folder.glob("*.jsonl"))[:3]:
+        if directory := directory_of(transcript):
+            return source.place(directory)
+    return folder.name.rpartition("-")[2] or None
+
+
+def directory_of(transcript: Path) -> str:
+    """Return the working directory of a Claude Code session, from its first line that has one."""
+    try:
+        with open_regular(transcript) as lines:
+            for _ in range(50):
+                value = _object(lines.readline(1_000_000).decode("utf-8", "replace"))
+                if value and isinstance(value.get("cwd"), str):
+                    return str(value["cwd"])
+    except OSError:
+        return ""
+    return ""

@@ -1,1 +1,0 @@
-"""Sources: one module for each kind of program, which brings its memory into the form of an export."""

@@ -1,0 +1,432 @@
+"""What agents say and what they expect: the events in each agent's spelling, the arguments and the fields on stdin that
+a hook needs, and the answer on stdout: JSON of its own, or the text as it is. Without a context, nothing at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from engram_py.capture.host_formats import typed
+from engram_py.dataclass import dataclass, field
+from engram_py.files import expanded, lines_of
+
+Event = Literal[
+    "session-start",
+    "user-prompt",
+    "pre-tool",
+    "pre-compact",
+    "subagent-start",
+    "subagent-stop",
+    "stop",
+    "session-end",
+    "register",
+]
+
+# How agents spell them (Claude Code, Codex, Qwen Code and VS Code alike; Gemini CLI; Cursor; Kiro; Cline; Windsurf),
+# without what is neither letter nor digit. ``register`` is what the scripts of Engram's Codex plugin ask.
+_SPELLINGS: dict[Event, str] = {
+    "session-start": "sessionstart agentspawn taskstart taskresume postcompact",
+    "user-prompt": "userprompt userpromptsubmit userpromptsubmitted beforesubmitprompt beforeagent promptsubmit "
+    "preuserprompt",
+    "pre-tool": "pretool pretooluse beforetool",
+    "pre-compact": "precompact precompress",
+    "subagent-start": "subagentstart",
+    "subagent-stop": "subagentstop",
+    "stop": "stop agentstop afteragent afteragentresponse taskcomplete postcascaderesponse",
+    "session-end": "sessionend taskcancel",
+    "register": "register resolve",
+}
+EVENTS: tuple[Event, ...] = tuple(_SPELLINGS)
+_BY_SPELLING: dict[str, Event] = {word: event for event, words in _SPELLINGS.items() for word in words.split()}
+
+
+def event_named(name: str) -> Event | None:
+    """Return the event of a name in anybody's spelling; None for one that is not known."""
+    return _BY_SPELLING.get(_letters(name))
+
+
+def resumes(name: str) -> str:
+    """Return how a session starts where the event's own name says it: ``compact``, ``resume``, or nothing."""
+    return {"postcompact": "compact", "taskresume": "resume"}.get(_letters(name), "")
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name[:80].lower())
+
+
+Shape = Callable[[str, str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """How an agent is answered, and at which events it passes an answer on to its model."""
+
+    shape: Shape
+    listens: frozenset[Event]
+
+
+def _nested(name: str, text: str) -> object:
+    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}
+
+
+def _flat(_: str, text: str) -> object:
+    return {"additional_context": text}
+
+
+def _camel(_: str, text: str) -> object:
+    return {"additionalContext": text}
+
+
+def _cline(_: str, text: str) -> object:
+    return {"cancel": False, "contextModification": text}
+
+
+def _plain(_: str, text: str) -> object:
+    return text
+
+
+def _going_on(_: str, text: str) -> object:
+    """Return an agent that wants to stop reads a text only if it has to go on."""
+    return {"decision": "block", "reason": text}
+
+
+_STARTS: frozenset[Event] = frozenset({"session-start", "user-prompt"})
+_ALL: frozenset[Event] = _STARTS | {"subagent-start", "pre-tool"}
+
+# From each program's own reference of its hooks, as of 2026.
+AGENTS: dict[str, Agent] = {
+    "claude-code": Agent(_nested, _ALL | {"stop"}),
+    "codex": Agent(_nested, _ALL - {"pre-tool"}),
+    "qwen": Agent(_nested, _ALL),
+    "vscode": Agent(_nested, _ALL),
+    "gemini": Agent(_nested, _STARTS),
+    "cursor": Agent(_flat, frozenset({"session-start"})),
+    "copilot": Agent(_camel, frozenset({"session-start"})),
+    "cline": Agent(_cline, _ALL - {"subagent-start"}),
+    "kiro": Agent(_plain, _STARTS),
+    "opencode": Agent(_plain, _ALL),
+    "windsurf": Agent(_plain, frozenset()),  # shows what a hook prints to the person alone
+}
+_OTHER = Agent(_plain, _STARTS)
+_ALIASES = {"claude": "claude-code", "gemini-cli": "gemini", "codex-cli": "codex", "qwen-code": "qwen"}
+# The name an agent gives the event where it wants it back; nobody else reads it.
+_NAMES: dict[Event, str] = {
+    "session-start": "SessionStart",
+    "user-prompt": "UserPromptSubmit",
+    "subagent-start": "SubagentStart",
+    "pre-tool": "PreToolUse",
+}
+_GEMINI_NAMES = {"user-prompt": "BeforeAgent", "pre-tool": "BeforeTool"}
+
+
+def agent_named(name: str) -> str:
+    """Return an agent's name as we spell it: lower case, with ``-``."""
+    plain = "-".join(name[:40].lower().replace("_", "-").split())
+    return _ALIASES.get(plain, plain) or "unknown"
+
+
+def agent_in(event: str) -> tuple[str, str]:
+    """Return the agent that an event's name begins with, as in ``codex-session-end``, and the rest of it."""
+    head, _, rest = event.partition("-")
+    agent = agent_named(head)
+    return (agent, rest) if agent in AGENTS and event_named(rest) else ("", event)
+
+
+def listens(agent: str, event: Event) -> bool:
+    """Return whether an agent passes on what a hook prints at this event: else nothing has to be looked up."""
+    return event in AGENTS.get(agent, _OTHER).listens
+
+
+def answer(agent: str, event: Event, text: str) -> bytes:
+    """Return the bytes to print for a context; none for an empty one, and where the agent does not listen."""
+    if not text or not listens(agent, event):
+        return b""
+    name = _GEMINI_NAMES.get(event) if agent == "gemini" else None
+    shape = _going_on if event == "stop" else AGENTS.get(agent, _OTHER).shape
+    value = shape(name or _NAMES.get(event, event), text)
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace") + b"\n"
+    import json
+
+    return json.dumps(value).encode() + b"\n"
+
+
+def bound_call(agent: str, arguments: Mapping[str, Any]) -> bytes:
+    """Return the bytes that have a tool called with these arguments. Codex takes them only with a permission."""
+    import json
+
+    said: dict[str, Any] = {"hookEventName": "PreToolUse", "updatedInput": arguments}
+    if agent == "codex":
+        said["permissionDecision"] = "allow"
+    return json.dumps({"hookSpecificOutput": said}).encode() + b"\n"
+
+
+def session_said(session_id: str, *, as_json: bool) -> bytes:
+    """Return the bytes that name a session to a script."""
+    if not as_json:
+        return session_id.encode("utf-8", "replace") + b"\n"
+    import json
+
+    return json.dumps({"session_id": session_id}).encode() + b"\n"
+
+
+# The most that is read of a call; what an agent writes to a file in one call fits many times over.
+MOST_INPUT_BYTES = 8 * 1024 * 1024
+# A prompt is cut to 50,000 bytes when it is stored. Some more is read, so that a secret at that place is seen whole;
+# a text that is cut here is redacted here.
+PROMPT_LIMIT_CHARS = 64_000
+MESSAGE_LIMIT_CHARS = 200_000
+_ID_LIMIT = 200
+_PATH_LIMIT = 4_096
+_MOST_FILES = 5
+
+_SESSION = ("session_id", "sessionId", "conversation_id", "conversationId", "taskId", "trajectory_id")
+_DIRECTORY = ("cwd", "workspace_path", "workspacePath", "directory")
+_ROOTS = ("workspace_roots", "workspaceRoots")
+_PROMPT = ("prompt", "user_prompt", "userPrompt", "message", "text")
+_LAST = ("last_assistant_message", "prompt_response", "lastAssistantMessage", "assistant_response", "response", "text")
+_TASK = ("task", "prompt", "description")
+_FILES = ("file_path", "filePath", "notebook_path", "absolute_path", "target_file", "path", "files")
+# Objects in which some agents put what is particular to an event.
+_INNER = ("userPromptSubmit", "taskStart", "tool_info", "preToolUse", "taskComplete", "taskMetadata")
+_DIRECTORY_VARIABLES = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR", "CURSOR_PROJECT_DIR")
+_WRITERS = """
+edit write multiedit notebookedit update replace writefile editfile applypatch fswrite strreplace createfile editfiles
+writetofile replaceinfile searchreplace strreplaceeditor
+"""
+_WRITING = frozenset(_WRITERS.split())
+# The memory's tools that belong to a session → the argument that names it, and how Claude Code and Codex call them.
+_OF_SESSIONS = """
+mem_save mem_save_prompt mem_session_summary mem_capture_passive mem_judge mem_fact mem_note mem_identity mem_entity
+"""
+MEMORY_TOOLS = dict.fromkeys(_OF_SESSIONS.split(), "session_id") | {"mem_session_start": "id", "mem_session_end": "id"}
+_MEMORY_SERVERS = ("mcp__engram__", "mcp__plugin_engram_engram__")
+_PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
+_OPTIONS = ("--agent", "--limit-ms", "--pretool", "--data-dir")
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The words after ``engram hook``. Whatever they are, a hook goes on: an agent cannot read a usage message.
+
+    ``always_json``: a script of Engram's plugins asks, which reads an object even where there is nothing to say.
+    """
+
+    event: str = ""
+    agent: str = "unknown"
+    limit_ms: int = 0
+    pretool: str = ""
+    data_dir: str = ""
+    always_json: bool = False
+
+
+def arguments(words: Sequence[str]) -> Arguments:
+    """Parse ``EVENT [--agent NAME] [--limit-ms N] [--pretool on|off] [--data-dir DIR]``, also as ``--name=value``."""
+    found: dict[str, str] = {}
+    event = ""
+    rest = iter(words)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if name in _OPTIONS:
+            found[name] = value if equals else next(rest, "")
+        elif not event and not word.startswith("-"):
+            event = word
+    limit = found.get("--limit-ms", "")
+    prefix, event = agent_in(event)
+    return Arguments(
+        event=event,
+        agent=agent_named(found.get("--agent", "") or prefix),
+        limit_ms=int(limit) if limit.isdecimal() and len(limit) < 10 else 0,
+        pretool=found.get("--pretool", "").lower(),
+        data_dir=found.get("--data-dir", ""),
+        always_json=bool(prefix) and event_named(event) in ("user-prompt", "pre-tool"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call of a hook. ``session_id`` is always something; ``directory`` exists, or did once.
+
+    ``memory_tool`` is the tool of this memory that is about to be called with ``tool_input``, where it is one that
+    belongs to a session.
+    """
+
+    session_id: str
+    directory: Path
+    source: str = ""
+    prompt: str = ""
+    transcript: str = ""
+    subagent_transcript: str = ""
+    subagent: str = ""
+    last_message: str = ""
+    task: str = ""
+    files: tuple[str, ...] = ()
+    memory_tool: str = ""
+    tool_input: Mapping[str, Any] = field(default_factory=dict)
+
+    def bound(self, session_id: str) -> dict[str, Any]:
+        """Return ``tool_input`` in this session, whatever session the model named."""
+        return {**self.tool_input, MEMORY_TOOLS[self.memory_tool]: session_id}
+
+
+class BadInput(Exception):
+    """Why nothing can be made of the input; said in the log alone."""
+
+
+def received(agent: str) -> dict[str, Any]:
+    """Return the JSON object on stdin as soon as the whole of it has arrived: some agents leave the pipe open.
+
+    Bytes past the limit are read and dropped: an agent whose pipe is closed early may take that for a failure. A
+    terminal is not read. Raises BadInput.
+    """
+    said = os.environ.get("USER_PROMPT", "") if agent == "kiro" else ""
+    if said:  # Kiro's editor before 1.0 leaves stdin open and empty
+        return {"prompt": said}
+    parts: list[bytes] = []
+    size = 0
+    while sys.stdin is not None and not os.isatty(0) and (chunk := os.read(0, _CHUNK)):
+        size += len(chunk)
+        if size <= MOST_INPUT_BYTES + 1:
+            parts.append(chunk)
+        if size <= MOST_INPUT_BYTES and chunk.rstrip().endswith(b"}"):
+            with suppress(BadInput):
+                return loaded(b"".join(parts))
+    if size > MOST_INPUT_BYTES:
+        raise BadInput("input_too_large")
+    return loaded(b"".join(parts))
+
+
+def loaded(data: bytes) -> dict[str, Any]:
+    """Return the JSON object of ``data``. Raises BadInput, which names the reason and nothing of the text."""
+    import json
+
+    if not data.strip():
+        raise BadInput("empty_input")
+    if len(data) > MOST_INPUT_BYTES:
+        raise BadInput("input_too_large")
+    try:
+        value = json.loads(data.decode("utf-8-sig", "replace"))
+    except (ValueError, RecursionError):
+        raise BadInput("input_is_not_json") from None
+    if not isinstance(value, dict):
+        raise BadInput("input_is_no_object")
+    return value
+
+
+def parse(value: Mapping[str, Any], *, agent: str, environ: Mapping[str, str], here: Path) -> Request:
+    """Return the fields of a call. A missing or mistyped field is empty, but session and folder never are."""
+    flat = dict(value)
+    for name in _INNER:
+        inner = flat.get(name)
+        if isinstance(inner, dict):
+            flat = {**inner, **flat}
+    directory = _directory(flat, environ, here)
+    tool_input = flat.get("tool_input", flat.get("toolArgs", flat.get("parameters")))
+    tool = _first(flat, ("tool_name", "toolName", "tool"), 80)
+    memory_tool = next((tool.removeprefix(one) for one in _MEMORY_SERVERS if tool.startswith(one)), "")
+    given = tool_input if memory_tool in MEMORY_TOOLS and isinstance(tool_input, dict) else None
+    return Request(
+        session_id=_session_id(_first(flat, _SESSION, _PATH_LIMIT), agent, directory),
+        directory=directory,
+        source=(_first(flat, ("source",), 40) or _first(flat, ("trigger",), 40)).lower(),
+        prompt=_text(flat, _PROMPT, PROMPT_LIMIT_CHARS, typed),
+        transcript=_first(flat, ("transcript_path", "transcriptPath"), _PATH_LIMIT),
+        subagent_transcript=_first(flat, ("agent_transcript_path",), _PATH_LIMIT),
+        subagent=_first(flat, ("agent_type", "subagent_type", "agent_id"), 80),
+        last_message=_text(flat, _LAST, MESSAGE_LIMIT_CHARS),
+        task=_text(flat, _TASK, PROMPT_LIMIT_CHARS, typed),
+        files=_written_files(tool, tool_input),
+        memory_tool="" if given is None else memory_tool,
+        tool_input=given or {},
+    )
+
+
+def clean(text: str) -> str:
+    """Return ``text`` as it can be stored: without NUL, and without halves of surrogate pairs."""
+    return text.replace("\0", " ").encode("utf-8", "replace").decode()
+
+
+def _first(value: Mapping[str, Any], names: tuple[str, ...], limit: int) -> str:
+    for name in names:
+        found = value.get(name)
+        if isinstance(found, str) and found.strip():
+            return clean(found[:limit])
+    return ""
+
+
+def _text(value: Mapping[str, Any], names: tuple[str, ...], limit: int, own: Callable[[str], str] = str) -> str:
+    """Return of the first of the names that is a text what is somebody's ``own``; redacted before it is cut."""
+    found = own(_first(value, names, MOST_INPUT_BYTES))
+    return found if len(found) <= limit else _head(found, limit)
+
+
+@lru_cache(maxsize=2)  # a prompt may be the task as well
+def _head(text: str, limit: int) -> str:
+    from engram_py.capture.redact import redact_head  # few texts are so long
+
+    return redact_head(text, limit).text
+
+
+def _directory(value: Mapping[str, Any], environ: Mapping[str, str], here: Path) -> Path:
+    """Return the folder that the agent names, else the one of its variable, else the one the hook was started in."""
+    said = [_first(value, (name,), _PATH_LIMIT) for name in _DIRECTORY]
+    for name in _ROOTS:
+        roots = value.get(name)
+        if isinstance(roots, list):
+            said += [clean(root[:_PATH_LIMIT]) for root in roots[:1] if isinstance(root, str)]
+    for text in (*said, *(environ.get(name, "") for name in _DIRECTORY_VARIABLES)):
+        # Cursor writes /c:/Users/ada
+        drive = os.name == "nt" and text[:1] == "/" and text[2:3] == ":"
+        path = expanded(text[1:] if drive else text)
+        if text and path.is_absolute():
+            return path
+    return here
+
+
+def _session_id(said: str, agent: str, directory: Path) -> str:
+    """Return the agent's own id of its session, hashed if it cannot be a name; without one, an id for each folder."""
+    if said and len(said) <= _ID_LIMIT and said.isprintable():
+        return said.strip()
+    named = said or f"{agent} in {directory}"
+    return f"{agent}-{hashlib.sha256(named.encode('utf-8', 'replace')).hexdigest()[:16]}"
+
+
+def _written_files(tool: str, given: object) -> tuple[str, ...]:
+    """Return the files that a tool is about to write to."""
+    if "".join(filter(str.isalnum, tool.lower())) not in _WRITING:
+        return ()
+    if isinstance(given, str):
+        return _patched(given)
+    if not isinstance(given, dict):
+        return ()
+    for name in _FILES:
+        found = given.get(name)
+        if isinstance(found, str) and found.strip():
+            return (clean(found[:_PATH_LIMIT]),)
+        if isinstance(found, list):
+            return tuple(clean(one[:_PATH_LIMIT]) for one in found[:_MOST_FILES] if isinstance(one, str) and one)
+    texts = [given.get(name) for name in ("command", "patch", "input")]
+    return next((_patched(text) for text in texts if isinstance(text, str)), ())
+
+
+def _patched(patch: str) -> tuple[str, ...]:
+    lines = lines_of(patch[:PROMPT_LIMIT_CHARS])
+    found = [line.removeprefix(mark).strip() for line in lines for mark in _PATCHED if line.startswith(mark)]
+    return tuple(clean(name) for name in found[:_MOST_FILES] if name)
+
+
+def here() -> Path:
+    """Return the directory the hook runs in, as it was called where it is gone."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path(os.environ.get("PWD") or "/")

@@ -1,0 +1,325 @@
+"""The files of a vault as texts. ``rendered`` writes them from rows: the same rows give the same bytes. ``parse`` reads
+one: its items, the lines between them, and what the person wrote below. Pure.
+
+Bullets are those of CommonMark (markdown-it). An entry of a day ends where the next begins: a fence that is open in
+one must not take the others, so those headings are found by line, and the same line in a text is escaped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, tzinfo
+from functools import cache
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from engram_py.dataclass import replace
+from engram_py.lazy import regex
+from engram_py.observations.validation import title_of
+from engram_py.observations.values import Observation
+from engram_py.text.front_matter import front_matter
+from engram_py.times import parse_time
+from engram_py.vault.folder import INDEX, entity_folder
+from engram_py.vault.values import EntityPage, Item, Page, Shelf, is_entity
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+
+TAIL = "<!-- yours: what stands below is kept as it is -->"
+
+_ANCHOR = regex(r" ?<!-- ((?:obs|rel)-[\w.-]{1,80}) -->$")
+_BOLD = regex(r"\*\*(.+)\*\*((?: `[^`]+`){0,2})")
+_MARKER = regex(r"([-*+])( {1,4}|\t|$)")
+_DATED = regex(r" \((?:until )?\d{4}-\d\d-\d\d\)$")
+_ENTRY = regex(r"## (\d\d:\d\d)(?: (.*?))?$")
+_ESCAPED = regex(r"\\*(?:## \d\d:\d\d|" + re.escape(TAIL) + ")")
+# What the memory writes before the page of an entity; Obsidian writes a list below its name.
+_WRITTEN = regex(r"(type|aliases|updated):")
+_LISTED = regex(r"\s*- \S")
+_DAY = regex(r"memory/(\d{4}-\d\d-\d\d)\.md")
+
+
+def day_of(path: str) -> str | None:
+    """Return the date of a day's file, None of any other path."""
+    match = _DAY.fullmatch(path)
+    return match[1] if match else None
+
+
+def plain_lines(text: str) -> str:
+    """Return a text with one kind of line break, as Markdown counts lines."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
+
+
+# As git and its like write them, with or without the third text.
+_CONFLICT = regex(r"^<{7} .*\n(?:.*\n)*?={7}\n(?:.*\n)*?>{7} ", re.MULTILINE)
+
+
+def has_conflict(text: str) -> bool:
+    """Return whether a merge left a text with both sides in it, for a person to choose from."""
+    text = plain_lines(text)
+    return "\n>>>>>>> " in text and _CONFLICT.search(text) is not None
+
+
+def parse(path: str, text: str) -> Page:
+    """A file as it is now."""
+    whole, _, tail = f"\n{plain_lines(text).removeprefix(chr(0xFEFF))}".partition(f"\n{TAIL}\n")
+    front, others, whole = _front(whole[1:]) if is_entity(path) else ({}, (), whole[1:])
+    if path.endswith("_index.md"):  # a view: nothing of it is an item
+        found = Page("", (), _not_blank(whole.split("\n")))
+    else:
+        found = _entries(whole) if day_of(path) else _bullets(whole, dated=path.startswith("life/"))
+    return replace(found, path=path, heads=(*others, *found.heads), text=text, tail=tail.strip("\n"), front=front)
+
+
+def _front(text: str) -> tuple[Mapping[str, str], tuple[str, ...], str]:
+    """Return the front matter of an entity's page, its lines that say something else, and the text behind it."""
+    lines = text.split("\n")
+    end = next((at for at, line in enumerate(lines[1:], 1) if line.strip() == "---"), 0)
+    if lines[0].strip() != "---" or not end:
+        return {}, (), text
+    known: list[str] = []
+    others: list[str] = []
+    name = ""
+    for line in lines[1:end]:
+        pair = _WRITTEN.match(line)
+        if pair and not any(one.startswith(pair[0]) for one in known):
+            name = pair[1]
+        elif not (name == "aliases" and _LISTED.match(line)):
+            others.append(line)
+            continue
+        known.append(line)
+    return front_matter("\n".join(["---", *known, "---"]))[0], _not_blank(others), "\n".join(lines[end + 1 :])
+
+
+def escape(line: str) -> str:
+    """Return a line of a text that would be read as the heading of an entry, so that it is not."""
+    return f"\\{line}" if _ESCAPED.match(line) else line
+
+
+def _unescape(line: str) -> str:
+    return line[1:] if line.startswith("\\") and _ESCAPED.match(line[1:]) else line
+
+
+def _entries(text: str) -> Page:
+    items: list[Item] = []
+    heads: list[str] = []
+    block: list[str] = []
+
+    def close() -> None:
+        if block:
+            items.append(_entry(block))
+            block.clear()
+
+    for line in text.split("\n"):
+        if _ENTRY.match(line):
+            close()
+            block.append(line)
+        elif block:
+            block.append(line)
+        else:
+            heads.append(line)
+    close()
+    return Page("", tuple(items), _not_blank(heads))
+
+
+def _not_blank(lines: Iterable[str]) -> tuple[str, ...]:
+    return tuple(line for line in lines if line.strip())
+
+
+def _entry(lines: list[str]) -> Item:
+    head, anchor = _anchored(lines[0])
+    title = (_ENTRY.fullmatch(head) or ["", "", None])[2]
+    body = "\n".join(map(_unescape, lines[1:])).strip("\n")
+    return Item("\n".join(lines).rstrip("\n"), anchor, body or title or "", title or None)
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    reader = MarkdownIt("commonmark")
+    reader.core.ruler.enableOnly(["normalize", "block"])
+    return reader
+
+
+def _bullets(text: str, *, dated: bool) -> Page:
+    lines = text.split("\n")
+    items: list[Item] = []
+    of_items: set[int] = set()
+    for start, end in _spans(text):
+        last = max(number for number in range(start, end) if number == start or lines[number].strip())
+        of_items.update(range(start, last + 1))
+        items.append(_bullet(lines[start : last + 1], dated=dated))
+    heads = (line for number, line in enumerate(lines) if number not in of_items)
+    return Page("", tuple(items), _not_blank(heads))
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    depth = 0
+    for token in _markdown().parse(text):
+        if token.type == "bullet_list_open":
+            depth += 1
+        elif token.type == "bullet_list_close":
+            depth -= 1
+        elif token.type == "list_item_open" and token.level == 1 and depth == 1 and token.map:
+            yield token.map[0], token.map[1]
+
+
+def _bullet(lines: list[str], *, dated: bool) -> Item:
+    marker = _MARKER.match(lines[0])
+    width = 2 if marker is None else len(marker[0])
+    head, anchor = _anchored(lines[0][width:].rstrip())
+    if dated and anchor:
+        head = _DATED.sub("", head)
+    body = [line[: len(line) - len(line.lstrip(" "))][width:] + line.lstrip(" ") for line in lines[1:]]
+    raw = "\n".join(lines)
+    if bold := _BOLD.fullmatch(head):
+        names = [name.strip("`") for name in bold[2].split()]
+        return Item(raw, anchor, "\n".join(body).strip("\n") or bold[1], bold[1], *names)
+    return Item(raw, anchor, "\n".join((head, *body)).strip("\n"))
+
+
+def _anchored(line: str) -> tuple[str, str]:
+    match = _ANCHOR.search(line)
+    return (line[: match.start()], match[1]) if match else (line, "")
+
+
+def is_bold(line: str) -> bool:
+    """Return whether the first line of an item would be read as a title."""
+    return _BOLD.fullmatch(line) is not None
+
+
+_SYNC_ID = regex(r"obs-[\w.-]{1,80}")
+
+
+def anchor_of(row: Observation) -> str:
+    """Return what stands behind a row's item: its sync id, or a digest where that is no plain name."""
+    if _SYNC_ID.fullmatch(row.sync_id):
+        return row.sync_id
+    return f"obs-{hashlib.sha256(row.sync_id.encode()).hexdigest()[:16]}"
+
+
+def rendered(shelf: Shelf, zone: tzinfo | None) -> dict[str, str]:
+    """Return the text of each file by its path, without what a person wrote below it."""
+    files = {
+        "identity.md": _listing("Identity", shelf.identity),
+        "MEMORY.md": _listing("Memory", shelf.memory, typed=True),
+        "observations.md": _log(shelf.log, zone),
+    }
+    for day, rows in groupby(shelf.days, key=lambda row: _local(row.created_at, zone).date()):
+        files[f"memory/{day}.md"] = _day(rows, zone)
+    links = {page.slug: _link(page) for page in shelf.entities}
+    for page in shelf.entities:
+        folder = f"{entity_folder(page)}/"
+        files[f"{folder}summary.md"] = _entity(page, links, zone)
+        files[f"{folder}items.json"] = _json([_fact(row, page) for row in (*page.facts, *page.history)])
+    for folder, pages in groupby(
+        sorted(shelf.entities, key=entity_folder), key=lambda one: entity_folder(one).rpartition("/")[0]
+    ):
+        lines = "".join(f"- {links[one.slug]}\n" for one in pages)
+        files[f"{folder}/_index.md"] = f"# {folder.rpartition('/')[2].capitalize()}\n\n{lines}"
+    if shelf.entities:
+        files[INDEX] = _json([_listed_entity(page) for page in shelf.entities])
+    return files
+
+
+def with_tail(text: str, tail: str) -> str:
+    """Return a file with what the person wrote, below a line that says so."""
+    return f"{text.rstrip()}\n\n{TAIL}\n\n{tail}\n" if tail.strip() else text
+
+
+def bullet(row: Observation, *, typed: bool = False, said: str = "") -> str:
+    """Return a row as an item of a list. ``typed``: with its type and topic; ``said`` stands behind its first line."""
+    content = plain_lines(row.content).strip("\n")
+    mark = f"{said} <!-- {anchor_of(row)} -->"
+    first, _, rest = content.partition("\n")
+    if not typed and row.title == title_of(content) and not is_bold(first):
+        lines = [f"{first}{mark}", *(rest.split("\n") if rest else ())]
+    else:
+        names = [row.type, *filter(None, [row.topic_key])] if typed else []
+        head = f"**{row.title}**" + "".join(f" `{name}`" for name in names if "`" not in name)
+        lines = [f"{head}{mark}", *(content.split("\n") if content != row.title else ())]
+    return "- " + "\n".join((lines[0], *(f"  {line}" if line else "" for line in lines[1:])))
+
+
+def _listing(title: str, rows: Iterable[Observation], *, typed: bool = False) -> str:
+    return f"# {title}\n\n" + "".join(f"{bullet(row, typed=typed)}\n" for row in rows)
+
+
+def _log(rows: Sequence[Observation], zone: tzinfo | None) -> str:
+    parts = ["# Observations\n"]
+    for day, of_day in groupby(rows, key=lambda row: _local(row.created_at, zone).date()):
+        parts.append(f"\n## {day}\n\n" + "".join(f"{bullet(row, typed=True)}\n" for row in of_day))
+    return "".join(parts)
+
+
+def _day(rows: Iterable[Observation], zone: tzinfo | None) -> str:
+    parts: list[str] = []
+    for row in rows:
+        local = _local(row.created_at, zone)
+        if not parts:
+            parts.append(f"# {local:%A, %B} {local.day}, {local.year}\n")
+        content = plain_lines(row.content).strip("\n")
+        name = "" if row.title == title_of(content) else f" {row.title}"
+        body = "" if content == row.title and name else "\n".join(map(escape, content.split("\n"))) + "\n"
+        parts.append(f"\n## {local:%H:%M}{name} <!-- {anchor_of(row)} -->\n\n{body}")
+    return "".join(parts)
+
+
+def _entity(page: EntityPage, links: Mapping[str, str], zone: tzinfo | None) -> str:
+    rows = [*page.facts, *page.history, *filter(None, [page.row])]
+    updated = max((_local(row.updated_at, zone).date().isoformat() for row in rows), default="")
+    front = {"type": page.kind, "updated": updated, "aliases": list(page.aliases)}
+    # YAML reads JSON values.
+    head = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in front.items())
+    parts = [f"---\n{head}---\n\n# {page.name}\n"]
+    if page.row is not None and page.row.origin != "derived" and page.row.content != page.row.title:
+        parts.append(f"\n## Summary\n\n{bullet(page.row)}\n")
+    for title, facts, word in (("Facts", page.facts, ""), ("History", page.history, "until ")):
+        if facts:
+            lines = (bullet(row, said=f" ({word}{_local(row.updated_at, zone).date()})") for row in facts)
+            parts.append(f"\n## {title}\n\n" + "".join(f"{line}\n" for line in lines))
+    if page.edges:
+        lines = (
+            f"- {edge.predicate} {links.get(edge.target, f'[[{edge.target}]]')} <!-- rel-{edge.sync_id} -->\n"
+            for edge in page.edges
+        )
+        parts.append("\n## Links\n\n" + "".join(lines))
+    return "".join(parts)
+
+
+def _link(page: EntityPage) -> str:
+    return f"[[{entity_folder(page)}/summary|{page.name}]]"
+
+
+def _fact(row: Observation, page: EntityPage) -> dict[str, object]:
+    return {
+        "id": row.sync_id,
+        "fact": row.content,
+        "status": "active" if row.lifecycle == "active" else "superseded",
+        "timestamp": row.created_at,
+        "relatedEntities": [edge.target for edge in page.edges],
+        "lastAccessed": row.last_accessed_at,
+        "accessCount": row.access_count,
+    }
+
+
+def _listed_entity(page: EntityPage) -> dict[str, object]:
+    values = {"slug": page.slug, "name": page.name, "kind": page.kind, "aliases": list(page.aliases)}
+    return values | {"archived": page.archived, "path": entity_folder(page), "facts": len(page.facts)}
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
+def _local(time: str, zone: tzinfo | None) -> datetime:
+    moment = parse_time(time) or datetime(1970, 1, 1, tzinfo=UTC)
+    try:
+        return moment.astimezone(zone)
+    except (OverflowError, ValueError, OSError):  # the first and the last day there is
+        return moment
