@@ -63,7 +63,7 @@ _HEADERS = {
     "Referrer-Policy": "same-origin",
 }
 _HTML = "text/html; charset=utf-8"
-Endpoint = Callable[[Request], Awaitable[Response]]
+_Answering = Callable[[Request], Awaitable[Response]]
 
 
 class PageApplication:
@@ -101,7 +101,9 @@ class PageApplication:
 
         return Router(routes, default=unknown, redirect_slashes=True)
 
-    def _route(self, path: str, answer: Endpoint, methods: list[str] | None = None, *, entered: bool = False) -> Route:
+    def _route(
+        self, path: str, answer: _Answering, methods: list[str] | None = None, *, entered: bool = False
+    ) -> Route:
         async def endpoint(request: Request) -> Response:
             return await answered(answer(request), partial(self.refused, entered=entered), RequestFailedError)
 
