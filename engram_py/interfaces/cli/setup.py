@@ -60,7 +60,7 @@ def setup_command(
 
     Files are edited in place and kept before; `engram unsetup` brings them back byte for byte.
     """
-    from engram_py.interfaces.setup.file_contents import Parts
+    from engram_py.interfaces.setup.agents import Parts
     from engram_py.interfaces.setup.installing import agents_named, check_options
     from engram_py.interfaces.setup.manifest import keep_protocol_mode
 

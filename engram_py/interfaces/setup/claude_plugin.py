@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.dataclass import dataclass
-from engram_py.interfaces.setup.agents import AGENTS, entry
-from engram_py.interfaces.setup.edits import FileEdits, Member, withdrawn
+from engram_py.interfaces.setup.agents import AGENTS, SERVER_NAME, entry, hook_items
+from engram_py.interfaces.setup.changes import FileEdits, Member, walked
 from engram_py.interfaces.setup.errors import PluginFailedError, SetupRefusedError
-from engram_py.interfaces.setup.file_contents import SERVER_NAME, hook_items
-from engram_py.interfaces.setup.files import Found, decoded, digest, look, refusing, remove, remove_empty, replace
 from engram_py.interfaces.setup.machine import Launcher, Machine
-from engram_py.interfaces.setup.manifest import Manifest
+from engram_py.interfaces.setup.manifest import Manifest, digest, look, refusing, remove_empty, replace
 from engram_py.version import __version__
 
 MARKETPLACE = "engram-py"
@@ -35,6 +33,8 @@ _WATCHED: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
 )
 _FOLDERS = ("{claude}", "{claude}/backups", "{claude}/plugins", "{claude}/plugins/cache", "{claude}/plugins/data",
             "{claude}/plugins/marketplaces")  # fmt: skip
+# What is left of a file that came with our plugin.
+_EMPTY = (b"{}", b'{"version": 2, "plugins": {}}', b'{"version": 2}')
 
 
 def render(start: Launcher, *, pre_tool: bool = False) -> dict[str, bytes]:
@@ -172,41 +172,29 @@ class Plugin:
 
 
 def _put_back(path: Path, original: bytes | None, members: tuple[tuple[str, ...], ...], *, only_ours: bool) -> None:
-    """Return the bytes from before if nothing but the plugin was added, else the present ones without it.
+    """Give the file its bytes from before if nothing but the plugin was added, else take the plugin out of it.
 
     A running session may have written as well, even while ``claude`` installed the plugin. ``only_ours``: nobody
     wrote the file after that.
     """
     found = look(path)
-    if found.data is None:
-        return
-    after: bytes | None = found.data
-    if not members:  # no part of it is ours to take out, but all of it came with the plugin
-        after = original if only_ours else found.data
-    else:
-        after = _without(path, found.data, members, original)
-        empty = _same(after, b"{}") or _same(after, b'{"version": 2, "plugins": {}}') or _same(after, b'{"version": 2}')
-        if original is None and empty:
-            after = None
-        elif original is not None and _same(after, original):
-            after = original
+    after = found.data
     if after is None:
-        remove(path)
-    elif after != found.data:
-        replace(path, after, found=Found(found.data, found.mode))
+        return
+    if not members:  # no part of it is ours to take out, but all of it came with the plugin
+        after = original if only_ours else after
+    else:
+        wanted = FileEdits(path, "json", tuple(Member(member, None) for member in members))
+        after = walked(wanted, after, taking_out=True, before=original).after
+        if any(_same(after, one) for one in ([original] if original is not None else _EMPTY)):
+            after = original
+    if after != found.data:
+        replace(path, after, found=found)
 
 
-def _without(path: Path, data: bytes, members: tuple[tuple[str, ...], ...], original: bytes | None) -> bytes:
-    wanted = FileEdits(path, "json", tuple(Member(member, None) for member in members))
-    text, mark = decoded(path, data)
-    with refusing(path):
-        less = withdrawn(text, wanted, None if original is None else decoded(path, original)[0])
-    return (mark + (less or "")).encode()
-
-
-def _same(one: bytes, other: bytes) -> bool:
+def _same(one: bytes | None, other: bytes) -> bool:
     try:
-        return bool(json.loads(one) == json.loads(other))
+        return bool(json.loads(one or b"") == json.loads(other))
     except ValueError:
         return False
 

@@ -7,14 +7,19 @@ from pathlib import Path
 
 from engram_py.dataclass import dataclass
 from engram_py.files import real_path
-from engram_py.interfaces.setup.agents import AGENTS, ALIASES, Agent, Scope
+from engram_py.interfaces.setup.agents import AGENTS, ALIASES, Agent, Parts, Scope, takes_pre_tool, wanted
+from engram_py.interfaces.setup.changes import (
+    Change,
+    FileEdits,
+    apply_setup,
+    apply_unsetup,
+    plan_setup,
+    plan_unsetup,
+)
 from engram_py.interfaces.setup.claude_plugin import Plugin, render
-from engram_py.interfaces.setup.edits import FileEdits
 from engram_py.interfaces.setup.errors import SetupRefusedError, UnknownAgentError, UnusableOptionError
-from engram_py.interfaces.setup.file_contents import Parts, takes_pre_tool, wanted
 from engram_py.interfaces.setup.machine import Launcher, Machine, current_launcher, this_machine
 from engram_py.interfaces.setup.manifest import Manifest, opened
-from engram_py.interfaces.setup.planning import Change, apply_setup, apply_unsetup, plan_setup, plan_unsetup
 from engram_py.times import utc_now
 from engram_py.upkeep.hook_log import expect
 

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from engram_py.interfaces.mcp.profiles import PROFILES
-from engram_py.interfaces.setup.agents import AGENTS
+from engram_py.interfaces.setup.agents import AGENTS, Parts
 from engram_py.interfaces.setup.claude_plugin import MARKETPLACE, PLUGIN, render
 from engram_py.interfaces.setup.errors import PluginFailedError
-from engram_py.interfaces.setup.file_contents import Parts
 from engram_py.interfaces.setup.installing import Setup
 from engram_py.interfaces.setup.machine import Launcher, Machine
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.interfaces.setup.agents import AGENTS
-from engram_py.interfaces.setup.file_contents import Parts
+from engram_py.interfaces.setup.agents import AGENTS, Parts
 from engram_py.interfaces.setup.installing import Setup
 from engram_py.interfaces.setup.machine import Launcher, Machine, System, launcher
 

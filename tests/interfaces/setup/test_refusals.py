@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.interfaces.setup import files
-from engram_py.interfaces.setup.agents import AGENTS
+from engram_py.interfaces.setup import manifest as files
+from engram_py.interfaces.setup.agents import AGENTS, Parts
 from engram_py.interfaces.setup.errors import ScopeUnavailableError, SetupRefusedError, UnknownAgentError
-from engram_py.interfaces.setup.file_contents import Parts
-from engram_py.interfaces.setup.files import Found, replace
 from engram_py.interfaces.setup.installing import Setup, agents_named
-from engram_py.interfaces.setup.manifest import opened
+from engram_py.interfaces.setup.manifest import Found, opened, replace
 
 from .conftest import tree
 
@@ -36,7 +34,7 @@ def refusal(setup: Setup, name: str = "cursor") -> SetupRefusedError:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        pytest.param(b'{"mcpServers": {', "Unexpected EOF", id="cut-off"),
+        pytest.param(b'{"mcpServers": {', "Expecting property name", id="cut-off"),
         pytest.param(b"[]", "it does not hold a JSON object", id="a-list"),
         pytest.param(b'{"mcpServers": []}', "mcpServers is not an object", id="servers-are-a-list"),
         pytest.param(b'{"a": "\xff"}', "it is not UTF-8 text", id="latin-1"),
@@ -131,7 +129,7 @@ def test_on_windows_a_folder_that_is_marked_read_only_can_be_written(
     setup: Setup, servers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "WINDOWS", True)
-    monkeypatch.setattr("engram_py.interfaces.setup.files.os.access", lambda *_: True)
+    monkeypatch.setattr("engram_py.interfaces.setup.manifest.os.access", lambda *_: True)
     servers.parent.chmod(0o555)
     try:
         assert files.look(servers) == Found(None)

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from engram_py.interfaces.setup.agents import AGENTS, Scope
-from engram_py.interfaces.setup.file_contents import Parts, chosen
+from engram_py.interfaces.setup.agents import AGENTS, Parts, Scope, chosen
+from engram_py.interfaces.setup.formats import Document
 from engram_py.interfaces.setup.installing import Setup
-from engram_py.interfaces.setup.jsonc import JsonDocument
 from engram_py.interfaces.setup.machine import Launcher, Machine
 
 from .conftest import EVERYWHERE, furnish, tree
@@ -55,7 +54,7 @@ def test_the_server_is_registered_beside_the_others_absolute_for_a_user_and_port
 
     row = AGENTS[name].servers[scope]
     text = chosen(row.paths, setup.machine).read_text(encoding="utf-8")
-    whole = tomllib.loads(text) if row.format == "toml" else JsonDocument(text).get(())
+    whole = tomllib.loads(text) if row.format == "toml" else Document(text, "json").get(())
     servers = whole[row.keys[0]]
 
     assert set(servers) == {"other", "engram"}
@@ -183,7 +182,7 @@ def test_a_setup_that_was_cut_off_can_be_taken_back(setup: Setup, monkeypatch: p
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("engram_py.interfaces.setup.planning.replace", cut)
+        patch.setattr("engram_py.interfaces.setup.changes.replace", cut)
         with pytest.raises(KeyboardInterrupt):
             setup.set_up(AGENTS["codex"], "user", Parts())
     assert everything(setup) == before

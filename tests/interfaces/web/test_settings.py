@@ -10,8 +10,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.config import load_settings
 from engram_py.interfaces.http.application import build_application
-from engram_py.interfaces.setup.agents import AGENTS
-from engram_py.interfaces.setup.file_contents import Parts
+from engram_py.interfaces.setup.agents import AGENTS, Parts
 from engram_py.interfaces.setup.installing import setup_here
 from engram_py.interfaces.web.access import Access
 from tests.interfaces.http.asking import HOST, PORT, Asker

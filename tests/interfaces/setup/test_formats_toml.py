@@ -7,7 +7,7 @@ from copy import deepcopy
 
 import pytest
 
-from engram_py.interfaces.setup.toml_document import TomlDocument
+from engram_py.interfaces.setup.formats import Document
 
 SERVER = {"command": "/bin/engram", "args": ["mcp"], "env": {"A": "1"}}
 PATH = ("mcp_servers", "engram")
@@ -23,34 +23,29 @@ FILES = [
     pytest.param('[[a.b]]\nx = 1\n[mcp_servers.q]\nc = "1"\n[[a.b]]\nx = 2\n[a.c]\ny = 1\n', id="arrays-below"),
     pytest.param('["mcp_servers"."x y"]\ncommand = "q"\n', id="quoted-names"),
     pytest.param('[[p]]\ns = """\n[mcp_servers.engram]\n"""\n[t]\na = [\n["b"]\n]\n[[p]]\n', id="headers-in-values"),
-    pytest.param("[features]\nweb = true\n[[p]]\nx = 1\n[features.sub]\nq = 1\n[[p]]\nx = 2\n", id="key-of-a-table"),
-    pytest.param("features = { web = true }\n[[p]]\nx = 1\n", id="key-of-an-inline-table"),
     pytest.param("[a]\r\nb = 1\r\n[[c]]\r\nd = 1\r\n", id="windows"),
 ]
 
 
 @pytest.mark.parametrize("text", FILES)
-def test_every_valid_file_takes_a_table_and_a_key_and_says_the_rest_as_before(text: str) -> None:
+def test_every_valid_file_takes_a_table_and_says_the_rest_as_before(text: str) -> None:
     wanted = deepcopy(before := tomllib.loads(text))
     wanted.setdefault("mcp_servers", {})["engram"] = SERVER
-    wanted.setdefault("features", {})["hooks"] = True
 
-    document = TomlDocument(text)
+    document = Document(text, "toml")
     document.set(PATH, SERVER)
-    document.set(("features", "hooks"), True)
     assert tomllib.loads(written := document.text()) == wanted
     document.set(PATH, SERVER)
     assert document.text() == written
 
     document.remove(PATH)
-    document.remove(("features", "hooks"))
     left = tomllib.loads(document.text())
     assert {name: value for name, value in left.items() if value} == {k: v for k, v in before.items() if v}
 
 
 @pytest.mark.parametrize("text", FILES)
 def test_no_line_that_was_there_is_lost_or_moved(text: str) -> None:
-    document = TomlDocument(text)
+    document = Document(text, "toml")
     document.set(PATH, SERVER)
     lines = iter(document.text().split("\n"))
     assert all(line in lines for line in text.split("\n") if line and "{" not in line)
@@ -58,7 +53,15 @@ def test_no_line_that_was_there_is_lost_or_moved(text: str) -> None:
 
 def test_an_earlier_table_of_ours_is_replaced_with_those_below_it() -> None:
     text = '[[p]]\na = 1\n[mcp_servers.engram]\ncommand = "old"\n[mcp_servers.engram.tools.x]\nb = 1\n# of p\n[[p]]\n'
-    document = TomlDocument(text)
+    document = Document(text, "toml")
     document.set(PATH, SERVER)
     assert tomllib.loads(document.text())["mcp_servers"] == {"engram": SERVER}
     assert "# of p\n[[p]]\n" in document.text()
+
+
+@pytest.mark.parametrize("around", ["\n{}", "\n{}\n", "{}\n"])
+def test_a_table_between_two_others_leaves_one_empty_line(around: str) -> None:
+    ours = '[mcp_servers.engram]\ncommand = "x"\n[mcp_servers.engram.env]\nA = "1"\n'
+    document = Document("[a]\nx = 1\n" + around.format(ours) + "[b]\n", "toml")
+    document.remove(PATH)
+    assert document.text() == "[a]\nx = 1\n\n[b]\n"
