@@ -284,22 +284,22 @@ def _spliced(text: str, path: KeyPath, block: str) -> str:
     """Return the text with ``block`` in the place of a table and those below it; comments above the next table stay."""
     kept: list[str] = []
     below: list[str] = []
-    found = False
+    place = -1
     for header, lines in _sections(text):
-        if header[: len(path)] != path:
+        if header[: len(path)] == path:
+            place = len(kept) if place < 0 else place
+            below = [*filter(str.strip, below), *lines[_own_end(lines) :]]
+        else:
             kept += below + (_without_key(lines, path[len(header) :]) if header == path[: len(header)] else lines)
             below = []
-            continue
-        if not found and not block and kept and not kept[-1].strip():
-            kept.pop()  # the empty line that came with the table
-        kept += [] if found else [block]
-        below = [*filter(str.strip, below), *lines[_own_end(lines) :]]
-        found = True
-    whole = "".join(kept + below)
-    if found or not block:
-        return whole
+    kept += below
+    if place >= 0:
+        # Of two empty lines around the table one came with it.
+        spare = not block and place and not (kept[place - 1].strip() or "".join(kept[place : place + 1]).strip())
+        return "".join([*kept[: place - bool(spare)], block, *kept[place:]])
+    whole = "".join(kept)
     whole += "" if whole.endswith("\n") or not whole else "\n"
-    return f"{whole}\n{block}" if whole.strip() else block
+    return f"{whole}\n{block}" if whole.strip() and block else whole + block
 
 
 def _without_key(lines: list[str], path: KeyPath) -> list[str]:

@@ -57,3 +57,11 @@ def test_an_earlier_table_of_ours_is_replaced_with_those_below_it() -> None:
     document.set(PATH, SERVER)
     assert tomllib.loads(document.text())["mcp_servers"] == {"engram": SERVER}
     assert "# of p\n[[p]]\n" in document.text()
+
+
+@pytest.mark.parametrize("around", ["\n{}", "\n{}\n", "{}\n"])
+def test_a_table_between_two_others_leaves_one_empty_line(around: str) -> None:
+    ours = '[mcp_servers.engram]\ncommand = "x"\n[mcp_servers.engram.env]\nA = "1"\n'
+    document = Document("[a]\nx = 1\n" + around.format(ours) + "[b]\n", "toml")
+    document.remove(PATH)
+    assert document.text() == "[a]\nx = 1\n\n[b]\n"
