@@ -22,12 +22,10 @@ from engram_py.anchors.values import (
     Visibility,
 )
 from engram_py.anchors.worktree import CurrentRepository, Unread, place_file, slashed
-from engram_py.database.journal import Journal
-from engram_py.database.store import Store
 from engram_py.git.answers import GitAnswers
 from engram_py.git.program import TIMEOUT_SECONDS, Deadline
 from engram_py.observations.values import Observation, Outcome
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import Core
 
 # Imported where they are needed: most searches show nothing that changed, most saves name no file.
 if TYPE_CHECKING:
@@ -44,11 +42,9 @@ class Anchors:
     Nothing here fails for what a repository or a file is like: what cannot be told is ``unknown``, with the reason.
     """
 
-    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
-        self._answers = GitAnswers(store, journal)
+    def __init__(self, core: Core) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
+        self._answers = GitAnswers(core.store, core.journal)
 
     def states(
         self, rows: Sequence[Observation], *, git_seconds: float = TIMEOUT_SECONDS

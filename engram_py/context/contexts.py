@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -15,17 +15,14 @@ from engram_py.context.prompt_kinds import LookedUp
 from engram_py.context.providers import Providers
 from engram_py.context.values import MODES, Context, Item, Mode, OwnFile, Section
 from engram_py.context.visibility import Ask, Build, VisibilityFilter
-from engram_py.database.journal import Journal
-from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
 from engram_py.observations import visible
-from engram_py.observations.browse import MemoryStats
 from engram_py.observations.usage import Usage
 from engram_py.observations.validation import clamp, clean_scope
 from engram_py.observations.values import Observation
 from engram_py.projects import table as project_table
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import Core
 from engram_py.sessions.values import SessionLine
 from engram_py.settings import BY_NAME, DEFAULTS
 from engram_py.times import zone_named
@@ -86,44 +83,38 @@ _LINE_BYTES = 60  # what stands around a title and a piece of text, about
 _TITLE_CHARS, _TEXT_CHARS = 200, 300
 
 
-class Contexts(MemoryStats):
-    """Assembles what earlier sessions left for this one, and the counts of it.
+class Contexts:
+    """Assembles what earlier sessions left for this one.
 
-    ``zone`` is the reader's, None the system's. ``searches`` gives the search where an ordering needs it. ``gate`` is
-    how a prompt is judged: off, heuristic, or llm, which works as heuristic and says so. ``tokens`` are the budgets of
-    modes that the user set. ``overview`` says what the
-    documents of a project answer. ``arrive`` reads what others committed, for a project without memory, and tells
-    whether anything came. ``files`` gives the person's own files in the vault of a project, each with its path.
+    ``searches`` gives the search where an ordering needs it. ``overview`` says what the documents of a project answer.
+    ``read_shared`` reads what others committed, for a project without memory, and tells whether anything came.
+    ``files`` gives the person's own files in the vault of a project, each with its path.
     """
 
     def __init__(
         self,
-        store: Store,
-        journal: Journal,
-        projects: Projects,
+        core: Core,
         searches: Callable[[], Search],
         *,
         usage: Usage,
         anchors: Anchors,
-        zone: str | None = None,
-        gate: str = DEFAULTS["gate"],
-        tokens: Mapping[Mode, int] | None = None,
         overview: Callable[[str], Overview | None] | None = None,
-        arrive: Callable[[], bool] | None = None,
+        read_shared: Callable[[], bool] | None = None,
         files: Callable[[str], Iterable[tuple[str, str]]] = lambda project: (),
     ) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
         self._usage = usage
-        self._zone = zone
-        self._gate = gate
-        self._tokens = tokens or {}
-        self._arrive = arrive
+        self._zone = core.settings.timezone
+        self._gate = core.settings.gate
+        self._tokens: dict[Mode, int] = {
+            "query": core.settings.memory_budget_tokens,
+            "full": core.settings.full_budget_tokens,
+        }
+        self._read_shared = read_shared
         self._files = files
         self._overview = overview
-        self._vetting = VisibilityFilter(store, journal, anchors)
-        self._providers = Providers(store, searches, self._vetting)
+        self._vetting = VisibilityFilter(core.store, core.journal, anchors)
+        self._providers = Providers(core.store, searches, self._vetting)
         self._query = QueryOrder(self._providers)
         self._answers = Cache[Context]()
 
@@ -160,7 +151,7 @@ class Contexts(MemoryStats):
         context = self._answers.get(key, state=state, now=ask.now)
         if context is None:
             context = self._assembled(ask, (*warnings, *ask.place.warnings), unasked=unasked)
-            if self._arrived(ask):
+            if self._has_read_shared(ask):
                 return self.assemble(
                     project, scope=scope, max_bytes=max_bytes, compact=compact, session_id=session_id, query=query,
                     mode=mode, budget_tokens=budget_tokens, unasked=unasked, all_projects=all_projects,
@@ -183,11 +174,11 @@ class Contexts(MemoryStats):
             doors.here(),
         )
 
-    def _arrived(self, ask: Ask) -> bool:
+    def _has_read_shared(self, ask: Ask) -> bool:
         """Return whether others' commits brought the first memories of the project in which a session starts."""
-        if ask.mode != "session" or not ask.place.project or self._arrive is None:
+        if ask.mode != "session" or not ask.place.project or self._read_shared is None:
             return False
-        return not project_table.count_observations(self._store, ask.place.project) and self._arrive()
+        return not project_table.count_observations(self._store, ask.place.project) and self._read_shared()
 
     def _ask(
         self,

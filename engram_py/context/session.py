@@ -11,7 +11,6 @@ from engram_py.context import table
 from engram_py.context.providers import LOOKED_THROUGH, SUMMARY, Providers, in_order
 from engram_py.context.values import Context, Section
 from engram_py.context.visibility import Build, Findings, VisibilityFilter
-from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.entities.values import TYPE as ENTITY
 from engram_py.git.program import Deadline
@@ -19,7 +18,7 @@ from engram_py.identity import statements as identity_table
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
 from engram_py.observations.visible import count_visible
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import Core
 from engram_py.recall.dates import Days
 from engram_py.sessions import table as session_table
 from engram_py.sessions.prompts import summary_topic
@@ -139,15 +138,11 @@ FILE_SECTION = "about this file"
 class SessionMemory:
     """Contexts that are about one session or one file rather than about a project."""
 
-    def __init__(
-        self, store: Store, journal: Journal, projects: Projects, sessions: Sessions, anchors: Anchors
-    ) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
+    def __init__(self, core: Core, sessions: Sessions, anchors: Anchors) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
         self._sessions = sessions
         self._anchors = anchors
-        self._vetting = VisibilityFilter(store, journal, anchors)
+        self._vetting = VisibilityFilter(core.store, core.journal, anchors)
 
     def own(self, session_id: str) -> Context:
         """Return what the session saved, its last summary, and what its user asked for, the latest first.

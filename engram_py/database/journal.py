@@ -84,14 +84,6 @@ class Journal:
         enqueue(self._store, entity=entity, entity_key=key, op=op, project=project, clock=clock, occurred_at=self.now())
 
 
-class Operations:
-    """Operations on an open memory: on its store, with the journal of its changes."""
-
-    def __init__(self, store: Store, journal: Journal) -> None:
-        self._store = store
-        self._journal = journal
-
-
 def new_sync_id(prefix: str) -> str:
     """Return ``obs-`` and the like with 16 hex digits: the identity of a row on every machine."""
     return f"{prefix}-{os.urandom(8).hex()}"

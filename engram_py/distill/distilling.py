@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.database import runs
-from engram_py.database.journal import Journal
 from engram_py.database.lease import NamedLease
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
@@ -26,6 +25,7 @@ from engram_py.identity.identity import MOST_STATEMENTS
 from engram_py.lazy import logger_of
 from engram_py.observations import table as observation_table
 from engram_py.observations.lookup import live_observation
+from engram_py.projects.projects import Core
 from engram_py.settings import Settings
 from engram_py.text.normalize import content_hash
 from engram_py.times import parse_time
@@ -74,26 +74,22 @@ class Distilling:
 
     def __init__(
         self,
-        store: Store,
-        journal: Journal,
+        core: Core,
         episodes: Callable[[], Episodes],
         spool: Callable[[], Spool],
         learning: Callable[[], Learning],
         switches: Switches,
-        settings: Settings,
         *,
         model: Distiller | None = None,
     ) -> None:
-        self._store = store
-        self._journal = journal
+        self._store, self._journal, self._settings = core.store, core.journal, core.settings
         self._episodes = episodes
         self._spool = spool
         self._learning = learning
         self._switches = switches
-        self._settings = settings
-        self._model = model or model_of(settings)
+        self._model = model or model_of(core.settings)
         self._at_work = threading.Lock()  # the lease tells processes apart, not threads
-        self._lease = NamedLease(store, journal, _PASS, seconds=_LEASE_SECONDS)
+        self._lease = NamedLease(core.store, core.journal, _PASS, seconds=_LEASE_SECONDS)
 
     @cached_property
     def _summarizing(self) -> Summarizing:

@@ -13,7 +13,7 @@ from engram_py.distill import table
 from engram_py.errors import InvalidArgumentError
 from engram_py.observations.validation import clean_session_id
 from engram_py.privacy.retention import oldest_kept
-from engram_py.projects.projects import ProjectOperations
+from engram_py.projects.projects import Core
 from engram_py.sessions import table as session_table
 from engram_py.sessions import table as turns_table
 from engram_py.sessions.conversations import Conversation, conversation_of
@@ -23,11 +23,8 @@ from engram_py.text.words import derived_terms
 from engram_py.times import parse_time, to_text
 
 if TYPE_CHECKING:
-    from engram_py.database.journal import Journal
-    from engram_py.database.store import Store
     from engram_py.distill.distilling import Distilling
     from engram_py.privacy.switches import Switches
-    from engram_py.projects.projects import Projects
     from engram_py.projects.values import Place
     from engram_py.sessions.sessions import Sessions
     from engram_py.sessions.values import Session, Turn
@@ -55,26 +52,18 @@ class Ingested:
     warnings: tuple[str, ...] = ()
 
 
-class Ingesting(ProjectOperations):
+class Ingesting:
     """Keeps conversations that come as a whole. The same one again adds nothing; a longer one is continued, and one
     that differs takes the place of what was kept of it."""
 
     def __init__(
-        self,
-        store: Store,
-        journal: Journal,
-        projects: Projects,
-        sessions: Sessions,
-        switches: Switches,
-        distilling: Callable[[], Distilling],
-        *,
-        days: int,
+        self, core: Core, sessions: Sessions, switches: Switches, distilling: Callable[[], Distilling]
     ) -> None:
-        super().__init__(store, journal, projects)
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
         self._sessions = sessions
         self._switches = switches
         self._distilling = distilling
-        self._days = days
+        self._days = core.settings.turn_retention_days
 
     def ingest(
         self,

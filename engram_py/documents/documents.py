@@ -11,9 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engram_py.database.journal import Journal
 from engram_py.database.lease import NamedLease
-from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.documents import table
 from engram_py.documents.values import (
@@ -36,7 +34,7 @@ from engram_py.git.repository import Repository, find_repository
 from engram_py.lazy import logger_of
 from engram_py.observations.listing import Listing
 from engram_py.observations.validation import clamp
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import Core
 from engram_py.recall.query import Query, parse_query
 from engram_py.recall.score import threshold
 from engram_py.recall.values import DocumentHit, DocumentResults
@@ -56,10 +54,8 @@ Report = Callable[[str, int, int], None]
 class Collections:
     """The named sources of documents: the history of the repository, its documents, folders that were added."""
 
-    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
+    def __init__(self, core: Core) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
 
     def collections(self, *, project: str | None = None, all_projects: bool = False) -> Listing:
         """Return the collections of a project."""
@@ -322,8 +318,8 @@ MOST = 20
 class Documents(Collections):
     """What the user's own texts say."""
 
-    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
-        super().__init__(store, journal, projects)
+    def __init__(self, core: Core) -> None:
+        super().__init__(core)
         self._search: DocumentSearch | None = None
 
     # --- the first session -------------------------------------------------------------------------------

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 
-from engram_py.database.journal import Journal
-from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.entities import table
 from engram_py.entities.names import Known, aliases_of, count_mentions, slugs_of
@@ -46,7 +44,7 @@ from engram_py.observations.validation import (
     slug_of,
 )
 from engram_py.observations.values import Change, Draft, Observation, Origin
-from engram_py.projects.projects import ProjectOperations, Projects
+from engram_py.projects.projects import Core
 from engram_py.projects.values import Place
 from engram_py.relations import table as relations_table
 from engram_py.relations.relations import Relations
@@ -54,11 +52,11 @@ from engram_py.relations.relations import Relations
 _SHOWN_FACTS, _SHOWN_MENTIONS = 50, 10
 
 
-class EntityReading(ProjectOperations):
+class EntityReading:
     """Reads what is known of entities; writes nothing."""
 
-    def __init__(self, store: Store, journal: Journal, projects: Projects, facts: Facts) -> None:
-        super().__init__(store, journal, projects)
+    def __init__(self, core: Core, facts: Facts) -> None:
+        self._store, self._projects = core.store, core.projects
         self._facts = facts
 
     def listed(
@@ -141,16 +139,9 @@ _MOST_COMMITS = 500
 class Entities(EntityReading):
     """What has a name in a project: people, services, libraries, the repository itself."""
 
-    def __init__(
-        self,
-        store: Store,
-        journal: Journal,
-        projects: Projects,
-        saving: Observations,
-        facts: Facts,
-        relations: Relations,
-    ) -> None:
-        super().__init__(store, journal, projects, facts)
+    def __init__(self, core: Core, saving: Observations, facts: Facts, relations: Relations) -> None:
+        super().__init__(core, facts)
+        self._journal = core.journal
         self._observations = saving
         self._relations = relations
 

@@ -7,8 +7,7 @@ import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from engram_py.database.journal import Journal
-from engram_py.database.store import Row, Store
+from engram_py.database.store import Row
 from engram_py.dataclass import replace
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidInputError, NotFoundError
 from engram_py.evaluation import questions as table
@@ -27,7 +26,7 @@ from engram_py.evaluation.questions import (
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.validation import clean_line, intake_notes
 from engram_py.observations.values import Observation
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import Core
 from engram_py.projects.values import Place
 from engram_py.recall.query import parse_query
 from engram_py.recall.search import Search
@@ -104,10 +103,8 @@ Progress = Callable[[int, int], None]
 class Evaluations:
     """Keeps questions and their answers, asks them, and compares with the run that was kept."""
 
-    def __init__(self, store: Store, journal: Journal, projects: Projects, searches: Search) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
+    def __init__(self, core: Core, searches: Search) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
         self._searches = searches
 
     # --- questions -------------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.capture.passive import learning_title
-from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
@@ -33,7 +32,7 @@ from engram_py.observations.listing import Listing
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.validation import Prepared, clamp, clean_scope
 from engram_py.observations.values import Change, Deleted, Draft, Observation, Origin, Saved, Scope
-from engram_py.projects.projects import ProjectOperations, Projects
+from engram_py.projects.projects import Core
 from engram_py.projects.values import Place
 from engram_py.text.normalize import content_hash, folded
 from engram_py.text.spelling import distance
@@ -193,21 +192,14 @@ _TITLES = {"personal": "Who the user is", "project": "How to work with the user 
 _TOOL = "synthesize"
 
 
-class Identity(ProjectOperations):
+class Identity:
     """Keeps the statements of a person and their profile, through the one write path.
 
     ``personal`` ones hold in every project, those of scope ``project`` in one: how to work with the person there.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        journal: Journal,
-        projects: Projects,
-        sessions: Sessions,
-        observations: Callable[[], Observations],
-    ) -> None:
-        super().__init__(store, journal, projects)
+    def __init__(self, core: Core, sessions: Sessions, observations: Callable[[], Observations]) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
         self._sessions = sessions
         self._observations = observations
 

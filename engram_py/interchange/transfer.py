@@ -18,7 +18,7 @@ from engram_py.observations.columns import COUNTED_HERE, ENGRAM, EXACT, OWN, SOM
 from engram_py.privacy.provenance import author_of, unchecked
 from engram_py.projects import table as project_table
 from engram_py.projects.names import similar_projects
-from engram_py.projects.projects import ProjectOperations
+from engram_py.projects.projects import Core
 from engram_py.projects.values import UnknownProjectError
 from engram_py.sessions.table import MADE_UP
 from engram_py.times import to_engram
@@ -46,8 +46,11 @@ order by memory_relations.id
 _ARRIVING = {entity: TABLES[entity] for entity in ("observation", "session", "prompt", "relation")}
 
 
-class Transfer(ProjectOperations):
+class Transfer:
     """Exports and imports Engram's JSON."""
+
+    def __init__(self, core: Core) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
 
     def export(
         self, target: Path | TextIO, *, project: str | None = None, version: ExportVersion = "0.2.0"

@@ -158,7 +158,7 @@ def _asked_again(app: Engram, prompt: Prompt, session_id: str) -> AskedPrompt:
 
 def as_a_hook(app: Engram, *, project: str | None = None) -> Engram:
     """Return the memory as a hook reads it: without a model for vectors."""
-    view = app.standing_in(None, project=project)
+    view = app.for_caller(None, project=project)
     view.vectors = Vectors(view.store, view.settings.clock)
     return view
 

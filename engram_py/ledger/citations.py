@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
-from engram_py.database.journal import Operations
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
+from engram_py.projects.projects import Core
 from engram_py.sessions.values import Tally
 
 Surface = Literal["session", "prompt", "compact", "subagent", "file"]
@@ -64,8 +64,11 @@ _DELETE_OLDEST = "delete from {table} where id <= (select max(id) from {table}) 
 _SHRINK = tuple(_DELETE_OLDEST.format(table=table) for table in ("injections", "citations"))
 
 
-class Citations(Operations):
+class Citations:
     """Records injections and citations. Both are of this machine alone, and the latest 20,000 of each are kept."""
+
+    def __init__(self, core: Core) -> None:
+        self._store, self._journal = core.store, core.journal
 
     def inject(
         self, session_id: str, shown: Mapping[int, int], surface: Surface, *, visible: Collection[int] | None = None

@@ -15,7 +15,7 @@ from engram_py.dataclass import dataclass
 from engram_py.ledger import table
 from engram_py.ledger.table import IN_SCOPE, SCOPE
 from engram_py.observations.validation import clamp, clean_session_id
-from engram_py.projects.projects import ProjectOperations
+from engram_py.projects.projects import Core
 from engram_py.sessions.values import SessionNotFoundError
 from engram_py.times import to_text
 
@@ -109,8 +109,11 @@ MOST_DAYS = 3_650
 SESSIONS_SHOWN = 5
 
 
-class Costs(ProjectOperations):
+class Costs:
     """Reports what the ledger counted."""
+
+    def __init__(self, core: Core) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
 
     def of(self, *, session_id: str | None = None, project: str | None = None, days: int | None = None) -> Cost:
         """Return what was counted: of everything, or of one session, one project, the last days (UTC, today included).

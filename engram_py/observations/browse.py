@@ -19,7 +19,7 @@ from engram_py.observations.values import Observation
 from engram_py.privacy.provenance import is_withheld, unchecked
 from engram_py.projects import table as project_table
 from engram_py.projects.names import normalize_project
-from engram_py.projects.projects import ProjectOperations, Projects
+from engram_py.projects.projects import Core
 from engram_py.recall import index as search
 from engram_py.recall.query import match_all, parse_query
 
@@ -111,8 +111,11 @@ _MOST_QUEUED = 1_000  # further nobody counts: it would take longer the more the
 LOOKED_AT = 2_000
 
 
-class Browsing(ProjectOperations):
+class Browsing:
     """Reads rows for a program that lists them; none of them counts as shown to a model."""
+
+    def __init__(self, core: Core) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
 
     def recent(
         self,
@@ -208,12 +211,7 @@ class Browsing(ProjectOperations):
                     found.append(Blocked(kind, str(one), reason, owner or ""))
         return tuple(found)
 
-
-class MemoryStats:
-    """Counts the whole memory and suggests topic keys."""
-
-    _store: Store
-    _projects: Projects
+    # --- the whole memory --------------------------------------------------------------------------------
 
     def suggest_topic(self, *, type: str = "", title: str = "", content: str = "") -> Suggestion:
         """Return a topic key for a text to come, and what holds that key, or a near one, in the current project."""

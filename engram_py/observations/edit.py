@@ -19,7 +19,7 @@ from engram_py.observations.errors import (
 )
 from engram_py.observations.listing import Reviewed
 from engram_py.observations.lookup import kept_observation, live_observation
-from engram_py.observations.save import Saving, expire
+from engram_py.observations.save import expire, review_date
 from engram_py.observations.validation import (
     TYPE_LIMIT_CHARS,
     clean_content,
@@ -42,13 +42,16 @@ from engram_py.observations.values import (
     Undeleted,
     Updated,
 )
+from engram_py.projects.projects import Core
 from engram_py.relations import table as relations
 from engram_py.relations.values import Relation, pair_id
 from engram_py.text.normalize import check_text, content_hash
 from engram_py.text.words import derived_terms
 
 if TYPE_CHECKING:
+    from engram_py.anchors.anchors import Anchors
     from engram_py.anchors.record import Observed
+    from engram_py.sessions.sessions import Sessions
 
 
 _CHANGEABLE = "title, content, find and replace, type, scope, topic_key, archived, salience, expires_at"
@@ -65,8 +68,13 @@ class _Edit(NamedTuple):
     truncation: Truncated | None
 
 
-class Editing(Saving):
-    """Corrects, pins and reviews observations by id."""
+class Editing:
+    """Corrects, pins, reviews, deletes and restores observations by id."""
+
+    def __init__(self, core: Core, sessions: Sessions, anchors: Anchors) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
+        self._sessions = sessions
+        self._anchors = anchors
 
     def update(
         self, observation_id: int, change: Change, *, base: Observation | None = None, by: Editor = "agent"
@@ -237,7 +245,7 @@ class Editing(Saving):
         with self._store.transaction():
             old = live_observation(self._store, observation_id)
             self._anchors.rewrite(old.id, anchors)
-            due = self._review_date(old.type)
+            due = review_date(old.type, self._journal.moment())
             clock = self._journal.stamp()
             self._write(old, {"review_after": due, "clock": clock}, clock)
         return Reviewed(old.id, old.title, due)
@@ -279,14 +287,7 @@ class Editing(Saving):
         project = values.get("project", old.project)
         self._journal.changed("observation", old.sync_id, project=project, clock=clock)
 
-
-def _is_whole(change: Change, by: Editor) -> bool:
-    """Return whether the editor answers for the whole text after a change."""
-    return by == "person" or (by == "agent" and change.content is not None)
-
-
-class Deleting(Editing):
-    """Deletes and restores observations by id."""
+    # --- delete and restore ------------------------------------------------------------------------------
 
     def delete(self, observation_id: int, *, hard: bool = False) -> Deleted:
         """Hide an observation, or with ``hard`` destroy it and its versions, leaving a tombstone without text.
@@ -383,3 +384,8 @@ class Deleting(Editing):
                     values |= {"sync_id": sync_id, "target_id": ends[1], "clock": clock}
                     self._store.insert("memory_relations", values | {"created_at": now, "updated_at": now})
                     self._journal.changed("relation", sync_id, project=later.project, clock=clock)
+
+
+def _is_whole(change: Change, by: Editor) -> bool:
+    """Return whether the editor answers for the whole text after a change."""
+    return by == "person" or (by == "agent" and change.content is not None)

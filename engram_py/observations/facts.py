@@ -4,33 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engram_py.database.journal import Journal
-from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.entities.names import canonical, names_of
 from engram_py.observations import table
 from engram_py.observations.fact_rules import Rules, rules_of
 from engram_py.observations.listing import Fact, Listing
-from engram_py.observations.save import Saving
+from engram_py.observations.observations import Observations
 from engram_py.observations.validation import clamp, clean_scope, slug_of, title_of
 from engram_py.observations.values import Draft, Origin, Saved
-from engram_py.projects.projects import ProjectOperations, Projects
+from engram_py.projects.projects import Core
 
 MOST = 200
 
 
-class Facts(ProjectOperations):
-    """Adds facts through the one write path, and lists those of an entity.
+class Facts:
+    """Adds facts through the one write path, and lists those of an entity."""
 
-    ``rules`` is a file with more anchors and patterns, empty for ours alone.
-    """
-
-    def __init__(
-        self, store: Store, journal: Journal, projects: Projects, saving: Callable[[], Saving], *, rules: str = ""
-    ) -> None:
-        super().__init__(store, journal, projects)
-        self._saving = saving
-        self._rules = rules
+    def __init__(self, core: Core, observations: Callable[[], Observations]) -> None:
+        self._store, self._projects = core.store, core.projects
+        self._observations = observations
+        self._rules = core.settings.fact_rules
 
     def add(
         self,
@@ -58,7 +51,7 @@ class Facts(ProjectOperations):
             rules = self.rules if checked else None
             if rules is not None and origin == "derived":
                 rules = replace(rules, same=min(rules.same, rules.same_derived))
-            return self._saving().save(draft, project=project, session_id=session_id, rules=rules)
+            return self._observations().save(draft, project=project, session_id=session_id, rules=rules)
 
     @property
     def rules(self) -> Rules:

@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import date, datetime, timedelta
 
-from engram_py.database.journal import Journal
-from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
 from engram_py.observations import table
 from engram_py.observations.listing import Listing, Note
-from engram_py.observations.save import Saving
+from engram_py.observations.observations import Observations
 from engram_py.observations.validation import title_of
 from engram_py.observations.values import Draft, Origin, Saved
-from engram_py.projects.projects import ProjectOperations, Projects
-from engram_py.times import to_text
+from engram_py.projects.projects import Core
+from engram_py.times import to_text, zone_named
 
 MOST = 500
 
 
-class Notes(ProjectOperations):
-    """Appends notes through the one write path, and lists those of a day in ``zone`` (None: the system's)."""
+class Notes:
+    """Appends notes through the one write path, and lists those of a day in the zone that is set."""
 
-    def __init__(
-        self,
-        store: Store,
-        journal: Journal,
-        projects: Projects,
-        saving: Callable[[], Saving],
-        *,
-        zone: tzinfo | None = None,
-    ) -> None:
-        super().__init__(store, journal, projects)
-        self._saving = saving
-        self._zone = zone
+    def __init__(self, core: Core, observations: Callable[[], Observations]) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
+        self._observations = observations
+        self._zone = zone_named(core.settings.timezone)
 
     def add(
         self,
@@ -50,7 +40,7 @@ class Notes(ProjectOperations):
         """Keep ``text`` as a note of now, or of the UTC time ``at``. Raises what a save raises."""
         draft = Draft(title or title_of(text), text, "note", origin=origin, operation_id=operation_id)
         with self._store.transaction():
-            saved = self._saving().save(draft, project=project, session_id=session_id)
+            saved = self._observations().save(draft, project=project, session_id=session_id)
             if at is not None and saved.outcome == "added":
                 self._store.update("observations", {"id": saved.id}, {"created_at": at})
         return replace(saved, suggested_topic_key=None, topic_holder=None)

@@ -1,24 +1,60 @@
-"""Everything one can do with observations: the operations of save, edit, delete and bulk, and reading by id."""
+"""Everything one can do with an observation: save (``save.py``), change and delete (``edit.py``), and read it."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from engram_py.observations import table
 from engram_py.observations import table as history_table
-from engram_py.observations.bulk import Bulk
+from engram_py.observations.edit import Editing
 from engram_py.observations.listing import Listing, ReviewLine
 from engram_py.observations.lookup import MAX_ID, live_observation, relation_notes
+from engram_py.observations.save import Saving
 from engram_py.observations.validation import clamp
 from engram_py.observations.values import Detail, Timeline
+from engram_py.privacy.switches import Switches
+from engram_py.projects.projects import Core
 from engram_py.relations import table as relations
 from engram_py.sessions import table as session_table
+
+if TYPE_CHECKING:
+    from engram_py.anchors.anchors import Anchors
+    from engram_py.observations.usage import Usage
+    from engram_py.recall.related import Candidates
+    from engram_py.sessions.sessions import Sessions
 
 HISTORY_PAGE = 50
 TIMELINE_MOST = 50
 REVIEW_MOST = 100
 
 
-class Observations(Bulk):
-    """Save (``save.py``), edit, delete and read observations, one or many."""
+class Observations:
+    """Save, change, delete and read observations."""
+
+    def __init__(
+        self,
+        core: Core,
+        sessions: Sessions,
+        candidates: Candidates,
+        *,
+        anchors: Anchors,
+        usage: Usage,
+        switches: Switches,
+    ) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
+        self._anchors = anchors
+        self._usage = usage
+        self.save = Saving(core, sessions, candidates, anchors=anchors, switches=switches).save
+        editing = Editing(core, sessions, anchors)
+        self.update, self.move, self.pin, self.mark_reviewed = (
+            editing.update,
+            editing.move,
+            editing.pin,
+            editing.mark_reviewed,
+        )
+        self.accept, self.unaccept = editing.accept, editing.unaccept
+        self.delete, self.delete_many, self.deletable = editing.delete, editing.delete_many, editing.deletable
+        self.undelete, self.revert, self.undo = editing.undelete, editing.revert, editing.undo
 
     def get(self, observation_id: int, *, history: bool = False, cursor: int | None = None) -> Detail:
         """Return one observation; with ``history`` its older texts, newest first, 50 to a page.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engram_py.database.journal import Journal, new_sync_id
@@ -30,7 +30,7 @@ from engram_py.observations.values import (
     Truncated,
 )
 from engram_py.privacy.switches import Switches
-from engram_py.projects.projects import ProjectOperations, Projects
+from engram_py.projects.projects import Core
 from engram_py.projects.values import Place
 from engram_py.relations import table as relations
 from engram_py.relations.relations import Relations
@@ -40,7 +40,6 @@ from engram_py.times import add_months, to_text
 
 if TYPE_CHECKING:
     from engram_py.anchors.anchors import Anchors
-    from engram_py.observations.usage import Usage
     from engram_py.recall.related import Candidates
     from engram_py.sessions.sessions import Sessions
 
@@ -130,27 +129,23 @@ def _saved_from_json(text: str) -> Saved:
     return Saved(**values)
 
 
-class Saving(ProjectOperations):
+class Saving:
     """Saves a draft as a new observation, a revision or a duplicate."""
 
     def __init__(
         self,
-        store: Store,
-        journal: Journal,
-        projects: Projects,
+        core: Core,
         sessions: Sessions,
         candidates: Candidates,
         *,
         anchors: Anchors,
-        usage: Usage,
         switches: Switches,
     ) -> None:
-        super().__init__(store, journal, projects)
-        self._relations = Relations(store, journal, projects)
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
+        self._relations = Relations(core)
         self._sessions = sessions
         self._candidates = candidates
         self._anchors = anchors
-        self._usage = usage
         self._switches = switches
 
     def save(
@@ -247,7 +242,7 @@ class Saving(ProjectOperations):
                 "origin": draft.origin,
                 "about": new.about,
                 "entity_kind": draft.entity_kind,
-                "review_after": self._review_date(new.type),
+                "review_after": review_date(new.type, self._journal.moment()),
                 "duplicate_count": 1,
                 "git_branch": clean_branch(place.branch),
                 "git_commit": place.commit,
@@ -284,7 +279,7 @@ class Saving(ProjectOperations):
             "entity_kind": draft.entity_kind or old.entity_kind,
             "terms": derived_terms(new.title, new.topic_key or "", aliases, new.content),
             "lifecycle": "active",
-            "review_after": self._review_date(new.type),
+            "review_after": review_date(new.type, self._journal.moment()),
             "git_branch": clean_branch(place.branch) or old.git_branch,
             "git_commit": place.commit or old.git_commit,
             "revision_count": old.revision_count + 1,
@@ -340,9 +335,11 @@ class Saving(ProjectOperations):
             warnings=(*new.warnings, *misspelled_type_note(new.type), *place.warnings),
         )
 
-    def _review_date(self, kind: str) -> str | None:
-        months = REVIEW_MONTHS.get(kind)
-        return None if months is None else to_text(add_months(self._journal.moment(), months))
+
+def review_date(kind: str, now: datetime) -> str | None:
+    """Return when an observation of this type is due for review; None: never by its age."""
+    months = REVIEW_MONTHS.get(kind)
+    return None if months is None else to_text(add_months(now, months))
 
 
 def _says_the_same(old: Observation, new: Prepared) -> bool:

@@ -11,7 +11,7 @@ from engram_py.database.fts import erase
 from engram_py.database.soundness import INDEXES
 from engram_py.database.store import Store
 from engram_py.privacy.values import Cleared
-from engram_py.projects.projects import ProjectOperations
+from engram_py.projects.projects import Core
 from engram_py.sessions.spool_files import FOLDER
 
 # What is counted before it is destroyed, each with the column of its project.
@@ -107,12 +107,15 @@ def delete_all_rest(store: Store) -> None:
 _BATCH = 500  # rows in one transaction, for which other writers wait
 
 
-class Clearing(ProjectOperations):
+class Clearing:
     """Counts and destroys; only a backup brings it back.
 
     What is destroyed leaves tombstones without text, so that no sync brings it back. Other machines, and a team's
     server, keep theirs, unless ``everywhere`` tells them.
     """
+
+    def __init__(self, core: Core) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
 
     def look(
         self, what: str, *, project: str | None = None, session_id: str | None = None, everywhere: bool = False

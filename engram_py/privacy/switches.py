@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engram_py.database.store import Store
 from engram_py.errors import InvalidArgumentError
 from engram_py.privacy.values import SWITCHES, Allowed, Choice, RecordingOffError, SwitchState
 from engram_py.projects.names import normalize_project
-from engram_py.projects.projects import Projects
-from engram_py.settings import Settings
+from engram_py.projects.projects import Core
 
 _CHOICES = """
 select scope, switch, is_on from switches where scope = 'all'
@@ -25,10 +23,8 @@ class Switches:
     project's ``.engram.json``, which may come with a clone, can switch off what nobody switched on for that project.
     """
 
-    def __init__(self, store: Store, projects: Projects, settings: Settings) -> None:
-        self._store = store
-        self._projects = projects
-        self._settings = settings
+    def __init__(self, core: Core) -> None:
+        self._store, self._projects, self._settings = core.store, core.projects, core.settings
 
     def allowed(self, project: str, session_id: str = "") -> Allowed:
         """Return what hooks may do in a session of a project."""

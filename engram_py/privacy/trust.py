@@ -9,7 +9,7 @@ from engram_py.errors import InvalidArgumentError
 from engram_py.observations import topics
 from engram_py.privacy import provenance
 from engram_py.privacy.values import NoArrivalError
-from engram_py.projects.projects import ProjectOperations
+from engram_py.projects.projects import Core
 from engram_py.relations import table as relations
 
 if TYPE_CHECKING:
@@ -64,8 +64,11 @@ where arrival in (select value from json_each(:ids)) and topic_key is not null
 """
 
 
-class Trust(ProjectOperations):
+class Trust:
     """Lists where rows came from, and says which of it the user answers for."""
+
+    def __init__(self, core: Core) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
 
     def arrivals(self) -> Arrivals:
         """Return everybody that rows came from, with the number of their observations."""

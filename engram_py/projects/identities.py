@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from engram_py.database.journal import Operations
+from engram_py.database.journal import Journal
+from engram_py.database.store import Store
 from engram_py.files import readable_path
 from engram_py.projects import table
 from engram_py.projects.locate import Location, rebind, write_binding
@@ -13,9 +14,12 @@ from engram_py.projects.names import former_spelling, similar_projects, slug_pro
 from engram_py.projects.values import UnknownProjectError
 
 
-class Identities(Operations):
+class Identities:
     """One project per repository. A clone is known by its remote, a worktree or subfolder by the common git
     directory, a moved or re-pointed repository by the binding file inside that directory."""
+
+    def __init__(self, store: Store, journal: Journal) -> None:
+        self._store, self._journal = store, journal
 
     def canonical(self, name: str) -> str:
         """Return the project that ``name`` is now: itself, or what it was merged into."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engram_py.database.journal import Journal, Operations
+from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.dataclass import replace
+from engram_py.dataclass import dataclass, replace
 from engram_py.doors import call
 from engram_py.files import expanded
 from engram_py.projects import table
@@ -16,6 +16,7 @@ from engram_py.projects.names import normalize_project, similar_projects
 from engram_py.projects.settings_file import ProjectSettings
 from engram_py.projects.values import AmbiguousProjectError, CurrentProject, InvalidProjectError, Place, ProjectLine
 from engram_py.sessions import table as session_table
+from engram_py.settings import Settings
 
 NO_PROJECT = "no project here"
 
@@ -244,12 +245,14 @@ class Projects:
         return tuple(table.lines(self._store))
 
 
-class ProjectOperations(Operations):
-    """Operations whose calls belong to a project."""
+@dataclass(frozen=True)
+class Core:
+    """What the services of an open memory stand on: the file, its journal, the project of a call, the settings."""
 
-    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
-        super().__init__(store, journal)
-        self._projects = projects
+    store: Store
+    journal: Journal
+    projects: Projects
+    settings: Settings
 
 
 def _engram_source(location: Location) -> str:

@@ -13,10 +13,11 @@ from engram_py.database import migrations
 from engram_py.database.connection import Generation, connect
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.observations import table
 from engram_py.observations.usage import Usage
 from engram_py.observations.validation import end_of
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import Core
 from engram_py.recall import index as search
 from engram_py.recall.query import match_any, parse_query
 from engram_py.recall.search import Search
@@ -51,35 +52,22 @@ class _Memory(Store):
         return connection
 
 
-def search_as_of(
-    now: Store,
-    journal: Journal,
-    projects: Projects,
-    anchors: Anchors,
-    as_of: str,
-    query: str,
-    *,
-    half_life_days: int,
-    **wanted: Any,
-) -> Results:
+def search_as_of(core: Core, anchors: Anchors, as_of: str, query: str, **wanted: Any) -> Results:
     """Search the rows that were there at the end of that day, in the text and with the verdicts they had then.
 
     Rows that were deleted since stay hidden. Raises InvalidArgumentError for what is no date, and what a search raises.
     """
-    today = journal.moment()
+    today = core.journal.moment()
     moment = datetime.fromisoformat(end_of("as_of", as_of, today, never=False) or "")
     with closing(_Memory(Path(":memory:"))) as store:
         clock = Journal(store, lambda: min(moment, today))
         with store.transaction():
-            _fill(now, store, to_text(moment), query)
+            _fill(core.store, store, to_text(moment), query)
         then = Search(
-            store,
-            clock,
-            projects,
+            replace(core, store=store, journal=clock),
             anchors=anchors,
             usage=Usage(store, clock),
             vectors=Vectors(store, clock.moment),
-            half_life_days=half_life_days,
         )
         return then.search(query, **wanted)
 

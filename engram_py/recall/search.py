@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from engram_py.anchors.anchors import Anchors
-from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidTopicKeyError
@@ -16,7 +15,7 @@ from engram_py.observations import table, visible
 from engram_py.observations.lookup import handles
 from engram_py.observations.usage import Usage
 from engram_py.observations.validation import clamp
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import Core
 from engram_py.recall import index
 from engram_py.recall.answer_notes import answer_notes, evidence_step, explain_no_results, filters_ignored, gone
 from engram_py.recall.hits import Hits, Ranked, clean_sort, sorted_by
@@ -27,7 +26,6 @@ from engram_py.recall.score import Scored, threshold
 from engram_py.recall.substitutes import rows_of_file
 from engram_py.recall.terms import MOST_WORDS_ASKED
 from engram_py.recall.values import DocumentHit, Explain, Hit, LadderStep, Results, WordNote
-from engram_py.settings import DEFAULTS
 from engram_py.text.normalize import normalize_topic_key
 from engram_py.vectors.values import Nearest
 from engram_py.vectors.vectors import Vectors
@@ -165,24 +163,21 @@ class Search:
 
     def __init__(
         self,
-        store: Store,
-        journal: Journal,
-        projects: Projects,
+        core: Core,
         *,
         anchors: Anchors,
         usage: Usage,
         vectors: Vectors,
-        half_life_days: int = DEFAULTS["recency_half_life_days"],
         documents: Documents | None = None,
     ) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
         self._documents = documents
-        self._store = store
-        self._journal = journal
-        self._projects = projects
-        self.resolve_scope = partial(resolve_scope, projects, partial(rows_of_file, store, anchors), journal)
+        self.resolve_scope = partial(
+            resolve_scope, core.projects, partial(rows_of_file, core.store, anchors), core.journal
+        )
         self._usage = usage
         self._vectors = vectors
-        self._hits = Hits(store, journal, anchors, half_life_days)
+        self._hits = Hits(core.store, core.journal, anchors, core.settings.recency_half_life_days)
 
     def search(
         self,

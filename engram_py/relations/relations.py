@@ -9,7 +9,7 @@ from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongE
 from engram_py.observations.errors import JudgmentNotFoundError
 from engram_py.observations.lookup import MAX_ID, live_observation
 from engram_py.observations.validation import clamp, clean_session_id
-from engram_py.projects.projects import ProjectOperations
+from engram_py.projects.projects import Core
 from engram_py.relations import table
 from engram_py.relations.values import VERBS, Relation, pair_id
 from engram_py.text.normalize import check_text
@@ -19,8 +19,11 @@ NOTE_LIMIT_CHARS = 4_000
 PENDING_MOST = 200
 
 
-class Relations(ProjectOperations):
+class Relations:
     """Judges candidates a save surfaced, compares any two observations, and lists what waits for a verdict."""
+
+    def __init__(self, core: Core) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
 
     def judge(
         self,

@@ -7,12 +7,11 @@ import json
 from typing import Literal
 
 from engram_py.capture.redact import redact
-from engram_py.database.journal import Journal
-from engram_py.database.store import Row, Store
+from engram_py.database.store import Row
 from engram_py.errors import EmptyFieldError
 from engram_py.observations.listing import Listing
 from engram_py.observations.validation import clamp, clean_session_id, intake_notes
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import Core
 from engram_py.sessions.sessions import Sessions
 from engram_py.sessions.values import (
     Checkpoint,
@@ -48,10 +47,8 @@ where session_id = :session_id
 class Checkpoints:
     """Keeps the last ten checkpoints of each session, on this machine alone."""
 
-    def __init__(self, store: Store, journal: Journal, projects: Projects, sessions: Sessions) -> None:
-        self._store = store
-        self._journal = journal
-        self._projects = projects
+    def __init__(self, core: Core, sessions: Sessions) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
         self._sessions = sessions
 
     def save(self, content: bytes, *, project: str | None = None, session_id: str | None = None) -> CheckpointLine:

@@ -11,9 +11,8 @@ from engram_py.capture.host_formats import typed
 from engram_py.capture.passive import learning_title, parse_learnings
 from engram_py.capture.redact import redact_head
 from engram_py.database.fts import erase
-from engram_py.database.journal import Journal, new_sync_id
+from engram_py.database.journal import new_sync_id
 from engram_py.database.soundness import PROMPTS, TURNS
-from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import EmptyQueryError
 from engram_py.observations import table as observation_table
@@ -21,7 +20,7 @@ from engram_py.observations.lookup import check_id, live_observation
 from engram_py.observations.validation import READ_LIMIT_CHARS, clamp, clean_content, intake_notes
 from engram_py.observations.values import Draft, Saved
 from engram_py.privacy.switches import Switches
-from engram_py.projects.projects import ProjectOperations, Projects
+from engram_py.projects.projects import Core
 from engram_py.recall.query import match_all, parse_query
 from engram_py.sessions import table
 from engram_py.sessions.sessions import Sessions
@@ -40,13 +39,11 @@ PROMPTS_MOST = 200
 _LEARNED_AT_ONCE = 20
 
 
-class Prompts(ProjectOperations):
+class Prompts:
     """Keeps user prompts, so that the next session knows what was asked for."""
 
-    def __init__(
-        self, store: Store, journal: Journal, projects: Projects, sessions: Sessions, switches: Switches
-    ) -> None:
-        super().__init__(store, journal, projects)
+    def __init__(self, core: Core, sessions: Sessions, switches: Switches) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
         self._sessions = sessions
         self._switches = switches
 
@@ -127,14 +124,11 @@ def summary_topic(session_id: str) -> str:
 class Episodes:
     """Keeps the summary of a session and the learnings its messages list."""
 
-    def __init__(
-        self, store: Store, observations: Observations, sessions: Sessions, projects: Projects, switches: Switches
-    ) -> None:
+    def __init__(self, core: Core, observations: Observations, sessions: Sessions, switches: Switches) -> None:
+        self._store, self._projects = core.store, core.projects
         self._switches = switches
-        self._store = store
         self._observations = observations
         self._sessions = sessions
-        self._projects = projects
 
     def summarize(self, content: str, *, project: str | None = None, session_id: str | None = None) -> Saved:
         """Keep a session's summary: the observation with topic key ``session/<id>``, revised when sent again."""

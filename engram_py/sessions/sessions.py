@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Literal
 
 from engram_py.capture.redact import redact
-from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
 from engram_py.files import expanded, readable_path
 from engram_py.observations.validation import clamp, clean_content, clean_session_id, intake_notes
-from engram_py.projects.projects import ProjectOperations, Projects
+from engram_py.projects.projects import Core
 from engram_py.projects.values import Place
 from engram_py.sessions import table
 from engram_py.sessions.values import (
@@ -71,7 +70,7 @@ SessionMode = Literal["process", "manual"]
 OWN_PREFIX = "mcp-"  # sessions that a server process opened by itself
 
 
-class Sessions(ProjectOperations):
+class Sessions:
     """Starts, continues, ends and lists sessions.
 
     A call that names no session belongs to the one this process started. A server (``process``) joins the session
@@ -79,17 +78,8 @@ class Sessions(ProjectOperations):
     session of its own for each project on its first write. A command line files under ``manual-save-<project>``.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        journal: Journal,
-        projects: Projects,
-        *,
-        mode: SessionMode = "manual",
-        agent: str = "",
-        hosts: Sequence[str] = (),
-    ) -> None:
-        super().__init__(store, journal, projects)
+    def __init__(self, core: Core, *, mode: SessionMode = "manual", agent: str = "", hosts: Sequence[str] = ()) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
         self._mode = mode
         self.agent = agent
         self._hosts = hosts

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.capture.passive import parse_learnings
-from engram_py.database.journal import Journal
-from engram_py.database.store import Store, at_once
+from engram_py.database.store import at_once
 from engram_py.errors import EngramError, StoreError
 from engram_py.files import read_bounded
 from engram_py.privacy.switches import Switches
-from engram_py.projects.projects import ProjectOperations, Projects
+from engram_py.projects.projects import Core
 from engram_py.sessions import table as session_table
 from engram_py.sessions.prompts import Episodes, Prompts
 from engram_py.sessions.sessions import Sessions
@@ -29,21 +28,20 @@ AT_ONCE = 50
 _UNREADABLE = ".unreadable"
 
 
-class Spool(ProjectOperations):
+class Spool:
     """Stores spooled prompts, learnings and ends of sessions, exactly once."""
 
     def __init__(
         self,
-        store: Store,
-        journal: Journal,
-        projects: Projects,
+        core: Core,
         sessions: Sessions,
         prompts: Prompts,
         episodes: Callable[[], Episodes],
         transcripts: Callable[[], Transcripts],
         switches: Switches,
     ) -> None:
-        super().__init__(store, journal, projects.without_override())
+        self._store, self._journal = core.store, core.journal
+        self._projects = core.projects.without_override()
         self._sessions = sessions
         self._prompts = prompts
         self._episodes = episodes

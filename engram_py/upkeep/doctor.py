@@ -11,14 +11,12 @@ from engram_py.clock import dated, due_before
 from engram_py.database import backup, counts, filesystem, health, journal
 from engram_py.database.compaction import log_bytes
 from engram_py.database.errors import InvalidBackupError, StoreDamagedError, StoreForeignError, StoreTooNewError
-from engram_py.database.journal import Journal
-from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.distill.table import failures
 from engram_py.errors import InvalidArgumentError, StoreError
 from engram_py.privacy.trust import arrivals
 from engram_py.projects.identities import Identities
-from engram_py.settings import Settings
+from engram_py.projects.projects import Core
 from engram_py.sync.autosync.table import is_used
 from engram_py.upkeep.backups import FOLDER, Backups
 from engram_py.upkeep.engram_checks import SAME, EngramChecks
@@ -48,21 +46,12 @@ select sum(rows), max(latest), max(ids) from (
 class Doctor:
     """Checks the database. Reads only, unless asked to fix."""
 
-    def __init__(
-        self,
-        store: Store,
-        journal: Journal,
-        backups: Backups,
-        vectors: Vectors,
-        settings: Settings,
-    ) -> None:
-        self._store = store
-        self._journal = journal
+    def __init__(self, core: Core, backups: Backups, vectors: Vectors) -> None:
+        self._store, self._journal, self._settings = core.store, core.journal, core.settings
         self._backups = backups
         self._vectors = vectors
-        self._settings = settings
-        self._identities = Identities(store, journal)
-        self._engram = EngramChecks(store, self._identities, journal.moment)
+        self._identities = Identities(core.store, core.journal)
+        self._engram = EngramChecks(core.store, self._identities, core.journal.moment)
 
     @property
     def _checks(self) -> dict[str, Callable[[], Check]]:

@@ -12,24 +12,29 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 from engram_py.database import runs
 from engram_py.database.journal import Journal, get_meta, set_meta
 from engram_py.database.lease import NamedLease
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import asdict
 from engram_py.errors import EngramError, InvalidArgumentError, StoreError
 from engram_py.lazy import logger_of, regex
 from engram_py.observations.table import COLUMNS, VISIBLE
 from engram_py.observations.validation import clamp
 from engram_py.observations.values import Observation
 from engram_py.privacy.provenance import OWN
-from engram_py.projects.projects import ProjectOperations, Projects
+from engram_py.projects.projects import Core
 from engram_py.relations import table as relations_table
 from engram_py.relations.relations import Relations
-from engram_py.settings import DEFAULTS
 from engram_py.text.words import jaccard, shingles
 from engram_py.times import parse_time, to_text
 from engram_py.upkeep.values import Hot, HotReport, Maintained, PassDone, Runs, StepDone
+
+if TYPE_CHECKING:
+    from engram_py.entities.entities import Entities
+    from engram_py.identity.identity import Identity
 
 logger = logger_of(__name__)
 
@@ -226,25 +231,13 @@ where origin = 'derived' and deleted_at is null and lifecycle = 'active' and pin
 _WORD = regex(r"\w+")
 
 
-class Consolidating(ProjectOperations):
-    """Each method is a step: it works in short transactions until it is told to stop, and tells what it did.
+class Consolidating:
+    """Each method is a step: it works in short transactions until it is told to stop, and tells what it did."""
 
-    ``episode_days`` is how long derived summaries of sessions are in sight; 0 keeps them. ``floor`` is the weight below
-    which derived facts are archived.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        journal: Journal,
-        projects: Projects,
-        *,
-        episode_days: int = DEFAULTS["episode_retention_days"],
-        floor: float = DEFAULTS["salience_floor"],
-    ) -> None:
-        super().__init__(store, journal, projects)
-        self._episode_days = episode_days
-        self._floor = floor
+    def __init__(self, core: Core) -> None:
+        self._core, self._store, self._journal, self._projects = core, core.store, core.journal, core.projects
+        self._episode_days = core.settings.episode_retention_days  # 0 keeps derived summaries in sight
+        self._floor = core.settings.salience_floor
 
     def steps(self) -> list[tuple[str, Callable[[float | None], dict[str, float]]]]:
         """Return the steps by name, in their order: what is weighed anew is weighed before it fades."""
@@ -307,7 +300,7 @@ class Consolidating(ProjectOperations):
             for row in reversed(self._episodes(project, "", MOST_COMPARED)):
                 older = first.setdefault(frozenset(_WORD.findall(row.content.lower())), row)
                 if older is not row:
-                    relations = Relations(self._store, self._journal, self._projects)
+                    relations = Relations(self._core)
                     relations.compare(older.id, row.id, "supersedes", confidence=1.0, reasoning=_SAID_FIRST)
                     done += 1
         return {"merged": done}
@@ -364,11 +357,27 @@ order by access_count desc, last_accessed_at desc, id desc limit :limit
 TOTAL = f"select coalesce(sum(access_count), 0) from observations where deleted_at is null and {VISIBLE}"
 
 
-class Reports(ProjectOperations):
+def steps_of(core: Core, entities: Callable[[], Entities], identity: Callable[[], Identity]) -> Steps:
+    """Return the steps of each pass, by name."""
+
+    def counts(done: Any) -> dict[str, float]:
+        return {name: value for name, value in asdict(done).items() if name != "done"}
+
+    return {
+        "heartbeat": [("entities", lambda until: counts(entities().count_mentions(until=until)))],
+        "consolidate": Consolidating(core).steps(),
+        "synthesize": [
+            ("entities", lambda until: counts(entities().rewrite_summaries(until=until))),
+            ("profile", lambda until: identity().rewrite_profile()),
+        ],
+    }
+
+
+class Reports:
     """Counts only: looking at them is no use of a memory."""
 
-    def __init__(self, store: Store, journal: Journal, projects: Projects) -> None:
-        super().__init__(store, journal, projects)
+    def __init__(self, core: Core) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
 
     def runs(self, *, name: str | None = None, limit: int = 20) -> Runs:
         """Return the latest runs, newest first, and how each pass fared in 30 days."""

@@ -7,13 +7,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from datetime import tzinfo
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from engram_py.capture.redact import refuse_secret
-from engram_py.database.journal import Journal, get_meta, set_meta
+from engram_py.database.journal import get_meta, set_meta
 from engram_py.database.lease import NamedLease
 from engram_py.database.store import Store
 from engram_py.documents.files import VAULT as MANIFEST
@@ -22,7 +21,8 @@ from engram_py.observations.table import COLUMNS
 from engram_py.observations.validation import slug_of
 from engram_py.observations.values import Observation
 from engram_py.privacy.provenance import OWN
-from engram_py.projects.projects import ProjectOperations, Projects
+from engram_py.projects.projects import Core
+from engram_py.times import zone_named
 from engram_py.vault.applying import Applying, Now, edits, front_line
 from engram_py.vault.folder import Folder, Manifest, digest, is_generated, shelved, written
 from engram_py.vault.markdown import anchor_of, has_conflict, parse, plain_lines, rendered, with_tail
@@ -71,9 +71,8 @@ def entity_edges(store: Store) -> dict[str, list[Edge]]:
 _LEASE_SECONDS = 600.0
 
 
-class Vault(ProjectOperations):
-    """The vault of a project. Where it lies is remembered on this machine; ``zone`` is the reader's, ``made`` is
-    told of a new one.
+class Vault:
+    """The vault of a project. Where it lies is remembered on this machine; ``made`` is told of a new one.
 
     Everything raises NoVaultError before ``init``, VaultFileError where the disk does not allow it, and NotAVaultError
     where the folder became something else.
@@ -81,19 +80,16 @@ class Vault(ProjectOperations):
 
     def __init__(
         self,
-        store: Store,
-        journal: Journal,
-        projects: Projects,
+        core: Core,
         applying: Callable[[], Applying],
         *,
-        zone: tzinfo | None = None,
         made: Callable[[Path, str], None] = lambda root, project: None,
     ) -> None:
-        super().__init__(store, journal, projects)
+        self._store, self._projects = core.store, core.projects
         self._applying = applying
-        self._zone = zone
+        self._zone = zone_named(core.settings.timezone)
         self._made = made
-        self._lease = NamedLease(store, journal, "vault", seconds=_LEASE_SECONDS)
+        self._lease = NamedLease(core.store, core.journal, "vault", seconds=_LEASE_SECONDS)
 
     # --- where ------------------------------------------------------------------------------------------
 

@@ -74,5 +74,5 @@ def test_another_repository_gives_nothing(here: Engram, repo: Repo, tmp_path: Pa
     saved = about(here, AUTH)
     repo.write(AUTH, changed())
     detail = here.get(saved.id)
-    elsewhere = here.standing_in(tmp_path)
+    elsewhere = here.for_caller(tmp_path)
     assert elsewhere.anchors.texts(detail.observation, detail.anchors) == ()

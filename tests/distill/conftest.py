@@ -59,13 +59,11 @@ def say(app: Engram, *texts: str, session: str = "s1", directory: Path | None = 
 def distilling(app: Engram, model: Distiller | None = None, **settings: object) -> Distilling:
     """The service of an open memory, with another distiller or other settings."""
     return Distilling(
-        app.store,
-        app.journal,
+        replace(app.core, settings=replace(app.settings, **settings)),  # type: ignore[arg-type]
         lambda: app.episodes,
         lambda: app.spool,
         lambda: app.learning,
         app.switches,
-        replace(app.settings, **settings),  # type: ignore[arg-type]
         model=model,
     )
 

@@ -19,7 +19,7 @@ def database(folder: Path) -> Path:
 
 
 def from_database(app: Engram, folder: Path) -> None:
-    app.adopting.adopt("engram", database(folder), trusted=True)
+    app.importers.adopt("engram", database(folder), trusted=True)
 
 
 def from_export(app: Engram, _: Path) -> None:

@@ -160,21 +160,21 @@ def new(done: Imported) -> tuple[int, int]:
 def test_a_dry_run_writes_nothing_and_a_second_reading_adds_nothing(app: Engram, tmp_path: Path, kind: str) -> None:
     assert list(SOURCES) == list(KINDS)
     path = SOURCES[kind](tmp_path / "source" if kind not in ("claude-mem", "engram") else tmp_path)
-    tried = app.adopting.adopt(kind, path, dry_run=True)
+    tried = app.importers.adopt(kind, path, dry_run=True)
     assert tried.warnings[0] == "dry run: nothing was written"
     for table in ("observations", "user_prompts", "sessions", "projects", "sync_mutations"):
         assert app.store.value(f"select count(*) from {table}") == 0
 
-    first = app.adopting.adopt(kind, path)
+    first = app.importers.adopt(kind, path)
     before = app.transfer.document()
-    again = app.adopting.adopt(kind, path)
+    again = app.importers.adopt(kind, path)
 
     assert new(tried) == new(first) != (0, 0)
     assert new(again) == (0, 0)
     assert (again.observations.newer, again.observations.invalid) == (0, 0)
     assert app.transfer.document()["observations"] == before["observations"]
     with pytest.raises(InvalidSourceError):
-        app.adopting.adopt(kind, tmp_path / "nowhere")
+        app.importers.adopt(kind, tmp_path / "nowhere")
 
 
 @KIND
@@ -182,7 +182,7 @@ def test_what_comes_in_says_where_it_came_from_and_can_be_filed_under_one_projec
     app: Engram, tmp_path: Path, kind: str
 ) -> None:
     path = SOURCES[kind](tmp_path)
-    app.adopting.adopt(kind, path, project="archive")
+    app.importers.adopt(kind, path, project="archive")
 
     rows = kept(app)
     assert {row["origin"] for row in rows} == {"import"}
@@ -192,14 +192,14 @@ def test_what_comes_in_says_where_it_came_from_and_can_be_filed_under_one_projec
 
 
 def test_memory_files_of_claude_code_go_to_the_project_they_were_made_in(app: Engram, tmp_path: Path) -> None:
-    app.adopting.adopt("claude-memory", memory_folder(tmp_path))
+    app.importers.adopt("claude-memory", memory_folder(tmp_path))
     [row] = kept(app)
     assert (row["title"], row["type"], row["project"]) == ("How the tests run", "preference", "gadgets")
     assert row["content"] == "Run them with pytest, never with unittest."
 
 
 def test_a_transcript_gives_its_prompts_and_learnings_without_secrets(app: Engram, tmp_path: Path) -> None:
-    done = app.adopting.adopt("claude-transcripts", transcripts(tmp_path))
+    done = app.importers.adopt("claude-transcripts", transcripts(tmp_path))
     assert (new(done), done.redacted) == ((1, 1), 1)
     [row] = kept(app)
     assert (row["type"], row["session_id"], row["created_at"]) == ("passive", "session-1", "2026-01-02T03:05:05.000Z")
@@ -210,7 +210,7 @@ def test_a_transcript_gives_its_prompts_and_learnings_without_secrets(app: Engra
 
 
 def test_instructions_come_in_by_section_without_what_engram_wrote(app: Engram, tmp_path: Path) -> None:
-    app.adopting.adopt("instructions", instructions(tmp_path / "widgets2"))
+    app.importers.adopt("instructions", instructions(tmp_path / "widgets2"))
     titles = [row["title"] for row in kept(app)]
     assert titles == ["AGENTS.md: Widgets", "AGENTS.md: Widgets / Testing"]
     assert "# not a heading" in kept(app)[1]["content"]
@@ -219,14 +219,14 @@ def test_instructions_come_in_by_section_without_what_engram_wrote(app: Engram, 
 
 def test_sections_too_short_to_keep_are_named_and_those_of_one_heading_all_kept(app: Engram, tmp_path: Path) -> None:
     path = wrote(tmp_path / "CLAUDE.md", "Hi.\n" + "".join(f"# Part {i}\nRun it.\n" for i in range(4)))
-    [warning] = app.adopting.adopt("instructions", path).warnings
+    [warning] = app.importers.adopt("instructions", path).warnings
     assert warning.startswith("CLAUDE.md: 5 section(s) shorter than 20 characters were left out")
     assert "before the first heading; Part 0; Part 1 and 2 more" in warning
 
     text = "# A\n## Notes\nThe first part wants tabs only.\n# A\n## Notes\nThe second part is about Fridays.\n"
-    app.adopting.adopt("instructions", wrote(tmp_path / "AGENTS.md", text), project="widgets")
+    app.importers.adopt("instructions", wrote(tmp_path / "AGENTS.md", text), project="widgets")
     assert [row["content"][:10] for row in kept(app)] == ["The first ", "The second"]
-    again = app.adopting.adopt("instructions", tmp_path / "AGENTS.md", project="widgets")
+    again = app.importers.adopt("instructions", tmp_path / "AGENTS.md", project="widgets")
     assert new(again) == (0, 0)
 
 
@@ -235,7 +235,7 @@ def test_what_is_imported_without_a_session_is_of_today_and_of_no_recent_session
 ) -> None:
     app.save(draft("Tokens live fifteen minutes."), session_id="s-1")
     clock.advance(minutes=1)
-    app.adopting.adopt("instructions", instructions(tmp_path), project="widgets")
+    app.importers.adopt("instructions", instructions(tmp_path), project="widgets")
 
     assert {row["session_id"] for row in kept(app)} == {"s-1", "import-widgets"}
     assert app.sessions.get("import-widgets").started_at.startswith(app.journal.now()[:16])
@@ -244,7 +244,7 @@ def test_what_is_imported_without_a_session_is_of_today_and_of_no_recent_session
 
 
 def test_an_entity_comes_in_with_its_facts_and_relations(app: Engram, tmp_path: Path) -> None:
-    done = app.adopting.adopt("server-memory", server_memory(tmp_path))
+    done = app.importers.adopt("server-memory", server_memory(tmp_path))
     ada, engine = kept(app)
     assert (ada["title"], ada["content"]) == ("Ada (person)", "- likes tea\n- writes Python\n- works_on Engine")
     assert engine["content"] == "Engine"
@@ -252,14 +252,14 @@ def test_an_entity_comes_in_with_its_facts_and_relations(app: Engram, tmp_path: 
 
 
 def test_a_note_of_basic_memory_keeps_its_title_tags_and_time(app: Engram, tmp_path: Path) -> None:
-    app.adopting.adopt("basic-memory", basic_memory(tmp_path))
+    app.importers.adopt("basic-memory", basic_memory(tmp_path))
     [row] = kept(app)
     assert (row["title"], row["type"], row["created_at"]) == ("Coffee brewing", "note", "2025-01-02T03:04:05.000Z")
     assert row["content"].endswith("**Tags**: brewing, coffee")
 
 
 def test_claude_mem_gives_observations_summaries_and_prompts(app: Engram, tmp_path: Path) -> None:
-    app.adopting.adopt("claude-mem", claude_mem(tmp_path))
+    app.importers.adopt("claude-mem", claude_mem(tmp_path))
     race, summary = kept(app)
     assert (race["type"], race["title"], race["project"]) == ("bugfix", "Fixed the race", "gadgets")
     assert race["content"] == "Two writers\n\nA lock was missing.\n\n- one\n- two\n\n**Where**: src/a.py"
@@ -271,15 +271,15 @@ def test_claude_mem_gives_observations_summaries_and_prompts(app: Engram, tmp_pa
 def test_a_changed_source_revises_what_came_from_it_before_and_a_copy_is_not_kept(app: Engram, tmp_path: Path) -> None:
     folder = memory_folder(tmp_path)
     [file] = folder.rglob("testing.md")
-    app.adopting.adopt("claude-memory", folder)
+    app.importers.adopt("claude-memory", folder)
     wrote(file.with_name("copy.md"), file.read_text())
-    done = app.adopting.adopt("claude-memory", folder)
+    done = app.importers.adopt("claude-memory", folder)
     assert (done.observations.new, done.observations.skipped) == (0, 2)
     file.with_name("copy.md").unlink()
     wrote(file, "Run them with tox from now on, and with nothing else.\n")
     os.utime(file, (4_000_000_000, 4_000_000_000))
 
-    done = app.adopting.adopt("claude-memory", folder)
+    done = app.importers.adopt("claude-memory", folder)
 
     assert (done.observations.new, done.observations.newer) == (0, 1)
     assert [row["content"] for row in kept(app)] == ["Run them with tox from now on, and with nothing else."]
@@ -294,15 +294,15 @@ def test_a_file_of_another_kind_is_refused_and_left_alone(
     path = tmp_path / "file"
     path.write_bytes(content)
     with pytest.raises(InvalidSourceError) as refused:
-        app.adopting.adopt(kind, path)
+        app.importers.adopt(kind, path)
     assert (refused.value.kind, kept(app), path.read_bytes()) == (kind, [], content)
 
 
 def test_a_kind_that_does_not_exist_and_a_project_that_is_none_are_refused(app: Engram, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError):
-        app.adopting.adopt("diary", tmp_path)
+        app.importers.adopt("diary", tmp_path)
     with pytest.raises(InvalidProjectError):
-        app.adopting.adopt("instructions", instructions(tmp_path), project="../up")
+        app.importers.adopt("instructions", instructions(tmp_path), project="../up")
 
 
 def test_hostile_files_in_a_folder_are_left_out_and_said_so(app: Engram, tmp_path: Path) -> None:
@@ -315,7 +315,7 @@ def test_hostile_files_in_a_folder_are_left_out_and_said_so(app: Engram, tmp_pat
     wrote(folder / "open.md", "---\ntitle: never closed\n" + "a: b\n" * 1_000)
     wrote(folder / "empty.md", "")
 
-    done = app.adopting.adopt("basic-memory", folder)
+    done = app.importers.adopt("basic-memory", folder)
 
     assert sum("was left out" in warning for warning in done.warnings) >= 3
     assert {row["title"] for row in kept(app)} >= {"Coffee brewing", "bytes", "open"}
@@ -335,7 +335,7 @@ def test_equal_names_of_two_projects_are_two_memories(app: Engram, tmp_path: Pat
             path = wrote(root / "AGENTS.md", f"# Rules\nThe folder {name} wants tabs and nothing else.\n")
         os.utime(path, (4_000_000_000, 4_000_000_000))
         archive = "archive" if kind == "one archive" else None
-        app.adopting.adopt(kind if archive is None else "instructions", root, project=archive)
+        app.importers.adopt(kind if archive is None else "instructions", root, project=archive)
 
     projects = ["archive"] * 2 if kind == "one archive" else ["widgets2", "gadgets2"]
     assert [row["project"] for row in kept(app)] == projects
@@ -351,19 +351,19 @@ def test_a_file_is_the_same_in_every_working_copy_of_its_repository(app: Engram,
             (tmp_path / name / folder).mkdir()
         path = wrote(tmp_path / name / "AGENTS.md", f"# Rules\n{text}\n")
         os.utime(path, (4_000_000_000, 4_000_000_000 + year))
-        app.adopting.adopt("instructions", path.parent)
+        app.importers.adopt("instructions", path.parent)
 
     assert [(row["project"], "spaces" in row["content"]) for row in kept(app)] == [("gadgets", True)]
 
 
 def test_prompts_of_two_files_of_claude_mem_with_one_number_are_both_kept(app: Engram, tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
-    app.adopting.adopt("claude-mem", claude_mem(tmp_path))
+    app.importers.adopt("claude-mem", claude_mem(tmp_path))
     other = claude_mem(tmp_path / "b")
     with contextlib.closing(sqlite3.connect(other)) as db:
         db.execute("update user_prompts set content_session_id = 'c-2', prompt_text = 'Please fix the lock'")
         db.commit()
-    assert new(app.adopting.adopt("claude-mem", other))[1] == 1
+    assert new(app.importers.adopt("claude-mem", other))[1] == 1
 
 
 def test_links_that_lead_out_of_the_source_are_left_out_and_said_so(app: Engram, tmp_path: Path) -> None:
@@ -373,7 +373,7 @@ def test_links_that_lead_out_of_the_source_are_left_out_and_said_so(app: Engram,
     (root / "AGENTS.md").symlink_to(secret)
     (root / "GEMINI.md").symlink_to(root / "docs" / "CLAUDE.md")
 
-    done = app.adopting.adopt("instructions", root, project="widgets")
+    done = app.importers.adopt("instructions", root, project="widgets")
 
     assert [row["content"] for row in kept(app)] == ["This folder wants tabs and nothing else."]
     assert any("AGENTS.md was left out: it is a link out of" in warning for warning in done.warnings)
@@ -384,7 +384,7 @@ def test_a_pipe_among_transcripts_does_not_hold_the_import_up(app: Engram, tmp_p
     path = transcripts(tmp_path)
     os.mkfifo(path / "-gone-gadgets" / "a.jsonl")
     wrote(path / "-gone-gadgets" / "memory" / "one.md", "The tests of this one run with pytest alone.\n")
-    assert new(app.adopting.adopt(kind, path)) != (0, 0)
+    assert new(app.importers.adopt(kind, path)) != (0, 0)
 
 
 def test_a_prompt_that_a_hook_stored_is_not_stored_again_by_its_transcript(app: Engram, tmp_path: Path) -> None:
@@ -394,11 +394,11 @@ def test_a_prompt_that_a_hook_stored_is_not_stored_again_by_its_transcript(app: 
     path = wrote(tmp_path / "p" / "s-9.jsonl", "\n".join(map(json.dumps, lines)) + "\n")
     app.prompts.save(said[0], session_id="s-9", project="gadgets")
 
-    done = app.adopting.adopt("claude-transcripts", path)
+    done = app.importers.adopt("claude-transcripts", path)
 
     assert (done.prompts.new, done.prompts.skipped) == (1, 2)
     assert [one.content for one in app.prompts.recent(all_projects=True)] == ["Then run the tests", said[0]]
-    assert app.adopting.adopt("claude-transcripts", path).prompts.new == 0
+    assert app.importers.adopt("claude-transcripts", path).prompts.new == 0
 
 
 def test_two_notes_of_one_permalink_and_two_entities_of_one_name_are_all_kept(app: Engram, tmp_path: Path) -> None:
@@ -409,8 +409,8 @@ def test_two_notes_of_one_permalink_and_two_entities_of_one_name_are_all_kept(ap
     graph = wrote(tmp_path / "graph.jsonl", "\n".join(json.dumps(one, ensure_ascii=False) for one in lines))
 
     for kind, path in (("basic-memory", tmp_path / "notes"), ("server-memory", graph)):
-        assert new(app.adopting.adopt(kind, path)) == (2, 0)
-        assert new(app.adopting.adopt(kind, path)) == (0, 0)
+        assert new(app.importers.adopt(kind, path)) == (2, 0)
+        assert new(app.importers.adopt(kind, path)) == (0, 0)
     said = "".join(row["content"] for row in kept(app))
     assert all(text in said for text in ("Kiln 1", "Kiln 2", "likes tea", "writes\u2028Python"))
 
@@ -432,14 +432,14 @@ def test_front_matter_is_read_as_yaml_and_what_is_none_as_it_stands(
     app: Engram, tmp_path: Path, head: str, title: str
 ) -> None:
     wrote(tmp_path / "notes" / "a.md", f"---\n{head}---\nThe body.\n")
-    app.adopting.adopt("basic-memory", tmp_path / "notes")
+    app.importers.adopt("basic-memory", tmp_path / "notes")
     assert (kept(app)[0]["title"], kept(app)[0]["content"].split("\n")[0]) == (title, "The body.")
 
 
 @pytest.mark.parametrize("text", ["---\nProse, and no name.\n---\nMore.", "---\nname: [[[[", "---", "no dashes"])
 def test_a_note_without_front_matter_is_kept_whole(app: Engram, tmp_path: Path, text: str) -> None:
     wrote(tmp_path / "notes" / "a.md", text)
-    app.adopting.adopt("basic-memory", tmp_path / "notes")
+    app.importers.adopt("basic-memory", tmp_path / "notes")
     assert kept(app)[0]["content"] == text
 
 
@@ -459,7 +459,7 @@ def test_a_pipe_or_a_device_is_refused_at_once(app: Engram, tmp_path: Path, kind
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(InvalidSourceError, match="neither a file nor a folder"):
-            app.adopting.adopt(kind, path)
+            app.importers.adopt(kind, path)
         with pytest.raises(InvalidExportError, match="not a regular file"):
             app.transfer.import_file(path)
 

@@ -111,8 +111,8 @@ def test_whatever_was_read_before_nothing_arrives_twice(here: Engram, root: Path
 def test_the_answer_accounts_for_every_row_of_each_way(here: Engram, root: Path) -> None:
     rows = {"sessions": 3, "observations": 14, "prompts": 3}
 
-    done = here.adopting.adopt("engram", database(root))
-    again = here.adopting.adopt("engram", database(root))
+    done = here.importers.adopt("engram", database(root))
+    again = here.importers.adopt("engram", database(root))
     from_file = here.transfer.import_file(FILES / "export.json")
 
     assert accounted(done) == accounted(again) == rows | {"relations": 2}
@@ -145,7 +145,7 @@ def test_another_file_of_engram_is_refused_with_the_command_that_reads_it(
     unpack(root)
     (root / "export.json").write_bytes((FILES / "export.json").read_bytes())
     with pytest.raises(InvalidSourceError, match=step):
-        here.adopting.adopt("engram", root / name)
+        here.importers.adopt("engram", root / name)
 
 
 # --- what the July file does not have, and later ones do ----------------------------------------------------
@@ -172,7 +172,7 @@ update user_prompts set content = '' where id = 1;
 def test_versions_tombstones_and_replaced_verdicts_of_a_database_arrive(here: Engram, root: Path) -> None:
     path = changed(root, LATER)
 
-    done = here.adopting.adopt("engram", path)
+    done = here.importers.adopt("engram", path)
 
     assert accounted(done) == {
         "sessions": 3, "observations": 14, "prompts": 3, "relations": 2, "versions": 3, "tombstones": 2,
@@ -189,7 +189,7 @@ def test_versions_tombstones_and_replaced_verdicts_of_a_database_arrive(here: En
     assert (done.relations.new, done.relations.invalid) == (1, 1)
     assert (done.prompts.new, done.prompts.reasons) == (2, {"empty": 1})
 
-    again = here.adopting.adopt("engram", path)
+    again = here.importers.adopt("engram", path)
     assert (again.versions.skipped, again.tombstones.skipped, again.versions.new) == (2, 2, 0)
     older = exported()
     older["observations"] = [older["observations"][1] | {"id": 14, "sync_id": "obs-486d722323f426ba"}]
@@ -198,7 +198,7 @@ def test_versions_tombstones_and_replaced_verdicts_of_a_database_arrive(here: En
 
 
 def test_a_replaced_verdict_points_at_the_one_that_replaced_it(here: Engram, root: Path) -> None:
-    here.adopting.adopt(
+    here.importers.adopt(
         "engram", changed(root, "update memory_relations set superseded_by_relation_id = 2 where id = 1")
     )
 
@@ -212,7 +212,7 @@ def test_thousands_of_rows_with_few_texts_all_arrive(here: Engram, root: Path) -
     with recursive n (i) as (select 1 union all select i + 1 from n where i < 2000)
     select printf('obs-%016x', i), 's-1', 'note', 'Title ' || i, 'One of ' || (i % 7) || ' texts.', 'widgets' from n;
     """
-    done = here.adopting.adopt("engram", changed(root, script))
+    done = here.importers.adopt("engram", changed(root, script))
 
     assert (done.observations.read, done.observations.new) == (2014, 2014)
     assert here.store.value("select max(id) from observations") == 2015
@@ -256,14 +256,14 @@ def test_what_is_no_number_gets_one(here: Engram, root: Path, number: object) ->
 
 def test_a_relation_whose_end_never_arrived_is_reported_and_mends_when_it_does(here: Engram, root: Path) -> None:
     path = changed(root, "update observations set content = '' where id = 7")
-    here.adopting.adopt("engram", path)
+    here.importers.adopt("engram", path)
 
     [check] = here.doctor.examine(check="orphans").checks
     assert (check.result, check.fixable) == ("warning", False)
     assert "1 orphaned relation(s)" in check.message
     assert "engram import --from engram" in (check.safe_next_step or "")
 
-    done = here.adopting.adopt("engram", database(root))
+    done = here.importers.adopt("engram", database(root))
 
     assert (done.observations.new, done.relations.newer) == (1, 1)
     assert {row[0] for row in kept(here, "judgment_status", "memory_relations")} == {"judged"}
@@ -334,7 +334,7 @@ def test_a_database_that_cannot_be_written_beside_is_read(here: Engram, root: Pa
     path.chmod(0o400)
     folder.chmod(0o500)
     try:
-        done = here.adopting.adopt("engram", path)
+        done = here.importers.adopt("engram", path)
     finally:
         folder.chmod(0o700)
     assert done.observations.new == 14

@@ -126,7 +126,7 @@ def test_an_answer_belongs_to_the_session_it_was_given_in_though_that_ends(open_
 
 
 def test_what_several_callers_of_one_server_were_answered_goes_into_one_ledger(app: Engram) -> None:
-    one, two = (app.standing_in(project=name, session_mode="process") for name in ("gadgets", "gizmos"))
+    one, two = (app.for_caller(project=name, session_mode="process") for name in ("gadgets", "gizmos"))
     assert one.ledger is app.ledger
     sessions = []
     for caller in (one, two):

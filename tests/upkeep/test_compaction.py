@@ -193,7 +193,7 @@ def test_an_import_leaves_an_index_in_few_pieces(
             other.transfer.import_file(file)
         else:
             (tmp_path / "AGENTS.md").write_text("# Pumps\n\nThe pump drips when it rains for a long time.\n")
-            other.adopting.adopt("instructions", tmp_path / "AGENTS.md", project="widgets")
+            other.importers.adopt("instructions", tmp_path / "AGENTS.md", project="widgets")
         assert len(pieces(other)) <= MOST_PIECES
 
 

@@ -50,7 +50,7 @@ def instance_id_command() -> tuple[object, str]:
 @prints_result
 def stats_command(app: Engram, project: str | None) -> object:
     """Count what is kept."""
-    return app.contexts.stats(project)
+    return app.browsing.stats(project)
 
 
 @click.command("cost")
@@ -280,7 +280,7 @@ def import_command(
         path = _source(kind, file)
         own = file is None or dry_run or _is_own(path, trust)
         with progress("Importing") as report:
-            return app.adopting.adopt(kind, path, project=project, dry_run=dry_run, trusted=own, progress=report)
+            return app.importers.adopt(kind, path, project=project, dry_run=dry_run, trusted=own, progress=report)
     if file is None or dry_run or project is not None:
         raise click.UsageError("name the export to read; --dry-run and --project go with --from")
     own = _is_own(file, trust)

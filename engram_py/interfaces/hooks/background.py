@@ -59,12 +59,12 @@ def main() -> None:
             if arriving:
                 if hasattr(os, "nice"):
                     os.nice(10)
-                app.git_sync.arrive_rest(until=time.monotonic() + DOCUMENTS_SECONDS)
+                app.git_sync.read_rest(until=time.monotonic() + DOCUMENTS_SECONDS)
                 return
             if project is not None:
                 app.documents.refresh(until=time.monotonic() + DOCUMENTS_SECONDS)
                 return
-            app.tend(until=time.monotonic() + SYNC_SECONDS)
+            app.run_upkeep(until=time.monotonic() + SYNC_SECONDS)
         if settings.cloud_autosync:
             app.autosync.catch_up(seconds=SYNC_SECONDS)
 

@@ -59,7 +59,7 @@ def session_start(call: Call) -> str:
 def _ready(call: Call) -> None:
     """Assemble what the project knows, if it knows anything and has a folder that others write to."""
     app, session_id = call.app, call.request.session_id
-    if call.request.source in ("compact", "resume") or not reaches_model(call) or not app.has_folder():
+    if call.request.source in ("compact", "resume") or not reaches_model(call) or not app.has_shared_folder():
         return
     project = app.projects.for_read(session_id=session_id, head=False).project
     if project and app.store.row(_KNOWS, project=project):
@@ -73,7 +73,7 @@ def _arrived(call: Call, share: float) -> list[str]:
     There is this share of the time for it; a process of its own reads the rest.
     """
     with suppress(AmbiguousProjectError):  # a folder without a project has nothing to read
-        done = call.app.arrive(until=call.until(share))
+        done = call.app.read_shared(until=call.until(share))
         if done is not None and done.read is not None and done.read.more:
             from engram_py.interfaces.hooks.background import read_folder
 

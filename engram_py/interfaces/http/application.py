@@ -231,7 +231,7 @@ def serve(
     # As a server it also computes vectors and takes over what hooks could not store.
     app = Engram(settings=settings, directory=directory, project=project, session_mode="process")
     app.autosync.start()
-    app.maintenance.start(app.tend)
+    app.maintenance.start(app.run_upkeep)
     app.follow_documents(update_documents)
     try:
         with listen(address.host, address.port, address.socket) as listening:

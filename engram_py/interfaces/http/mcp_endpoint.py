@@ -104,7 +104,7 @@ class McpEndpoint:
 
     def _open(self, cwd: str | None, project: str | None, mode: SessionMode, agent: str) -> Engram:
         with app_in(self._app, cwd) as app:
-            return app.standing_in(None, project=project or None, session_mode=mode, agent=agent)
+            return app.for_caller(None, project=project or None, session_mode=mode, agent=agent)
 
     def _make_room(self) -> None:
         """End the sessions of connections that the SDK has forgotten by now, and the longest unused of too many."""

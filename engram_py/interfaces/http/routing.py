@@ -158,11 +158,11 @@ class Selected:
 def app_in(app: Engram, cwd: str | None) -> Iterator[Engram]:
     """Give the memory as a caller in ``cwd`` sees it. Raises InvalidArgumentError when that is no absolute path."""
     if cwd is None or not cwd.strip():
-        yield app.standing_in(None)
+        yield app.for_caller(None)
         return
     if "\0" in cwd or len(cwd) > MOST_PATH_CHARS or not expanded(cwd).is_absolute():
         raise InvalidArgumentError("cwd", cwd, expected="an absolute path on this machine")
-    yield app.standing_in(expanded(cwd))
+    yield app.for_caller(expanded(cwd))
 
 
 def selected(app: Engram, projects: Projects) -> Selected:

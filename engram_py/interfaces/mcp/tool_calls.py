@@ -108,7 +108,7 @@ def opener(settings: Settings, project: str | None, failure: EngramError | None)
             hosts=ancestors(),
         )
         app.autosync.start()
-        app.maintenance.start(app.tend)
+        app.maintenance.start(app.run_upkeep)
         app.follow_documents(update_documents)
         return app
 

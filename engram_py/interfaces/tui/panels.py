@@ -61,7 +61,7 @@ class Reader:
     def ask_here(self, work: Callable[[View], T]) -> T:
         """Do the same in this thread."""
         with through("cli"):
-            app = self._app.standing_in(None)
+            app = self._app.for_caller(None)
             with app.usage.paused():
                 return work(View(app, local_now(app.settings), self.project))
 
@@ -257,7 +257,7 @@ class MemoryPanel:
         self.typed = ""
 
     def rows(self, view: View, offset: int) -> list[Row]:
-        found = view.app.observations.listed(self.typed, **view.place, limit=PAGE, offset=offset)
+        found = view.app.bulk.listed(self.typed, **view.place, limit=PAGE, offset=offset)
         return [_memory_row(one, view) for one in found.items]
 
     def preview(self, view: View, row: Row, *, whole: bool) -> Iterable[Part]:

@@ -166,7 +166,7 @@ class PageApplication:
                 raise ForeignFormError
         with through("cli"):
             # Its own project and session, so that what a person opens teaches the search of agents nothing.
-            view = self._app.standing_in(None)
+            view = self._app.for_caller(None)
             with view.usage.paused():
                 answer = PAGES[method, route](Visit(view, request.path_params, query, form, self._undo))
                 if isinstance(answer, Goto):

@@ -294,4 +294,4 @@ def where_it_was_saved(app: Engram, row: Observation) -> Engram:
     if session is None or not session.directory or session_table.arrived(app.store, row.session_id):
         return app
     folder = Path(session.directory)
-    return app.standing_in(folder) if folder.is_absolute() and is_folder(folder) else app
+    return app.for_caller(folder) if folder.is_absolute() and is_folder(folder) else app

@@ -19,6 +19,7 @@ from engram_py.errors import InvalidArgumentError
 from engram_py.projects import table as project_table
 from engram_py.projects.identities import Identities
 from engram_py.projects.names import normalize_project
+from engram_py.projects.projects import Core
 from engram_py.settings import Settings
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.login import (
@@ -67,11 +68,9 @@ _LEASE_LOOK_SECONDS = 0.25
 class Autosync:
     """Sync with a server. Nothing is sent before somebody logs in and enrolls a project."""
 
-    def __init__(self, store: Store, journal: Journal, replica: Callable[[], Replica], settings: Settings) -> None:
-        self._store = store
-        self._journal = journal
+    def __init__(self, core: Core, replica: Callable[[], Replica]) -> None:
+        self._store, self._journal, self._settings = core.store, core.journal, core.settings
         self._replica = replica
-        self._settings = settings
         self._worker: Worker | None = None
 
     # --- in the background ------------------------------------------------------------------------------

@@ -8,15 +8,13 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engram_py.database.journal import Journal
 from engram_py.database.lease import NamedLease
-from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
 from engram_py.privacy import provenance
 from engram_py.privacy.trust import undecided
 from engram_py.projects import table as project_table
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import Core
 from engram_py.sync.chunk import CHUNK_BYTES, MOST_PLAIN_BYTES
 from engram_py.sync.errors import (
     EncryptionChangedError,
@@ -43,11 +41,10 @@ _PART_SECONDS = 30.0  # then the lease is renewed, and the chunk is read anew
 class GitSync:
     """Syncs memory through the ``.engram`` folder of the current repository."""
 
-    def __init__(self, store: Store, journal: Journal, projects: Projects, replica: Replica) -> None:
-        self._store = store
-        self._journal = journal
-        self._places = Places(store, journal, projects)
-        self._keys = Keys(store.path.parent)
+    def __init__(self, core: Core, replica: Replica) -> None:
+        self._store, self._journal = core.store, core.journal
+        self._places = Places(core.store, core.journal, core.projects)
+        self._keys = Keys(core.store.path.parent)
         self._replica = replica
 
     def sync(
@@ -116,7 +113,7 @@ class GitSync:
             undecided(self._store, place.target) if read else (),
         )
 
-    def arrive(self, *, until: float, longest: int = CHUNK_BYTES) -> GitSynced | None:
+    def read_new(self, *, until: float, longest: int = CHUNK_BYTES) -> GitSynced | None:
         """Import what others committed since, for a session that begins; None where nothing is new.
 
         ``until`` (``time.monotonic``) is when to stop, ``longest`` the bytes of the longest chunk that is read; the
@@ -137,7 +134,7 @@ class GitSync:
             place.project, str(place.folder.path), key is not None, got, None, place.warnings, adopted=adopted
         )
 
-    def arrive_rest(self, *, until: float) -> None:
+    def read_rest(self, *, until: float) -> None:
         """Import what no session has the time for, in a process that nobody waits for; another one may be at it.
 
         Raises SyncError, AmbiguousProjectError.
@@ -145,7 +142,7 @@ class GitSync:
         with NamedLease(self._store, self._journal, "arriving").holding() as renew:
             while renew is not None and renew() and time.monotonic() < until:
                 part = min(until, time.monotonic() + _PART_SECONDS)
-                done = self.arrive(until=part, longest=MOST_PLAIN_BYTES)
+                done = self.read_new(until=part, longest=MOST_PLAIN_BYTES)
                 if done is None or done.read is None or not done.read.more:
                     return
 

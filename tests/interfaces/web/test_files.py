@@ -22,7 +22,7 @@ __all__ = ["clock", "git", "here", "make_repo", "open_memory", "root"]
 @pytest.fixture
 def reader(here: Engram, folder: Path) -> Visitor:
     """A browser of the server that runs in another folder than the repository."""
-    made = Visitor(Asker(build_application(here.standing_in(folder), port=PORT)), f"http://{HOST}")
+    made = Visitor(Asker(build_application(here.for_caller(folder), port=PORT)), f"http://{HOST}")
     made.look(f"/ui/enter?token={Access(here.settings.data_dir).link_token()}")
     return made
 

@@ -268,7 +268,7 @@ def test_people_are_shown_apart_from_other_entities_active_and_archived(app: Eng
 def app_nearest(app: Engram) -> list[dict[str, Any]]:
     """What the hook finds nearest to the one prompt of the session."""
     [prompt] = app.prompts.recent(project="widgets")
-    view = app.standing_in(None, project="widgets")
+    view = app.for_caller(None, project="widgets")
     return list(injected(view, prompt.content, "s1")["nearest"])[:1]
 
 

@@ -29,7 +29,7 @@ def worker(lab: Lab) -> Worker:
 
 @contextmanager
 def background(lab: Lab) -> Iterator[Autosync]:
-    autosync = Autosync(lab.app.store, lab.app.journal, lambda: lab.app.replica, lab.app.settings)
+    autosync = Autosync(lab.app.core, lambda: lab.app.replica)
     autosync.start()
     try:
         yield autosync
@@ -226,9 +226,8 @@ def test_logged_out_it_asks_nobody_and_a_login_is_noticed(lab: Lab, monkeypatch:
 
 
 def test_switched_off_it_does_not_even_start(lab: Lab) -> None:
-    off = Autosync(
-        lab.app.store, lab.app.journal, lambda: lab.app.replica, replace(lab.app.settings, cloud_autosync=False)
-    )
+    core = replace(lab.app.core, settings=replace(lab.app.settings, cloud_autosync=False))
+    off = Autosync(core, lambda: lab.app.replica)
     off.start()
     assert "engram-autosync" not in {thread.name for thread in threading.enumerate()}
     assert off.status().phase == "disabled"

@@ -45,8 +45,8 @@ def test_reading_goes_on_where_it_stopped(ada: Member, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(ada.app.replica, "apply", counted)
 
-    reads = [ada.sync.arrive(until=time.monotonic()) for _ in range(2)]  # no time: a step each
-    last = ada.sync.arrive(until=time.monotonic() + 60)
+    reads = [ada.sync.read_new(until=time.monotonic()) for _ in range(2)]  # no time: a step each
+    last = ada.sync.read_new(until=time.monotonic() + 60)
 
     assert all(one is None or one.read is None or one.read.more for one in reads)
     assert last is not None
@@ -58,12 +58,12 @@ def test_a_chunk_that_unpacks_to_much_is_left_to_a_reading_that_nobody_waits_for
     put_chunk(ada.root, document(120, length=40_000))
     small = put_chunk(ada.root, document(1, first=1000))
 
-    done = ada.sync.arrive(until=time.monotonic() + 60)
+    done = ada.sync.read_new(until=time.monotonic() + 60)
 
     assert done is not None
     assert done.read is not None
     assert (done.read.chunks, done.read.more, ada.titles()) == (1, True, ["row 1000"]), small
-    ada.sync.arrive_rest(until=time.monotonic() + 60)
+    ada.sync.read_rest(until=time.monotonic() + 60)
     assert len(ada.titles()) == 121
 
 
@@ -72,11 +72,11 @@ def test_what_a_folder_adds_unasked_is_bounded_and_said(ada: Member, monkeypatch
     put_chunk(ada.root, document(100, length=500))
     put_chunk(ada.root, document(100, length=501, first=500))
 
-    ada.sync.arrive(until=time.monotonic() + 60)
+    ada.sync.read_new(until=time.monotonic() + 60)
     [refusal] = ada.sync.status().refused
 
     assert len(ada.titles()) == 100
     assert "`engram sync` reads it" in refusal.reason
-    assert ada.sync.arrive(until=time.monotonic() + 60) is None  # it is not looked at again
+    assert ada.sync.read_new(until=time.monotonic() + 60) is None  # it is not looked at again
     ada.imported()
     assert len(ada.titles()) == 200

@@ -1,0 +1,452 @@
+"""How each service of an open memory is built, from its ``Core`` and other services.
+
+Each is imported when it is first asked for, so that a command or a hook pays for what it uses.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engram_py.errors import EngramError
+from engram_py.lazy import logger_of
+from engram_py.settings import following
+from engram_py.times import zone_named
+
+if TYPE_CHECKING:
+    from engram_py.anchors.anchors import Anchors
+    from engram_py.app import Engram
+    from engram_py.context.contexts import Contexts
+    from engram_py.context.session import SessionMemory
+    from engram_py.database.compaction import Compaction
+    from engram_py.distill.distilling import Distilling, Learning
+    from engram_py.distill.ingesting import Ingesting
+    from engram_py.documents.documents import Documents
+    from engram_py.entities.entities import Entities
+    from engram_py.evaluation.evaluation import Evaluations
+    from engram_py.identity.identity import Identity
+    from engram_py.interchange.importers import Importers
+    from engram_py.interchange.transfer import Transfer
+    from engram_py.ledger.citations import Citations
+    from engram_py.ledger.costs import Costs
+    from engram_py.ledger.ledger import Ledger
+    from engram_py.observations.browse import Browsing
+    from engram_py.observations.bulk import Bulk
+    from engram_py.observations.facts import Facts
+    from engram_py.observations.notes import Notes
+    from engram_py.observations.observations import Observations
+    from engram_py.observations.usage import Usage
+    from engram_py.privacy.clear import Clearing
+    from engram_py.privacy.switches import Switches
+    from engram_py.privacy.trust import Trust
+    from engram_py.projects.merge import Merging
+    from engram_py.recall.layers import Layers
+    from engram_py.recall.query import Query
+    from engram_py.recall.search import Search
+    from engram_py.recall.values import DocumentHit
+    from engram_py.relations.conflicts import Conflicts
+    from engram_py.relations.relations import Relations
+    from engram_py.sessions.checkpoints import Checkpoints
+    from engram_py.sessions.prompts import Episodes, Prompts
+    from engram_py.sessions.sessions import Sessions
+    from engram_py.sessions.spool import Spool
+    from engram_py.sessions.transcripts import Transcripts
+    from engram_py.sync.autosync.service import Autosync
+    from engram_py.sync.git.service import GitSync
+    from engram_py.sync.replica.replica import Replica
+    from engram_py.upkeep.backups import Backups
+    from engram_py.upkeep.doctor import Doctor
+    from engram_py.upkeep.maintenance import Maintenance, Reports
+    from engram_py.upkeep.reindex import Reindexing
+    from engram_py.vault.folder import VaultFiles
+    from engram_py.vault.vault import Vault
+    from engram_py.vectors.vectors import Vectors
+
+logger = logger_of(__name__)
+
+_READING_SECONDS = 2.0
+
+
+def sessions(app: Engram) -> Sessions:
+    """Start, end and list sessions."""
+    from engram_py.sessions.sessions import Sessions
+
+    return Sessions(app.core, mode=app.caller.mode, agent=app.caller.agent, hosts=app.caller.hosts)
+
+
+def observations(app: Engram) -> Observations:
+    """Save, read, correct and delete observations."""
+    from engram_py.observations.observations import Observations
+    from engram_py.recall.related import Candidates
+
+    candidates = Candidates(app.store, app.journal)
+    return Observations(app.core, app.sessions, candidates, anchors=app.anchors, usage=app.usage, switches=app.switches)
+
+
+def bulk(app: Engram) -> Bulk:
+    """List, change and delete many observations at once."""
+    from engram_py.observations.bulk import Bulk
+
+    return Bulk(app.core, app.observations, app.sessions, app.anchors)
+
+
+def browsing(app: Engram) -> Browsing:
+    """List whole rows, count what is kept, suggest topic keys."""
+    from engram_py.observations.browse import Browsing
+
+    return Browsing(app.core)
+
+
+def facts(app: Engram) -> Facts:
+    """Keep and list what is known about entities, a sentence each."""
+    from engram_py.observations.facts import Facts
+
+    return Facts(app.core, lambda: app.observations)
+
+
+def notes(app: Engram) -> Notes:
+    """Keep a line about the day, and list those of one."""
+    from engram_py.observations.notes import Notes
+
+    return Notes(app.core, lambda: app.observations)
+
+
+def anchors(app: Engram) -> Anchors:
+    """Tell which files observations are about, and whether they changed."""
+    from engram_py.anchors.anchors import Anchors
+
+    return Anchors(app.core)
+
+
+def usage(app: Engram) -> Usage:
+    """Count how often observations are shown."""
+    from engram_py.observations.usage import Usage
+
+    return Usage(app.store, app.journal)
+
+
+def relations(app: Engram) -> Relations:
+    """Keep verdicts on pairs of observations."""
+    from engram_py.relations.relations import Relations
+
+    return Relations(app.core)
+
+
+def conflicts(app: Engram) -> Conflicts:
+    """List and count relations, and find pairs that nobody compared yet."""
+    from engram_py.relations.conflicts import Conflicts
+
+    return Conflicts(app.store, app.journal, app.projects)
+
+
+def entities(app: Engram) -> Entities:
+    """Name things: aliases, edges, summaries, and what mentions them."""
+    from engram_py.entities.entities import Entities
+
+    return Entities(app.core, app.observations, app.facts, app.relations)
+
+
+def identity(app: Engram) -> Identity:
+    """Keep who the person is, and how they want to be worked with."""
+    from engram_py.identity.identity import Identity
+
+    return Identity(app.core, app.sessions, lambda: app.observations)
+
+
+def prompts(app: Engram) -> Prompts:
+    """Keep what users asked for."""
+    from engram_py.sessions.prompts import Prompts
+
+    return Prompts(app.core, app.sessions, app.switches)
+
+
+def episodes(app: Engram) -> Episodes:
+    """Save summaries of sessions and captured learnings."""
+    from engram_py.sessions.prompts import Episodes
+
+    return Episodes(app.core, app.observations, app.sessions, app.switches)
+
+
+def transcripts(app: Engram) -> Transcripts:
+    """Buffer what was said in a session, as its transcript grows."""
+    from engram_py.sessions.transcripts import Transcripts, transcript_roots
+
+    roots = transcript_roots(app.settings.agent_folders)
+    days = app.settings.turn_retention_days
+    return Transcripts(app.store, app.journal, app.citations, days=days, roots=roots)
+
+
+def spool(app: Engram) -> Spool:
+    """Store what hooks could not store in time."""
+    from engram_py.sessions.spool import Spool
+
+    return Spool(app.core, app.sessions, app.prompts, lambda: app.episodes, lambda: app.transcripts, app.switches)
+
+
+def checkpoints(app: Engram) -> Checkpoints:
+    """Keep the state of agents, byte for byte."""
+    from engram_py.sessions.checkpoints import Checkpoints
+
+    return Checkpoints(app.core, app.sessions)
+
+
+def searches(app: Engram) -> Search:
+    """Find observations."""
+    from engram_py.recall.search import Search
+
+    beside = partial(_beside_memories, app)
+    return Search(app.core, anchors=app.anchors, usage=app.usage, vectors=app.vectors, documents=beside)
+
+
+def layers(app: Engram) -> Layers:
+    """Find memories, episodes, and what was said word for word."""
+    from engram_py.recall.layers import Layers
+
+    return Layers(app.store, lambda: app.searches, app.search, lambda: app.documents.search)
+
+
+def evaluations(app: Engram) -> Evaluations:
+    """Run the user's own retrieval tests."""
+    from engram_py.evaluation.evaluation import Evaluations
+
+    return Evaluations(app.core, app.searches)
+
+
+def vectors(app: Engram) -> Vectors:
+    """Tell how near observations are to a question in meaning, where an embedder is set."""
+    from engram_py.vectors.vectors import Vectors
+
+    settings = app.settings
+    follow = following(settings.data_dir, "embedder") if app.caller.mode == "process" else None
+    key = settings.embedder_key
+    return Vectors(app.store, settings.clock, embedder=settings.embedder, key=key, follow=follow)
+
+
+def contexts(app: Engram) -> Contexts:
+    """Assemble what a session or a prompt is given to read."""
+    from engram_py.context.contexts import Contexts
+
+    return Contexts(
+        app.core,
+        lambda: app.searches,
+        usage=app.usage,
+        anchors=app.anchors,
+        read_shared=partial(_read_shared_unasked, app),
+        files=lambda project: app.vault_files.own(project) if project else (),
+        overview=lambda project: app.documents.overview(project) if _has_documents(app) else None,
+    )
+
+
+def session_memory(app: Engram) -> SessionMemory:
+    """Tell what one session knows of itself, and what is known of a file."""
+    from engram_py.context.session import SessionMemory
+
+    return SessionMemory(app.core, app.sessions, app.anchors)
+
+
+def documents(app: Engram) -> Documents:
+    """Index and search the user's own texts: commits, decision records, folders."""
+    from engram_py.documents.documents import Documents
+
+    return Documents(app.core)
+
+
+def vault(app: Engram) -> Vault:
+    """Keep the memory as a folder of Markdown."""
+    from engram_py.vault.applying import Applying
+    from engram_py.vault.vault import Vault
+
+    zone = zone_named(app.settings.timezone)
+    return Vault(
+        app.core,
+        lambda: Applying(app.observations, app.facts, app.notes, app.identity, app.entities, zone=zone),
+        made=partial(_index_vault, app),
+    )
+
+
+def vault_files(app: Engram) -> VaultFiles:
+    """Read and write files of the vault."""
+    from engram_py.vault.folder import VaultFiles
+
+    return VaultFiles(app.vault, app.settings.data_dir / "vaults")
+
+
+def distilling(app: Engram) -> Distilling:
+    """Summarize the sessions that left no summary, from their turns."""
+    from engram_py.distill.distilling import Distilling
+
+    return Distilling(app.core, lambda: app.episodes, lambda: app.spool, lambda: app.learning, app.switches)
+
+
+def ingesting(app: Engram) -> Ingesting:
+    """Keep conversations that other programs tell of."""
+    from engram_py.distill.ingesting import Ingesting
+
+    return Ingesting(app.core, app.sessions, app.switches, lambda: app.distilling)
+
+
+def learning(app: Engram) -> Learning:
+    """Keep what sessions taught about entities and the person."""
+    from engram_py.distill.distilling import Learning
+
+    return Learning(app.store, app.sessions, lambda: app.facts, lambda: app.identity)
+
+
+def transfer(app: Engram) -> Transfer:
+    """Export and import."""
+    from engram_py.interchange.transfer import Transfer
+
+    return Transfer(app.core)
+
+
+def importers(app: Engram) -> Importers:
+    """Import what other programs kept."""
+    from engram_py.interchange.importers import Importers
+
+    return Importers(app.store, app.journal)
+
+
+def merging(app: Engram) -> Merging:
+    """Join projects, and give them aliases."""
+    from engram_py.projects.merge import Merging
+
+    return Merging(app.store, app.journal)
+
+
+def replica(app: Engram) -> Replica:
+    """Tell what changed here, and apply what changed on other machines."""
+    from engram_py.sync.replica.replica import Replica
+
+    return Replica(app.store, app.journal, prompts=app.settings.sync_prompts)
+
+
+def autosync(app: Engram) -> Autosync:
+    """Keep in step with a server, once somebody logged in to one."""
+    from engram_py.sync.autosync.service import Autosync
+
+    return Autosync(app.core, lambda: app.replica)
+
+
+def git_sync(app: Engram) -> GitSync:
+    """Share memory through the folder of chunks in a git repository."""
+    from engram_py.sync.git.service import GitSync
+
+    return GitSync(app.core, app.replica)
+
+
+def costs(app: Engram) -> Costs:
+    """Add up what answers cost, and what of it was of use."""
+    from engram_py.ledger.costs import Costs
+
+    return Costs(app.core)
+
+
+def ledger(app: Engram) -> Ledger:
+    """Count what answers and injections cost."""
+    from engram_py.ledger.ledger import Ledger
+
+    return Ledger(app.store, app.journal)
+
+
+def citations(app: Engram) -> Citations:
+    """Record what sessions were shown unasked, and what of it they cited."""
+    from engram_py.ledger.citations import Citations
+
+    return Citations(app.core)
+
+
+def switches(app: Engram) -> Switches:
+    """Tell what hooks may do."""
+    from engram_py.privacy.switches import Switches
+
+    return Switches(app.core)
+
+
+def clearing(app: Engram) -> Clearing:
+    """Destroy raw messages, a project, everything."""
+    from engram_py.privacy.clear import Clearing
+
+    return Clearing(app.core)
+
+
+def trust(app: Engram) -> Trust:
+    """Tell which memories from elsewhere the user answers for."""
+    from engram_py.privacy.trust import Trust
+
+    return Trust(app.core)
+
+
+def backups(app: Engram) -> Backups:
+    """Copy the whole memory, and restore it."""
+    from engram_py.upkeep.backups import Backups
+
+    return Backups(app.store, app.settings.clock)
+
+
+def doctor(app: Engram) -> Doctor:
+    """Find what is wrong with the file, and repair it."""
+    from engram_py.upkeep.doctor import Doctor
+
+    return Doctor(app.core, app.backups, app.vectors)
+
+
+def compaction(app: Engram) -> Compaction:
+    """Keep the index in few pieces."""
+    from engram_py.database.compaction import Compaction
+
+    return Compaction(app.store)
+
+
+def reindexing(app: Engram) -> Reindexing:
+    """Rebuild what searches are answered from."""
+    from engram_py.upkeep.reindex import Reindexing
+
+    return Reindexing(app.store)
+
+
+def maintenance(app: Engram) -> Maintenance:
+    """Run the passes of upkeep."""
+    from engram_py.upkeep.maintenance import Maintenance, steps_of
+
+    steps = partial(steps_of, app.core, lambda: app.entities, lambda: app.identity)
+    return Maintenance(app.store, app.journal, steps, hours=app.settings.consolidate_hours)
+
+
+def upkeep_reports(app: Engram) -> Reports:
+    """List the runs of upkeep, and what is used most."""
+    from engram_py.upkeep.maintenance import Reports
+
+    return Reports(app.core)
+
+
+# --- what several of them do together -----------------------------------------------------------------------
+
+
+def _read_shared_unasked(app: Engram) -> bool:
+    """Read what others committed before a project is said to have no memory; return whether anything came."""
+    try:
+        done = app.read_shared(until=time.monotonic() + _READING_SECONDS)
+    except EngramError as exc:
+        logger.info("the .engram folder was not read: %s", exc.message)
+        return False
+    return done is not None and done.read is not None and done.read.applied.applied > 0
+
+
+def _index_vault(app: Engram, root: Path, project: str) -> None:
+    """Make the person's own files in a vault documents."""
+    with suppress(EngramError):  # it is one already
+        app.documents.add(str(root), name="vault", project=project)
+
+
+def _has_documents(app: Engram) -> bool:
+    return bool(app.store.value("select exists (select 1 from documents)"))
+
+
+def _beside_memories(
+    app: Engram, query: Query, projects: tuple[str, ...] | None, known: float, said: Sequence[str]
+) -> tuple[DocumentHit, ...]:
+    return app.documents.beside(query, projects, known, said) if _has_documents(app) else ()
