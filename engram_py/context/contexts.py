@@ -18,8 +18,8 @@ from engram_py.context.visibility import Ask, Build, VisibilityFilter
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
 from engram_py.observations import visible
+from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.usage import Usage
-from engram_py.observations.validation import clamp, clean_scope
 from engram_py.observations.values import Observation
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Core

@@ -32,8 +32,8 @@ from engram_py.errors import EmptyQueryError, InvalidArgumentError, StoreError
 from engram_py.files import expanded, real_path
 from engram_py.git.repository import Repository, find_repository
 from engram_py.lazy import logger_of
+from engram_py.observations.arguments import clamp
 from engram_py.observations.listing import Listing
-from engram_py.observations.validation import clamp
 from engram_py.projects.projects import Core
 from engram_py.recall.query import Query, parse_query
 from engram_py.recall.score import threshold

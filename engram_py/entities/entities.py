@@ -32,17 +32,10 @@ from engram_py.entities.values import (
 from engram_py.errors import TextTooLongError
 from engram_py.files import lines_of
 from engram_py.git.program import Deadline, ask_git
+from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.facts import Facts
 from engram_py.observations.observations import Observations
-from engram_py.observations.validation import (
-    MAX_ALIASES,
-    NAME_LIMIT_CHARS,
-    TYPE_LIMIT_CHARS,
-    clamp,
-    clean_line,
-    clean_scope,
-    slug_of,
-)
+from engram_py.observations.validation import MAX_ALIASES, NAME_LIMIT_CHARS, TYPE_LIMIT_CHARS, clean_line, slug_of
 from engram_py.observations.values import Change, Draft, Observation, Origin
 from engram_py.projects.projects import Core
 from engram_py.projects.values import Place

@@ -28,9 +28,10 @@ from engram_py.identity.statements import (
     StatementNotFoundError,
 )
 from engram_py.lazy import compiled, regex
+from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.listing import Listing
 from engram_py.observations.lookup import live_observation
-from engram_py.observations.validation import Prepared, clamp, clean_scope
+from engram_py.observations.validation import Prepared
 from engram_py.observations.values import Change, Deleted, Draft, Observation, Origin, Saved, Scope
 from engram_py.projects.projects import Core
 from engram_py.projects.values import Place

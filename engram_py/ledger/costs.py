@@ -14,7 +14,8 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.ledger import table
 from engram_py.ledger.table import IN_SCOPE, SCOPE
-from engram_py.observations.validation import clamp, clean_session_id
+from engram_py.observations.arguments import clamp
+from engram_py.observations.validation import clean_session_id
 from engram_py.projects.projects import Core
 from engram_py.sessions.values import SessionNotFoundError
 from engram_py.times import to_text

@@ -11,10 +11,10 @@ from engram_py.database.fts import erase
 from engram_py.database.soundness import PROMPTS, TURNS
 from engram_py.dataclass import replace
 from engram_py.observations import browse as table
+from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.errors import BulkFilterError
 from engram_py.observations.listing import MOST_TITLES, BulkDone, Listing, ObservationLine, Selection
 from engram_py.observations.observations import Observations
-from engram_py.observations.validation import clamp, clean_scope
 from engram_py.observations.values import Change
 from engram_py.projects.projects import Core
 from engram_py.projects.values import AmbiguousProjectError, Place

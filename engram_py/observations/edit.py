@@ -11,6 +11,7 @@ from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError, TextTooLongError
 from engram_py.observations import table, topics
 from engram_py.observations import table as history_table
+from engram_py.observations.arguments import clean_scope, end_of
 from engram_py.observations.errors import (
     ChangedMeanwhileError,
     NoEarlierVersionError,
@@ -20,14 +21,7 @@ from engram_py.observations.errors import (
 from engram_py.observations.listing import Reviewed
 from engram_py.observations.lookup import kept_observation, live_observation
 from engram_py.observations.save import expire, review_date
-from engram_py.observations.validation import (
-    TYPE_LIMIT_CHARS,
-    clean_content,
-    clean_line,
-    clean_scope,
-    clean_topic_key,
-    end_of,
-)
+from engram_py.observations.validation import TYPE_LIMIT_CHARS, clean_content, clean_line, clean_topic_key
 from engram_py.observations.values import (
     CONTENT_LIMIT_BYTES,
     TITLE_LIMIT_CHARS,

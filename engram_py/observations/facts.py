@@ -7,10 +7,11 @@ from collections.abc import Callable
 from engram_py.dataclass import replace
 from engram_py.entities.names import canonical, names_of
 from engram_py.observations import table
+from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.fact_rules import Rules, rules_of
 from engram_py.observations.listing import Fact, Listing
 from engram_py.observations.observations import Observations
-from engram_py.observations.validation import clamp, clean_scope, slug_of, title_of
+from engram_py.observations.validation import slug_of, title_of
 from engram_py.observations.values import Draft, Origin, Saved
 from engram_py.projects.projects import Core
 

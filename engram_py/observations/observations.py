@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from engram_py.observations import table
 from engram_py.observations import table as history_table
+from engram_py.observations.arguments import clamp
 from engram_py.observations.edit import Editing
 from engram_py.observations.listing import Listing, ReviewLine
 from engram_py.observations.lookup import MAX_ID, live_observation, relation_notes
 from engram_py.observations.save import Saving
-from engram_py.observations.validation import clamp
 from engram_py.observations.values import Detail, Timeline
 from engram_py.privacy.switches import Switches
 from engram_py.projects.projects import Core

@@ -15,8 +15,8 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.observations import table
+from engram_py.observations.arguments import end_of
 from engram_py.observations.usage import Usage
-from engram_py.observations.validation import end_of
 from engram_py.projects.projects import Core
 from engram_py.recall import index as search
 from engram_py.recall.query import match_any, parse_query

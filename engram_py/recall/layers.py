@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.errors import EmptyQueryError, InvalidArgumentError
-from engram_py.observations.validation import clamp
+from engram_py.observations.arguments import clamp
 from engram_py.privacy.provenance import OWN
 from engram_py.recall.query import Query, match_all, match_any, parse_query
 from engram_py.recall.values import DocumentResults, Results

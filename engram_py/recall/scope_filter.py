@@ -11,7 +11,7 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.errors import InvalidTopicKeyError
 from engram_py.observations import visible
-from engram_py.observations.validation import clean_scope
+from engram_py.observations.arguments import clean_scope
 from engram_py.observations.values import SCOPES, Observation
 from engram_py.observations.visible import SMALL
 from engram_py.projects.projects import Projects

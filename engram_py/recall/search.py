@@ -12,9 +12,9 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidTopicKeyError
 from engram_py.observations import table, visible
+from engram_py.observations.arguments import clamp
 from engram_py.observations.lookup import handles
 from engram_py.observations.usage import Usage
-from engram_py.observations.validation import clamp
 from engram_py.projects.projects import Core
 from engram_py.recall import index
 from engram_py.recall.answer_notes import answer_notes, evidence_step, explain_no_results, filters_ignored, gone

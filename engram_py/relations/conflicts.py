@@ -6,9 +6,9 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import InvalidArgumentError
 from engram_py.observations import browse
+from engram_py.observations.arguments import clamp
 from engram_py.observations.errors import RelationNotFoundError
 from engram_py.observations.lookup import MAX_ID
-from engram_py.observations.validation import clamp
 from engram_py.observations.values import Observation
 from engram_py.projects.projects import Projects
 from engram_py.recall.related import LIMIT, Candidates

@@ -6,9 +6,10 @@ from typing import Any
 
 from engram_py.capture.redact import redact
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
+from engram_py.observations.arguments import clamp
 from engram_py.observations.errors import JudgmentNotFoundError
 from engram_py.observations.lookup import MAX_ID, live_observation
-from engram_py.observations.validation import clamp, clean_session_id
+from engram_py.observations.validation import clean_session_id
 from engram_py.projects.projects import Core
 from engram_py.relations import table
 from engram_py.relations.values import VERBS, Relation, pair_id

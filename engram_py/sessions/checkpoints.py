@@ -9,8 +9,9 @@ from typing import Literal
 from engram_py.capture.redact import redact
 from engram_py.database.store import Row
 from engram_py.errors import EmptyFieldError
+from engram_py.observations.arguments import clamp
 from engram_py.observations.listing import Listing
-from engram_py.observations.validation import clamp, clean_session_id, intake_notes
+from engram_py.observations.validation import clean_session_id, intake_notes
 from engram_py.projects.projects import Core
 from engram_py.sessions.sessions import Sessions
 from engram_py.sessions.values import (

@@ -14,7 +14,8 @@ from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
 from engram_py.files import expanded, readable_path
-from engram_py.observations.validation import clamp, clean_content, clean_session_id, intake_notes
+from engram_py.observations.arguments import clamp
+from engram_py.observations.validation import clean_content, clean_session_id, intake_notes
 from engram_py.projects.projects import Core
 from engram_py.projects.values import Place
 from engram_py.sessions import table

@@ -197,26 +197,38 @@ def is_foreign(words: Sequence[str]) -> bool:
 
 def forms(word: str) -> tuple[str, ...]:
     """Return the other forms and names of a lower-case word, none for most."""
-    return tuple(other for other in _table("forms", "abbreviations", "either").get(word, ()) if other != word)
+    return _others(word, "forms", "abbreviations", "either")
 
 
 def synonyms(word: str) -> tuple[str, ...]:
     """Return what others may call the same thing, nothing for most words."""
-    return tuple(other for other in _table("synonyms").get(word, ()) if other != word)
+    return _others(word, "synonyms")
+
+
+def _others(word: str, *lists: str) -> tuple[str, ...]:
+    groups = _groups(*lists)
+    known = f" {word} " in groups
+    # choosing, builds, removed: Porter folds them into the base; of several bases the first in the lists counts.
+    bases = [word] if known else sorted(_bases(word, groups), key=lambda base: groups.index(f" {base} "))[:1]
+    found = [line for base in bases for line in groups.split("\n") if f" {base} " in line]
+    return tuple(dict.fromkeys(other for line in found for other in line.split() if other != word))
+
+
+def _bases(word: str, groups: str) -> list[str]:
+    """Return the forms in the lists that ``word`` is with ``s``, ``ing`` or ``ed``: *use* for *using*."""
+    found = [word[:-1]] if word.endswith("s") else []
+    for ending in ("ing", "ed"):
+        if word.endswith(ending):
+            stem = word.removesuffix(ending)
+            found += [f"{stem}e"] if stem.endswith("e") else [stem, f"{stem}e"]
+    return [base for base in found if f" {base} " in groups]
 
 
 @cache
-def _table(*lists: str) -> dict[str, tuple[str, ...]]:
-    groups = [group.split() for name in lists for line in read_lines(name) for group in line.split("|")]
-    found: dict[str, tuple[str, ...]] = {}
-    for group in groups:
-        for form in group:
-            found[form] = tuple(dict.fromkeys((*found.get(form, ()), *group)))
-    for form, known in list(found.items()):
-        for ending in ("s", "ing", "ed"):  # choosing, builds, removed: Porter folds them into the base
-            base = form[:-1] if ending != "s" and form.endswith("e") else form
-            found.setdefault(base + ending, known)
-    return found
+def _groups(*lists: str) -> str:
+    """Return the groups of words that mean the same, one to a line: to look up few words costs less than a table."""
+    groups = [group for name in lists for line in read_lines(name) for group in line.split("|")]
+    return "\n".join(f" {' '.join(group.split())} " for group in groups)
 
 
 _READ_CHARS = 500

@@ -21,8 +21,8 @@ from engram_py.database.store import Row, Store
 from engram_py.dataclass import asdict
 from engram_py.errors import EngramError, InvalidArgumentError, StoreError
 from engram_py.lazy import logger_of, regex
+from engram_py.observations.arguments import clamp
 from engram_py.observations.table import COLUMNS, VISIBLE
-from engram_py.observations.validation import clamp
 from engram_py.observations.values import Observation
 from engram_py.privacy.provenance import OWN
 from engram_py.projects.projects import Core

@@ -22,8 +22,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
 from engram_py.anchors.values import AnchorState
 from engram_py.dataclass import is_dataclass, replace
 from engram_py.interfaces.wording.phrases import relation
+from engram_py.observations.arguments import clamp
 from engram_py.observations.lookup import replacement
-from engram_py.observations.validation import clamp
 from engram_py.observations.values import Observation
 from engram_py.recall.values import Hit
 from engram_py.sessions.values import Session, SessionLine

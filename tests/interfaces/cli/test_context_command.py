@@ -63,7 +63,7 @@ def test_the_gate_is_a_setting(run: Run, monkeypatch: pytest.MonkeyPatch, gate: 
     if gate == "llm":
         assert "gate llm works as heuristic" in asked.stderr
     if gate == "maybe":
-        assert "gate 'maybe' was ignored: it is one of heuristic, off, llm" in asked.stderr
+        assert "ENGRAM_GATE 'maybe' was ignored: it is one of heuristic, off, llm" in asked.stderr
 
 
 def test_the_project_is_an_option_as_everywhere_else(run: Run) -> None:
