@@ -217,7 +217,7 @@ def errors() -> str:
     for module in pkgutil.walk_packages(engram_py.__path__, "engram_py."):
         if module.name.endswith((".errors", ".values", ".manifest")):  # where a room keeps its refusals
             import_module(module.name)
-    families = [family for family in EngramError.__subclasses__() if not family.__name__.startswith("_")]
+    families = [family for family in EngramError.__subclasses__() if family.__subclasses__()]
     leaves = {family: list(_leaves(family)) for family in families}
     _match(words.FAMILIES, [family.code for family in leaves])
     _match(words.ERRORS, [leaf.code for found in leaves.values() for leaf in found])
