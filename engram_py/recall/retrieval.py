@@ -119,7 +119,7 @@ def retrieve(
     days = days_asked(query.asked, terms, today)
     terms = with_dates(store, terms, query.asked, size=size, projects=projects, days=days)
     if has_any(store):
-        from engram_py.recall.substitutes import with_entities
+        from engram_py.recall.entity_terms import with_entities
 
         terms = with_entities(store, terms, query.asked, size=size, projects=projects)
     terms = with_files(store, terms, query.asked, size=size, projects=projects)
