@@ -9,7 +9,6 @@ from engram_py.cloud import chunks
 from engram_py.cloud import server as gate
 from engram_py.cloud import validation as incoming
 from engram_py.context import contexts as context
-from engram_py.context import contexts as context_cache
 from engram_py.context import providers, session
 from engram_py.database.connection import LOCK_TIMEOUT_SECONDS
 from engram_py.database.fts import MERGED_AT_ONCE
@@ -94,7 +93,7 @@ def rows() -> list[tuple[str, str, str]]:
         ("overrides in a context", f"{providers.MOST_OVERRIDES}", "the oldest are shown"),
         (
             "the same context is answered from the cache for",
-            f"{context_cache.KEPT_FOR.seconds} s",
+            f"{context.KEPT_FOR.seconds} s",
             "unless something was written",
         ),
         ("due reviews in a list", f"1 to {reading.REVIEW_MOST}", "clamped"),

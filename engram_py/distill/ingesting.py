@@ -15,7 +15,6 @@ from engram_py.observations.validation import clean_session_id
 from engram_py.privacy.retention import oldest_kept
 from engram_py.projects.projects import Core
 from engram_py.sessions import table as session_table
-from engram_py.sessions import table as turns_table
 from engram_py.sessions.conversations import Conversation, conversation_of
 from engram_py.sessions.transcripts import MOST_TURNS
 from engram_py.text.normalize import check_text
@@ -145,7 +144,7 @@ class Ingesting:
         where it has others, these take their place. Call inside a transaction."""
         before = session_table.by_id(self._store, session_id)
         keys = [turn.key for turn in said.turns]
-        kept = turns_table.told_keys(self._store, session_id)
+        kept = session_table.told_keys(self._store, session_id)
         state = table.session(self._store, session_id)
         same = kept == keys[: len(kept)] and (state is not None and state.detail == SKIPPED) != wait
         if before is not None and same and len(kept) == len(keys):
@@ -156,7 +155,7 @@ class Ingesting:
             session_id, place, agent=agent, directory=directory, started_at=begun
         )
         if not known:
-            turns_table.forget_told(self._store, session.id)
+            session_table.forget_told(self._store, session.id)
         notes = self._add(session, said.turns[known:], terms[known:], wait=wait)
         self._end_if_past(session, said)
         return session, notes
@@ -165,15 +164,15 @@ class Ingesting:
         now = self._journal.now()
         done = None if wait else now
         for turn, words in zip(turns, terms, strict=True):
-            turns_table.add(
+            session_table.add(
                 self._store, turn, terms=words, session_id=session.id, project=session.project, now=now,
                 distilled_at=done,
             )  # fmt: skip
-        turns_table.wait(self._store, session.id, now=now)
+        session_table.wait(self._store, session.id, now=now)
         columns = {"distill_detail": ""} if wait else {"distill_state": "skipped", "distill_detail": SKIPPED}
         self._store.update("sessions", {"id": session.id}, columns)
-        turns_table.prune(self._store, before=oldest_kept(self._journal.moment, self._days))
-        dropped = turns_table.shrink(self._store, most=MOST_TURNS)
+        session_table.prune(self._store, before=oldest_kept(self._journal.moment, self._days))
+        dropped = session_table.shrink(self._store, most=MOST_TURNS)
         return (f"dropped the {dropped:,} oldest messages; {MOST_TURNS:,} are kept",) if dropped else ()
 
     def _end_if_past(self, session: Session, said: Conversation) -> None:

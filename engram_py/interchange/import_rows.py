@@ -31,7 +31,6 @@ from engram_py.interchange.columns import (
 from engram_py.interchange.import_ledger import DESTROYED, HERE_ALREADY, RECOVERED_SESSION, Ledger
 from engram_py.interchange.results import Progress
 from engram_py.observations import table
-from engram_py.observations import table as observation_table
 from engram_py.observations.columns import COUNTED_HERE, OWN
 from engram_py.observations.validation import Prepared, clean_content, clean_line, cut_note
 from engram_py.observations.values import REVIEW_MONTHS, TITLE_LIMIT_CHARS, Observation
@@ -357,7 +356,7 @@ def import_relation(ledger: Ledger, row: RelationIn) -> None:
 
 
 def _relation_values(ledger: Ledger, row: RelationIn, *, status: str, updated: str) -> dict[str, Any]:
-    ends = [observation_table.by_sync_id(ledger.store, end) for end in (row.source_id, row.target_id)]
+    ends = [table.by_sync_id(ledger.store, end) for end in (row.source_id, row.target_id)]
     said = ("reason", "evidence", "marked_by_actor", "marked_by_kind", "marked_by_model")
     return {
         **row.model_dump(include={"sync_id", "source_id", "target_id", "relation", "confidence", "session_id"}),

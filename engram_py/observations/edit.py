@@ -10,7 +10,6 @@ from engram_py.database.soundness import OBSERVATIONS
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError, TextTooLongError
 from engram_py.observations import table, topics
-from engram_py.observations import table as history_table
 from engram_py.observations.arguments import clean_scope, end_of
 from engram_py.observations.errors import (
     ChangedMeanwhileError,
@@ -326,12 +325,12 @@ class Editing:
         with self._store.transaction():
             found = live_observation(self._store, observation_id)
             cursor = None if version is None else version + 1
-            earlier = next(iter(history_table.versions(self._store, found.id, cursor=cursor, limit=1)), None)
+            earlier = next(iter(table.versions(self._store, found.id, cursor=cursor, limit=1)), None)
             if earlier is None or version not in (None, earlier.version):
                 raise NoEarlierVersionError(found.id, version)
             done = self.update(found.id, Change(title=earlier.title, content=earlier.content))
             # The text comes back with where it came from.
-            history_table.restore_arrival(self._store, found.id, earlier.version)
+            table.restore_arrival(self._store, found.id, earlier.version)
             return done
 
     def undo(self, observation_id: int) -> Updated | Undeleted:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engram_py.observations import table
-from engram_py.observations import table as history_table
 from engram_py.observations.arguments import clamp
 from engram_py.observations.edit import Editing
 from engram_py.observations.listing import Listing, ReviewLine
@@ -64,7 +63,7 @@ class Observations:
         found = live_observation(self._store, observation_id)
         self._usage.surfaced([found.id])
         cursor = None if cursor is None else max(0, min(cursor, MAX_ID))
-        page = history_table.versions(self._store, found.id, cursor=cursor, limit=HISTORY_PAGE + 1) if history else []
+        page = table.versions(self._store, found.id, cursor=cursor, limit=HISTORY_PAGE + 1) if history else []
         more = len(page) > HISTORY_PAGE
         page = page[:HISTORY_PAGE]
         return Detail(
@@ -73,7 +72,7 @@ class Observations:
             relations=relation_notes(self._store, [found.sync_id]).get(found.sync_id, ()),
             versions=tuple(page),
             line=relations.line(self._store, found.sync_id) if history and cursor is None else (),
-            version_total=history_table.count_versions(self._store, found.id),
+            version_total=table.count_versions(self._store, found.id),
             next_cursor=page[-1].version if more else None,
             anchors=self._anchors.states([found]).get(found.id, ()),
         )

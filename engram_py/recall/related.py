@@ -15,7 +15,6 @@ from engram_py.errors import StoreError
 from engram_py.lazy import logger_of, regex
 from engram_py.observations.values import Candidate, Observation
 from engram_py.recall import index, terms
-from engram_py.recall import index as search
 from engram_py.recall.query import quote
 from engram_py.relations import table as relations
 from engram_py.relations.values import pair_id
@@ -114,10 +113,10 @@ class Candidates:
         store, project, scope, me = self._store, observation.project, observation.scope, observation.id
         if any(len(rows) >= _COUNTED_TO for rows in chosen.values()):  # there are more of them
             match = _any_two(list(chosen)) if enough > 1 else " OR ".join(chosen)
-            return search.title_matches(store, match=match, project=project, scope=scope, without=me, limit=_LOOKED_AT)
+            return index.title_matches(store, match=match, project=project, scope=scope, without=me, limit=_LOOKED_AT)
         times = Counter(chain.from_iterable(chosen.values()))
         together = sorted((row for row, words in times.items() if words >= enough), reverse=True)
-        return search.titled(store, together, project=project, scope=scope, without=me, limit=_LOOKED_AT)
+        return index.titled(store, together, project=project, scope=scope, without=me, limit=_LOOKED_AT)
 
     def _counted(self, words: Sequence[str], size: int) -> tuple[dict[str, int], dict[str, list[int]]]:
         """Return how many titles have each of the words, by its expression, and the rows that were read."""

@@ -11,7 +11,6 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.lazy import regex
 from engram_py.recall import index
-from engram_py.recall import index as mentions
 from engram_py.recall.index import EVERYWHERE, Span
 from engram_py.recall.query import Query, Word, quote
 from engram_py.recall.score import Term, add, idf
@@ -306,14 +305,14 @@ def _restricted(store: Store, query: Query, terms: list[Term]) -> list[Term]:
 
 def _with_rows(store: Store, term: Term, within: ProjectRows) -> Term:
     if term.indexed and term.rows <= COUNTED_ROWS:
-        read = [mentions.mentions(store, one, at_most=MENTIONS_A_ROW * term.rows) for one in term.indexed]
+        read = [index.mentions(store, one, at_most=MENTIONS_A_ROW * term.rows) for one in term.indexed]
         if None not in read:
             texts, titles = dict(term.mentions), dict(term.titled)
             for in_texts, in_titles in filter(None, read):
                 add(texts, within.only(in_texts))
                 add(titles, within.only(in_titles))
             return replace(term, mentions=texts, titled=titles)
-    rows = mentions.matching_rows(store, term.expression, span=within.span)
+    rows = index.matching_rows(store, term.expression, span=within.span)
     return replace(term, mentions=dict.fromkeys(within.among(rows), 1.0), counted=False)
 
 

@@ -11,7 +11,6 @@ import pytest
 from engram_py import Draft
 from engram_py.database.store import Store
 from engram_py.documents import history as commits
-from engram_py.documents import history as updating
 from engram_py.documents import table
 from engram_py.documents.values import Read
 from engram_py.git.program import Deadline
@@ -87,7 +86,7 @@ def test_an_update_reads_only_what_is_new(open_memory: Opener, history: Repo, mo
 def test_a_run_that_died_is_finished_by_the_next(
     open_memory: Opener, history: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(updating, "BATCH", 2)
+    monkeypatch.setattr(commits, "BATCH", 2)
     for number in range(5):
         history.commit(f"Change {number}\n\nBecause the number {number} was asked for.")
     app = open_memory(history.root)
