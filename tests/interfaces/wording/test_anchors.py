@@ -60,7 +60,7 @@ def test_a_check_names_what_went_stale_and_the_next_step() -> None:
     anchors = tuple(AnchorState(f"{number}.py", None, None, "changed") for number in range(6))
     stale = StaleLine(12, "Token refresh", "bugfix", "widgets", None, "2026-03-01T10:00:00.000Z", anchors)
     checked = Checked("widgets", 3, 9, {"changed": 6, "fresh": 3}, (stale,), ("a note",))
-    assert render.text(checked, now=NOW).splitlines() == [
+    assert render.text(checked, now=NOW, door="python").splitlines() == [
         "1 of 3 observations with files went stale in widgets (files: 6 changed, 3 fresh)",
         "[#12] Token refresh (bugfix, 3d): 0.py changed; 1.py changed; 2.py changed; 3.py changed; and 2 more",
         "`engram get ID` shows one, `engram review ID` confirms it, `engram update ID` corrects it.",
@@ -70,10 +70,16 @@ def test_a_check_names_what_went_stale_and_the_next_step() -> None:
 
 def test_a_check_that_finds_nothing_stale_or_no_file_says_so() -> None:
     fine = Checked("widgets", 3, 4, {"fresh": 4}, ())
-    assert render.text(fine, now=NOW) == "None of 3 observations with files went stale in widgets (files: 4 fresh)"
-    unseen = render.text(Checked("widgets", 23, 23, {"unknown": 23}, ()), now=NOW)
+    assert (
+        render.text(fine, now=NOW, door="python")
+        == "None of 3 observations with files went stale in widgets (files: 4 fresh)"
+    )
+    unseen = render.text(Checked("widgets", 23, 23, {"unknown": 23}, ()), now=NOW, door="python")
     assert unseen == (
         "Whether 23 observations of widgets went stale is not known: "
         "none of the files could be looked at (files: 23 unknown)"
     )
-    assert render.text(Checked("widgets", 0, 0, {}, ()), now=NOW) == "No observation of widgets names a file"
+    assert (
+        render.text(Checked("widgets", 0, 0, {}, ()), now=NOW, door="python")
+        == "No observation of widgets names a file"
+    )

@@ -10,9 +10,9 @@ import pytest
 
 from engram_py import Engram
 from engram_py.anchors.values import NOT_HERE, NOT_READ, SAVED_OUTSIDE, AnchorState
-from engram_py.doors import through
 from engram_py.interfaces.wording import render
 from engram_py.observations.values import Draft, RelationNote
+from engram_py.reasons import reason
 from engram_py.recall.score import NONE, Evidence
 from engram_py.recall.values import Earlier, Explain, Hit, LadderStep, Near, NoResults, Numbers, Results, WordNote
 
@@ -35,12 +35,11 @@ def found(*hits: Hit, query: str = "timeout", **more: Any) -> Results:
 
 
 def said(value: Results, *, full: bool = False) -> list[str]:
-    with through("mcp"):
-        return render.text(value, now=NOW, full=full).splitlines()
+    return render.text(value, now=NOW, full=full, door="mcp").splitlines()
 
 
 def silent(query: str = "timeout", *, memories: int = 7, projects: Any = ("widgets",), **more: Any) -> list[str]:
-    silence = NoResults(**{"reason": "no memory here has any of its words"} | more)
+    silence = NoResults(**{"reason": reason("unknown_words")} | more)
     return said(Results(query, (), "none", projects, memories, silence=silence))
 
 
@@ -176,7 +175,7 @@ def test_an_empty_answer_names_unknown_words_what_is_nearest_and_the_next_step_i
         "does kafka rebalance the login?",
         unknown=("kafka", "rebalance"),
         nearest=(Near(3, "Login timeout."), Near(7, "Roles")),
-        reason="what has words of it is about other things",
+        reason=reason("other_things"),
     ) == [
         'Nothing found for "does kafka rebalance the login?" in widgets (7 memories visible from there).',
         "No memory contains: kafka, rebalance. What has words of it is about other things.",
