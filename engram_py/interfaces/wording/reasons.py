@@ -90,5 +90,14 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     ),
     "dated": _dated,
     "unusual_type": "type:{type} is not one of the usual types; did you mean type:{usual}?",
+    # why nothing can be told of a file
+    "not_in_repository": "not in the repository of its project",
+    "saved_outside": "saved outside of its repository",
+    "not_read": "it was not read where it was saved",
+    "not_in_history": "not in the history of this HEAD",
+    "only_on_branch": "only on branch {branch}",
+    "unreadable": "{problem}",
+    "unreadable_then": "{problem} when it was saved",
+    # notes on parts that were left out
     "no_vectors": "vectors were left out: {problem}; {hint}",
 }

@@ -10,6 +10,7 @@ import pytest
 from engram_py.anchors.values import AnchorState, Checked, StaleLine
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.anchors import anchor, anchors
+from engram_py.reasons import reason
 
 NOW = datetime(2026, 3, 4, 10, 0, tzinfo=UTC)
 
@@ -31,8 +32,8 @@ def state(word: Any, **more: Any) -> AnchorState:
         (state("moved", now_path="src/login.py", now_start=14, now_end=24), "moved to src/login.py:14-24"),
         (state("gone", commits_ago=2, author="Ada"), "gone 2 commits ago by Ada"),
         (state("gone", uncommitted=True), "gone, not committed yet"),
-        (state("unknown", reason="a directory"), "unknown (a directory)"),
-        (state("unknown", reason="only on branch topic"), "only on branch topic"),
+        (state("unknown", reason=reason("unreadable", problem="a directory")), "unknown (a directory)"),
+        (state("unknown", reason=reason("only_on_branch", branch="topic")), "only on branch topic"),
         (AnchorState("a.py", 3, 3, "fresh"), "a.py:3 fresh"),
         (AnchorState("a.py", None, None, "moved", "b.py"), "a.py moved to b.py"),
         (AnchorState("a.py", 4, 8, "moved", "a.py", 7, 11), "a.py:4-8 moved to lines 7-11"),

@@ -121,6 +121,13 @@ BEFORE = {"start": "0001-01-01", "last": "2026-03-04", "open": True}
             reason("unusual_type", type="bug", usual="bugfix"),
             "type:bug is not one of the usual types; did you mean type:bugfix?",
         ),
+        (reason("not_in_repository"), "not in the repository of its project"),
+        (reason("saved_outside"), "saved outside of its repository"),
+        (reason("not_read"), "it was not read where it was saved"),
+        (reason("not_in_history"), "not in the history of this HEAD"),
+        (reason("only_on_branch", branch="topic"), "only on branch topic"),
+        (reason("unreadable", problem="a directory"), "a directory"),
+        (reason("unreadable_then", problem="a directory"), "a directory when it was saved"),
         (
             reason("no_vectors", problem="no model", hint="run `engram vectors on`"),
             "vectors were left out: no model; run `engram vectors on`",
