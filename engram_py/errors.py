@@ -6,18 +6,29 @@ A room's own are in its ``errors.py``. Each takes the facts, keeps them as attri
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from engram_py.reasons import Sentence
 
 
 class EngramError(Exception):
-    """The root: a failure with a message that states the fact, and a hint that names the next step."""
+    """The root: a failure with a message that states the fact, and a hint that names the next step.
+
+    ``next_step`` is the hint with the operations that it names as values: an interface spells them its own way.
+    """
 
     code: ClassVar[str] = "engram_error"
 
-    def __init__(self, message: str, *, hint: str) -> None:
+    def __init__(self, message: str, *, hint: str | Sentence) -> None:
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.next_step = hint
+
+    @property
+    def hint(self) -> str:
+        """The next step, with operations as Python calls them."""
+        return str(self.next_step)
 
     def details(self) -> dict[str, Any]:
         """Return the failure as JSON-ready facts: ``error_code``, ``message``, ``hint``, and what the leaf adds."""

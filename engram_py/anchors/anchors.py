@@ -13,8 +13,6 @@ from engram_py.anchors import table
 from engram_py.anchors.states import local_states, refined_states, unmerged_states
 from engram_py.anchors.values import (
     MOST_ANCHORS,
-    NOT_HERE_YET,
-    ONLY_ON,
     AnchorState,
     Checked,
     FileTexts,
@@ -26,6 +24,7 @@ from engram_py.git.answers import GitAnswers
 from engram_py.git.program import TIMEOUT_SECONDS, Deadline
 from engram_py.observations.values import Observation, Outcome
 from engram_py.projects.projects import Core
+from engram_py.reasons import reason
 
 # Imported where they are needed: most searches show nothing that changed, most saves name no file.
 if TYPE_CHECKING:
@@ -87,9 +86,9 @@ class Anchors:
         branched = [row for row in stale if row.git_branch not in (None, repository.branch)]
         for row, where in self._visibility(branched, deadline, here).items():
             if where.elsewhere and where.branch:
-                found[row] = unmerged_states(f"{ONLY_ON}{where.label}", found[row])
-            elif where.reason == NOT_HERE_YET:
-                found[row] = unmerged_states(NOT_HERE_YET, found[row])
+                found[row] = unmerged_states(reason("only_on_branch", branch=where.label), found[row])
+            elif where.reason == "not_in_history":
+                found[row] = unmerged_states(reason("not_in_history"), found[row])
         return found
 
     def observe(self, files: Sequence[str], content: str) -> Observed | None:

@@ -9,9 +9,10 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from engram_py.anchors.values import NOT_HERE, NOT_READ, SAVED_OUTSIDE, Anchor, AnchorState, AnchorWord
+from engram_py.anchors.values import NOT_READ, SAVED_OUTSIDE, Anchor, AnchorState, AnchorWord
 from engram_py.anchors.worktree import DIRECTORY, Content, Unread, WorkingTree, distinctive, find_span, place_of
 from engram_py.dataclass import replace
+from engram_py.reasons import Reason, reason
 from engram_py.times import parse_time
 
 # Imported where something changed: most answers show nothing that did.
@@ -29,7 +30,7 @@ _LEAST_FILE = 64  # bytes: every repository has several files that are empty, or
 def local_states(anchors: Sequence[Anchor], tree: WorkingTree | None) -> tuple[AnchorState, ...]:
     """Return the states as far as the files tell: a text that moved to another file is ``changed`` or ``gone`` here."""
     if tree is None:
-        return tuple(_unread(anchor, NOT_HERE) for anchor in anchors)
+        return tuple(_unread(anchor, reason("not_in_repository")) for anchor in anchors)
     return tuple(_local_state(anchor, tree.read(anchor.path) if anchor.digest else None) for anchor in anchors)
 
 
@@ -59,10 +60,10 @@ def refined_states(
     return {row: tuple(now[one.id] for one in some) for row, some in anchors.items()}
 
 
-def unmerged_states(reason: str, states: Sequence[AnchorState]) -> tuple[AnchorState, ...]:
+def unmerged_states(why: Reason, states: Sequence[AnchorState]) -> tuple[AnchorState, ...]:
     """Return the states of an observation of an unmerged branch: what is missing here never was here."""
     return tuple(
-        AnchorState(one.path, one.start, one.end, "unknown", one.now_path, reason=reason) if one.stale else one
+        AnchorState(one.path, one.start, one.end, "unknown", one.now_path, reason=why) if one.stale else one
         for one in states
     )
 
@@ -71,12 +72,12 @@ def _local_state(anchor: Anchor, file: Content | Unread | None) -> AnchorState:
     """Return the state of one anchor in the file that stands at its path."""
     mark = anchor.mark
     if mark is None or file is None:
-        return _unread(anchor, NOT_READ)
+        return _unread(anchor, reason("not_read"))
     if isinstance(file, Unread):
         if file.missing or file.reason == DIRECTORY:
             return _state(anchor, "gone")
         same = file.blob is not None and file.blob == anchor.blob
-        return _state(anchor, "fresh") if same else _state(anchor, "unknown", file.reason)
+        return _state(anchor, "fresh") if same else _state(anchor, "unknown", reason("unreadable", problem=file.reason))
     if file.digest == anchor.file_digest:
         return _state(anchor, "fresh")
     if anchor.start_line is None or anchor.lines is None:
@@ -88,8 +89,8 @@ def _local_state(anchor: Anchor, file: Content | Unread | None) -> AnchorState:
     return _moved(anchor, anchor.path, place)
 
 
-def _state(anchor: Anchor, word: AnchorWord, reason: str | None = None) -> AnchorState:
-    return AnchorState(anchor.path, anchor.start_line, anchor.end_line, word, reason=reason)
+def _state(anchor: Anchor, word: AnchorWord, why: Reason | None = None) -> AnchorState:
+    return AnchorState(anchor.path, anchor.start_line, anchor.end_line, word, reason=why)
 
 
 def _moved(anchor: Anchor, path: str, start: int | None) -> AnchorState:
@@ -97,11 +98,14 @@ def _moved(anchor: Anchor, path: str, start: int | None) -> AnchorState:
     return AnchorState(anchor.path, anchor.start_line, anchor.end_line, "moved", path, start, end)
 
 
-def _unread(anchor: Anchor, otherwise: str) -> AnchorState:
+_STORED = {SAVED_OUTSIDE: reason("saved_outside"), NOT_READ: reason("not_read")}
+
+
+def _unread(anchor: Anchor, otherwise: Reason) -> AnchorState:
     """Return the state of an anchor that has no text to compare; the file may be another by now."""
-    if anchor.reason is None or anchor.reason in (SAVED_OUTSIDE, NOT_READ):
-        return _state(anchor, "unknown", anchor.reason or otherwise)
-    return _state(anchor, "unknown", f"{anchor.reason} when it was saved")
+    if anchor.reason is None:
+        return _state(anchor, "unknown", otherwise)
+    return _state(anchor, "unknown", _STORED.get(anchor.reason) or reason("unreadable_then", problem=anchor.reason))
 
 
 def _as_traced(anchor: Anchor, state: AnchorState, found: Trace, tree: WorkingTree) -> AnchorState:
@@ -111,7 +115,9 @@ def _as_traced(anchor: Anchor, state: AnchorState, found: Trace, tree: WorkingTr
         if elsewhere := _in_file(anchor, found.path, file, surely=True):
             return elsewhere
         if isinstance(file, Unread) and not file.missing:
-            return replace(state, state="unknown", now_path=found.path, reason=file.reason)
+            return replace(
+                state, state="unknown", now_path=found.path, reason=reason("unreadable", problem=file.reason)
+            )
         if not isinstance(file, Unread):
             state = replace(state, state="changed", now_path=found.path)
     # Lines can leave a file that stays; a whole file that is still there changed, whatever copies of it there are.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from engram_py.dataclass import dataclass
+from engram_py.reasons import Reason
 
 AnchorOrigin = Literal["given", "where"]
 AnchorWord = Literal["fresh", "changed", "moved", "gone", "unknown"]
@@ -14,13 +15,13 @@ MOST_ANCHORS = 32  # of one observation
 PATH_LIMIT_CHARS = 1_024
 LINE_LIMIT = 9_999_999
 
-# Why nothing is known of a file that have nothing to do with the file.
-NOT_HERE = "not in the repository of its project"
+# What the store has instead of a text, where the file was not read; any other text there is a problem with the file.
 SAVED_OUTSIDE = "saved outside of its repository"
 NOT_READ = "it was not read where it was saved"
-NOT_HERE_YET = "not in the history of this HEAD"
-# Before the name of the branch, where HEAD does not have what an observation was made with.
-ONLY_ON = "only on branch "
+# Why nothing is known of a file that have nothing to do with the file.
+_NOT_OF_THE_FILE = ("not_in_repository", "saved_outside", "not_read", "only_on_branch")
+# Why it is not known whether HEAD's history holds a commit.
+Unseen = Literal["git_failed", "shallow", "detached", "no_commit", "rewritten", "branch_gone", "not_in_history"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class AnchorState:
     author: str | None = None
     commit: str | None = None
     uncommitted: bool = False
-    reason: str | None = None
+    reason: Reason | None = None
 
     @property
     def stale(self) -> bool:
@@ -96,13 +97,12 @@ class AnchorState:
     @property
     def unreadable(self) -> bool:
         """Whether the file itself is why nothing can be told of it."""
-        said = self.reason not in (None, NOT_HERE, SAVED_OUTSIDE, NOT_READ)
-        return self.state == "unknown" and said and not self.elsewhere
+        return self.state == "unknown" and self.reason is not None and self.reason.name not in _NOT_OF_THE_FILE
 
     @property
     def elsewhere(self) -> bool:
         """Whether the text is on a branch that is not in the history of HEAD: it was never taken away here."""
-        return self.state == "unknown" and (self.reason or "").startswith(ONLY_ON)
+        return self.state == "unknown" and self.reason is not None and self.reason.name == "only_on_branch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Visibility:
 
     state: VisibilityWord
     branch: str | None = None
-    reason: str | None = None
+    reason: Unseen | None = None
     deleted: bool = False
 
     @property

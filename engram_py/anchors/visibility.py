@@ -8,7 +8,7 @@ from functools import cache
 from engram_py.anchors import table
 from engram_py.anchors.states import local_states, renamed_file
 from engram_py.anchors.trace import read_added
-from engram_py.anchors.values import NOT_HERE_YET, Anchor, AnchorState, Visibility
+from engram_py.anchors.values import Anchor, AnchorState, Visibility
 from engram_py.anchors.worktree import CurrentRepository, Unread, WorkingTree
 from engram_py.database.store import Store
 from engram_py.git.answers import GitAnswers, ancestry, branch_exists, is_commit, is_shallow
@@ -48,7 +48,7 @@ def visibility_of(
     for one in _never_merged({one: anchors.get(one, ()) for one in deleted}, repository, tree, answers, deadline):
         # A HEAD that is detached may be older than what the branch was merged into.
         elsewhere = Visibility("elsewhere", deleted[one], deleted=True)
-        found[one] = elsewhere if repository.branch else Visibility("unknown", deleted[one], NOT_HERE_YET)
+        found[one] = elsewhere if repository.branch else Visibility("unknown", deleted[one], "not_in_history")
     return found
 
 
@@ -116,18 +116,17 @@ def _judge(
     if commit == repository.commit or known.get(commit) == "ancestor":
         return _IN_HISTORY
     if repository.commit is None or commit not in known:
-        return Visibility("unknown", row.git_branch, "git could not say")
+        return Visibility("unknown", row.git_branch, "git_failed")
     if is_shallow(repository):
-        return Visibility("unknown", row.git_branch, "the clone is shallow")
+        return Visibility("unknown", row.git_branch, "shallow")
     present = [state.state in ("fresh", "moved") for state in states if state.state != "unknown"]
     if present and all(present):
         return _IN_HISTORY
     if row.git_branch is None:
-        return Visibility("unknown", None, "made at a detached HEAD")
+        return Visibility("unknown", None, "detached")
     if row.git_branch == repository.branch:
         lost = known[commit] == "missing"
-        why = "its commit is not in this clone" if lost else f"{row.git_branch} was rewritten since"
-        return Visibility("unknown", row.git_branch, why)
+        return Visibility("unknown", row.git_branch, "no_commit" if lost else "rewritten")
     if is_branch(row.git_branch):
         return Visibility("elsewhere", row.git_branch)
     # Its text may have been merged and changed since, or never have been: nothing that is left tells which.
@@ -138,7 +137,7 @@ def _judge(
 
 def _gone(branch: str) -> Visibility:
     """Return the visibility of a deleted branch: it may have been squashed before, or thrown away."""
-    return Visibility("unknown", branch, f"{branch} is gone, merged or not")
+    return Visibility("unknown", branch, "branch_gone")
 
 
 def _never_merged(

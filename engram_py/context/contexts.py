@@ -8,7 +8,6 @@ from collections.abc import Callable, Hashable, Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from engram_py import doors
 from engram_py.anchors.anchors import Anchors
 from engram_py.context.prompt import QueryOrder
 from engram_py.context.prompt_kinds import LookedUp
@@ -171,7 +170,6 @@ class Contexts:
             ask.scope,
             ask.compact,
             unasked,
-            doors.here(),
         )
 
     def _has_read_shared(self, ask: Ask) -> bool:

@@ -18,6 +18,7 @@ from engram_py.context.visibility import Build
 from engram_py.database.store import Store
 from engram_py.files import lines_of
 from engram_py.observations.values import TYPES, Observation
+from engram_py.reasons import Sentence
 from engram_py.recall.preview import with_opening
 from engram_py.recall.query import parse_query
 from engram_py.sessions.values import SessionLine
@@ -104,7 +105,7 @@ class QueryOrder:
         return Section("memories", tuple(one.row for one in found))
 
 
-def _episodes(lines: Sequence[SessionLine], note: str = "") -> Section:
+def _episodes(lines: Sequence[SessionLine], note: str | Sentence = "") -> Section:
     return Section("episodes", tuple(lines), note=note)
 
 

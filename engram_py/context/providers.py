@@ -13,12 +13,12 @@ from engram_py.context.prompt_kinds import asks_something, covers, look_up, plai
 from engram_py.context.visibility import NOT_TOLD, Build, VisibilityFilter, handle
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
-from engram_py.doors import call
 from engram_py.errors import EmptyQueryError
 from engram_py.identity import statements as identity_table
 from engram_py.lazy import regex
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
+from engram_py.reasons import Sentence, operation, sentence
 from engram_py.recall.dates import Days
 from engram_py.recall.preview import PREVIEW_CHARS, preview
 from engram_py.recall.proximity import term_finder
@@ -310,7 +310,7 @@ class Providers:
         rows.sort(key=lambda row: row.type != "decision")
         return in_order(rows, limit=limit)
 
-    def more_of(self, build: Build, days: Days, shown: Sequence[int]) -> str:
+    def more_of(self, build: Build, days: Days, shown: Sequence[int]) -> str | Sentence:
         """Return how many more were saved on ``days`` than are shown, and the search that lists them; "" for none."""
         start, end = build.ask.moments(days)
         rows = table.between(self._store, projects=build.ask.reads, start=start, end=end, limit=LOOKED_THROUGH)
@@ -320,7 +320,7 @@ class Providers:
         whole = start.endswith(_MIDNIGHT) and end.endswith(_MIDNIGHT)
         span = f"since:{days.start} until:{days.last}" if whole else f"since:{start} until:{end}"
         count = f"{more} or more" if len(rows) == LOOKED_THROUGH else f"{more}"
-        return f"{count} more saved then: {call('search for', query=span)}"
+        return sentence(f"{count} more saved then: ", operation("search for", query=span))
 
     def of_kind(self, build: Build, kind: str, *, limit: int, anywhere: bool = False) -> list[Observation]:
         """Return the latest of one type among those that changed last, in the project or ``anywhere``."""

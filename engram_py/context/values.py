@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from engram_py.dataclass import dataclass, field
 from engram_py.observations.values import Observation
+from engram_py.reasons import Sentence
 from engram_py.sessions.values import Prompt, Said, SessionLine
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Section:
 
     name: str
     items: tuple[Item, ...] = ()
-    note: str = ""
+    note: str | Sentence = ""
     lines: int = 0
 
 

@@ -34,6 +34,7 @@ from engram_py.errors import EngramError
 from engram_py.files import lines_of, reason
 from engram_py.git.program import Deadline, ask_git
 from engram_py.lazy import regex
+from engram_py.reasons import sentence
 from engram_py.recall.preview import preview
 
 MOST_LINES = 400
@@ -96,7 +97,7 @@ class Opening:
                     else:
                         opened.append(self.open(one))
                 except EngramError as exc:
-                    skipped.append(Skipped(one, f"{exc.message}; {exc.hint}"))
+                    skipped.append(Skipped(one, sentence(f"{exc.message}; ", exc.next_step)))
         return OpenedSeveral(tuple(opened), tuple(skipped))
 
     # --- which document ------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from engram_py.dataclass import dataclass, field
-from engram_py.doors import call
 from engram_py.errors import ConflictError, InvalidInputError, NotFoundError
+from engram_py.reasons import Sentence, operation, sentence
 
 Kind = Literal["git", "docs", "folder"]
 GIT, DOCS = "git", "docs"
@@ -72,7 +72,7 @@ class Skipped:
     """A file that is not read, and why."""
 
     path: str
-    reason: str
+    reason: str | Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,8 @@ class DocumentNotFoundError(NotFoundError):
     def __init__(self, name: str, near: Sequence[str] = (), *, ignored: str = "") -> None:
         self.name, self.near = name[:200], list(near)
         why = f": {ignored}" if ignored else ""
-        hint = f"did you mean {', '.join(near)}?" if near else f"{call('search')} finds documents by their words"
+        finds = sentence(operation("search"), " finds documents by their words")
+        hint = f"did you mean {', '.join(near)}?" if near else finds
         super().__init__(f"no document {self.name!r}{why}", hint=hint)
 
     def details(self) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
-from engram_py.doors import call
 from engram_py.errors import ConflictError, NotFoundError
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation, Scope
 from engram_py.privacy.provenance import OWN
+from engram_py.reasons import operation, sentence
 
 # Every context shows every statement whole.
 LONGEST_CHARS = 500
@@ -55,7 +55,7 @@ class StatementNotFoundError(NotFoundError):
     def __init__(self, said: str, *, kind: str = "") -> None:
         self.said = said[:_SHOWN_CHARS]
         what = f"{self.said} is a {kind}" if kind else f"nothing like {self.said!r} is kept about the user"
-        super().__init__(f"{what}; nothing was removed", hint=f"{call('identity')} lists what can be")
+        super().__init__(f"{what}; nothing was removed", hint=sentence(operation("identity"), " lists what can be"))
 
 
 class SeveralStatementsError(ConflictError):

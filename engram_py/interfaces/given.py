@@ -10,11 +10,12 @@ from typing import Any
 
 from engram_py.app import Engram
 from engram_py.capture.host_formats import is_trivial
+from engram_py.context.values import Context
 from engram_py.dataclass import dataclass, replace
-from engram_py.doors import through
 from engram_py.interfaces.hooks.handlers import Deserved, deserved
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.context import context_text, not_merged, why_nothing
+from engram_py.interfaces.wording.operations import Door
 from engram_py.ledger.citations import Given, GivenCounts, counts, given_to_session
 from engram_py.ledger.costs import Cost
 from engram_py.recall.score import threshold
@@ -34,7 +35,7 @@ class Explained:
     found: Results
 
 
-def explained(app: Engram, prompt: str, session_id: str) -> Explained:
+def explained(app: Engram, prompt: str, session_id: str, *, door: Door) -> Explained:
     """Return what a prompt's hook would give, and what a search for it finds. Nothing is stored or counted.
 
     Pass an ``app`` without an embedder: a hook loads no model either.
@@ -42,16 +43,16 @@ def explained(app: Engram, prompt: str, session_id: str) -> Explained:
     values = injected(app, prompt, session_id)
     with app.usage.paused():
         found = app.searches.search(prompt, session_id=session_id or None, limit=_SEARCHED, recorded=False)
-    return Explained(values | {"search": render.to_json(found)}, found)
+    return Explained(values | {"search": render.to_json(found, door)}, found)
 
 
 def injected(app: Engram, prompt: str, session_id: str) -> dict[str, Any]:
     """Return the context that the hook would give the agent, as ``given``, or the ``reason`` why there is none."""
-    with app.usage.paused(), through("mcp"):  # the words that a model would read
+    with app.usage.paused():
         off = not app.switches.allowed(app.projects.for_read(session_id=session_id).project, session_id).injects
         given = None if off or is_trivial(prompt) else deserved(app, prompt, session_id)
         shown = given.shown if given else None
-        block = context_text(replace(shown, warnings=()), app.journal.moment()) if shown else ""
+        block = _for_a_model(app, shown) if shown else ""
         return _values(app, prompt, given, block, off=off)
 
 
@@ -166,6 +167,8 @@ def as_a_hook(app: Engram, *, project: str | None = None) -> Engram:
 def start_text(app: Engram, project: str) -> str:
     """Return the text that a session of the project begins with now."""
     view = as_a_hook(app, project=project)
-    with through("mcp"):  # the words that a model would read
-        start = view.contexts.assemble(unasked=True)
-        return context_text(replace(start, warnings=()), view.journal.moment())
+    return _for_a_model(view, view.contexts.assemble(unasked=True))
+
+
+def _for_a_model(app: Engram, context: Context) -> str:
+    return context_text(replace(context, warnings=()), app.journal.moment(), "mcp")

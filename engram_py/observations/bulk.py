@@ -70,8 +70,8 @@ class Bulk:
         place, visible = self._scope_filter(filters, project, all_projects)
         if not (place.project or all_projects):  # a read covers every candidate; a change must be told which
             raise AmbiguousProjectError(place.path, place.reads or (), *(place.warnings or ("no project here",)))
-        if visible.notes or not visible.said:  # what is left out of a search must not widen a deletion
-            raise BulkFilterError(filters, *visible.notes)
+        if visible.unread or not visible.said:  # what is left out of a search must not widen a deletion
+            raise BulkFilterError(filters, *visible.unread)
         rows = table.lines(self._store, index.latest(self._store, visible.values, limit=_ALL))
         own = [row for row in rows if place.reads is None or row.project in place.reads]
         where = "all projects" if place.reads is None else ", ".join(place.reads)

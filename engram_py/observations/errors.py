@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from engram_py.doors import call
 from engram_py.errors import ConflictError, InvalidInputError, NotFoundError
+from engram_py.reasons import operation, sentence
 
 
 class BulkFilterError(InvalidInputError):
     code = "bulk_filter"
 
-    def __init__(self, text: str, *notes: str) -> None:
-        self.text = text[:80]
-        reason = "; ".join(notes) or "it does not hold filters alone"
+    def __init__(self, text: str, *unread: str) -> None:
+        self.text, self.unread = text[:80], unread
+        why = f"{', '.join(unread)} is not understood" if unread else "it does not hold filters alone"
         super().__init__(
-            f"{self.text!r} does not say which memories are meant: {reason}",
+            f"{self.text!r} does not say which memories are meant: {why}",
             hint="give filters such as type:note until:2026-01; of words a search gives the ids. Nothing was changed",
         )
 
@@ -27,7 +27,9 @@ class NothingReplacedError(InvalidInputError):
         self.observation_id, self.find = observation_id, find[:80]
         super().__init__(
             f"{self.find!r} does not occur in observation #{observation_id}",
-            hint=f"find is literal and case-sensitive; copy it from the content: {call('get', id=observation_id)}",
+            hint=sentence(
+                "find is literal and case-sensitive; copy it from the content: ", operation("get", id=observation_id)
+            ),
         )
 
 
@@ -37,7 +39,7 @@ class ObservationNotFoundError(NotFoundError):
     def __init__(self, observation_id: int, *, deleted_at: str | None = None) -> None:
         self.observation_id, self.deleted_at = observation_id, deleted_at
         state = f"was deleted at {deleted_at}" if deleted_at else "does not exist"
-        hint = f"find the id with {call('search')} or {call('context')}"
+        hint = sentence("find the id with ", operation("search"), " or ", operation("context"))
         super().__init__(f"observation #{observation_id} {state}", hint=hint)
 
 
@@ -48,7 +50,9 @@ class JudgmentNotFoundError(NotFoundError):
         self.judgment_id = judgment_id[:80]
         super().__init__(
             f"no relation {self.judgment_id!r}",
-            hint=f"give the judgment_id that a save answered; {call('unjudged')} lists those without a verdict",
+            hint=sentence(
+                "give the judgment_id that a save answered; ", operation("unjudged"), " lists those without a verdict"
+            ),
         )
 
 
@@ -57,7 +61,7 @@ class RelationNotFoundError(NotFoundError):
 
     def __init__(self, relation_id: int) -> None:
         self.relation_id = relation_id
-        hint = f"list those that wait for a verdict with {call('unjudged')}"
+        hint = sentence("list those that wait for a verdict with ", operation("unjudged"))
         super().__init__(f"no relation {relation_id}", hint=hint)
 
 
@@ -79,7 +83,7 @@ class ChangedMeanwhileError(ConflictError):
         self.observation_id = observation_id
         super().__init__(
             f"observation #{observation_id} was changed meanwhile; it stays as it is now",
-            hint=f"read it again: {call('get', id=observation_id)}",
+            hint=sentence("read it again: ", operation("get", id=observation_id)),
         )
 
 
@@ -91,7 +95,7 @@ class NoEarlierVersionError(NotFoundError):
         wanted = "no earlier version" if version is None else f"no version {version}"
         super().__init__(
             f"observation #{observation_id} has {wanted}",
-            hint=f"list its versions: {call('history', id=observation_id)}",
+            hint=sentence("list its versions: ", operation("history", id=observation_id)),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from engram_py.dataclass import dataclass
+from engram_py.reasons import Told
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class Listing:
 
     name: str
     items: tuple[Any, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 MOST_TITLES = 5

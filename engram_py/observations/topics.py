@@ -31,6 +31,7 @@ from engram_py.observations import table
 from engram_py.observations.listing import Suggestion
 from engram_py.observations.values import TYPES, Observation
 from engram_py.privacy.provenance import unchecked
+from engram_py.reasons import Reason, reason
 from engram_py.text.normalize import TOPIC_KEY_LIMIT_CHARS, folded
 from engram_py.text.words import STOP_WORDS, derived_terms
 
@@ -222,15 +223,15 @@ _ALSO_CALLED = {"bug": "bugfix", "fix": "bugfix", "bugfix": "bugfix"}
 _OF_THEIR_OWN = frozenset({"reference", "references", "police", "leaning", "massive"})
 
 
-def type_notes(types: Iterable[str]) -> tuple[str, ...]:
-    """Return a sentence for each type that is none of the usual ones and resembles one."""
+def type_notes(types: Iterable[str]) -> tuple[Reason, ...]:
+    """Return a note on each type that is none of the usual ones and resembles one."""
     notes = []
     for asked in dict.fromkeys(one for one in types if len(one) <= _TYPE_CHARS):
         family = FAMILY_OF_TYPE.get(asked)
         near = [one for one in TYPES if family and FAMILY_OF_TYPE.get(one) == family]
         near = near or _nearly(asked)
         if asked not in TYPES and near:
-            notes.append(f"type:{asked} is not one of the usual types; did you mean type:{near[0]}?")
+            notes.append(reason("unusual_type", type=asked, usual=near[0]))
     return tuple(notes)
 
 

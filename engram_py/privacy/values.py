@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engram_py.dataclass import dataclass
-from engram_py.doors import call
 from engram_py.errors import ConflictError, NotFoundError
+from engram_py.reasons import operation, sentence
 
 
 class RecordingOffError(ConflictError):
@@ -16,7 +16,11 @@ class RecordingOffError(ConflictError):
         self.project = project
         super().__init__(
             f"recording is off in {project or 'this folder'}: nothing was kept",
-            hint=f"the user switched it off; `engram on --record` switches it on, and {call('save')} works anyway",
+            hint=sentence(
+                "the user switched it off; `engram on --record` switches it on, and ",
+                operation("save"),
+                " works anyway",
+            ),
         )
 
 

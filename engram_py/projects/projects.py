@@ -7,7 +7,6 @@ from pathlib import Path
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
-from engram_py.doors import call
 from engram_py.files import expanded
 from engram_py.projects import table
 from engram_py.projects.identities import Identities
@@ -15,6 +14,7 @@ from engram_py.projects.locate import Location, Locator, locate
 from engram_py.projects.names import normalize_project, similar_projects
 from engram_py.projects.settings_file import ProjectSettings
 from engram_py.projects.values import AmbiguousProjectError, CurrentProject, InvalidProjectError, Place, ProjectLine
+from engram_py.reasons import operation, sentence
 from engram_py.sessions import table as session_table
 from engram_py.settings import Settings
 
@@ -147,7 +147,7 @@ class Projects:
             remote=repository.remote if repository else None,
             branch=repository.branch if repository else None,
             known=bool(place.project) and table.exists(self._store, place.project),
-            hint=f"give {call('project')} when you save" if ambiguous else None,
+            hint=sentence("give ", operation("project"), " when you save") if ambiguous else None,
             warnings=place.warnings,
         )
 

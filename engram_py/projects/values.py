@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from engram_py.dataclass import dataclass
-from engram_py.doors import call
 from engram_py.errors import ConflictError, InvalidInputError, NotFoundError
+from engram_py.reasons import Sentence, operation, sentence
 
 _MOST_NAMED = 50  # of the projects there are
 
@@ -29,7 +29,7 @@ class AmbiguousProjectError(InvalidInputError):
         choices = ", ".join(self.candidates) or "none known yet"
         super().__init__(
             f"{'; '.join([f'{reason}: {directory}', *more])} (candidates: {choices})",
-            hint=f"ask the user which project this belongs to, then repeat it with {call('project')}",
+            hint=sentence("ask the user which project this belongs to, then repeat it with ", operation("project")),
         )
 
     def details(self) -> dict[str, Any]:
@@ -42,7 +42,9 @@ class UnknownProjectError(NotFoundError):
     def __init__(self, name: str, similar: Sequence[str] = (), known: Sequence[str] = ()) -> None:
         self.name, self.similar, self.known = name[:80], list(similar), list(known)[:_MOST_NAMED]
         near = f"; similar: {', '.join(self.similar)}" if self.similar else ""
-        super().__init__(f"no project {self.name!r}{near}", hint=f"list the projects with {call('projects')}")
+        super().__init__(
+            f"no project {self.name!r}{near}", hint=sentence("list the projects with ", operation("projects"))
+        )
 
     def details(self) -> dict[str, Any]:
         return super().details() | {"available_projects": list(dict.fromkeys((*self.similar, *self.known)))}
@@ -87,7 +89,7 @@ class CurrentProject:
     remote: str | None
     branch: str | None
     known: bool
-    hint: str | None
+    hint: Sentence | None
     warnings: tuple[str, ...] = ()
 
 

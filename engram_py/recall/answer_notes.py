@@ -1,15 +1,15 @@
-"""Notes on an answer, and the reasons for none: unknown words, what comes near, what filters hide."""
+"""Notes on an answer, and the reasons for none, as values: unknown words, what comes near, what filters hide."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from engram_py.database.store import Store
-from engram_py.doors import call
 from engram_py.observations import visible
 from engram_py.observations.lookup import handles
 from engram_py.observations.table import VISIBLE
 from engram_py.observations.visible import has_type
+from engram_py.reasons import Reason, Told, reason
 from engram_py.recall import index
 from engram_py.recall.dates import Days, is_day_term, names_days
 from engram_py.recall.hits import Ranked
@@ -17,7 +17,7 @@ from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS, Query, match_any
 from engram_py.recall.retrieval import Retrieved, retrieve
 from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.terms import MOST_WORDS_ASKED
-from engram_py.recall.values import NO_WORD, Earlier, LadderStep, NoResults
+from engram_py.recall.values import Earlier, LadderStep, NoResults
 from engram_py.text.normalize import folded
 from engram_py.text.words import FOREIGN, is_foreign, is_unspaced, segments
 
@@ -26,7 +26,6 @@ _MOST_HIDDEN = 3
 TYPES_READ = 10_000
 # Memories that are read for their language, and how much of each.
 _MOST_READ_FOREIGN, _FOREIGN_CHARS = 60, 1_000
-_MOST_NUMBERS = 8
 _MOST_WORDS = 4
 # 500 texts of 2,000 characters took 15 ms to fetch, fold and read, and a search without an answer is rare.
 _WALKED, _MOST_READ, _READ_CHARS = 3_000, 500, 2_000
@@ -49,10 +48,10 @@ order by id desc
 
 
 def explain_no_results(store: Store, query: Query, found: Retrieved, scope: ScopeFilter, least: float) -> NoResults:
-    """Return why nothing that was ``found`` answers, in words and as far as a reader can act on it."""
+    """Return why nothing that was ``found`` answers, as far as a reader can act on it."""
     numbers = (query.observation_id,) if query.observation_id is not None else handles(query.asked)
     if numbers:  # an id opens what it names from every project, whatever the filters say
-        return NoResults(gone(numbers), numbered=True, others=False)
+        return NoResults(reason("gone", ids=numbers), numbered=True, others=False)
     elsewhere = _only_elsewhere(store, query, found, scope, least)
     earlier = _said_earlier(store, found.unknown, scope.projects) if query.asks and not query.pasted else ()
     return NoResults(
@@ -70,39 +69,28 @@ def explain_no_results(store: Store, query: Query, found: Retrieved, scope: Scop
     )
 
 
-def gone(numbers: Sequence[int]) -> str:
-    """Return the sentence that there are no memories of these ids."""
-    named = ", ".join(f"#{one}" for one in numbers[:_MOST_NUMBERS]) + (", …" if len(numbers) > _MOST_NUMBERS else "")
-    return f"there is no memory {named}, or {'it was' if len(numbers) == 1 else 'they were'} deleted"
-
-
-def _reason(query: Query, found: Retrieved, scope: ScopeFilter, least: float, elsewhere: Sequence[str]) -> str:
+def _reason(query: Query, found: Retrieved, scope: ScopeFilter, least: float, elsewhere: Sequence[str]) -> Reason:
     if found.days is not None and not (found.filtered_away or found.scored or elsewhere):
-        return f"nothing changed here {_then(found.days)}"
+        return reason("no_change", **_span(found.days))
     if not query.asks and (scope.filtered or query.filters.projects):
-        return f"nothing passes the filters{' without the words left out' if query.excluded else ''}"
+        return reason("nothing_passes", without_words=bool(query.excluded))
     if not query.words:
-        return "there is no word in it to search for"
+        return reason("no_word")
     if not query.asks:
-        return "no word of it says what to look for, so nothing was looked up"
+        return reason("no_content_word")
     if found.filtered_away:
-        return "what has these words was filtered away"
+        return reason("filtered")
     if scope.stale and found.probability >= least:
-        return "what has these words is not stale"
+        return reason("not_stale")
     if found.scored:
-        return "what has words of it is about other things"
+        return reason("other_things")
     if _is_marked(query, found):
-        marks = [*(["the quotes"] if query.phrases else []), *(["the minus"] if query.excluded else [])]
-        return f"no memory here has its words as {' and '.join(marks)} ask{'s' if marks == ['the minus'] else ''}"
-    if elsewhere:
-        return "no memory seen from here has any of its words"
-    return NO_WORD
+        return reason("not_as_marked", quotes=bool(query.phrases), minus=bool(query.excluded))
+    return reason("only_elsewhere" if elsewhere else "unknown_words")
 
 
-def _then(days: Days) -> str:
-    if days.open:
-        return f"until {days.last}"
-    return f"from {days.start} to {days.last}" if days.is_span else f"on {days.start}"
+def _span(days: Days) -> dict[str, object]:
+    return {"start": str(days.start), "last": str(days.last), "open": days.open}
 
 
 def _is_marked(query: Query, found: Retrieved) -> bool:
@@ -158,26 +146,22 @@ def answer_notes(
     shown: Sequence[Ranked],
     *,
     types: Sequence[str],
-) -> list[str]:
+) -> list[Told]:
     """Return what an answer says of how it was found; ``types`` are those that were asked for."""
     notes = [*_query_notes(text, query), *found.notes]
-    notes += [
-        f"#{old} has these words, but [#{new}] replaced it, which the filters leave out; is:superseded shows it"
-        for old, new in list(found.hidden.items())[:_MOST_HIDDEN]
-    ]
+    notes += [reason("replaced", old=old, new=new) for old, new in list(found.hidden.items())[:_MOST_HIDDEN]]
     if shown and len(found.terms) <= MOST_WORDS_ASKED:  # a pasted text is full of words that are nowhere
         notes += _word_notes(query, found, scope, shown)
     if found.days is not None:
         days = found.days
-        span = f"until {days.last}" if days.open else f"{days.start}" + (f" to {days.last}" if days.is_span else "")
-        empty = found.scored and not any(is_day_term(term, days) for term in found.terms)
-        notes.append(f"{days.words}: {span}{', when nothing changed' if empty else ''}")
+        unchanged = bool(found.scored) and not any(is_day_term(term, days) for term in found.terms)
+        notes.append(reason("dated", words=days.words, **_span(days), unchanged=unchanged))
     return notes + ([] if shown else _unusual_types(store, scope, types))
 
 
-def filters_ignored(scope: ScopeFilter) -> tuple[str, ...]:
+def filters_ignored(scope: ScopeFilter) -> tuple[Reason, ...]:
     """Return the note that an id opens what it names, whatever the filters beside it say."""
-    return (f"not asked of what an id names: {', '.join(scope.said)}",) if scope.said else ()
+    return (reason("idle_filters", words=scope.said),) if scope.said else ()
 
 
 def evidence_step(found: Retrieved, least: float) -> LadderStep:
@@ -188,35 +172,33 @@ def evidence_step(found: Retrieved, least: float) -> LadderStep:
     return LadderStep("evidence", 0, why if one.passage else "no word of the question was found")
 
 
-def _query_notes(text: str, query: Query) -> list[str]:
-    notes = list(query.notes)
+def _query_notes(text: str, query: Query) -> list[Told]:
+    notes: list[Told] = [*query.notes]
     if query.shortened:
-        was_cut, many = len(text) > MAX_QUERY_CHARS, len(query.words) >= MAX_WORDS
-        used = [f"its first {MAX_QUERY_CHARS:,} characters were read"] if was_cut else []
-        used += ["its most telling words were used"] if many or not was_cut else []
-        notes.append(f"the query was long; {', and '.join(used)}")
+        cut, many = len(text) > MAX_QUERY_CHARS, len(query.words) >= MAX_WORDS
+        notes.append(reason("shortened", characters=MAX_QUERY_CHARS if cut else 0, words=many or not cut))
     if query.excluded:
         words = dict.fromkeys(expression.strip("()").replace('"', "") for expression in query.excluded)
-        notes.append(f"left out: what has {', '.join(words)}")
+        notes.append(reason("left_out", words=tuple(words)))
     return notes
 
 
-def _word_notes(query: Query, found: Retrieved, scope: ScopeFilter, shown: Sequence[Ranked]) -> list[str]:
+def _word_notes(query: Query, found: Retrieved, scope: ScopeFilter, shown: Sequence[Ranked]) -> list[Reason]:
     """Note each word that hits were found by in another form, and the words that only other projects know."""
     words = {word for one in shown for word in one.scored.words}
     notes = [
-        f"no memory contains {term.text}; it was read as {' or '.join(term.read_as)}"
+        reason("read_as", word=term.text, forms=tuple(term.read_as))
         for term in found.terms
         if term.read_as and term.text in words
     ]
     # A filter, a phrase or an exclusion hides rows of this project as well. Days and files have no stems.
     if scope.projects is not None and not (scope.filtered or query.phrases or query.excluded):
-        elsewhere = ", ".join(term.text for term in found.terms if term.only_elsewhere and term.stems)
-        notes += [f"only other projects know {elsewhere}; {call('everywhere')} searches them"] if elsewhere else []
+        elsewhere = tuple(term.text for term in found.terms if term.only_elsewhere and term.stems)
+        notes += [reason("known_elsewhere", words=elsewhere)] if elsewhere else []
     return notes
 
 
-def _unusual_types(store: Store, scope: ScopeFilter, types: Sequence[str]) -> list[str]:
+def _unusual_types(store: Store, scope: ScopeFilter, types: Sequence[str]) -> list[Reason]:
     """Return notes on a type that no memory has: how it is usually called."""
     if not types:
         return []

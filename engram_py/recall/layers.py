@@ -11,6 +11,7 @@ from engram_py.dataclass import dataclass
 from engram_py.errors import EmptyQueryError, InvalidArgumentError
 from engram_py.observations.arguments import clamp
 from engram_py.privacy.provenance import OWN
+from engram_py.reasons import Told, reason
 from engram_py.recall.query import Query, match_all, match_any, parse_query
 from engram_py.recall.values import DocumentResults, Results
 from engram_py.sessions.values import Said
@@ -89,7 +90,7 @@ class SaidResults:
     results: tuple[Said, ...]
     projects: tuple[str, ...] | None
     kept: int | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 def find(store: Store, source: Source, query: Query, window: Window, *, limit: int, whole: bool = False) -> list[Said]:
@@ -143,7 +144,7 @@ class Layered:
 
     query: str
     layers: dict[str, Results | SaidResults | DocumentResults]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 LayerResults = Results | SaidResults | DocumentResults
@@ -188,7 +189,7 @@ class Layers:
         parsed = parse_query(query, filters=True)
         if not (parsed.words or parsed.phrases):
             raise EmptyQueryError(query)
-        limit, notes = clamp("limit", wanted.get("limit") or _LIMIT, 1, MOST)
+        limit, clamped = clamp("limit", wanted.get("limit") or _LIMIT, 1, MOST)
         scope, scope_notes = self._searches().resolve_scope(
             parsed, wanted.get("project"), bool(wanted.get("all_projects")), session_id=wanted.get("session_id")
         )
@@ -196,11 +197,10 @@ class Layers:
         window = Window(scope.projects, since, until)
         names = ("type", "scope", "explain", "as_of")
         idle = [name for name in names if wanted.get(name)] + [one for one in scope.said if not one.startswith(_DATES)]
-        if idle:
-            notes = (*notes, f"{', '.join(idle)}: says nothing of {source.name}; left out")
+        notes = (reason("idle_arguments", arguments=tuple(idle), layer=source.name),) if idle else ()
         found = find(self._store, source, parsed, window, limit=limit)
         kept = None if found else count(self._store, source, Window(scope.projects))
-        warnings = (*notes, *scope.notes, *scope_notes)
+        warnings = (*clamped, *notes, *scope.notes, *scope_notes)
         return SaidResults(parsed.text[:200], source.name, tuple(found), scope.projects, kept, warnings)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.lazy import compiled, regex
+from engram_py.reasons import Reason, reason
 from engram_py.text.words import forms, is_foreign, is_unspaced, lowered, pairs, segment_terms, segments, stop_words_of
 
 KEYS = ("type", "topic", "project", "scope", "file", "branch", "since", "until", "is")
@@ -40,25 +41,25 @@ class Filters:
 _NONE = Filters()
 
 
-def cut_filters(text: str) -> tuple[Filters, str, tuple[str, ...]]:
-    """Return the filters in ``text``, the text without them, and a sentence for each one that is unknown.
+def cut_filters(text: str) -> tuple[Filters, str, tuple[Reason, ...]]:
+    """Return the filters in ``text``, the text without them, and a note on each one that is unknown.
 
     An unknown filter stays in the text as a word.
     """
     if ":" not in text:
         return _NONE, text, ()
     values: dict[str, list[str]] = {}
-    notes: list[str] = []
+    notes: dict[Reason, str] = {}  # with the filter that each is about
 
     def cut(match: re.Match[str]) -> str:
         key, value = match[1].lower(), (match[2] if match[2] is not None else match[3]).strip()
         if not value or (key in KEYS and sum(map(len, values.values())) >= _MOST):
             return match[0]
         if key not in KEYS:
-            notes.append(f"{match[1]}: is not a filter ({', '.join(KEYS)}); it was searched as a word")
+            notes[reason("unknown_filter", key=match[1])] = match[1]
             return match[0]
         if key == "is" and value.lower() not in STATES:
-            notes.append(f"is:{value[:40]} is not one of {', '.join(STATES)}; it was searched as a word")
+            notes[reason("unknown_state", value=value[:40])] = "is"
             return match[0]
         values.setdefault(key, []).append(value)
         return " "
@@ -66,9 +67,9 @@ def cut_filters(text: str) -> tuple[Filters, str, tuple[str, ...]]:
     rest = _FILTER.sub(cut, text)
     for left in _LEFT.finditer(rest):  # without a value, or one filter too many
         key = left[1].lower()
-        if not any(note.startswith(f"{key}:") for note in notes):
-            notes.append(f"{key}: was not read as a filter here; it was searched as a word")
-    return _filters(values), rest, tuple(dict.fromkeys(notes))[:_MOST]
+        if key not in notes.values():
+            notes[reason("unread_filter", key=key)] = key
+    return _filters(values), rest, tuple(notes)[:_MOST]
 
 
 def _filters(values: Mapping[str, Sequence[str]]) -> Filters:
@@ -99,7 +100,6 @@ _MAX_WORD_CHARS = 80
 _MAX_PHRASES = 8
 _EDGE = 3  # words at either end of a pasted text
 
-_ITS_OWN = f"in a text of more than {PASTED_WORDS} words, quotes, -words and filters behind its beginning are words"
 _HEAD = rf"(?i)(?:\s*(?:{'|'.join(KEYS)}):(?:\"[^\"]*\"|\S+))*"
 _ID = regex(r"\s*\[?#([0-9]{1,18})\]?\s*\Z")
 _QUOTED = regex(r"(?<![^\s(])(-?)[\"“”„«]([^\"“”„«»]{1,300})[\"“”»]")
@@ -152,7 +152,7 @@ class Query:
     excluded: tuple[str, ...] = ()
     filters: Filters = field(default_factory=Filters)
     asked: str = ""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Reason, ...] = ()
     pasted: bool = False
 
     @property
@@ -215,13 +215,13 @@ def parse_query(text: str, *, filters: bool = False) -> Query:
     return Query(clean, words, observation_id, shortened or cut, phrases, excluded, found, rest, notes, pasted)
 
 
-def _its_own(pasted: str) -> tuple[str, ...]:
+def _its_own(pasted: str) -> tuple[Reason, ...]:
     """Return a note on quotes, a minus or filters at the edges of a pasted text, which are read as words."""
     text = pasted.strip()
     words = text.split(maxsplit=_EDGE)
     edges = " ".join([*words[:_EDGE], *text.rsplit(maxsplit=_EDGE)[-_EDGE:]])
     typed = _QUOTED.match(text) or _EXCLUDED.match(text) or cut_filters(edges)[0]
-    return (_ITS_OWN,) if typed else ()
+    return (reason("pasted_marks", limit=PASTED_WORDS),) if typed else ()
 
 
 def match_all(words: Sequence[Word]) -> str:

@@ -9,6 +9,7 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.entities.table import has_any
 from engram_py.observations.values import Observation
+from engram_py.reasons import Reason
 from engram_py.recall.dates import Days, days_asked, is_day_term, names_days, with_dates
 from engram_py.recall.index import Totals, lengths, totals
 from engram_py.recall.proximity import read_texts
@@ -63,7 +64,7 @@ class Retrieved:
     rows: Mapping[int, Observation] = field(default_factory=dict)
     terms: Sequence[Term] = ()
     rungs: tuple[LadderStep, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Reason, ...] = ()
     evidence: Evidence = NONE
     filtered_away: int = 0
     replaced: Mapping[int, Observation] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from engram_py.observations.values import SCOPES, Observation
 from engram_py.observations.visible import SMALL
 from engram_py.projects.projects import Projects
 from engram_py.projects.values import InvalidProjectError
+from engram_py.reasons import Reason, Told, reason
 from engram_py.recall import index
 from engram_py.recall.query import KEYS, STATES, Filters, Query, cut_filters
 from engram_py.recall.score import Neighbours
@@ -45,7 +46,7 @@ class ScopeFilter:
     values: dict[str, object]
     said: tuple[str, ...] = ()
     stale: bool = False
-    notes: tuple[str, ...] = ()
+    notes: tuple[Reason, ...] = ()
 
     @classmethod
     def of_projects(cls, projects: tuple[str, ...] | None) -> ScopeFilter:
@@ -55,6 +56,12 @@ class ScopeFilter:
     @property
     def filtered(self) -> bool:
         return bool(self.said)
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """The filters that were left out because nothing of that name or date is known."""
+        facts = [dict(note.facts) for note in self.notes]
+        return tuple(f"{one['filter']}:{one['value']}" for one in facts)
 
     def unfiltered(self) -> ScopeFilter:
         """Return the same projects without the filters."""
@@ -80,7 +87,7 @@ def resolve_scope(
     type: str | None = None,
     scope: str | None = None,
     session_id: str | None = None,
-) -> tuple[ScopeFilter, tuple[str, ...]]:
+) -> tuple[ScopeFilter, tuple[Told, ...]]:
     """Return what a search may show by its filters and arguments, and notes on that.
 
     Raises InvalidArgumentError, InvalidTextError, InvalidProjectError.
@@ -93,9 +100,9 @@ def resolve_scope(
     everywhere = (
         (all_projects and not filters.projects) or (named or "").lower() in ("*", "all") or (is_personal and not named)
     )
-    notes: tuple[str, ...] = ()
+    notes: tuple[Told, ...] = ()
     if len(filters.projects) > 1 or (project and filters.projects):
-        notes = (f"one project at a time: searched {named}",)
+        notes = (reason("one_project", project=named),)
     try:
         place = projects.for_read(
             None if everywhere else named, session_id=session_id, all_projects=everywhere, head=False
@@ -103,7 +110,7 @@ def resolve_scope(
     except InvalidProjectError as exc:
         if project:
             raise
-        notes = (*notes, f"project: {exc.message}; the filter was left out")
+        notes = (*notes, reason("no_project", problem=exc.message))
         place = projects.for_read(None, session_id=session_id, head=False)
     found = build_scope_filter(filters, projects=place.reads, type=type, scope=scope, files=files, journal=journal)
     return found, (*notes, *place.warnings)
@@ -141,7 +148,7 @@ def build_scope_filter(
     for name, text in (("since", filters.since), ("until", filters.until)):
         span = span_of(text, now) if text else None
         if text and span is None:
-            notes.append(f"{name}:{text[:40]} is not a date such as 2026-03-14, 2026-03 or 7d; it was left out")
+            notes.append(reason("no_date", filter=name, value=text[:40]))
         elif span is not None:
             values[name] = to_text(span[name == "until"])
             said.append(f"{name}:{text}")
@@ -156,10 +163,10 @@ def types_of(type: str | None, filters: Filters) -> list[str]:
     return [part for part in _lower(one.strip() for one in (type or "").split(",")) if part] + _lower(filters.types)
 
 
-def _scopes(scope: str | None, filters: Filters) -> tuple[list[str], list[str]]:
+def _scopes(scope: str | None, filters: Filters) -> tuple[list[str], list[Reason]]:
     """Return the scopes that are asked for, and a note on each value that is none."""
     typed = _lower(filters.scopes)
-    notes = [f"scope:{one} is not one of {', '.join(SCOPES)}; it was left out" for one in typed if one not in SCOPES]
+    notes = [reason("unknown_scope", filter="scope", value=one) for one in typed if one not in SCOPES]
     return [*((scope,) if scope else ()), *(one for one in typed if one in SCOPES)], notes
 
 

@@ -16,8 +16,9 @@ from engram_py.observations.arguments import clamp
 from engram_py.observations.lookup import handles
 from engram_py.observations.usage import Usage
 from engram_py.projects.projects import Core
+from engram_py.reasons import reason
 from engram_py.recall import index
-from engram_py.recall.answer_notes import answer_notes, evidence_step, explain_no_results, filters_ignored, gone
+from engram_py.recall.answer_notes import answer_notes, evidence_step, explain_no_results, filters_ignored
 from engram_py.recall.hits import Hits, Ranked, clean_sort, sorted_by
 from engram_py.recall.query import Query, parse_query
 from engram_py.recall.retrieval import READ, Retrieved, retrieve, with_replacements
@@ -286,8 +287,7 @@ class Search:
         unquoted = None if found.scored and found.probability >= least else request.query.unquoted()
         if unquoted is None or not (other := ask(unquoted)).scored:
             return found
-        note = "nothing here has what is quoted word for word; its words were looked up without the quotes"
-        return replace(other, rungs=(*found.rungs, *other.rungs), notes=(note,))
+        return replace(other, rungs=(*found.rungs, *other.rungs), notes=(reason("unquoted"),))
 
     def _exact(self, request: _Request) -> list[int]:
         """Return the row of ``#id``, or the rows of a topic key that is the whole query."""
@@ -310,8 +310,8 @@ class Search:
         rows = table.by_ids(self._store, ids[:limit])
         there = [one for one in ids[:limit] if one in rows and rows[one].deleted_at is None]
         missing = [one for one in ids[:limit] if one not in there]
-        notes = [gone(missing)] if missing else []
-        notes += [f"{len(ids)} memories were named; the first {limit} were looked up"] if len(ids) > limit else []
+        notes = [reason("gone", ids=tuple(missing))] if missing else []
+        notes += [reason("many_named", named=len(ids), limit=limit)] if len(ids) > limit else []
         notes += filters_ignored(scope) if there else ()
         rung = LadderStep("named", len(there), "ids name observations")
         return Retrieved(rungs=(rung,), notes=tuple(notes)), self._hits.in_order(there)
@@ -323,8 +323,7 @@ class Search:
             return Retrieved(rungs=(LadderStep("words", 0, "none says what to look for"),)), []
         unwanted = " OR ".join(query.excluded) or None
         ids = index.latest(self._store, scope.values, unwanted=unwanted, limit=request.wanted)
-        words = f'"{query.asked.strip()[:_MOST_SAID]}"'
-        notes = (f"{words} does not say what to look for; the filters alone were asked",) if query.words else ()
+        notes = (reason("filters_alone", query=query.asked.strip()[:_MOST_SAID]),) if query.words else ()
         rung = LadderStep("filters", len(ids), "no word to rank by: latest change first")
         return Retrieved(rungs=(rung,), notes=notes), self._hits.in_order(ids)
 

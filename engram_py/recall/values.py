@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.dataclass import dataclass
 from engram_py.observations.values import MOST_COUNTED, RelationNote, Scope
+from engram_py.reasons import Reason, Told
 
 if TYPE_CHECKING:
     from engram_py.anchors.values import AnchorState
@@ -80,9 +81,6 @@ class Earlier:
     id: int
 
 
-NO_WORD = "no memory here has any of its words"  # says nothing new where the words are named
-
-
 @dataclass(frozen=True, slots=True)
 class Near:
     """An observation that has ``words`` of a question and is more likely about other things."""
@@ -104,7 +102,7 @@ class NoResults:
     memories of other projects.
     """
 
-    reason: str
+    reason: Reason
     nearest: tuple[Near, ...] = ()
     unknown: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
@@ -203,7 +201,7 @@ class Results:
     rung: str
     projects: tuple[str, ...] | None
     memories: int
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
     explain: Explain | None = None
     silence: NoResults | None = None
     unknown: tuple[str, ...] = ()

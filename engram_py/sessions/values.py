@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 from engram_py.dataclass import dataclass
-from engram_py.doors import call
 from engram_py.errors import ConflictError, InvalidInputError, NotFoundError
 from engram_py.observations.values import Row
+from engram_py.reasons import operation, sentence
 
 
 class SessionNotFoundError(NotFoundError):
@@ -16,7 +16,7 @@ class SessionNotFoundError(NotFoundError):
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id[:80]
-        super().__init__(f"no session {self.session_id!r}", hint=f"list them with {call('sessions')}")
+        super().__init__(f"no session {self.session_id!r}", hint=sentence("list them with ", operation("sessions")))
 
 
 class PromptNotFoundError(NotFoundError):
@@ -25,7 +25,7 @@ class PromptNotFoundError(NotFoundError):
     def __init__(self, prompt_id: int, projects: Sequence[str] | None = None) -> None:
         self.prompt_id = prompt_id
         where = f" in {', '.join(projects)}" if projects else ""
-        super().__init__(f"no prompt {prompt_id}{where}", hint=f"list them with {call('prompts')}")
+        super().__init__(f"no prompt {prompt_id}{where}", hint=sentence("list them with ", operation("prompts")))
 
 
 class AgentNotFoundError(NotFoundError):
@@ -33,7 +33,9 @@ class AgentNotFoundError(NotFoundError):
 
     def __init__(self, agent_id: str) -> None:
         self.agent_id = agent_id[:80]
-        super().__init__(f"no session of an agent {self.agent_id!r}", hint=f"list them with {call('agents')}")
+        super().__init__(
+            f"no session of an agent {self.agent_id!r}", hint=sentence("list them with ", operation("agents"))
+        )
 
 
 class SessionInUseError(ConflictError):
@@ -97,7 +99,9 @@ class CheckpointNotFoundError(NotFoundError):
 
     def __init__(self, where: str) -> None:
         self.where = where[:80]
-        super().__init__(f"no checkpoint of {self.where}", hint=f"{call('checkpoints')} lists those there are")
+        super().__init__(
+            f"no checkpoint of {self.where}", hint=sentence(operation("checkpoints"), " lists those there are")
+        )
 
 
 # Before the name of the project; every session's, as Engram writes it (spec/engram-behaviour.md 5.2).

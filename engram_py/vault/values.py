@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 from engram_py.dataclass import dataclass, field
-from engram_py.doors import call
 from engram_py.errors import ConflictError, InvalidInputError, NotFoundError, StoreError
 from engram_py.observations.values import Observation
+from engram_py.reasons import operation, sentence
 
 Action = Literal["revise", "add", "delete", "describe", "keep"]
 
@@ -174,7 +174,7 @@ class NoVaultError(NotFoundError):
 
     def __init__(self, project: str) -> None:
         self.project = project
-        super().__init__(f"project {project!r} has no vault yet", hint=f"{call('vault init')} makes one")
+        super().__init__(f"project {project!r} has no vault yet", hint=sentence(operation("vault init"), " makes one"))
 
 
 class NotAVaultError(ConflictError):
@@ -193,7 +193,7 @@ class VaultEditedError(ConflictError):
         more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
         super().__init__(
             f"edited since the last export: {', '.join(paths[:3])}{more}",
-            hint=f"{call('vault import')} takes the edits in first; nothing was written",
+            hint=sentence(operation("vault import"), " takes the edits in first; nothing was written"),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engram_py.dataclass import dataclass
 from engram_py.errors import EmbedderError
+from engram_py.reasons import Reason
 
 # How much a cosine counts beside words (see recall.fusion): a sentence model reads, a table of words does not.
 # Of a static model .25 finds less of recipes and code; of a sentence model 1.0 less of code, 1.5 less of conversations.
@@ -24,7 +25,7 @@ class Nearest:
     deviation: float = 0.0
     population: int = 0
     weight: float = SENTENCE_WEIGHT
-    note: str | None = None
+    note: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.dataclass import replace
 from engram_py.errors import EmbedderError
+from engram_py.reasons import reason
 from engram_py.vectors.values import EmbedderFailedError
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class Vectors:
             view = View(None if projects is None else tuple(projects), sees)
             near = index.near(question, view, limit=limit, also=also)
         except EmbedderError as exc:
-            return Nearest(note=f"vectors were left out: {exc.message}; {exc.hint}")
+            return Nearest(note=reason("no_vectors", problem=exc.message, hint=exc.hint))
         return replace(near, weight=self._model.spec.weight)
 
     def _open_index(self) -> VectorIndex:

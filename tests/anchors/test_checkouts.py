@@ -10,6 +10,7 @@ import pytest
 from engram_py import Engram
 from engram_py.anchors.values import AnchorState
 from engram_py.observations.values import Saved
+from engram_py.reasons import Reason, reason
 from tests.anchors.repositories import AUTH, Repo, about, blame, lines, state, states, write
 from tests.memory import Git, Opener, RepoMaker
 
@@ -21,14 +22,14 @@ def root(make_repo: RepoMaker, git: Git) -> Path:
     return root
 
 
-def told(found: AnchorState) -> tuple[str, str | None, bool, str | None]:
+def told(found: AnchorState) -> tuple[str, str | None, bool, Reason | None]:
     return found.state, found.author, found.uncommitted, found.reason
 
 
 # --- sparse checkouts ------------------------------------------------------------------------------------------
 
 
-LEFT_OUT = ("unknown", None, False, "left out by the sparse checkout")
+LEFT_OUT = ("unknown", None, False, reason("unreadable", problem="left out by the sparse checkout"))
 
 
 @pytest.mark.parametrize("name", [AUTH, f"{AUTH}:10-20"])
@@ -131,7 +132,12 @@ def test_of_a_change_in_a_submodule_nothing_is_said_that_its_repository_alone_kn
 def test_a_submodule_that_is_not_checked_out_is_not_called_gone(here: Engram, repo: Repo, module: Path) -> None:
     saved = about(here, "vendor/sub/x.py:10-20")
     repo.git("submodule", "--quiet", "deinit", "-f", "vendor/sub")
-    assert told(state(here, saved)) == ("unknown", None, False, "in a submodule that is not checked out")
+    assert told(state(here, saved)) == (
+        "unknown",
+        None,
+        False,
+        reason("unreadable", problem="in a submodule that is not checked out"),
+    )
     repo.git("rm", "-q", "vendor/sub")
     repo.commit("without it")
     assert told(state(here, saved)) == ("gone", None, False, None)
@@ -243,7 +249,7 @@ def test_another_project_is_not_judged_by_the_files_here(
     open_memory: Opener, here: Engram, make_repo: RepoMaker, saved: Saved
 ) -> None:
     found = state(open_memory(make_repo("gadgets")), saved)
-    assert (found.state, found.reason) == ("unknown", "not in the repository of its project")
+    assert (found.state, found.reason) == ("unknown", reason("not_in_repository"))
 
 
 def test_without_a_repository_everything_is_unknown(open_memory: Opener, here: Engram, tmp_path: Path) -> None:

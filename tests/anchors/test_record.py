@@ -11,6 +11,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.anchors.values import MOST_ANCHORS
 from engram_py.observations.values import Saved
+from engram_py.reasons import reason
 from tests.anchors.repositories import AUTH, WHERE, Repo, about, kept, lines, places, state, states, write
 from tests.memory import Opener
 
@@ -165,8 +166,8 @@ def test_what_cannot_be_anchored_is_said_and_the_memory_kept(
 def test_a_file_that_could_not_be_read_keeps_its_name_and_is_unknown(here: Engram) -> None:
     saved = about(here, "src", "src/nothing.py")
     assert [(one.state, one.reason) for one in states(here, saved)] == [
-        ("unknown", "a directory when it was saved"),
-        ("unknown", "no such file when it was saved"),
+        ("unknown", reason("unreadable_then", problem="a directory")),
+        ("unknown", reason("unreadable_then", problem="no such file")),
     ]
 
 

@@ -10,6 +10,7 @@ import pytest
 from engram_py import Engram
 from engram_py.anchors.values import Visibility
 from engram_py.observations.values import Saved
+from engram_py.reasons import reason
 from tests.anchors.repositories import AUTH, IN_HISTORY, Repo, lines, on_branch, remember, seen, states
 from tests.memory import Opener
 
@@ -34,7 +35,7 @@ def test_what_was_saved_on_a_branch_that_was_thrown_away_is_labelled_and_not_tol
 
     assert seen(here, saved) == Visibility("elsewhere", "spike", deleted=True)
     assert here.search("spike LMDB sessions").results[0].branch == "spike (deleted)"
-    assert states(here, saved)[0].reason == "only on branch spike (deleted)"
+    assert states(here, saved)[0].reason == reason("only_on_branch", branch="spike (deleted)")
     assert here.contexts.assemble(unasked=True).recent == ()
 
     monkeypatch.setattr("subprocess.Popen", None)
@@ -48,7 +49,7 @@ def test_on_a_detached_head_a_deleted_branch_may_have_been_merged_later(here: En
     repo.git("checkout", "-q", "--detach", old)
     assert seen(here, saved).state == "unknown"
     assert here.search("spike LMDB sessions").results[0].branch == ""
-    assert [(one.state, one.reason) for one in states(here, saved)] == [("unknown", "not in the history of this HEAD")]
+    assert [(one.state, one.reason) for one in states(here, saved)] == [("unknown", reason("not_in_history"))]
 
 
 @pytest.mark.parametrize("since", ["deleted", "renamed before"])
@@ -64,7 +65,7 @@ def test_a_new_file_that_was_squashed_is_of_no_branch_whatever_became_of_it(
     if since == "deleted":
         repo.git("rm", "-q", "spike_cache.py")
         repo.commit("no cache after all")
-    assert seen(here, saved) == Visibility("unknown", "spike", "spike is gone, merged or not")
+    assert seen(here, saved) == Visibility("unknown", "spike", "branch_gone")
 
 
 def test_a_git_that_fails_to_tell_of_a_file_is_not_asked_again_and_nothing_is_said(
@@ -77,7 +78,7 @@ def test_a_git_that_fails_to_tell_of_a_file_is_not_asked_again_and_nothing_is_sa
         "engram_py.anchors.visibility.read_added", lambda root, head, paths, deadline: asked.append(paths)
     )
     for memory in (here, here, open_memory(repo.root)):
-        assert seen(memory, saved) == Visibility("unknown", "spike", "spike is gone, merged or not")
+        assert seen(memory, saved) == Visibility("unknown", "spike", "branch_gone")
     assert asked == [["spike_cache.py"]]
 
 
@@ -125,7 +126,7 @@ def test_text_that_was_squashed_and_changed_since_is_of_no_branch_once_that_is_d
     if collected:
         repo.collect()
 
-    assert seen(here, saved) == Visibility("unknown", "topic", "topic is gone, merged or not")
+    assert seen(here, saved) == Visibility("unknown", "topic", "branch_gone")
     [hit] = here.search("branch topic commit").results
     assert (hit.branch, hit.anchors[0].state) == ("", "changed")
     assert [row.id for row in here.contexts.assemble(unasked=True).recent] == [saved.id]
@@ -137,20 +138,20 @@ def test_a_deleted_branch_may_have_been_merged_whatever_its_text_is_now(
 ) -> None:
     saved = on_branch(here, repo, *files)
     repo.git("branch", "-q", "-D", "topic")
-    assert seen(here, saved) == Visibility("unknown", "topic", "topic is gone, merged or not")
+    assert seen(here, saved) == Visibility("unknown", "topic", "branch_gone")
 
 
 def test_an_amended_commit_of_the_same_branch_is_not_another_branch(here: Engram, repo: Repo) -> None:
     saved = remember(here)
     repo.git("commit", "-q", "--amend", "--allow-empty", "-m", "amended")
-    assert seen(here, saved) == Visibility("unknown", "main", "main was rewritten since")
+    assert seen(here, saved) == Visibility("unknown", "main", "rewritten")
 
 
 def test_a_commit_this_repository_never_had_is_no_part_of_its_history(here: Engram, repo: Repo) -> None:
     row = replace(here.get(remember(here).id).observation, git_commit="ab" * 20, git_branch="theirs")
     ours = replace(row, git_branch="main")
-    assert here.anchors.visibility([row])[row.id] == Visibility("unknown", "theirs", "theirs is gone, merged or not")
-    assert here.anchors.visibility([ours])[row.id] == Visibility("unknown", "main", "its commit is not in this clone")
+    assert here.anchors.visibility([row])[row.id] == Visibility("unknown", "theirs", "branch_gone")
+    assert here.anchors.visibility([ours])[row.id] == Visibility("unknown", "main", "no_commit")
 
 
 def test_a_commit_that_is_none_does_not_keep_the_others_from_being_judged(here: Engram, repo: Repo) -> None:

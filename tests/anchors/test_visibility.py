@@ -10,6 +10,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.anchors.values import Visibility
 from engram_py.observations.values import Saved
+from engram_py.reasons import reason
 from tests.anchors.repositories import AUTH, IN_HISTORY, Repo, lines, on_branch, remember, seen, states
 from tests.memory import Git, Opener
 
@@ -54,7 +55,12 @@ def test_what_is_only_on_a_branch_is_not_stale(here: Engram, repo: Repo) -> None
     assert [one.state for one in states(here, saved)] == ["fresh", "fresh"]
     repo.git("checkout", "-q", "main")
     lens, auth = states(here, saved)
-    assert (lens.state, lens.reason, lens.elsewhere, lens.stale) == ("unknown", "only on branch topic", True, False)
+    assert (lens.state, lens.reason, lens.elsewhere, lens.stale) == (
+        "unknown",
+        reason("only_on_branch", branch="topic"),
+        True,
+        False,
+    )
     assert auth.state == "fresh"
     checked = here.anchors.check()
     assert (checked.states, checked.stale, checked.blind) == ({"elsewhere": 1, "fresh": 1}, (), False)
@@ -99,7 +105,7 @@ def test_what_was_saved_before_the_first_commit_of_a_branch_is_the_branchs_until
 ) -> None:
     saved = on_fresh_branch(here, repo, *files)
     assert seen(here, saved) == Visibility("elsewhere", "topic")
-    assert [one.reason for one in states(here, saved)] == ["only on branch topic" for _ in files]
+    assert [one.reason for one in states(here, saved)] == [reason("only_on_branch", branch="topic") for _ in files]
     assert here.search("before the commit").results[0].branch == "topic"
     assert here.contexts.assemble(unasked=True).recent == ()
     repo.git("checkout", "-q", "topic")
@@ -190,7 +196,7 @@ def test_a_memory_made_at_a_detached_head_names_no_branch_it_could_be_on(here: E
     repo.commit("nowhere")
     saved = remember(here)
     repo.git("checkout", "-q", "main")
-    assert seen(here, saved) == Visibility("unknown", None, "made at a detached HEAD")
+    assert seen(here, saved) == Visibility("unknown", None, "detached")
 
 
 def test_in_a_shallow_clone_only_what_is_certain_is_said(
@@ -203,7 +209,7 @@ def test_in_a_shallow_clone_only_what_is_certain_is_said(
     repo.at(tmp_path).git("clone", "-q", "--depth=2", f"file://{repo.root}", "clone")
     clone = open_memory(tmp_path / "clone", project=old.project)
     assert seen(clone, new) == IN_HISTORY
-    assert seen(clone, old) == Visibility("unknown", "main", "the clone is shallow")
+    assert seen(clone, old) == Visibility("unknown", "main", "shallow")
     repo.at(tmp_path / "clone").git("fetch", "-q", "--unshallow")
     assert seen(clone, old) == IN_HISTORY
 
@@ -247,7 +253,7 @@ def test_without_git_nothing_but_head_itself_is_known(
     repo.commit("go on")
     new = remember(here, "New")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert (seen(here, old), seen(here, new)) == (Visibility("unknown", "main", "git could not say"), IN_HISTORY)
+    assert (seen(here, old), seen(here, new)) == (Visibility("unknown", "main", "git_failed"), IN_HISTORY)
 
 
 # --- what it costs -------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ def shown(context: Context) -> list[object]:
 
 
 def text(app: Engram, context: Context) -> str:
-    return render.text(context, now=app.journal.moment())
+    return render.text(context, now=app.journal.moment(), door="python")
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ MORE = re.compile(r'\((\d+(?: or more)?) more saved then: search\("([^"]*)"\)\)'
 
 
 def told(app: Engram, prompt: str, **arguments: Any) -> str:
-    return render.text(app.contexts.assemble(query=prompt, **arguments), now=app.journal.moment())
+    return render.text(app.contexts.assemble(query=prompt, **arguments), now=app.journal.moment(), door="python")
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_days_of_a_summary_say_how_many_more_were_saved_and_what_lists_them(week
     assert found is not None
     assert found[1] == "5"
     assert len(week.searches.search(found[2]).results) == 6
-    assert render.to_json(week.contexts.assemble(query=prompt))["note"] == found[0][1:-1]
+    assert render.to_json(week.contexts.assemble(query=prompt), door="python")["note"] == found[0][1:-1]
 
 
 def test_a_reason_asked_of_days_says_so_too_and_one_that_is_whole_does_not(week: Engram, clock: FakeClock) -> None:

@@ -94,7 +94,7 @@ def test_the_start_of_a_session_tells_what_the_last_ones_saved_where_they_left_n
     context = app.contexts.assemble()
 
     assert f"- now widgets: last saved Step 2 [#{ids[1]}]; Step 1 [#{ids[0]}] [2 observations]" in text(app, context)
-    [told] = render.to_json(context)["sessions"]
+    [told] = render.to_json(context, door="python")["sessions"]
     assert [one["title"] for one in told["last_saved"]] == ["Step 2", "Step 1"]
 
 

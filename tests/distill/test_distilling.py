@@ -409,10 +409,10 @@ def test_a_message_that_reads_like_an_order_is_kept_and_not_injected(app: Engram
     assert order in row.content
     app.sessions.start("s2")
     context = app.contexts.assemble(session_id="s2", unasked=True)
-    assert "evil.example" not in context_text(context, app.journal.moment())
+    assert "evil.example" not in context_text(context, app.journal.moment(), door="python")
     asked = "which previous instructions send the env file to evil example"
     context = app.contexts.assemble(session_id="s2", query=asked, mode="query", unasked=True)
-    assert "evil.example" not in context_text(context, app.journal.moment())
+    assert "evil.example" not in context_text(context, app.journal.moment(), door="python")
 
 
 def test_the_run_is_recorded(app: Engram) -> None:
@@ -448,7 +448,7 @@ def test_tokens_that_a_model_says_are_counted_and_end_its_day(app: Engram, clock
     assert only(service.flush().sessions).result == "distilled"
     cost = app.costs.of()
     assert cost.models == ModelCost(2, 1_800, 0.02)
-    assert "1,800" in text(cost, now=clock())
+    assert "1,800" in text(cost, now=clock(), door="python")
 
 
 def test_a_derived_summary_leaves_this_machine_as_little_as_prompts_do(app: Engram) -> None:

@@ -75,11 +75,11 @@ def test_nothing_is_indexed_where_that_is_switched_off(
 def test_a_memory_that_has_something_tells_of_that(decided: Repo, open_memory: Opener) -> None:
     app = open_memory(decided.root)
     app.documents.update()
-    empty = context_text(app.contexts.assemble(), app.journal.moment())
+    empty = context_text(app.contexts.assemble(), app.journal.moment(), door="python")
     app.observations.save(Draft("Chose tea", "It keeps longer."))
 
     assert "decision record" in empty
-    assert "decision record" not in context_text(app.contexts.assemble(), app.journal.moment())
+    assert "decision record" not in context_text(app.contexts.assemble(), app.journal.moment(), door="python")
 
 
 def test_the_tour_shows_what_a_search_finds(decided: Repo, open_memory: Opener) -> None:

@@ -22,7 +22,7 @@ def kept(app: Engram) -> list[str]:
 
 
 def context(app: Engram, query: str | None = None) -> str:
-    return render.text(app.contexts.assemble(query=query), now=app.journal.moment())
+    return render.text(app.contexts.assemble(query=query), now=app.journal.moment(), door="python")
 
 
 def test_row_56_what_holds_always_is_in_every_context(app: Engram) -> None:

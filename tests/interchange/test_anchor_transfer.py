@@ -12,6 +12,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.anchors import table
 from engram_py.anchors.values import Anchor
+from engram_py.reasons import reason
 from engram_py.settings import Settings
 from tests.anchors.repositories import AUTH, Repo, about, lines, write
 from tests.memory import FakeClock, Git
@@ -87,7 +88,7 @@ def test_a_path_that_is_a_way_out_of_this_working_tree_is_not_read(
     about(here, AUTH)
     imported(other, with_anchor(here.transfer.document(), path="way/outside.py"))
     [found] = other.anchors.states([other.get(1).observation])[1]
-    assert (found.state, found.reason) == ("unknown", "outside the repository")
+    assert (found.state, found.reason) == ("unknown", reason("unreadable", problem="outside the repository"))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_values_that_make_no_sense_do_no_harm_and_are_never_shown(
     row = other.get(1).observation
     [found] = other.anchors.states([row])[1]
     if "digest" in changes or changes.get("probe") in ("1.2", "9999999999.1.1"):
-        assert (found.state, found.reason) == ("unknown", "it was not read where it was saved")
+        assert (found.state, found.reason) == ("unknown", reason("not_read"))
     Repo(root, git).commit("rewrite", {AUTH: ["all = new"]})
     assert other.anchors.states([row])[1][0].state in ("changed", "unknown")
     assert not (kept(other)[0].git_commit or "").startswith("-")

@@ -76,7 +76,11 @@ def test_every_row_arrives_as_it_was_and_under_its_number(here: Engram, root: Pa
     assert here.doctor.examine(check="orphans").status == "ok"
     # The next step of the last summary stands first in a new session.
     for context in (here.contexts.assemble(unasked=True), here.contexts.assemble(query="where were we?", unasked=True)):
-        told = [line for line in render.text(context, now=here.journal.moment()).splitlines() if "; next: " in line]
+        told = [
+            line
+            for line in render.text(context, now=here.journal.moment(), door="python").splitlines()
+            if "; next: " in line
+        ]
         assert ("[#15]" in told[0], "next: Write the migration" in told[0]) == (True, True)
 
 
@@ -119,7 +123,7 @@ def test_the_answer_accounts_for_every_row_of_each_way(here: Engram, root: Path)
     assert accounted(from_file) == rows
     assert (done.observations.new, again.observations.skipped, from_file.observations.skipped) == (14, 14, 14)
     assert "observations: 14 read, 0 new, 0 newer, 14 skipped (here already, as new or newer: 14)" in render.text(
-        again, now=here.journal.moment()
+        again, now=here.journal.moment(), door="python"
     )
 
 
@@ -293,7 +297,7 @@ def test_a_personal_row_of_a_folder_is_kept_and_neither_sent_nor_shown_unasked(h
     assert kept(here, "id, scope, pinned", f"observations where sync_id = '{key}'") == [(11, "personal", 0)]
     assert 11 in [hit.id for hit in here.search("tabs four wide").results]
     for context in (here.contexts.assemble(unasked=True), here.contexts.assemble("elsewhere", unasked=True)):
-        assert "I like tabs" not in render.text(context, now=here.journal.moment())
+        assert "I like tabs" not in render.text(context, now=here.journal.moment(), door="python")
     assert key not in {one.entity_key for one in here.replica.changes().mutations}
 
     here.observations.update(11, Change(content="Personal: tabs, eight wide."))

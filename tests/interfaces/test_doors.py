@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from string import Formatter
 
 import pytest
 
 import engram_py
 from engram_py import Draft, Engram
-from engram_py.doors import Door, call, here, through
 from engram_py.errors import EngramError
 from engram_py.interfaces.wording import render
+from engram_py.interfaces.wording.operations import Door, call, spelled
+from engram_py.reasons import PYTHON, operation, sentence
 
 PACKAGE = Path(engram_py.__file__).parent
 DOORS: tuple[Door, ...] = ("python", "cli", "mcp", "http")
@@ -20,8 +22,8 @@ DOORS: tuple[Door, ...] = ("python", "cli", "mcp", "http")
 FOR_MODELS = ("interfaces/mcp", "interfaces/hook", "interfaces/setup", "interfaces/cli/demo.py")
 
 
-def said(app: Engram, value: object) -> str:
-    return render.text(value, now=app.journal.moment())
+def said(app: Engram, value: object, door: Door) -> str:
+    return render.text(value, now=app.journal.moment(), door=door)
 
 
 def _strings(path: Path) -> set[str]:
@@ -35,7 +37,7 @@ def _strings(path: Path) -> set[str]:
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_text_that_all_doors_share_names_a_tool(path: Path) -> None:
     name = path.relative_to(PACKAGE).as_posix()
-    if name == "doors.py" or name.startswith(FOR_MODELS):
+    if name == "interfaces/wording/operations.py" or name.startswith(FOR_MODELS):
         return
     named = {text for text in _strings(path) if "mem_" in text.replace("claude_mem_", "")}
     assert not named - {"list: Engram's list of hits, the default of GET; json: what mem_search answers, with "
@@ -55,26 +57,23 @@ def test_a_match_names_how_this_door_shows_it_and_no_other(
     app: Engram, door: Door, opens: str, others: tuple[str, ...]
 ) -> None:
     app.save(Draft("Raised the timeout", "To 30 seconds."))
-    with through(door):
-        head = said(app, app.search("timeout")).splitlines()[0]
-        block = said(app, app.contexts.assemble())
-        with pytest.raises(EngramError) as refused:
-            app.get(99)
+    head = said(app, app.search("timeout"), door).splitlines()[0]
+    block = said(app, app.contexts.assemble(), door)
+    with pytest.raises(EngramError) as refused:
+        app.get(99)
+    failure = render.error_text(refused.value, door)
 
     assert head == f"1 match. {opens} shows it."
-    for text in (head, block, refused.value.hint):
+    for text in (head, block, failure):
         assert not [other for other in others if other in text]
-    assert call("search") not in refused.value.hint or door == "python"
+    assert render.error_values(refused.value, door)["hint"] in failure
 
 
 def test_a_context_that_two_doors_ask_for_is_worded_for_each(app: Engram) -> None:
     for number in range(9):
         app.save(Draft(f"Chose color {number}", f"Of hue {number}.", "decision"))
-    more = {}
-    for door in DOORS:
-        with through(door):
-            text = said(app, app.contexts.assemble(query="what did we decide this week?", budget_tokens=100))
-        more[door] = text.partition("more saved then: ")[2].partition("since:")[0]
+    context = app.contexts.assemble(query="what did we decide this week?", budget_tokens=100)
+    more = {door: said(app, context, door).partition("more saved then: ")[2].partition("since:")[0] for door in DOORS}
 
     assert more == {
         "python": 'search("',
@@ -84,7 +83,15 @@ def test_a_context_that_two_doors_ask_for_is_worded_for_each(app: Engram) -> Non
     }
 
 
-def test_a_door_is_left_as_it_was_entered() -> None:
-    with through("mcp"), through("http"):
-        assert here() == "http"
-    assert here() == "python"
+def test_every_operation_has_a_name_at_every_door() -> None:
+    for name, python in PYTHON.items():
+        values = {field: field for _, field, _, _ in Formatter().parse(python) if field}
+        told = [call(door, name, **values) for door in DOORS]
+        assert all(told)
+        assert told[0] == str(operation(name, **values))
+
+
+def test_a_sentence_of_a_sentence_is_spelled_whole() -> None:
+    inner = sentence("ask with ", operation("search"))
+    assert spelled(sentence("no; ", inner, "."), "mcp") == "no; ask with mem_search."
+    assert str(sentence("no; ", inner, ".")) == "no; ask with search()."

@@ -53,7 +53,7 @@ def told(context: Context) -> dict[str, list[str]]:
 
 
 def started(app: Engram) -> str:
-    return render.text(app.contexts.assemble("widgets", unasked=True), now=app.journal.moment())
+    return render.text(app.contexts.assemble("widgets", unasked=True), now=app.journal.moment(), door="python")
 
 
 AS_THE_USER = [
@@ -233,7 +233,7 @@ def test_searches_and_what_is_opened_say_that_nobody_checked_it(app: Engram) -> 
     row = arrived(app)
     now = app.journal.moment()
     for value in (app.search("kumquat", project="widgets"), app.observations.get(row)):
-        assert "from .engram, by mallory, not checked" in render.text(value, now=now)
+        assert "from .engram, by mallory, not checked" in render.text(value, now=now, door="python")
 
 
 def test_what_somebody_else_says_of_an_entity_keeps_no_fact_out(app: Engram) -> None:

@@ -110,7 +110,7 @@ def test_several_repositories_are_read_together_and_that_is_said(
     assert {hit.project for hit in found.results} == {"one", "two"}
     assert found.projects is not None
     assert sorted(found.projects) == ["one", "two"]
-    assert any("several repositories" in warning for warning in found.warnings)
+    assert any("several repositories" in str(warning) for warning in found.warnings)
     assert {row.project for row in app.contexts.assemble().recent} == {"one", "two"}
     current = app.projects.current()
     assert (current.project, current.project_source) == (None, "ambiguous")
@@ -133,7 +133,7 @@ def test_the_home_directory_is_no_project(
     assert refusal.value.candidates == ["widgets"]
     found = at_home.search("text")
     assert [hit.project for hit in found.results] == ["widgets"]
-    assert any("home directory" in warning for warning in found.warnings)
+    assert any("home directory" in str(warning) for warning in found.warnings)
     assert at_home.projects.current().project_source == "none"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
+from engram_py.reasons import Reason, reason
 from engram_py.recall.values import NoResults
 from tests.memory import draft
 
@@ -39,6 +40,11 @@ def others(app: Engram) -> None:
 
 def ids(app: Engram, query: str, **arguments: Any) -> list[int]:
     return [hit.id for hit in app.searches.search(query, **arguments).results]
+
+
+def dated(words: str, day: str, *, unchanged: bool = False) -> Reason:
+    """The note that says which day the words of a question mean."""
+    return reason("dated", words=words, start=day, last=day, open=False, unchanged=unchanged)
 
 
 def silence(app: Engram, query: str, **arguments: Any) -> NoResults:

@@ -15,6 +15,9 @@ from mcp import Client
 
 from engram_py import Engram
 from engram_py.interfaces.mcp.server import build_server
+from engram_py.interfaces.wording import render
+from engram_py.interfaces.wording.operations import spelled
+from engram_py.reasons import Reason, reason
 from engram_py.recall.query import KEYS
 from engram_py.recall.values import Results
 from engram_py.settings import Settings
@@ -113,8 +116,8 @@ def sound(found: Results) -> None:
         assert found.silence is not None
         assert found.silence.reason
     assert len(found.warnings) <= 40
-    assert all(len(warning) <= 400 for warning in found.warnings)
-    json.dumps([found.warnings, found.query]).encode()
+    assert all(len(spelled(warning, "python")) <= 400 for warning in found.warnings)
+    json.dumps(render.to_json(found, door="python")).encode()
 
 
 @given(query=TYPED, mode=st.sampled_from(["all", "any"]), everywhere=st.booleans(), limit=st.integers(-3, 25))
@@ -144,30 +147,41 @@ def test_whatever_is_typed_is_answered_and_the_same_twice(
 def test_a_query_of_a_megabyte_is_read_from_its_beginning_and_says_so(memory: Engram, query: str) -> None:
     found = memory.searches.search(query)
     sound(found)
-    assert any(note.startswith("the query was long; its first 8,000 characters were read") for note in found.warnings)
+    [read] = [
+        dict(note.facts)["characters"]
+        for note in found.warnings
+        if isinstance(note, Reason) and note.name == "shortened"
+    ]
+    assert read == 8_000
 
 
 def test_of_many_words_and_no_many_letters_the_most_telling_are_used_and_it_says_so(memory: Engram) -> None:
     found = memory.searches.search(" ".join(f"word{number}" for number in range(100)))
-    assert found.warnings == ("the query was long; its most telling words were used",)
+    assert found.warnings == (reason("shortened", characters=0, words=True),)
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "note"),
     [
-        pytest.param("queue since:2026-02-30", "since:2026-02-30 is not a date", id="the-30th-of-february"),
-        pytest.param("queue since:9999999999", "since:9999999999 is not a date", id="a-number"),
-        pytest.param("queue until:soon", "until:soon is not a date", id="a-word"),
-        pytest.param("queue until:", "until: was not read as a filter here", id="no-value"),
-        pytest.param("queue is:bogus", "is:bogus is not one of pinned, stale, superseded", id="unknown-state"),
-        pytest.param("queue scope:team", "scope:team is not one of project, personal, global", id="unknown-scope"),
-        pytest.param("queue project:../..", "project: '../..' is not a project name: it is a path", id="a-path"),
+        pytest.param(
+            "queue since:2026-02-30", reason("no_date", filter="since", value="2026-02-30"), id="the-30th-of-february"
+        ),
+        pytest.param("queue since:9999999999", reason("no_date", filter="since", value="9999999999"), id="a-number"),
+        pytest.param("queue until:soon", reason("no_date", filter="until", value="soon"), id="a-word"),
+        pytest.param("queue until:", reason("unread_filter", key="until"), id="no-value"),
+        pytest.param("queue is:bogus", reason("unknown_state", value="bogus"), id="unknown-state"),
+        pytest.param("queue scope:team", reason("unknown_scope", filter="scope", value="team"), id="unknown-scope"),
+        pytest.param(
+            "queue project:../..",
+            reason("no_project", problem="'../..' is not a project name: it is a path"),
+            id="a-path",
+        ),
     ],
 )
-def test_what_was_not_understood_is_said_and_takes_nothing_away(memory: Engram, query: str, said: str) -> None:
+def test_what_was_not_understood_is_said_and_takes_nothing_away(memory: Engram, query: str, note: Reason) -> None:
     found = memory.searches.search(query, floor=0.1)
     sound(found)
-    assert any(warning.startswith(said) for warning in found.warnings)
+    assert note in found.warnings
     assert [hit.title for hit in found.results][:1] == ["Note"]
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engram_py.reasons import reason
 from engram_py.recall.search import deviations, fuse, strong, vector_nats
 from engram_py.vectors.values import Nearest
 
@@ -39,7 +40,7 @@ def test_a_sharp_vector_outranks_a_vague_word_and_a_rare_word_outranks_a_dull_ve
 
 def test_without_vectors_the_order_of_the_words_stays() -> None:
     words = [(4, 3.0), (9, 2.0), (2, 2.0), (7, 0.5)]
-    for silent in (Nearest(), Nearest(note="none"), nearest({}), Nearest(((9, 0.5),), 0.5, 0.0, 1)):
+    for silent in (Nearest(), Nearest(note=reason("no_vectors")), nearest({}), Nearest(((9, 0.5),), 0.5, 0.0, 1)):
         assert order(fuse(words, silent, nats=8.0)) == [4, 9, 2, 7]
 
 
@@ -92,7 +93,7 @@ def test_a_match_is_strong_when_chance_would_not_bring_it_and_the_model_is_trust
     assert strong(nearest(near, weight=0.3)) == frozenset()
     assert strong(nearest(near, population=MANY**2)) == frozenset()
     assert strong(nearest(near, population=0)) == frozenset()
-    assert strong(Nearest(note="no model")) == frozenset()
+    assert strong(Nearest(note=reason("no_vectors"))) == frozenset()
 
 
 numbers = st.floats(min_value=-1e6, max_value=1e6, allow_nan=False)

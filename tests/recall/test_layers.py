@@ -7,6 +7,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.errors import EmptyQueryError, InvalidArgumentError
 from engram_py.interfaces.wording import render
+from engram_py.reasons import reason
 from engram_py.recall.layers import ALIASES, ALL, LAYERS, Layered, SaidResults
 from engram_py.recall.values import Results
 from engram_py.sessions.values import Said
@@ -59,7 +60,7 @@ def test_all_has_every_layer_under_its_name(talked: Engram) -> None:
     assert {name: len(one.results) for name, one in results.layers.items()} == {
         "memories": 2, "episodes": 1, "turns": 2, "prompts": 0, "documents": 0, "entities": 0,
     }  # fmt: skip
-    text = render.text(results, now=talked.journal.moment())
+    text = render.text(results, now=talked.journal.moment(), door="python")
     assert [line for line in text.splitlines() if line.startswith("## ")] == [
         f"## {name.capitalize()}" for name in LAYERS
     ]
@@ -67,7 +68,9 @@ def test_all_has_every_layer_under_its_name(talked: Engram) -> None:
 
 @pytest.mark.parametrize(("name", "layer"), ALIASES.items())
 def test_the_names_of_osaurus_mean_ours(talked: Engram, name: str, layer: str) -> None:
-    assert render.to_json(talked.search_in(name, "gateway")) == render.to_json(talked.search_in(layer, "gateway"))
+    assert render.to_json(talked.search_in(name, "gateway"), door="python") == render.to_json(
+        talked.search_in(layer, "gateway"), door="python"
+    )
 
 
 def test_a_layer_that_is_none_is_refused_with_those_there_are(talked: Engram) -> None:
@@ -83,7 +86,7 @@ def test_the_hit_says_who_said_it_when_and_where(talked: Engram) -> None:
     assert isinstance(results, SaidResults)
     [one] = results.results
     assert (one.session_id, one.role, one.project, one.content) == ("talk", "user", "widgets", PORTS)
-    text = render.text(results, now=talked.journal.moment())
+    text = render.text(results, now=talked.journal.moment(), door="python")
     assert f"talk user, 2026-03-01 (now):\n  {PORTS}" in text
 
 
@@ -119,7 +122,7 @@ def test_what_says_nothing_of_turns_is_left_out_and_said(talked: Engram) -> None
     results = talked.search_in("turns", "whale type:bugfix", scope="personal")
     assert isinstance(results, SaidResults)
     assert len(results.results) == 1
-    assert "scope, type:bugfix: says nothing of turns; left out" in results.warnings
+    assert reason("idle_arguments", arguments=("scope", "type:bugfix"), layer="turns") in results.warnings
 
 
 def test_row_61_a_question_for_ones_own_words_is_answered_from_turns_and_prompts(talked: Engram) -> None:

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from engram_py.reasons import reason
 from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS, Filters, match_all, match_any, parse_query, quote
 
 
@@ -197,9 +198,7 @@ def test_what_was_pasted_has_quotes_dashes_and_colons_of_its_own() -> None:
     assert (query.pasted, query.phrases, query.excluded) == (True, (), ())
     assert {"keyword", "shared", "loop", "main", "stale"} <= {word.text for word in query.words}
     assert query.filters == Filters(types=("bugfix",), topics=("the build",))
-    assert query.notes == (
-        "in a text of more than 30 words, quotes, -words and filters behind its beginning are words",
-    )
+    assert query.notes == (reason("pasted_marks", limit=30),)
 
     inside = parse_query(f'the linker said "no" -lz {log} and then it ended there', filters=True)
     assert (inside.pasted, inside.notes) == (True, ())

@@ -40,7 +40,7 @@ def test_row_22_recency_is_half_after_thirty_days(app: Engram, clock: FakeClock,
     app.facts.add("alice", "Alice joined Acme as CTO")
     clock.advance(days=days)
     assert recency(app) == pytest.approx(left, abs=0.005)
-    said = render.text(app.search("alice acme", explain=True), now=clock())
+    said = render.text(app.search("alice acme", explain=True), now=clock(), door="python")
     assert f"{left:.3f}" in said
     assert "recency" in said
 
@@ -119,7 +119,8 @@ def test_an_order_that_does_not_exist_is_refused_with_those_that_do(app: Engram)
 def test_the_answer_says_its_order(app: Engram, clock: FakeClock, others: None) -> None:
     three(app, clock)
     heads = [
-        render.text(app.search("gateway", sort=one), now=clock()).splitlines()[0] for one in ("recency", "salience")
+        render.text(app.search("gateway", sort=one), now=clock(), door="python").splitlines()[0]
+        for one in ("recency", "salience")
     ]
     assert "latest change first" in heads[0]
     assert "the most salient first" in heads[1]

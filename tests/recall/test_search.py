@@ -10,6 +10,7 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidTextError
+from engram_py.reasons import reason
 from tests.memory import FakeClock, Opener, draft
 from tests.recall.searching import fill, ids, kept, silence
 
@@ -156,7 +157,9 @@ def test_a_project_without_memory_says_so_and_names_the_similar_ones(app: Engram
     app.save(draft("The queue drains."))
     for found in (app.search("queue", project="widgetz"), app.search("queue project:widgetz")):
         assert found.results == ()
-        assert any('"widgetz" has no memory yet' in warning and "widgets" in warning for warning in found.warnings)
+        assert any(
+            '"widgetz" has no memory yet' in warning and "widgets" in warning for warning in map(str, found.warnings)
+        )
 
 
 @pytest.mark.parametrize(
@@ -176,7 +179,7 @@ def test_a_limit_is_held_between_one_and_twenty_and_said(app: Engram, limit: int
         app.save(draft(f"queue {number}"))
     found = app.search("queue", limit=limit)
     assert len(found.results) == count
-    assert any("limit" in warning for warning in found.warnings) == said
+    assert any("limit" in warning for warning in map(str, found.warnings)) == said
 
 
 def test_ten_are_answered_unless_the_project_says_otherwise(folder: Path, open_memory: Opener) -> None:
@@ -278,7 +281,7 @@ def test_a_blank_query_is_refused(app: Engram, query: str) -> None:
 def test_a_query_without_a_word_finds_nothing_and_says_why(app: Engram, query: str) -> None:
     app.save(draft("The queue drains."))
     found = silence(app, query)
-    assert (found.reason, found.unknown) == ("there is no word in it to search for", ())
+    assert (found.reason, found.unknown) == (reason("no_word"), ())
 
 
 @pytest.mark.parametrize(

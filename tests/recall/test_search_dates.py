@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
+from engram_py.reasons import Reason, reason
 from tests.memory import FakeClock
-from tests.recall.searching import ids, kept, silence
+from tests.recall.searching import dated, ids, kept, silence
 
 ASKED = "what did we change about the scheduler on 3 March 2026?"
 
@@ -176,7 +177,7 @@ def test_of_a_day_alone_its_summary_comes_first_and_how_the_day_was_read_is_said
     found = app.searches.search("what did we do 2 days ago")
 
     assert found.results[0].id == summary
-    assert "2 days ago: 2026-03-04" in found.warnings
+    assert dated("2 days ago", "2026-03-04") in found.warnings
 
 
 def test_of_a_day_on_which_nothing_changed_here_the_answer_says_that(app: Engram, clock: FakeClock) -> None:
@@ -187,9 +188,12 @@ def test_of_a_day_on_which_nothing_changed_here_the_answer_says_that(app: Engram
 
     found = app.searches.search("what did we do yesterday?")
 
-    assert (found.results, found.warnings) == ((), ("yesterday: 2026-03-04",))
+    assert (found.results, found.warnings) == ((), (dated("yesterday", "2026-03-04"),))
     assert found.silence is not None
-    assert (found.silence.reason, found.silence.elsewhere) == ("nothing changed here on 2026-03-04", ())
+    assert (found.silence.reason, found.silence.elsewhere) == (
+        reason("no_change", start="2026-03-04", last="2026-03-04", open=False),
+        (),
+    )
 
 
 def test_a_day_on_which_nothing_changed_anywhere_is_no_word_that_was_never_seen(app: Engram, clock: FakeClock) -> None:
@@ -197,10 +201,13 @@ def test_a_day_on_which_nothing_changed_anywhere_is_no_word_that_was_never_seen(
     clock.advance(days=90)
 
     nothing = silence(app, "what did we do yesterday?")
-    assert (nothing.reason, nothing.unknown) == ("nothing changed here on 2026-05-29", ())
+    assert (nothing.reason, nothing.unknown) == (
+        reason("no_change", start="2026-05-29", last="2026-05-29", open=False),
+        (),
+    )
     found = app.searches.search("the belt of hall two yesterday")
     assert ([hit.id for hit in found.results], found.unknown) == ([saved], ())
-    assert found.warnings == ("yesterday: 2026-05-29, when nothing changed",)
+    assert found.warnings == (dated("yesterday", "2026-05-29", unchanged=True),)
 
 
 @pytest.mark.parametrize(
@@ -216,4 +223,5 @@ def test_before_a_day_means_everything_until_then(app: Engram, clock: FakeClock,
     assert found.results[0].id == early
     assert [hit.id for hit in app.searches.search("before 1 May").results] == [early]
     if "2026" not in query:
-        assert [said.partition(": ")[2] for said in found.warnings] == ["until 2026-04-30"]
+        [dates] = [dict(note.facts) for note in found.warnings if isinstance(note, Reason)]
+        assert (dates["last"], dates["open"]) == ("2026-04-30", True)

@@ -8,6 +8,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.observations import visible
+from engram_py.reasons import reason
 from engram_py.recall import dates, index, scope_filter
 from tests.anchors.repositories import Repo, lines
 from tests.memory import FakeClock, Git, Opener, RepoMaker
@@ -38,7 +39,7 @@ def test_a_question_that_quotes_what_nothing_says_is_asked_without_the_quotes(ap
     drains = kept(app, "The worker drains the queue to retry.")
     found = app.searches.search('why does the worker drain the "retry queue"')
     assert [hit.id for hit in found.results] == [drains]
-    assert "without the quotes" in " ".join(found.warnings)
+    assert reason("unquoted") in found.warnings
     assert ids(app, '"retry queue"') == []  # nothing else is asked for
 
 
@@ -61,7 +62,7 @@ def test_an_excluded_word_narrows_what_filters_alone_list(app: Engram) -> None:
     good = kept(app, "Kafka it is.", type="decision")
     kept(app, "Redis it is.", type="decision")
     assert ids(app, "type:decision -redis") == [good]
-    assert silence(app, "-redis").reason == "there is no word in it to search for"
+    assert silence(app, "-redis").reason == reason("no_word")
 
 
 # --- filters ----------------------------------------------------------------------------------------------------
@@ -123,7 +124,7 @@ def test_a_filter_and_an_argument_hold_together(app: Engram, memories: dict[str,
 def test_one_project_is_searched_at_a_time_and_that_is_said(app: Engram, memories: dict[str, int]) -> None:
     found = app.searches.search("queue project:widgets scope:project", project="gadgets")
     assert [hit.id for hit in found.results] == [memories["theirs"]]
-    assert "one project at a time: searched gadgets" in found.warnings
+    assert reason("one_project", project="gadgets") in found.warnings
 
 
 @pytest.mark.parametrize(
@@ -190,7 +191,7 @@ def test_what_is_about_a_file_that_changed_is_stale(make_repo: RepoMaker, git: G
     changed = kept(app, "Tokens are made here.", title="Auth", files=("auth.py:10-20",))
     fresh = kept(app, "Tokens are read here.", title="Login", files=("login.py",))
     assert ids(app, "is:stale") == []
-    assert silence(app, "tokens is:stale").reason == "what has these words is not stale"
+    assert silence(app, "tokens is:stale").reason == reason("not_stale")
     assert ids(app, "file:auth.py") == ids(app, "tokens file:auth.py") == [changed]
 
     repo.commit("a change", {"auth.py": [line.replace("auth_15", "other_15") for line in lines("auth")]})
@@ -214,11 +215,11 @@ def test_filters_beside_stop_words_list_as_if_alone_and_say_so(app: Engram) -> N
     found = app.searches.search("type:decision the")
 
     assert ([hit.id for hit in found.results], found.rung) == (saved[::-1], "filters")
-    assert found.warnings == ('"the" does not say what to look for; the filters alone were asked',)
+    assert found.warnings == (reason("filters_alone", query="the"),)
     assert app.searches.search("type:decision").warnings == ()
     assert ids(app, "project:widgets the") == ids(app, "project:widgets")
     assert len(ids(app, "the", type="decision")) == 2
-    assert silence(app, "type:policy the").reason == "nothing passes the filters"
+    assert silence(app, "type:policy the").reason == reason("nothing_passes", without_words=False)
 
 
 # --- what filters took away -------------------------------------------------------------------------------------
@@ -231,14 +232,17 @@ def test_what_was_filtered_away_of_the_project_is_counted_and_the_filters_are_na
     kept(app, "Their queue.", project="gadgets")
     found = silence(app, "queue type:bugfix since:2d")
     assert (found.filtered, found.filters) == (3, ("type:bugfix", "since:2d"))
-    assert found.reason == "what has these words was filtered away"
+    assert found.reason == reason("filtered")
     assert silence(app, "queue", type="bugfix").filtered == 3
 
 
 def test_filters_that_let_nothing_through_say_so(app: Engram) -> None:
     kept(app, "The queue drains.")
     found = silence(app, "type:bugfix is:pinned")
-    assert (found.reason, found.filters) == ("nothing passes the filters", ("type:bugfix", "is:pinned"))
+    assert (found.reason, found.filters) == (
+        reason("nothing_passes", without_words=False),
+        ("type:bugfix", "is:pinned"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -249,7 +253,8 @@ def test_a_type_that_nothing_has_is_told_the_usual_one(app: Engram, query: str, 
     kept(app, "The importer crashed on empty rows.", type="bugfix")
     [note] = app.searches.search(query).warnings
 
-    assert note.endswith(f"is not one of the usual types; did you mean type:{meant}?")
+    asked = query.removeprefix("type:").split()[0]
+    assert note == reason("unusual_type", type=asked, usual=meant)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +278,7 @@ def test_a_type_in_use_is_not_corrected_in_a_large_memory(
 
     assert app.searches.search("kubernetes type:bug", all_projects=everywhere).warnings == ()
     [note] = app.searches.search("kubernetes type:decison", all_projects=everywhere).warnings
-    assert note.endswith("did you mean type:decision?")
+    assert note == reason("unusual_type", type="decison", usual="decision")
 
 
 def test_a_type_of_a_megabyte_is_compared_with_nothing_and_not_said_again(app: Engram) -> None:
@@ -308,6 +313,6 @@ def test_a_day_on_which_others_changed_much_finds_what_a_small_project_saved(
     assert app.searches.search("what happened yesterday?", project="third").results[0].id == shared
     app.observations.delete(shared)
     none = silence(app, "what happened yesterday?", project="third")
-    assert (none.reason, none.unknown) == ("nothing changed here on 2026-03-01", ())
+    assert (none.reason, none.unknown) == (reason("no_change", start="2026-03-01", last="2026-03-01", open=False), ())
     changed = index.changed_between(app.store, "2026-03-01", "2026-03-02", projects=["large"], limit=2)
     assert changed == [shared + 5, shared + 4]  # the latest first

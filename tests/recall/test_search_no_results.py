@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
+from engram_py.reasons import Reason, reason
 from tests.recall.searching import ids, kept, silence
 
 pytestmark = pytest.mark.usefixtures("others")
@@ -36,7 +37,7 @@ def test_silence_names_the_words_this_memory_never_saw(app: Engram) -> None:
     found = silence(app, "Which restart of the kubernetes ingress renews the wildcard certificates at midnight?")
     assert found.unknown == ("kubernetes", "ingress", "renews", "wildcard", "certificates", "midnight")
     assert [one.id for one in found.nearest] == [saved]
-    assert found.reason == "what has words of it is about other things"
+    assert found.reason == reason("other_things")
 
 
 def test_the_two_most_likely_of_what_is_not_likely_enough_are_named(app: Engram) -> None:
@@ -135,7 +136,7 @@ def test_an_answer_names_the_words_that_nobody_knows_and_a_pasted_log_does_not(a
 def test_silence_about_unknown_words_only_says_so(app: Engram) -> None:
     kept(app, QUEUE)
     found = silence(app, "kubernetes")
-    assert found.reason == "no memory here has any of its words"
+    assert found.reason == reason("unknown_words")
     assert (found.unknown, found.nearest) == (("kubernetes",), ())
 
 
@@ -147,22 +148,20 @@ def test_the_floor_says_how_much_of_a_question_an_answer_covers(app: Engram, flo
 
 
 @pytest.mark.parametrize(
-    ("asked", "reason"),
+    ("asked", "why"),
     [
-        pytest.param('"retry acknowledge"', "no memory here has its words as the quotes ask", id="quotes"),
-        pytest.param("retry -queue", "no memory here has its words as the minus asks", id="minus"),
-        pytest.param(
-            '"retry drains" -early', "no memory here has its words as the quotes and the minus ask", id="both"
-        ),
-        pytest.param('"zebra crossing"', "no memory here has any of its words", id="unknown-in-quotes"),
-        pytest.param("zebra -queue", "no memory here has any of its words", id="unknown-beside-a-minus"),
-        pytest.param("type:note -queue", "nothing passes the filters without the words left out", id="filters"),
+        pytest.param('"retry acknowledge"', reason("not_as_marked", quotes=True, minus=False), id="quotes"),
+        pytest.param("retry -queue", reason("not_as_marked", quotes=False, minus=True), id="minus"),
+        pytest.param('"retry drains" -early', reason("not_as_marked", quotes=True, minus=True), id="both"),
+        pytest.param('"zebra crossing"', reason("unknown_words"), id="unknown-in-quotes"),
+        pytest.param("zebra -queue", reason("unknown_words"), id="unknown-beside-a-minus"),
+        pytest.param("type:note -queue", reason("nothing_passes", without_words=True), id="filters"),
     ],
 )
-def test_quotes_and_minus_are_blamed_only_for_words_that_are_known(app: Engram, asked: str, reason: str) -> None:
+def test_quotes_and_minus_are_blamed_only_for_words_that_are_known(app: Engram, asked: str, why: Reason) -> None:
     kept(app, QUEUE)
     found = silence(app, asked)
-    assert (found.reason, found.marked) == (reason, "any of" not in reason)
+    assert (found.reason, found.marked) == (why, why.name != "unknown_words")
 
 
 @pytest.mark.parametrize(
@@ -179,7 +178,7 @@ def test_a_query_of_stop_words_alone_finds_nothing_and_says_that_nothing_was_loo
 
     found = silence(app, query)
 
-    assert found.reason == "no word of it says what to look for, so nothing was looked up"
+    assert found.reason == reason("no_content_word")
     assert (found.unworded, found.unknown, found.nearest) == (True, (), ())
 
 
@@ -187,7 +186,7 @@ def test_quoted_stop_words_are_looked_for(app: Engram) -> None:
     saved = kept(app, "Of an alarm at night: who is it for?")
     kept(app, "It is what the pool is, and who waits for it.")
     assert ids(app, '"who is it"') == [saved]
-    assert silence(app, '"who is she"').reason == "no memory here has its words as the quotes ask"
+    assert silence(app, '"who is she"').reason == reason("not_as_marked", quotes=True, minus=False)
     assert ids(app, '"who is she" for what') == []
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
+from engram_py.reasons import Reason, reason
 from engram_py.settings import Settings
 from tests.memory import FakeClock
-from tests.recall.searching import ids, kept, silence
+from tests.recall.searching import dated, ids, kept, silence
 
 pytestmark = pytest.mark.usefixtures("others")
 
@@ -23,13 +24,15 @@ def test_a_day_on_which_only_others_changed_is_no_word_that_they_know(app: Engra
     clock.advance(days=3)
     kept(app, "Terraform applies.")
     clock.advance(days=1)
-    assert app.searches.search("pump yesterday", project="gadgets", floor=0.0).warnings == ("yesterday: 2026-03-04",)
+    assert app.searches.search("pump yesterday", project="gadgets", floor=0.0).warnings == (
+        dated("yesterday", "2026-03-04"),
+    )
 
 
 def test_an_answer_says_which_words_only_other_projects_know(app: Engram) -> None:
     saved = kept(app, "The pool is full: apply twice.", title="Apply", type="decision")
     kept(app, "Terraform applies.", project="gadgets")
-    note = "only other projects know terraform; all_projects=True searches them"
+    note = reason("known_elsewhere", words=("terraform",))
 
     assert app.searches.search("terraform apply").warnings == (note,)
     assert app.searches.search("terraform apply", all_projects=True).warnings == ()
@@ -68,13 +71,12 @@ def test_project_rows_are_seen_from_their_project_and_the_others_from_everywhere
         assert set(ids(app, "queue", scope=scope)) == set(ids(app, f"queue scope:{scope}")) == mine
 
 
-NOBODY, OTHERS = "no memory here has any of its words", "no memory seen from here has any of its words"
-COMMON = "what has words of it is about other things"
+NOBODY, OTHERS, COMMON = reason("unknown_words"), reason("only_elsewhere"), reason("other_things")
 INGRESS, CLUSTER = "The kubernetes ingress.", "The kubernetes cluster."
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "query", "elsewhere", "unknown", "reason"),
+    ("ours", "theirs", "query", "elsewhere", "unknown", "why"),
     [
         pytest.param("", QUEUE, "retry queue drains", "retry queue drains", "", OTHERS, id="every-word"),
         pytest.param(
@@ -94,7 +96,7 @@ INGRESS, CLUSTER = "The kubernetes ingress.", "The kubernetes cluster."
     ],
 )  # fmt: skip
 def test_words_that_only_other_projects_know_are_said_where_a_search_there_answers(
-    app: Engram, ours: str, theirs: str, query: str, elsewhere: str, unknown: str | None, reason: str | None
+    app: Engram, ours: str, theirs: str, query: str, elsewhere: str, unknown: str | None, why: Reason | None
 ) -> None:
     if ours:
         kept(app, ours)
@@ -102,7 +104,7 @@ def test_words_that_only_other_projects_know_are_said_where_a_search_there_answe
     found = silence(app, query)
     assert found.elsewhere == tuple(elsewhere.split())
     assert unknown is None or found.unknown == tuple(unknown.split())
-    assert reason in (None, found.reason)
+    assert why in (None, found.reason)
     assert (found.nearest, found.filtered) == ((), 0) or ours
     assert silence(app, query, all_projects=True, floor=1).elsewhere == ()
 
@@ -114,7 +116,7 @@ def test_an_id_that_is_not_there_sends_nobody_to_a_number_of_another_project(app
     for asked in (f"#{gone}", "#9999"):
         found = silence(app, asked)
         assert (found.elsewhere, found.unknown) == ((), ())
-        assert found.reason == f"there is no memory {asked}, or it was deleted"
+        assert found.reason == reason("gone", ids=(int(asked[1:]),))
 
 
 def test_other_projects_are_offered_only_where_there_are_any(app: Engram) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engram_py import Engram
+from engram_py.reasons import reason
 from engram_py.recall.query import parse_query
 from tests.recall.searching import ids, kept, silence
 
@@ -65,9 +66,11 @@ def test_a_word_is_not_read_as_what_it_only_resembles(app: Engram, typed: str, t
 
 def test_an_answer_says_which_word_it_read_as_another(app: Engram) -> None:
     saved = kept(app, "The pgbouncer pool is full.")
-    note = "no memory contains pgbuoncer; it was read as pgbouncer"
+    note = reason("read_as", word="pgbuoncer", forms=("pgbouncer",))
     assert app.searches.search("pgbuoncer pool").warnings == (note,)
-    assert app.searches.search("pgbuoncer tulips -pool").warnings == ("left out: what has pool",)  # not found by it
+    assert app.searches.search("pgbuoncer tulips -pool").warnings == (
+        reason("left_out", words=("pool",)),
+    )  # not found by it
     assert app.searches.search(f"#{saved}").warnings == ()
 
 

@@ -76,7 +76,7 @@ def test_a_replacement_that_the_filters_leave_out_is_named(app: Engram, line: tu
     old, new = line
     found = app.search("elasticsearch until:2026-03-01")
     assert found.results == ()
-    assert any(f"#{old}" in said and f"#{new}" in said for said in found.warnings)
+    assert any(f"#{old}" in said and f"#{new}" in said for said in map(str, found.warnings))
 
 
 def test_a_prompt_is_given_what_replaced_the_old_answer(app: Engram, line: tuple[int, int]) -> None:
@@ -215,7 +215,7 @@ def test_the_history_tells_texts_and_supersessions_in_the_order_they_happened(ap
         clock.advance(days=1)
         app.save(draft(text, "Search engine now", topic_key="decision/search"))
 
-    told = render.text(app.get(new.id, history=True), now=clock.now)
+    told = render.text(app.get(new.id, history=True), now=clock.now, door="python")
 
     places = [told.index(part) for part in ("version 2", "it needed 4 GB", "Elasticsearch.", "version 1")]
     assert places == sorted(places)

@@ -72,7 +72,7 @@ def test_without_a_vault_a_write_makes_one_beside_the_database(app: Engram, data
 
 def full(app: Engram, tokens: int | None = None) -> str:
     context = app.contexts.assemble(mode="full", budget_tokens=tokens)
-    return render.text(context, now=app.journal.moment())
+    return render.text(context, now=app.journal.moment(), door="python")
 
 
 def test_row_48_the_whole_memory_reads_as_its_files(app: Engram, root: Path) -> None:

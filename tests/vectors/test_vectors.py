@@ -230,7 +230,7 @@ def test_another_model_under_the_same_name_has_its_vectors_computed_anew(
     for other in (TinyEmbedder(seed=7), TinyEmbedder(dimension=40)):
         again = vectors_of(app, other)
         near = again.nearest("tokens")
-        assert "run `engram vectors on`" in (near.note or "")
+        assert "run `engram vectors on`" in str(near.note)
         assert again.compute().observations == len(ids)
         assert set(found(again, "tokens that last")) == set(ids)
         assert again.state().dimension == other.dimension
@@ -260,7 +260,7 @@ def test_two_settings_share_a_file_and_what_no_setting_used_for_a_week_is_delete
 def test_vectors_can_be_deleted_and_computed_again(app: Engram, vectors: Vectors, kept: int) -> None:
     assert vectors.turned_off(delete=True).deleted == 1
     assert vectors.state().bytes == 0
-    assert "nothing was computed yet" in (vectors.nearest("tokens").note or "")
+    assert "nothing was computed yet" in str(vectors.nearest("tokens").note)
     vectors.compute()
     assert found(vectors, "tokens") == [kept]
 
@@ -293,7 +293,7 @@ def test_a_model_that_fails_breaks_neither_a_save_nor_a_search_and_the_note_says
     save(app, QUEUE)
     near = vectors.nearest("tokens")
     assert near.hits == ()
-    assert all(part in (near.note or "") for part in (SETTING, "connection refused", "is it running?"))
+    assert all(part in str(near.note) for part in (SETTING, "connection refused", "is it running?"))
     with pytest.raises(EmbedderFailedError):
         vectors.compute()
     tiny.refuses = lambda text: None

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from engram_py.app import Engram
+    from engram_py.reasons import Told
     from engram_py.settings import Settings
 
 
@@ -35,27 +36,29 @@ def show(value: object, settings: Settings, *, as_json: bool) -> None:
     from engram_py.interfaces.wording import render
 
     if as_json:
-        print_value(render.to_json(value), "", as_json=True)
+        print_value(render.to_json(value, "cli"), "", as_json=True)
         return
     now = local_now(settings)
     notes = getattr(value, "warnings", ())
     if notes and is_dataclass(value) and not isinstance(value, type):
         value = replace(value, warnings=())
     if sys.stdout is None or not sys.stdout.isatty():
-        text = render.text(value, now=now, full=True)
+        text = render.text(value, now=now, door="cli", full=True)
         click.echo(text, nl=bool(text))
     else:
         from engram_py.interfaces.cli.tables import print_table
 
         if not print_table(value, now):
-            click.echo(printable(render.text(value, now=now, full=True)))
+            click.echo(printable(render.text(value, now=now, door="cli", full=True)))
     print_notes(notes)
 
 
-def print_notes(notes: Iterable[str]) -> None:
+def print_notes(notes: Iterable[Told]) -> None:
     """Print notes on stderr."""
+    from engram_py.interfaces.wording.operations import spelled
+
     for note in notes:
-        click.echo(f"note: {printable(note)}", err=True)
+        click.echo(f"note: {printable(spelled(note, 'cli'))}", err=True)
 
 
 def print_value(value: object, text: str, *, as_json: bool) -> None:
@@ -240,13 +243,13 @@ def refusing(function: Callable[..., None]) -> Callable[..., None]:
         try:
             function(*args, **kwargs)
         except EngramError as exc:
-            from engram_py.interfaces.wording.render import error_text
+            from engram_py.interfaces.wording.render import error_text, error_values
 
             if kwargs.get("as_json"):
                 import json
 
-                click.echo(json.dumps(exc.details(), ensure_ascii=False))
-            click.echo(f"engram: {error_text(exc)}", err=True)
+                click.echo(json.dumps(error_values(exc, "cli"), ensure_ascii=False))
+            click.echo(f"engram: {error_text(exc, 'cli')}", err=True)
             sys.exit(1)
 
     return run

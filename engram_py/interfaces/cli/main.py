@@ -8,7 +8,6 @@ import sys
 
 import click
 
-from engram_py.doors import through
 from engram_py.interfaces.cli.commands import LazyGroup, prints_value
 from engram_py.version import __version__
 
@@ -108,7 +107,6 @@ def cli(ctx: click.Context, data_dir: str | None) -> None:
     Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 refused, 2 wrong usage.
     """
     ctx.obj = data_dir
-    ctx.with_resource(through("cli"))
 
 
 @click.command("version")

@@ -366,5 +366,5 @@ def _confirm(app: Engram, selection: Selection, todo: str, *, yes: bool) -> None
     from engram_py.interfaces.wording.observations import reached
 
     if not yes:
-        click.echo(printable(render.text(selection, now=app.journal.moment())), err=True)
+        click.echo(printable(render.text(selection, now=app.journal.moment(), door="cli")), err=True)
     confirm(todo.format(reached(selection)), yes=yes)

@@ -124,8 +124,8 @@ def why_command(prompt: tuple[str, ...], session_id: str) -> tuple[object, str]:
     if not text.strip():
         raise EmptyQueryError(text)
     with memory(embedder="") as app:  # a hook loads no model either
-        done = explained(app, text, session_id)
-        search = render.text(done.found, now=app.journal.moment())
+        done = explained(app, text, session_id, door="cli")
+        search = render.text(done.found, now=app.journal.moment(), door="cli")
     return done.values, why(done.values, search)
 
 

@@ -77,8 +77,8 @@ def show_command(relation: str) -> tuple[object, str]:
 
     with memory() as app:
         found = app.relations.show(relation)
-        said = render.text(found, now=app.journal.moment())
-    return render.to_json(found), f"{said}\n{observations.facts(found)}"
+        said = render.text(found, now=app.journal.moment(), door="cli")
+    return render.to_json(found, "cli"), f"{said}\n{observations.facts(found)}"
 
 
 @conflicts_command.command("compare")

@@ -183,11 +183,11 @@ def _choose_agents(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool
 
 
 def _report(done: list[Done], failures: list[EngramError], *, as_json: bool, dry_run: bool, last: str = "") -> None:
-    from engram_py.interfaces.wording.render import error_text
+    from engram_py.interfaces.wording.render import error_text, error_values
     from engram_py.interfaces.wording.upkeep import description
 
     if as_json and (done or failures):
-        whole = {"agents": [asdict(one) for one in done], "errors": [one.details() for one in failures]}
+        whole = {"agents": [asdict(one) for one in done], "errors": [error_values(one, "cli") for one in failures]}
         print_value(whole | {"dry_run": dry_run}, "", as_json=True)
     elif not as_json:
         for one in done:
@@ -195,7 +195,7 @@ def _report(done: list[Done], failures: list[EngramError], *, as_json: bool, dry
         if last:
             click.echo(last)
     for failure in failures:
-        click.echo(f"engram: {error_text(failure)}", err=True)
+        click.echo(f"engram: {error_text(failure, 'cli')}", err=True)
     if failures:
         sys.exit(1)
 

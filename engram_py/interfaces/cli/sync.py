@@ -188,7 +188,7 @@ def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> 
             sync_cloud(app, as_json=as_json)
             return
         value, lines = _answer(app, asked)
-    print_value(to_json(value), "\n".join(lines), as_json=as_json)
+    print_value(to_json(value, "cli"), "\n".join(lines), as_json=as_json)
     print_notes(() if as_json else getattr(value, "warnings", ()))
 
 

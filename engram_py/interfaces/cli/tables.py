@@ -62,7 +62,7 @@ def _table(value: object, now: datetime) -> RenderableType | None:
         case Results() if value.results and value.documents:
             from engram_py.interfaces.wording.documents import beside
 
-            return Group(_results(value, now), Text(printable("\n".join(beside(value.documents, now)))))
+            return Group(_results(value, now), Text(printable("\n".join(beside(value.documents, now, "cli")))))
         case Results() if value.results:
             return _results(value, now)
         case Listing() if value.items:
@@ -111,7 +111,7 @@ def _marks(hit: Hit) -> str:
 def _explained(value: Results) -> Group:
     from engram_py.interfaces.wording.search import foot, head, sections
 
-    parts: list[RenderableType] = [Text(printable("\n".join(head(value)))), Text()]
+    parts: list[RenderableType] = [Text(printable("\n".join(head(value, "cli")))), Text()]
     for section in sections(value):
         parts += [Text.assemble((section.title, "bold"), f": {section.legend}"), _section(section)]
     if value.explain is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engram_py.doors import call as door_call
 from engram_py.errors import EngramError, StoreError
 from engram_py.sessions.values import TranscriptMissingError, TranscriptRefusedError, TranscriptUnheardError
 from engram_py.times import parse_time
@@ -104,6 +103,6 @@ def nudge(app: Engram, session_id: str) -> str:
         app.store.update("sessions", {"id": session_id}, {"nudged_at": app.journal.now()})
     return (
         "Files changed in this session and nothing of it is in memory. If a later session would miss a decision, a "
-        f"cause or a gotcha, keep it with {door_call('save')}, and what was done and is left with mem_session_summary. "
+        "cause or a gotcha, keep it with mem_save, and what was done and is left with mem_session_summary. "
         "If not, stop; this is said once."
     )

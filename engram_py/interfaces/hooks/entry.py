@@ -125,7 +125,6 @@ class Run:
 
     def _handled(self, settings: Settings, request: Request) -> str:
         from engram_py.app import Engram
-        from engram_py.doors import through
         from engram_py.interfaces.hooks.handlers import Call, handle
 
         assert self.event is not None
@@ -137,8 +136,7 @@ class Run:
         deadline = self.watchdog.deadline
         self.call = Call(app, self.event, self.arguments.agent, request, deadline, self.note)
         self.stage = "working"
-        with through("mcp"):  # what a hook prints is read by the model, which has the tools
-            return handle(self.call)
+        return handle(self.call)
 
     def afterwards(self) -> None:
         """Do the work that no answer waits for: store what earlier hooks could not, count what was shown."""

@@ -194,7 +194,8 @@ def shown(call: Call, context: Context, surface: Surface) -> str:
 def rendered(call: Call, context: Context) -> str:
     from engram_py.interfaces.wording.context import context_text
 
-    return context_text(replace(context, warnings=()), call.app.journal.moment())
+    # What a hook prints is read by the model, which has the tools.
+    return context_text(replace(context, warnings=()), call.app.journal.moment(), "mcp")
 
 
 def _ensure_session(call: Call) -> None:

@@ -18,7 +18,6 @@ from starlette.types import Receive, Scope, Send
 
 from engram_py.app import Engram
 from engram_py.asgi import PRIVATE, answered, json_object, read_body
-from engram_py.doors import through
 from engram_py.errors import EngramError
 from engram_py.interfaces.arguments import mended_names, unknown_names
 from engram_py.interfaces.http import (  # noqa: F401 - each module of routes registers them
@@ -124,7 +123,7 @@ class Api:
             arguments["raw"] = body
         if found.takes("notes"):
             arguments["notes"] = notes
-        with through("http"), asking(asker), app_in(self._app, given["query"].get("cwd")) as app:
+        with asking(asker), app_in(self._app, given["query"].get("cwd")) as app:
             check_asked(app, found, given)
             with app.usage.collected() as shown:
                 value = found.answer.validate_python(found.function(app, **arguments))

@@ -16,6 +16,7 @@ from engram_py.errors import (
     ServeError,
     TransferError,
 )
+from engram_py.interfaces.wording.render import error_values
 from engram_py.projects.values import AmbiguousProjectError
 
 
@@ -213,7 +214,7 @@ def status_of(error: EngramError) -> int:
 
 def payload(error: EngramError) -> dict[str, Any]:
     """Engram's shape, ``error`` for a reader and ``code`` for a program, with our next step in ``hint``."""
-    details = error.details()
+    details = error_values(error, "http")
     code, message = details.pop("error_code"), details.pop("message")
     return {"error": message, "code": code} | details
 

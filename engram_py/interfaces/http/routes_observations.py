@@ -343,7 +343,7 @@ def judge_conflict(
     judged = app.relations.judge(
         judgment_id, relation, reason=reason, evidence=evidence, confidence=confidence, session_id=session_id
     )
-    return JudgedOut(relation=render.to_json(judged))
+    return JudgedOut(relation=render.to_json(judged, "http"))
 
 
 @operation("POST", "/conflicts/compare", ComparedOut, errors=(404,))

@@ -14,6 +14,7 @@ from engram_py.interchange.results import Counts, Imported
 from engram_py.interfaces.http.answers import Answer, Time, shown, whole
 from engram_py.interfaces.http.errors import UnsupportedScopeError
 from engram_py.interfaces.http.routing import InProject, Needed, Projects, Whole, operation, selected
+from engram_py.interfaces.wording.operations import spelled
 from engram_py.observations.listing import Stats
 from engram_py.projects.names import normalize_project
 from engram_py.projects.values import ProjectLine
@@ -89,7 +90,7 @@ def current_project(app: Engram, cwd: str | None = None) -> object:
         cwd=cwd or found.project_path,
         available_projects=list(found.candidates),
         warning="; ".join(found.warnings) or None,
-        error_hint=found.hint,
+        error_hint=spelled(found.hint, "http") if found.hint else None,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
@@ -42,9 +42,11 @@ from engram_py.interfaces.http.routing import (
 )
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording import search as words
+from engram_py.interfaces.wording.operations import spelled
 from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.observations.listing import Suggestion
 from engram_py.observations.values import Neighbour, Observation, Timeline
+from engram_py.reasons import Told
 from engram_py.recall.layers import Layered, LayerResults
 from engram_py.recall.scope_filter import says_where
 from engram_py.recall.values import Results
@@ -160,10 +162,14 @@ def _format(given: Format | None, *, explain: bool, default: Format) -> Format:
     return "json" if explain else given or default
 
 
+def _spelled(notes: Iterable[Told]) -> list[str]:
+    return [spelled(note, "http") for note in notes]
+
+
 def _answer(app: Engram, found: LayerResults | Layered, wanted: Format, notes: Notes) -> object:
     if wanted == "json" or not isinstance(found, Results):
-        return render.to_json(found) | {"warnings": [*found.warnings, *notes]}
-    notes += [*found.warnings, *(words.doubts(found) if found.results else words.nothing(found))]
+        return render.to_json(found, "http") | {"warnings": [*_spelled(found.warnings), *notes]}
+    notes += [*_spelled(found.warnings), *(words.doubts(found) if found.results else words.nothing(found, "http"))]
     notes += hit_notes(found.results)
     rows = {row.id: row for row in app.browsing.whole([one.id for one in found.results])}
     return [SearchHit.found(rows[one.id], one) for one in found.results if one.id in rows]
@@ -266,7 +272,7 @@ def context(
     lengths = {"recent": observations, "prompts": prompts, "sessions": sessions, "pinned": pinned}
     text = _text(app, _limited(made, lengths, notes))
     if not any(section.items for section in made.sections):
-        notes.append(render.text(made, now=app.journal.moment()) or NOTHING)
+        notes.append(render.text(made, now=app.journal.moment(), door="http") or NOTHING)
     return ContextOut(context=text)
 
 
@@ -283,7 +289,7 @@ def review(app: Engram, listed: Listed, notes: Notes) -> object:
     """What is due for review, the longest overdue first, then what changed files stand behind."""
     where = selected(app, listed)
     due = app.observations.due_for_review(where.named, all_projects=where.all_projects, limit=listed.limit or 10)
-    notes += due.warnings
+    notes += _spelled(due.warnings)
     rows = app.browsing.whole([one.id for one in due.items])
     found = [ReviewOut.of(row, state="needs_review") for row in rows]
     return ReviewList(observations=found, count=len(found))
@@ -349,7 +355,7 @@ def _text(app: Engram, made: Context) -> str:
     made = made if is_given_personal() else _without_personal(made)
     if not any(section.items for section in made.sections):
         return ""
-    return render.text(made, now=app.journal.moment())
+    return render.text(made, now=app.journal.moment(), door="http")
 
 
 # --- documents ------------------------------------------------------------------------------------------------
@@ -372,7 +378,7 @@ def open_document(
     count: Annotated[Most, Field(description="How many lines, at most 400.")] = None,
 ) -> object:
     """The lines of a document as it is now; of several names what could be opened, and what not."""
-    return render.to_json(app.documents.open(name, first=line, count=count, **place.where))
+    return render.to_json(app.documents.open(name, first=line, count=count, **place.where), "http")
 
 
 @operation("GET", "/documents/search", errors=(404, 409))
@@ -384,7 +390,7 @@ def search_documents(
     limit: Annotated[Most, Field(description="Most results, 1 to 20; default 10.")] = None,
 ) -> object:
     """Passages of documents, best first, one of each document."""
-    return render.to_json(app.documents.search(q, collection=collection, limit=limit or 10, **place.where))
+    return render.to_json(app.documents.search(q, collection=collection, limit=limit or 10, **place.where), "http")
 
 
 @operation("GET", "/collections", [CollectionOut], errors=(409,))
@@ -401,4 +407,4 @@ def update_collections(
 ) -> object:
     """Index what changed since the last time; an update that needs more than a minute says unfinished."""
     until = time.monotonic() + _UPDATE_SECONDS
-    return render.to_json(app.documents.update(collection, until=until, **place.where))
+    return render.to_json(app.documents.update(collection, until=until, **place.where), "http")

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 from urllib.parse import quote, unquote
 
-from engram_py.doors import through
 from engram_py.errors import EngramError, InvalidArgumentError, InvalidInputError, NotFoundError
 from engram_py.interfaces.arguments import as_text, is_text
 from engram_py.interfaces.mcp.profiles import INSTRUCTIONS, declared, stored
@@ -83,9 +82,9 @@ def read_resource(app: Engram, uri: str) -> Json:
         number = uri.removeprefix(OBSERVATION)
         if len(number) > MOST_DIGITS or not (number.isascii() and number.isdecimal()):
             raise InvalidArgumentError("uri", uri, expected=f"{OBSERVATION}ID")
-        body = render.text(app.observations.get(int(number)), now=now)
+        body = render.text(app.observations.get(int(number)), now=now, door="mcp")
     elif uri.startswith(CONTEXT):
-        body = render.text(app.contexts.assemble(unquote(uri.removeprefix(CONTEXT))), now=now)
+        body = render.text(app.contexts.assemble(unquote(uri.removeprefix(CONTEXT))), now=now, door="mcp")
     else:
         raise UnknownResourceError(uri)
     return {"uri": uri, "mimeType": MIME, "text": body}
@@ -103,11 +102,11 @@ def get_prompt(app: Engram, name: str, arguments: dict[str, str]) -> Json:
     now = app.journal.moment()
     topic = arguments.get("topic", "").strip()
     context = app.contexts.assemble(compact=bool(topic))
-    found = render.text(app.searches.search(topic), now=now) if topic else ""
+    found = render.text(app.searches.search(topic), now=now, door="mcp") if topic else ""
     about = f"about {topic!r} " if topic else ""
     head = f"Here is what earlier sessions kept {about}for this project. Use what fits, check it against the code."
     body = [fenced(found, project=context.project)] if found else []
-    return _prompt("\n\n".join([head, *body, render.text(context, now=now)]))
+    return _prompt("\n\n".join([head, *body, render.text(context, now=now, door="mcp")]))
 
 
 def _prompt(text: str) -> Json:
@@ -312,7 +311,7 @@ def answer(method: str, params: Json, names: Sequence[str], memory: Memory, agen
     if method == "tools/call":
         return _call(params, names, memory, agent)
     try:
-        with through("mcp"), memory.use(agent) as app:
+        with memory.use(agent) as app:
             if method == "resources/list":
                 return {"resources": list_resources(app)}
             if method == "resources/read":
@@ -320,8 +319,10 @@ def answer(method: str, params: Json, names: Sequence[str], memory: Memory, agen
             given = {name: as_text(one) for name, one in (params.get("arguments") or {}).items()}
             return {"messages": [get_prompt(app, as_text(params["name"]), given)]}
     except EngramError as exc:
+        from engram_py.interfaces.wording.operations import spelled
+
         code = INVALID_PARAMS if isinstance(exc, NotFoundError | InvalidInputError) else INTERNAL_ERROR
-        raise RequestError(code, f"{exc.message}; {exc.hint}", {"code": exc.code}) from exc
+        raise RequestError(code, f"{exc.message}; {spelled(exc.next_step, 'mcp')}", {"code": exc.code}) from exc
 
 
 def _call(params: Json, names: Sequence[str], memory: Memory, agent: str) -> Json:

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from engram_py.doors import through
 from engram_py.errors import EngramError
 from engram_py.interfaces.arguments import as_text
 from engram_py.lazy import logger_of
@@ -118,8 +117,7 @@ def opener(settings: Settings, project: str | None, failure: EngramError | None)
 def run_tool(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str) -> Json:
     """Return the answer to a call. A refusal carries code, message and hint; a bug only says that it happened."""
     shown: set[int] = set()
-    with through("mcp"):
-        result = _answered(tool, arguments, memory, agent, shown)
+    result = _answered(tool, arguments, memory, agent, shown)
     if memory.opened is not None:  # a refusal costs too
         session_id = arguments.get("id" if tool.name in OF_SESSIONS else "session_id")
         size = sum(len(part["text"].encode()) for part in result["content"])
@@ -146,8 +144,12 @@ def _answered(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str,
         shown |= surfaced
         if answer == "json":
             return _result(_json_answer(value, notes))
-        said = render.text(value, now=now, full=answer == "full") or render.why_empty(value) or tool.nothing
-        return _result(render.with_notes(said, notes))
+        said = (
+            render.text(value, now=now, door="mcp", full=answer == "full")
+            or render.why_empty(value, "mcp")
+            or tool.nothing
+        )
+        return _result(render.with_notes(said, notes, "mcp"))
     except EngramError as exc:
         return _failure(exc, notes, wants_json=wants_json)
     except Exception:
@@ -168,15 +170,15 @@ def _failure(error: EngramError, notes: list[str], *, wants_json: bool) -> Json:
     from engram_py.interfaces.wording import render
 
     if not wants_json:
-        return _result(render.with_notes(render.error_text(error), notes), error=True)
-    details = error.details() | ({"warnings": notes} if notes else {})
+        return _result(render.with_notes(render.error_text(error, "mcp"), notes, "mcp"), error=True)
+    details = render.error_values(error, "mcp") | ({"warnings": notes} if notes else {})
     return _result(json.dumps(details, ensure_ascii=False), error=True)
 
 
 def _json_answer(value: object, notes: list[str]) -> str:
     from engram_py.interfaces.wording import render
 
-    values = render.to_json(value)
+    values = render.to_json(value, "mcp")
     if notes:
         values["warnings"] = [*values.get("warnings", ()), *notes]
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"))

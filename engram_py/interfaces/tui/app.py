@@ -26,6 +26,7 @@ from engram_py.interfaces.tui.panels import MemoryPanel, Panel, Reader, ReviewPa
 from engram_py.interfaces.tui.rows import Navigation, Row, RowList, content, shown_line
 from engram_py.interfaces.waiting import Waiting
 from engram_py.interfaces.wording import render
+from engram_py.interfaces.wording.operations import spelled
 from engram_py.observations.errors import BulkFilterError
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.values import Change, Observation, Updated
@@ -100,7 +101,7 @@ def update(view: View, base: Observation, change: Change) -> Done:
 
 
 def _said(value: object, view: View) -> str:
-    return render.text(value, now=view.now).replace("\n", "; ")
+    return render.text(value, now=view.now, door="cli").replace("\n", "; ")
 
 
 _KEYS = (
@@ -217,7 +218,7 @@ class TerminalApp(Navigation):
         try:
             return await answer
         except EngramError as exc:
-            self.say(f"{exc.message}. {exc.hint}")
+            self.say(f"{exc.message}. {spelled(exc.next_step, 'cli')}")
         return None
 
     async def _show_rows(self, *, keep: bool = False) -> None:
@@ -251,7 +252,7 @@ class TerminalApp(Navigation):
         try:
             made = await self._reader.ask(lambda view: content(panel.preview(view, row, whole=whole)))
         except EngramError as exc:  # it was deleted meanwhile
-            made = content([(f"{exc.message}\n", "bold"), (exc.hint, "")])
+            made = content([(f"{exc.message}\n", "bold"), (spelled(exc.next_step, "cli"), "")])
         self._put(made, row)
 
     def _put(self, made: Content, row: Row | None) -> None:

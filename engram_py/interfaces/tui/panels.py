@@ -11,13 +11,13 @@ from typing import Any, Protocol, TypeVar
 
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
-from engram_py.doors import through
 from engram_py.interfaces.cli.commands import local_now
 from engram_py.interfaces.given import EXPLAINED, AskedPrompt, session_given, start_text
 from engram_py.interfaces.tui.rows import PAGE, Part, Row, shown_line
 from engram_py.interfaces.waiting import FailedSession, Waiting, review
 from engram_py.interfaces.wording import render, search
 from engram_py.interfaces.wording.context import nearly
+from engram_py.interfaces.wording.operations import spelled
 from engram_py.interfaces.wording.phrases import age, amount, one_line
 from engram_py.interfaces.wording.search import named
 from engram_py.ledger.citations import Given, sessions_given
@@ -60,10 +60,9 @@ class Reader:
 
     def ask_here(self, work: Callable[[View], T]) -> T:
         """Do the same in this thread."""
-        with through("cli"):
-            app = self._app.for_caller(None)
-            with app.usage.paused():
-                return work(View(app, local_now(app.settings), self.project))
+        app = self._app.for_caller(None)
+        with app.usage.paused():
+            return work(View(app, local_now(app.settings), self.project))
 
     async def version(self) -> object:
         """Return what is another value after every write of any process."""
@@ -77,7 +76,7 @@ _SESSIONS, _PROMPT_CHARS, _PROMPTS, _TITLE_CHARS = 20, 600, 50, 100
 def memory(view: View, observation_id: int, *, history: bool = False) -> Iterator[Part]:
     """Yield an observation in the words of ``engram get``, and the sessions that were given it."""
     detail = view.app.observations.get(observation_id, history=history)
-    title, about, *rest = render.text(detail, now=view.now, full=True).split("\n")
+    title, about, *rest = render.text(detail, now=view.now, door="cli", full=True).split("\n")
     yield f"{title}\n", _HEADING
     yield f"{about}\n", _FAINT
     yield "\n".join(rest), ""
@@ -115,7 +114,7 @@ def hit(view: View, found: Results, one: Hit) -> Iterator[Part]:
 
 def how(found: Results) -> Iterator[Part]:
     """Yield the steps of a search and the words of its query."""
-    yield "\n".join([*search.head(found), *search.doubts(found)]) + "\n", ""
+    yield "\n".join([*search.head(found, "cli"), *search.doubts(found)]) + "\n", ""
     for section in search.sections(found)[1 if found.results else 0 :]:
         yield f"{section.title}: {section.legend}\n", _FAINT
         for row in section.rows:
@@ -125,7 +124,7 @@ def how(found: Results) -> Iterator[Part]:
     if found.explain:
         yield f"{search.foot(found.explain)}\n", _FAINT
     for note in found.warnings:
-        yield f"note: {note}\n", ""
+        yield f"note: {spelled(note, 'cli')}\n", ""
 
 
 def session(view: View, session_id: str, *, whole: bool) -> Iterator[Part]:

@@ -19,7 +19,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from engram_py.app import Engram
 from engram_py.asgi import answered, read_body
 from engram_py.database.store import Store
-from engram_py.doors import through
 from engram_py.errors import EngramError, StoreError
 from engram_py.interfaces.http.api import WORKERS
 from engram_py.interfaces.http.errors import (
@@ -164,14 +163,13 @@ class PageApplication:
             is_own = self._access.is_form_token(visitor, form.get("form_token", ""))
             if request.headers.get("origin", "") != home or not is_own:
                 raise ForeignFormError
-        with through("cli"):
-            # Its own project and session, so that what a person opens teaches the search of agents nothing.
-            view = self._app.for_caller(None)
-            with view.usage.paused():
-                answer = PAGES[method, route](Visit(view, request.path_params, query, form, self._undo))
-                if isinstance(answer, Goto):
-                    return _redirect(answer.address)
-                return self._html(answer, visitor, query.get("project", "").strip())
+        # Its own project and session, so that what a person opens teaches the search of agents nothing.
+        view = self._app.for_caller(None)
+        with view.usage.paused():
+            answer = PAGES[method, route](Visit(view, request.path_params, query, form, self._undo))
+            if isinstance(answer, Goto):
+                return _redirect(answer.address)
+            return self._html(answer, visitor, query.get("project", "").strip())
 
     def _html(self, shown: Shown, visitor: str, project: str) -> Response:
         values: dict[str, Any] = {

@@ -59,7 +59,7 @@ def _answer(found: Results) -> dict[str, object]:
     numbers = {one.id: one for one in found.explain.hits} if found.explain else {}
     return {
         "found": found,
-        "head": search.head(found),
+        "head": search.head(found, "cli"),
         "unseen": search.doubts(found) if found.results else (),
         "numbers": numbers,
         "marks": {hit.id: search.marks(hit) for hit in found.results},
@@ -209,7 +209,7 @@ def ask_page(visit: Visit) -> Shown:
     session_id = visit.asked("session")
     values: dict[str, Any] = {"prompt": prompt, "session": session_id, "found": None, "why": "", "start": None}
     if prompt.strip():
-        found: Explained = explained(as_a_hook(visit.app, project=project), prompt, session_id)
+        found: Explained = explained(as_a_hook(visit.app, project=project), prompt, session_id, door="cli")
         values |= {"found": found, "why": why_nothing(found.values)}
     elif project is not None:
         values["start"] = start_text(visit.app, project)

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from shlex import quote
@@ -25,6 +25,7 @@ from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.files import is_folder
 from engram_py.interfaces.wording.anchors import anchor, place
+from engram_py.interfaces.wording.operations import spelled
 from engram_py.interfaces.wording.phrases import age
 from engram_py.lazy import regex
 from engram_py.observations.values import Detail, Observation
@@ -168,6 +169,7 @@ def templates() -> Environment:
     made.filters |= {
         "markdown": markdown,
         "preview": preview,
+        "spelled": partial(spelled, door="cli"),
         "verbatim": verbatim,
         "verbatim_value": escape,
         "combine": dict.__or__,

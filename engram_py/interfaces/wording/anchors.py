@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from engram_py.anchors.values import AnchorState, Checked, StaleLine
+from engram_py.interfaces.wording.operations import spelled
 from engram_py.interfaces.wording.phrases import Words, age, amount
 
 _MOST_ANCHORS = 4  # of one observation, in a list
@@ -23,10 +24,9 @@ def anchor(state: AnchorState, *, with_path: bool = True) -> str:
             said = f"changed{_when(state)}{where}"
         case "gone":
             said = f"gone{_when(state)}"
-        case "unknown" if state.elsewhere:
-            said = state.reason or ""
         case "unknown":
-            said = f"unknown ({state.reason})" if state.reason else "unknown"
+            why = spelled(state.reason, "python") if state.reason else ""
+            said = why if state.elsewhere else f"unknown ({why})" if why else "unknown"
         case _:
             said = "fresh" if with_path else ""
     return f"{path} {said}".strip()

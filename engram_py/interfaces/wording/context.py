@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import Any
 
 from engram_py.context.values import Context, Item, OwnFile, Section
-from engram_py.doors import call
 from engram_py.files import lines_of
 from engram_py.identity.statements import LONGEST_CHARS
 from engram_py.interfaces.wording.anchors import anchor
-from engram_py.interfaces.wording.phrases import Words, age, amount, last_active, one_line, whence
+from engram_py.interfaces.wording.operations import Door, call, spelled
+from engram_py.interfaces.wording.phrases import SpelledWords, age, amount, last_active, one_line, whence
 from engram_py.observations.values import Observation
 from engram_py.recall.values import counted
 from engram_py.sessions.values import Prompt, Said, SessionLine
@@ -58,20 +58,20 @@ _MOST_BRANCHES = 3
 _ORIGINS = {"import": "imported", "derived": "derived"}
 
 
-def context_text(context: Context, now: datetime) -> str:
+def context_text(context: Context, now: datetime, door: Door) -> str:
     """Return the sections that hold something, most useful first, never over ``context.max_bytes`` of UTF-8.
 
     In mode ``query`` the user's own overrides are never cut, and leave the section at least half of the budget.
     A prompt that deserves nothing, and an empty memory in mode ``full``, are the empty text.
     """
-    lines = [_harmless(line) for section in context.sections for line in _section(section, context, now)]
+    lines = [_harmless(line) for section in context.sections for line in _section(section, context, now, door)]
     if not lines:
-        return _empty(context)
+        return _empty(context, door)
     where = context.project or SEVERAL
     head = _opening(where, context.today)
-    tail = [_tail(context), _CLOSE]
-    room = _limit(context, now) - sum(_size(part) for part in (head, *tail, CUT_FILE))
-    notes = _first_bytes(_notes(context), min(room, context.max_bytes // 3))
+    tail = [_tail(context, door), _CLOSE]
+    room = _limit(context, now, door) - sum(_size(part) for part in (head, *tail, CUT_FILE))
+    notes = _first_bytes(_notes(context, door), min(room, context.max_bytes // 3))
     kept = _fitting(lines, room - len(notes.encode()), context)
     if not kept:
         return ""
@@ -104,26 +104,25 @@ def nothing_given(context: Context) -> list[str]:
 # --- what stands around the lines ------------------------------------------------------------------------
 
 
-def _empty(context: Context) -> str:
+def _empty(context: Context, door: Door) -> str:
     if context.mode in ("query", "full"):
         return ""
     where = _harmless(_first_bytes(" ".join(context.project.split()), NAME_BYTES) or SEVERAL)
     if context.mode == "cascade":
-        said = f"Nothing in the memory of {where} is about this; {call('search')} asks in other words."
+        said = f"Nothing in the memory of {where} is about this; {call(door, 'search')} asks in other words."
     else:
-        said = (
-            f"No memory of {where} yet. {_documents(context)}Save decisions, fixes and discoveries with {call('save')}."
-        )
-    return said + _first_bytes(_notes(context), context.max_bytes - len(said.encode()))
+        said = f"No memory of {where} yet. {_documents(context, door)}"
+        said += f"Save decisions, fixes and discoveries with {call(door, 'save')}."
+    return said + _first_bytes(_notes(context, door), context.max_bytes - len(said.encode()))
 
 
-def _documents(context: Context) -> str:
+def _documents(context: Context, door: Door) -> str:
     found = context.documents
     if found is None or found.is_nothing:
         return ""
     from engram_py.interfaces.wording.documents import holdings
 
-    return f"Its repository answers already: {holdings(found)}; {call('search')} quotes them. "
+    return f"Its repository answers already: {holdings(found)}; {call(door, 'search')} quotes them. "
 
 
 def _opening(project: str, today: str = "") -> str:
@@ -132,31 +131,32 @@ def _opening(project: str, today: str = "") -> str:
     return f'<engram-memory project="{name}"{date}>\n{_PREFACE}'
 
 
-def _tail(context: Context) -> str:
+def _tail(context: Context, door: Door) -> str:
     if context.mode != "session":
-        return _opens()
-    return f"{counted(context.memories)} here; {call('search')} finds the rest, {_opens()}"
+        return _opens(door)
+    return f"{counted(context.memories)} here; {call(door, 'search')} finds the rest, {_opens(door)}"
 
 
-def _opens() -> str:
-    return f"{call('get', id='ID')} opens [#ID]."
+def _opens(door: Door) -> str:
+    return f"{call(door, 'get', id='ID')} opens [#ID]."
 
 
-def _notes(context: Context) -> str:
+def _notes(context: Context, door: Door) -> str:
     notes = [*context.warnings]
     if context.withheld:
         orders = f"{context.withheld} imported text(s) that read like an order are left out"
-        notes.append(f"{orders}; {call('search')} shows them")
+        notes.append(f"{orders}; {call(door, 'search')} shows them")
     return "".join(f"\nnote: {_harmless(note)}" for note in notes)
 
 
-def _limit(context: Context, now: datetime) -> int:
+def _limit(context: Context, now: datetime, door: Door) -> int:
     if context.mode != "query":
         return context.max_bytes
     fixed = sum(
-        _size(_harmless(line)) for line in _section(Section("overrides", context.items("overrides")), context, now)
+        _size(_harmless(line))
+        for line in _section(Section("overrides", context.items("overrides")), context, now, door)
     )
-    frame = _size(_opening(context.project, context.today)) + _size(_opens()) + _size(_CLOSE) + _size(CUT_FILE)
+    frame = _size(_opening(context.project, context.today)) + _size(_opens(door)) + _size(_CLOSE) + _size(CUT_FILE)
     return max(context.max_bytes, frame + fixed + context.max_bytes // 2 if fixed else 0)
 
 
@@ -200,14 +200,14 @@ def _size(line: str) -> int:
 # --- the lines -------------------------------------------------------------------------------------------
 
 
-def _section(section: Section, context: Context, now: datetime) -> Iterator[str]:
+def _section(section: Section, context: Context, now: datetime, door: Door) -> Iterator[str]:
     items = [item for item in section.items if not isinstance(item, SessionLine) or item.summary or item.observations]
     if not items:
         return
     if context.mode == "full":
         yield from file_lines(section, items, context)
         return
-    note = f" ({section.note})" if section.note else ""
+    note = f" ({spelled(section.note, door)})" if section.note else ""
     yield f"## {_HEADINGS.get(section.name, section.name.capitalize())}{note}"
     for item in items:
         if isinstance(item, Observation) and section.lines:
@@ -292,7 +292,7 @@ def day(moment: str, context: Context) -> str:
     return parsed.astimezone(context.zone).date().isoformat() if parsed else "?"
 
 
-WORDS: Words = {Context: context_text}
+SPELLED: SpelledWords = {Context: context_text}
 
 
 _FILES = {"identity": "identity.md", "observations": "observations.md"}
@@ -332,7 +332,7 @@ def _logged(row: Observation, context: Context) -> str:
     return f"- [#{row.id}] {one_line(row.title)} ({marks}): {one_line(row.content, PREVIEW_CHARS)}"
 
 
-def context_values(context: Context) -> dict[str, Any]:
+def context_values(context: Context, door: Door) -> dict[str, Any]:
     """Return the sections under their names, cut from the end when they do not fit, which ``truncated`` says."""
     values: dict[str, Any] = {
         "project": context.project,
@@ -349,7 +349,7 @@ def context_values(context: Context) -> dict[str, Any]:
     if context.mode == "query":
         values |= {"section": context.section, "cue": context.cue}
         values |= {"unmerged": list(context.unmerged)} if context.unmerged else {}
-        notes = [section.note for section in context.sections if section.note]
+        notes = [spelled(section.note, door) for section in context.sections if section.note]
         values |= {"note": notes[0]} if notes else {}
     if context.today:
         values["date"] = context.today

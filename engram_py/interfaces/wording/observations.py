@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from engram_py.doors import call
 from engram_py.entities.values import (
     Counted,
     Edge,
@@ -20,7 +19,9 @@ from engram_py.entities.values import (
     Rewritten,
 )
 from engram_py.identity.statements import Profile, Statement
+from engram_py.interfaces.wording.operations import Door, call
 from engram_py.interfaces.wording.phrases import (
+    SpelledWords,
     Words,
     age,
     amount,
@@ -61,7 +62,7 @@ _MOST_PROJECTS, _MOST_TYPES = 8, 10
 _DAY, _MINUTE = "%Y-%m-%d", "%H:%M"
 
 
-def _saved(value: Saved, now: datetime) -> str:
+def _saved(value: Saved, now: datetime, door: Door) -> str:
     verb = {"updated": f"Revised (revision {value.revision_count})", "duplicate": "Already known"}
     verb["deduped"] = f"Already known ({value.likeness or 1:.0%} of the words)"
     kind = f"fact about {value.about}" if value.about else value.type
@@ -69,14 +70,14 @@ def _saved(value: Saved, now: datetime) -> str:
     if value.scope != "project":
         lines[0] += f", {value.scope}"
     lines += [f"It replaces [#{note.id}] {note.title}" for note in value.replaced]
-    topic = call("topic", key=value.suggested_topic_key)
+    topic = call(door, "topic", key=value.suggested_topic_key)
     if value.topic_holder is not None:
         lines.append(f"Near [#{value.topic_holder}]: {topic} revises that one instead.")
     elif value.suggested_topic_key:
         lines.append(f"{topic} revises it later.")
     if value.candidates:
         older = ", ".join(f'[#{one.id}] "{one.title}" (judgment_id={one.judgment_id})' for one in value.candidates)
-        lines.append(f"May relate to {older}; {call('judge')} says how.")
+        lines.append(f"May relate to {older}; {call(door, 'judge')} says how.")
     return "\n".join(lines)
 
 
@@ -102,7 +103,7 @@ def _history(value: Detail, now: datetime) -> list[str]:
     return [line for _, head, body in events for line in ("", head, *([body] if body else []))]
 
 
-def _detail(value: Detail, now: datetime) -> str:
+def _detail(value: Detail, now: datetime, door: Door) -> str:
     row = value.observation
     marks = (
         row.type,
@@ -124,18 +125,21 @@ def _detail(value: Detail, now: datetime) -> str:
     lines += [relation(note) for note in value.relations]
     lines += ["", row.content]
     if value.version_total and not value.versions:
-        lines += ["", f"{amount(value.version_total, 'earlier version')}; {call('history', id=row.id)} shows all."]
+        lines += [
+            "",
+            f"{amount(value.version_total, 'earlier version')}; {call(door, 'history', id=row.id)} shows all.",
+        ]
     lines += _history(value, now)
     if value.next_cursor is not None:
-        lines += ["", f"older versions: {call('older', id=row.id, cursor=value.next_cursor)}"]
+        lines += ["", f"older versions: {call(door, 'older', id=row.id, cursor=value.next_cursor)}"]
     return "\n".join(lines)
 
 
-def _deleted(value: Deleted, now: datetime) -> str:
+def _deleted(value: Deleted, now: datetime, door: Door) -> str:
     if value.hard:
         rest = f"; {amount(value.relations_orphaned, 'relation')} orphaned" if value.relations_orphaned else ""
         return f'Destroyed [#{value.id}] "{value.title}" and its versions; this cannot be undone{rest}'
-    return f'Deleted [#{value.id}] "{value.title}"; it is hidden, {call("destroy")} would destroy it'
+    return f'Deleted [#{value.id}] "{value.title}"; it is hidden, {call(door, "destroy")} would destroy it'
 
 
 def _timeline(value: Timeline, now: datetime) -> str:
@@ -188,7 +192,7 @@ def _selection(value: Selection, now: datetime) -> str:
     return "\n".join(lines)
 
 
-def _done(value: BulkDone, now: datetime) -> str:
+def _done(value: BulkDone, now: datetime, door: Door) -> str:
     if not (value.ids or value.prompts or value.sessions):
         return f"Nothing to change in {value.what}."
     line = f"{value.action.capitalize()} {amount(len(value.ids), 'observation')} of {value.what}"
@@ -196,7 +200,7 @@ def _done(value: BulkDone, now: datetime) -> str:
     line += f", {amount(value.sessions, 'session')}" if value.sessions else ""
     line += f"; {value.unchanged} needed no change" if value.unchanged else ""
     if value.action == "deleted" and value.ids:
-        line += f". {call('deleted')} lists them, {call('undelete')} brings one back"
+        line += f". {call(door, 'deleted')} lists them, {call(door, 'undelete')} brings one back"
     return f"{line}."
 
 
@@ -338,24 +342,21 @@ def _statement(value: Statement, now: datetime) -> str:
     return f"[#{value.id}] {value.text} ({age(value.said_at, now)}{where}{learned})"
 
 
-def _profile(value: Profile, now: datetime) -> str:
+def _profile(value: Profile, now: datetime, door: Door) -> str:
     if value.id is None:
         if value.scope == "project":
-            return f"No profile of the user in {value.project or 'no project'}; {call('profile')} writes one."
-        return f"No profile of the user yet; {call('profile')} writes one, and upkeep does from what is known."
+            return f"No profile of the user in {value.project or 'no project'}; {call(door, 'profile')} writes one."
+        return f"No profile of the user yet; {call(door, 'profile')} writes one, and upkeep does from what is known."
     where = f"in {value.project}, " if value.scope == "project" else ""
     return f"[#{value.id}] ({where}{value.origin}, {age(value.written_at, now)})\n{value.text}"
 
 
 WORDS: Words = {
-    Saved: _saved,
     Fact: lambda value, now: (
         f"[#{value.id}] {value.text} ({age(value.said_at, now)}{', replaced' if value.past else ''})"
     ),
     Note: lambda value, now: f"[#{value.id}] {clock(value.said_at, now, _MINUTE)} {value.text}",
     Updated: _updated,
-    Detail: _detail,
-    Deleted: _deleted,
     Timeline: _timeline,
     Undeleted: lambda value, now: f'Restored [#{value.id}] "{value.title}" in {value.project}',
     Pinned: lambda value, now: f'{"Pinned" if value.pinned else "Unpinned"} [#{value.id}] "{value.title}"',
@@ -369,7 +370,6 @@ WORDS: Words = {
     ObservationLine: _line,
     Suggestion: _suggestion,
     Selection: _selection,
-    BulkDone: _done,
     Stats: _stats,
     Relation: _judged,
     RelationPage: _page,
@@ -391,5 +391,12 @@ WORDS: Words = {
     ),
     Rewritten: _rewritten,
     Statement: _statement,
+}
+
+SPELLED: SpelledWords = {
+    Saved: _saved,
+    Detail: _detail,
+    Deleted: _deleted,
+    BulkDone: _done,
     Profile: _profile,
 }

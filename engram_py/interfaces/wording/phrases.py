@@ -6,14 +6,18 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from engram_py.interfaces.wording.operations import Door, spelled
 from engram_py.observations.values import RelationNote
 from engram_py.privacy.provenance import RELAYED
+from engram_py.reasons import Told
 from engram_py.times import ago, parse_time
 
 if TYPE_CHECKING:
     from engram_py.sessions.values import SessionLine
 
 Words = dict[type, Callable[[Any, datetime], str]]
+# Words that name an operation: the door spells it.
+SpelledWords = dict[type, Callable[[Any, datetime, Door], str]]
 
 LINE_CHARS = 200
 _LOOKED_AT = 4  # of a text that begins with blanks and line ends
@@ -59,8 +63,8 @@ def last_active(line: SessionLine, now: datetime) -> str:
     return active if active == started else f"{active} (started {started})"
 
 
-def notes(warnings: Iterable[str]) -> list[str]:
-    return [f"note: {warning}" for warning in warnings]
+def notes(warnings: Iterable[Told], door: Door) -> list[str]:
+    return [f"note: {spelled(warning, door)}" for warning in warnings]
 
 
 def one_line(text: str, limit: int = LINE_CHARS) -> str:

@@ -7,20 +7,21 @@ from __future__ import annotations
 from datetime import datetime
 
 from engram_py.interchange.results import Counts, Exported, Imported
-from engram_py.interfaces.wording.phrases import Words, age, amount, joined, whence
+from engram_py.interfaces.wording.operations import Door, spelled
+from engram_py.interfaces.wording.phrases import SpelledWords, Words, age, amount, joined, whence
 from engram_py.privacy.trust import Arrival, Arrivals, TrustChanged
 from engram_py.privacy.values import Allowed, Choice, Cleared, SwitchState
 from engram_py.projects.values import Alike, CurrentProject, Merged, ProjectLine, Pruned, Renamed
 from engram_py.recall.values import counted
 
 
-def _current(value: CurrentProject, now: datetime) -> str:
+def _current(value: CurrentProject, now: datetime, door: Door) -> str:
     name = value.project or "no single project"
     lines = [f"{name} (from {value.project_source}: {value.project_path})"]
     facts = {"remote": value.remote, "branch": value.branch, "candidates": ", ".join(value.candidates)}
     lines += [f"{key}: {fact}" for key, fact in facts.items() if fact]
     lines += ["no memory of it yet"] if value.project and not value.known else []
-    lines += [f"hint: {value.hint}"] if value.hint else []
+    lines += [f"hint: {spelled(value.hint, door)}"] if value.hint else []
     return "\n".join(lines)
 
 
@@ -146,7 +147,6 @@ def _counts(kind: str, counts: Counts) -> str:
 
 
 WORDS: Words = {
-    CurrentProject: _current,
     Merged: _merged,
     Renamed: lambda value, now: f"Renamed {value.project} to {value.name}; the old name keeps working",
     Alike: lambda value, now: f"{', '.join(value.names)} may be {value.into}",
@@ -160,4 +160,8 @@ WORDS: Words = {
     ),
     Exported: _exported,
     Imported: _imported,
+}
+
+SPELLED: SpelledWords = {
+    CurrentProject: _current,
 }

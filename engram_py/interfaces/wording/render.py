@@ -9,12 +9,13 @@ from importlib import import_module
 from typing import Any
 
 from engram_py.dataclass import fields, is_dataclass
-from engram_py.doors import call
 from engram_py.errors import EngramError
 from engram_py.interfaces.wording import search
-from engram_py.interfaces.wording.phrases import Words, notes
+from engram_py.interfaces.wording.operations import Door, call, spelled
+from engram_py.interfaces.wording.phrases import SpelledWords, Words, notes
 from engram_py.observations.listing import Listing
 from engram_py.observations.values import Detail, Saved
+from engram_py.reasons import Reason, Sentence, Told
 from engram_py.recall.values import Results
 from engram_py.text.fences import harmless, visible
 
@@ -42,38 +43,45 @@ _EMPTY = {
 }
 
 
-def text(value: object, *, now: datetime, full: bool = False) -> str:
+def text(value: object, *, now: datetime, door: Door, full: bool = False) -> str:
     """Return a result as a person or a model reads it: nothing in it moves a terminal or ends a fence of a host.
 
-    ``full`` gives search hits longer previews.
+    ``door`` spells the operations it names; ``full`` gives search hits longer previews.
     """
     room = type(value).__module__.split(".")[1]
     if isinstance(value, Results):
-        said = _search(value, now, full=full)
+        said = _search(value, now, door, full=full)
     elif isinstance(value, Listing):
-        said = "\n".join(text(item, now=now) for item in value.items) or _EMPTY.get(value.name, f"No {value.name}")
+        said = "\n".join(text(item, now=now, door=door) for item in value.items) or _EMPTY.get(
+            value.name, f"No {value.name}"
+        )
     elif room == "context":  # its notes count against its budget
-        return str(_words(value, "context")(value, now))
+        return _said(value, now, door, "context")
     else:
-        said = _words(value, *_FILES.get(room, (room,)))(value, now)
-    return harmless(with_notes(said, getattr(value, "warnings", ())))
+        said = _said(value, now, door, *_FILES.get(room, (room,)))
+    return harmless(with_notes(said, getattr(value, "warnings", ()), door))
 
 
-def _search(value: Results, now: datetime, *, full: bool) -> str:
+def _search(value: Results, now: datetime, door: Door, *, full: bool) -> str:
     if value.explain is None:
-        return search.results(value, now=now, full=full)
-    return search.explained(value)
+        return search.results(value, now=now, door=door, full=full)
+    return search.explained(value, door)
 
 
-def _words(value: object, *files: str) -> Any:
+def _said(value: object, now: datetime, door: Door, *files: str) -> str:
+    kind = type(value)
     for name in files:  # imported when a result needs it
-        words: Words = import_module(f"engram_py.interfaces.wording.{name}").WORDS
-        if type(value) in words:
-            return words[type(value)]
+        room = import_module(f"engram_py.interfaces.wording.{name}")
+        words: Words = getattr(room, "WORDS", {})
+        spelled_words: SpelledWords = getattr(room, "SPELLED", {})
+        if kind in words:
+            return words[kind](value, now)
+        if kind in spelled_words:
+            return spelled_words[kind](value, now, door)
     raise TypeError(f"nothing words {type(value).__name__}")
 
 
-def why_empty(value: object) -> str:
+def why_empty(value: object, door: Door) -> str:
     """Return why a result has no text, where more is known than that there is nothing."""
     if type(value).__module__ not in _RARE:
         return ""
@@ -81,65 +89,76 @@ def why_empty(value: object) -> str:
     from engram_py.interfaces.wording.context import not_merged
 
     said = not_merged(value) if isinstance(value, Context) else ""
-    return f"Nothing here for this prompt: {said}; {call('search')} finds it." if said else ""
+    return f"Nothing here for this prompt: {said}; {call(door, 'search')} finds it." if said else ""
 
 
-def to_json(value: Any) -> Any:
+def to_json(value: Any, door: Door) -> Any:
     """Return a result as JSON-ready values; every interface answers the same."""
     match value:
+        case Sentence() | Reason():
+            return spelled(value, door)
         case Listing():
-            return {value.name: to_json(value.items), "count": len(value.items), "warnings": list(value.warnings)}
+            return {
+                value.name: to_json(value.items, door),
+                "count": len(value.items),
+                "warnings": to_json(value.warnings, door),
+            }
         case Detail():
-            whole = to_json(value.observation)
-            rest = {f.name: to_json(getattr(value, f.name)) for f in fields(value) if f.name != "observation"}
+            whole = to_json(value.observation, door)
+            rest = {f.name: to_json(getattr(value, f.name), door) for f in fields(value) if f.name != "observation"}
             return whole | rest
         case Saved():
-            return _plain(value) | {"judgment_required": value.judgment_required}
+            return _plain(value, door) | {"judgment_required": value.judgment_required}
         case Results():
-            whole = _plain(value) | {"query": value.query[:200], "count": len(value.results)}
+            whole = _plain(value, door) | {"query": value.query[:200], "count": len(value.results)}
             # Said when it was asked for, or when there is nothing else to say.
             whole |= {} if value.documents else {"documents": None}
             unsaid = ("explain", "silence", "documents", "sort")
             return {name: one for name, one in whole.items() if one is not None or name not in unsaid}
     if type(value).__module__ in _RARE:
-        return _rare_to_json(value)
+        return _rare_to_json(value, door)
     if is_dataclass(value) and not isinstance(value, type):
-        return _plain(value)
+        return _plain(value, door)
     if isinstance(value, dict):
-        return {key: to_json(one) for key, one in value.items()}
+        return {key: to_json(one, door) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [to_json(one) for one in value]
+        return [to_json(one, door) for one in value]
     return value
 
 
-def _rare_to_json(value: Any) -> Any:
+def _rare_to_json(value: Any, door: Door) -> Any:
     from engram_py.context.values import Context
     from engram_py.interfaces.wording.context import context_values
     from engram_py.upkeep.values import Report
 
     match value:
         case Context():
-            return context_values(value)
+            return context_values(value, door)
         case Report():
-            return _plain(value) | {"summary": value.summary}
-    return _plain(value)
+            return _plain(value, door) | {"summary": value.summary}
+    return _plain(value, door)
 
 
-def json_text(value: Any) -> str:
-    text = json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
+def json_text(value: Any, door: Door) -> str:
+    text = json.dumps(to_json(value, door), ensure_ascii=False, separators=(",", ":"))
     return visible(text).replace("\n", " ")  # a line end of Unicode inside of a text
 
 
-def error_text(error: EngramError) -> str:
+def error_text(error: EngramError, door: Door) -> str:
     """Return a failure in the same words everywhere: the code, the fact, the next step."""
-    return f"{error.code}: {error.message}\nhint: {error.hint}"
+    return f"{error.code}: {error.message}\nhint: {spelled(error.next_step, door)}"
 
 
-def with_notes(body: str, warnings: Sequence[str]) -> str:
-    return "\n".join([body, *notes(warnings)])
+def error_values(error: EngramError, door: Door) -> dict[str, Any]:
+    """Return the facts of a failure, JSON-ready, and its next step as ``door`` spells it."""
+    return error.details() | {"hint": spelled(error.next_step, door)}
 
 
-def _plain(value: Any) -> dict[str, Any]:
+def with_notes(body: str, warnings: Sequence[Told], door: Door) -> str:
+    return "\n".join([body, *notes(warnings, door)])
+
+
+def _plain(value: Any, door: Door) -> dict[str, Any]:
     # Said only of what nobody trusted, as everything else is the user's own.
     named = {field.name: getattr(value, field.name) for field in fields(value)}
-    return {name: to_json(one) for name, one in named.items() if name != "unchecked" or one is not None}
+    return {name: to_json(one, door) for name, one in named.items() if name != "unchecked" or one is not None}

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from engram_py.dataclass import dataclass
-from engram_py.doors import call
+from engram_py.interfaces.wording.operations import Door, call, spelled
 from engram_py.interfaces.wording.phrases import age, relation, whence
 from engram_py.lazy import regex
-from engram_py.recall.values import NO_WORD, Explain, Hit, NoResults, Numbers, Results, counted
+from engram_py.recall.values import Explain, Hit, NoResults, Numbers, Results, counted
 
 _QUERY_CHARS, _WORD_CHARS = 200, 40
 _MOST_NAMED = 8
@@ -25,23 +25,23 @@ _QUOTE, _MINUS = regex(r"""["“”„«»]"""), regex(r"(?<!\S)-\S")
 _OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR"})
 
 
-def results(value: Results, *, now: datetime, full: bool = False) -> str:
+def results(value: Results, *, now: datetime, door: Door, full: bool = False) -> str:
     """Return the hits, best first, with the passage that answers; without any, why, and what to do next."""
-    beside = _beside(value, now)
+    beside = _beside(value, now, door)
     if not value.results:
-        return "\n".join([*nothing(value)[:1], *beside] if beside else nothing(value))
-    shown = call("get", id=value.results[0].id if len(value.results) == 1 else "ID")
+        return "\n".join([*nothing(value, door)[:1], *beside] if beside else nothing(value, door))
+    shown = call(door, "get", id=value.results[0].id if len(value.results) == 1 else "ID")
     head = f"{match_count(value)}. {shown} shows {'it' if len(value.results) == 1 else 'one'}."
     hits = (line for hit in value.results for line in _hit(hit, value, now, full))
     return "\n".join([head, *doubts(value), *hits, *beside])
 
 
-def _beside(value: Results, now: datetime) -> list[str]:
+def _beside(value: Results, now: datetime, door: Door) -> list[str]:
     if not value.documents:
         return []
     from engram_py.interfaces.wording.documents import beside
 
-    return beside(value.documents, now)
+    return beside(value.documents, now, door)
 
 
 def match_count(value: Results) -> str:
@@ -105,7 +105,7 @@ def named(hit: Hit) -> str:
     return hit.title if hit.goal.removesuffix("…") in hit.snippet else f"{hit.title}. {hit.goal}"
 
 
-def nothing(value: Results) -> list[str]:
+def nothing(value: Results, door: Door) -> list[str]:
     """Return an empty answer in at most four lines: where was searched, why it is empty, what is near, what to do."""
     where = "all projects" if value.projects is None else ", ".join(value.projects)
     query = plain_line(value.query[: 2 * _QUERY_CHARS], _QUERY_CHARS)
@@ -113,14 +113,15 @@ def nothing(value: Results) -> list[str]:
     silence = value.silence
     if silence is None:
         return lines
-    lines.append(_why(silence))
+    lines.append(_why(silence, door))
     if near := _near(silence):
         lines.append(near)
-    return [*lines, _next_step(value, silence)]
+    return [*lines, _next_step(value, silence, door)]
 
 
-def _why(silence: NoResults) -> str:
-    why = f"{silence.reason[:1].upper()}{silence.reason[1:]}."
+def _why(silence: NoResults, door: Door) -> str:
+    said = spelled(silence.reason, door)
+    why = f"{said[:1].upper()}{said[1:]}."
     if silence.filtered:
         together = " together" if len(silence.filters) > 1 else ""
         why = f"Filtered away by {_named(silence.filters)}{together}: {silence.filtered:,} with words of it."
@@ -129,8 +130,10 @@ def _why(silence: NoResults) -> str:
         words = _named([one.word for one in silence.earlier if one.id == row])
         unseen.append(f"Only in an earlier version of [#{row}]: {words}.")
     if silence.elsewhere:
-        unseen.append(f"Only other projects know: {_named(silence.elsewhere)}; {call('everywhere')} searches them.")
-    if silence.unknown and silence.reason == NO_WORD and not silence.filtered:
+        unseen.append(
+            f"Only other projects know: {_named(silence.elsewhere)}; {call(door, 'everywhere')} searches them."
+        )
+    if silence.unknown and silence.reason.name == "unknown_words" and not silence.filtered:
         return " ".join(unseen)
     return " ".join([*unseen, why])
 
@@ -141,7 +144,7 @@ def _near(silence: NoResults) -> str:
     return f"{searched}Nearest, likely about other things: {near}." if near else searched.rstrip()
 
 
-def _next_step(value: Results, silence: NoResults) -> str:
+def _next_step(value: Results, silence: NoResults, door: Door) -> str:
     if silence.filters and silence.unworded:
         keys = dict.fromkeys(f"{one.partition(':')[0]}:" for one in silence.filters)
         return f"Next: give another {' or '.join(keys)}, or words instead."
@@ -157,14 +160,14 @@ def _next_step(value: Results, silence: NoResults) -> str:
     if not any(char.isalnum() for char in value.query):
         return "Next: give at least one word, #id, or a filter such as type:decision."
     if not value.memories:
-        return f"Next: save something, nothing is kept here yet{_elsewhere(value)}."
+        return f"Next: save something, nothing is kept here yet{_elsewhere(value, door)}."
     if silence.unworded:
         return "Next: add a word that does, or put the words in quotes to find them as they stand."
     if silence.marked:
         return f"Next: search without {_marks(value.query)}."
     if silence.elsewhere:
-        return f"Next: search all projects ({call('everywhere')}), or try other words."
-    return f"Next: {_other_words(silence)}{_elsewhere(value)}."
+        return f"Next: search all projects ({call(door, 'everywhere')}), or try other words."
+    return f"Next: {_other_words(silence)}{_elsewhere(value, door)}."
 
 
 def _other_words(silence: NoResults) -> str:
@@ -178,9 +181,9 @@ def _marks(query: str) -> str:
     return " and ".join(found)
 
 
-def _elsewhere(value: Results) -> str:
+def _elsewhere(value: Results, door: Door) -> str:
     there = value.silence is not None and value.silence.others and value.projects is not None
-    return f", or search all projects ({call('everywhere')})" if there else ""
+    return f", or search all projects ({call(door, 'everywhere')})" if there else ""
 
 
 def plain_line(words: str, limit: int) -> str:
@@ -230,9 +233,9 @@ def sections(value: Results) -> list[Section]:
     return [section for section in found if section.rows]
 
 
-def head(value: Results) -> list[str]:
+def head(value: Results, door: Door) -> list[str]:
     """Return what was found, in a line, or why there is nothing."""
-    return [f"{match_count(value)}."] if value.results else nothing(value)
+    return [f"{match_count(value)}."] if value.results else nothing(value, door)
 
 
 def foot(explain: Explain) -> str:
@@ -245,9 +248,9 @@ def foot(explain: Explain) -> str:
     return f"{'; '.join(parts)}. It took {explain.seconds * 1000:.1f} ms."
 
 
-def explained(value: Results) -> str:
+def explained(value: Results, door: Door) -> str:
     """Return all of it as aligned plain text."""
-    lines = head(value)
+    lines = head(value, door)
     for section in sections(value):
         lines += ["", f"{section.title}: {section.legend}", *_aligned(section)]
     if value.explain is not None:

@@ -10,7 +10,8 @@ from datetime import datetime
 from engram_py.distill.ingesting import Ingested
 from engram_py.distill.values import Flushed
 from engram_py.interfaces.wording import documents, search
-from engram_py.interfaces.wording.phrases import Words, age, amount, filled, last_active, one_line, whence
+from engram_py.interfaces.wording.operations import Door
+from engram_py.interfaces.wording.phrases import SpelledWords, Words, age, amount, filled, last_active, one_line, whence
 from engram_py.recall.layers import Layered, SaidResults
 from engram_py.recall.values import DocumentResults, Results
 from engram_py.sessions.agents import AgentLine
@@ -82,10 +83,10 @@ def _said(one: Said, now: datetime) -> Iterator[str]:
     yield f"  {one.content}"
 
 
-def _layered(value: Layered, now: datetime) -> str:
+def _layered(value: Layered, now: datetime, door: Door) -> str:
     parts = []
     for name, found in value.layers.items():
-        said = search.results(found, now=now) if isinstance(found, Results) else _OTHERS[type(found)](found, now)
+        said = _said_results(found, now) if isinstance(found, SaidResults) else _OTHERS[type(found)](found, now, door)
         parts.append(f"## {name.capitalize()}\n{said}")
     return "\n\n".join(parts)
 
@@ -102,7 +103,10 @@ def _agent(one: AgentLine, now: datetime) -> str:
     return f"{one.id or '(no name)'} {age(one.last_active_at, now)}: {', '.join(counts)}"
 
 
-_OTHERS: Words = {SaidResults: _said_results, DocumentResults: documents.WORDS[DocumentResults]}
+_OTHERS: SpelledWords = {
+    Results: lambda value, now, door: search.results(value, now=now, door=door),
+    DocumentResults: documents.SPELLED[DocumentResults],
+}
 
 
 def _flushed(value: Flushed, now: datetime) -> str:
@@ -128,8 +132,11 @@ WORDS: Words = {
         f"{one_line(value.content)}"
     ),
     SaidResults: _said_results,
-    Layered: _layered,
     Ingested: _ingested,
     AgentLine: _agent,
     Flushed: _flushed,
+}
+
+SPELLED: SpelledWords = {
+    Layered: _layered,
 }

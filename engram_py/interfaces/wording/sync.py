@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from engram_py.errors import EngramError
+from engram_py.interfaces.wording.operations import spelled
 from engram_py.interfaces.wording.phrases import Words, age, amount, clock, joined
 from engram_py.recall.values import counted
 from engram_py.sync.autosync.values import (
@@ -113,7 +114,7 @@ def hook_refused(error: EngramError | OSError) -> list[str]:
             "run `engram sync --encrypt` here once: it asks for it",
         ]
     if isinstance(error, EngramError):
-        return [f"not synced: {error.message}", *([error.hint] if error.hint else [])]
+        return [f"not synced: {error.message}", *([spelled(error.next_step, "cli")] if error.hint else [])]
     return [f"not synced: {error}"]
 
 

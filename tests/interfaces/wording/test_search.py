@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
-from engram_py.anchors.values import NOT_HERE, NOT_READ, SAVED_OUTSIDE, AnchorState
-from engram_py.doors import through
+from engram_py.anchors.values import AnchorState
 from engram_py.interfaces.wording import render
+from engram_py.interfaces.wording.operations import spelled
 from engram_py.observations.values import Draft, RelationNote
+from engram_py.reasons import reason
 from engram_py.recall.score import NONE, Evidence
 from engram_py.recall.values import Earlier, Explain, Hit, LadderStep, Near, NoResults, Numbers, Results, WordNote
 
@@ -35,12 +36,11 @@ def found(*hits: Hit, query: str = "timeout", **more: Any) -> Results:
 
 
 def said(value: Results, *, full: bool = False) -> list[str]:
-    with through("mcp"):
-        return render.text(value, now=NOW, full=full).splitlines()
+    return render.text(value, now=NOW, full=full, door="mcp").splitlines()
 
 
 def silent(query: str = "timeout", *, memories: int = 7, projects: Any = ("widgets",), **more: Any) -> list[str]:
-    silence = NoResults(**{"reason": "no memory here has any of its words"} | more)
+    silence = NoResults(**{"reason": reason("unknown_words")} | more)
     return said(Results(query, (), "none", projects, memories, silence=silence))
 
 
@@ -84,7 +84,10 @@ def test_what_to_know_of_a_hit_stands_behind_its_title(more: dict[str, Any], lab
         pytest.param({"coverage": 0.1, "score": 0.05}, id="weak"),
         pytest.param({"relations": (RelationNote("supersedes", 4, "Old"),)}, id="supersedes-another"),
         pytest.param({"relations": (RelationNote("superseded_by", 4, "Gone", deleted=True),)}, id="by-a-deleted-one"),
-        pytest.param({"anchors": (anchor("fresh"), anchor("unknown", reason="binary"))}, id="half-known"),
+        pytest.param(
+            {"anchors": (anchor("fresh"), anchor("unknown", reason=reason("unreadable", problem="binary")))},
+            id="half-known",
+        ),
     ],
 )
 def test_what_says_nothing_against_a_hit_is_no_label(more: dict[str, Any]) -> None:
@@ -104,7 +107,13 @@ def test_what_says_nothing_against_a_hit_is_no_label(more: dict[str, Any]) -> No
             ["  From 5 to 30 seconds.", "  src/auth.py:10-20 changed 3 commits ago by Ada; src/auth.py:10-20 gone"],
         ),
         (
-            {"anchors": (anchor("unknown", reason="a directory"), anchor("gone"), anchor("fresh"))},
+            {
+                "anchors": (
+                    anchor("unknown", reason=reason("unreadable", problem="a directory")),
+                    anchor("gone"),
+                    anchor("fresh"),
+                )
+            },
             ["  From 5 to 30 seconds.", "  src/auth.py:10-20 gone; src/auth.py:10-20 unknown (a directory)"],
         ),
     ],
@@ -115,12 +124,12 @@ def test_below_a_hit_stand_its_passage_and_what_became_of_it(more: dict[str, Any
     assert said(found(hit(**more)), full=True)[2:] == lines
 
 
-@pytest.mark.parametrize("reason", [NOT_HERE, SAVED_OUTSIDE, NOT_READ])
-def test_that_a_file_cannot_be_compared_here_at_all_is_said_only_in_the_long_form(reason: str) -> None:
-    value = found(hit(anchors=(anchor("unknown", reason=reason),)))
+@pytest.mark.parametrize("name", ["not_in_repository", "saved_outside", "not_read"])
+def test_that_a_file_cannot_be_compared_here_at_all_is_said_only_in_the_long_form(name: str) -> None:
+    value = found(hit(anchors=(anchor("unknown", reason=reason(name)),)))
 
     assert len(said(value)) == 3
-    assert said(value, full=True)[3:] == [f"  src/auth.py:10-20 unknown ({reason})"]
+    assert said(value, full=True)[3:] == [f"  src/auth.py:10-20 unknown ({spelled(reason(name), 'mcp')})"]
 
 
 def test_the_text_of_a_hit_goes_from_the_words_that_were_asked_for_to_what_follows_them(app: Engram) -> None:
@@ -176,7 +185,7 @@ def test_an_empty_answer_names_unknown_words_what_is_nearest_and_the_next_step_i
         "does kafka rebalance the login?",
         unknown=("kafka", "rebalance"),
         nearest=(Near(3, "Login timeout."), Near(7, "Roles")),
-        reason="what has words of it is about other things",
+        reason=reason("other_things"),
     ) == [
         'Nothing found for "does kafka rebalance the login?" in widgets (7 memories visible from there).',
         "No memory contains: kafka, rebalance. What has words of it is about other things.",

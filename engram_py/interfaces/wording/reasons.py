@@ -1,0 +1,103 @@
+"""Word the reasons that rooms give as values: why a search found nothing, and what a note on an answer says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from engram_py.observations.values import SCOPES
+from engram_py.reasons import Reason, Sentence, operation, sentence
+from engram_py.recall.query import KEYS, STATES
+
+_MOST_NUMBERS = 8
+
+
+def words_of(value: Reason) -> str | Sentence:
+    """Return the sentence for a reason, with the operations it names still as values."""
+    words = WORDS[value.name]
+    facts = dict(value.facts)
+    return words.format(**facts) if isinstance(words, str) else words(**facts)
+
+
+def _gone(ids: Sequence[int]) -> str:
+    named = ", ".join(f"#{one}" for one in ids[:_MOST_NUMBERS]) + (", …" if len(ids) > _MOST_NUMBERS else "")
+    return f"there is no memory {named}, or {'it was' if len(ids) == 1 else 'they were'} deleted"
+
+
+def _no_change(start: str, last: str, open: bool) -> str:
+    then = f"until {last}" if open else f"from {start} to {last}" if start != last else f"on {start}"
+    return f"nothing changed here {then}"
+
+
+def _nothing_passes(without_words: bool) -> str:
+    return f"nothing passes the filters{' without the words left out' if without_words else ''}"
+
+
+def _not_as_marked(quotes: bool, minus: bool) -> str:
+    marks = [*(["the quotes"] if quotes else []), *(["the minus"] if minus else [])]
+    return f"no memory here has its words as {' and '.join(marks)} ask{'s' if marks == ['the minus'] else ''}"
+
+
+def _dated(words: str, start: str, last: str, open: bool, unchanged: bool) -> str:
+    span = f"until {last}" if open else start + (f" to {last}" if start != last else "")
+    return f"{words}: {span}{', when nothing changed' if unchanged else ''}"
+
+
+def _shortened(characters: int, words: bool) -> str:
+    used = [f"its first {characters:,} characters were read"] if characters else []
+    used += ["its most telling words were used"] if words else []
+    return f"the query was long; {', and '.join(used)}"
+
+
+def _listed(start: str, end: str = "") -> Callable[[Sequence[str]], str]:
+    return lambda words: f"{start}{', '.join(words)}{end}"
+
+
+# reason → its sentence, or what makes one of its facts
+WORDS: dict[str, str | Callable[..., str | Sentence]] = {
+    # why a search found nothing
+    "gone": _gone,
+    "no_change": _no_change,
+    "nothing_passes": _nothing_passes,
+    "no_word": "there is no word in it to search for",
+    "no_content_word": "no word of it says what to look for, so nothing was looked up",
+    "filtered": "what has these words was filtered away",
+    "not_stale": "what has these words is not stale",
+    "other_things": "what has words of it is about other things",
+    "not_as_marked": _not_as_marked,
+    "only_elsewhere": "no memory seen from here has any of its words",
+    "unknown_words": "no memory here has any of its words",
+    # notes on how a search was read
+    "unknown_filter": f"{{key}}: is not a filter ({', '.join(KEYS)}); it was searched as a word",
+    "unknown_state": f"is:{{value}} is not one of {', '.join(STATES)}; it was searched as a word",
+    "unread_filter": "{key}: was not read as a filter here; it was searched as a word",
+    "unknown_scope": f"{{filter}}:{{value}} is not one of {', '.join(SCOPES)}; it was left out",
+    "no_date": "{filter}:{value} is not a date such as 2026-03-14, 2026-03 or 7d; it was left out",
+    "no_project": "project: {problem}; the filter was left out",
+    "one_project": "one project at a time: searched {project}",
+    "pasted_marks": ("in a text of more than {limit} words, quotes, -words and filters behind its beginning are words"),
+    "shortened": _shortened,
+    "left_out": _listed("left out: what has "),
+    "idle_arguments": lambda arguments, layer: f"{', '.join(arguments)}: says nothing of {layer}; left out",
+    "idle_filters": _listed("not asked of what an id names: "),
+    "filters_alone": '"{query}" does not say what to look for; the filters alone were asked',
+    "unquoted": "nothing here has what is quoted word for word; its words were looked up without the quotes",
+    "many_named": "{named} memories were named; the first {limit} were looked up",
+    # notes on what it found
+    "replaced": "#{old} has these words, but [#{new}] replaced it, which the filters leave out; is:superseded shows it",
+    "read_as": lambda word, forms: f"no memory contains {word}; it was read as {' or '.join(forms)}",
+    "known_elsewhere": lambda words: sentence(
+        f"only other projects know {', '.join(words)}; ", operation("everywhere"), " searches them"
+    ),
+    "dated": _dated,
+    "unusual_type": "type:{type} is not one of the usual types; did you mean type:{usual}?",
+    # why nothing can be told of a file
+    "not_in_repository": "not in the repository of its project",
+    "saved_outside": "saved outside of its repository",
+    "not_read": "it was not read where it was saved",
+    "not_in_history": "not in the history of this HEAD",
+    "only_on_branch": "only on branch {branch}",
+    "unreadable": "{problem}",
+    "unreadable_then": "{problem} when it was saved",
+    # notes on parts that were left out
+    "no_vectors": "vectors were left out: {problem}; {hint}",
+}

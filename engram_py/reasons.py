@@ -1,0 +1,87 @@
+"""Reasons and next steps as values: a room states facts, an interface words them for its reader.
+
+``Reason`` says why an answer is as it is (``interfaces/wording/reasons.py`` has the words). ``Operation`` names what to
+do next: a terminal is told a command, an agent a tool, a program a route (``interfaces/wording/operations.py``).
+"""
+
+from __future__ import annotations
+
+from engram_py.dataclass import dataclass
+
+# operation → how Python calls it
+PYTHON = {
+    "get": "get({id})",
+    "open": 'documents.open("{source}")',
+    "history": "get({id}, history=True)",
+    "older": "get({id}, history=True, cursor={cursor})",
+    "search": "search()",
+    "search for": 'search("{query}")',
+    "everywhere": "all_projects=True",
+    "save": "save()",
+    "context": "contexts.assemble()",
+    "judge": "relations.judge()",
+    "unjudged": "relations.pending()",
+    "deleted": "listed(deleted=True)",
+    "undelete": "undelete(ID)",
+    "destroy": "hard=True",
+    "topic": 'topic_key="{key}"',
+    "project": "project=NAME",
+    "identity": "identity.listed()",
+    "checkpoints": "checkpoints.listed()",
+    "profile": "identity.write_profile()",
+    "sessions": "sessions.recent()",
+    "agents": "agents(app.store)",
+    "prompts": "prompts.recent()",
+    "vault init": "vault.init(PATH)",
+    "vault import": "vault.take_in()",
+    "vault export": "vault.export()",
+    "projects": "projects.list()",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """The name of an operation, and the values it is called with; ``str`` is the call in Python."""
+
+    name: str
+    values: tuple[tuple[str, object], ...] = ()
+
+    def __str__(self) -> str:
+        return PYTHON[self.name].format(**dict(self.values))
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence that names operations: text and operations, in the order they are read."""
+
+    parts: tuple[str | Operation | Sentence, ...]
+
+    def __str__(self) -> str:
+        return "".join(map(str, self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why an answer is as it is: the name of the reason, and its facts."""
+
+    name: str
+    facts: tuple[tuple[str, object], ...] = ()
+
+
+# What a note on an answer may be, before it is worded.
+Told = str | Sentence | Reason
+
+
+def reason(name: str, **facts: object) -> Reason:
+    """Return the reason ``name`` with its ``facts``, none of which may change."""
+    return Reason(name, tuple(facts.items()))
+
+
+def operation(name: str, **values: object) -> Operation:
+    """Return the operation ``name`` with ``values``."""
+    return Operation(name, tuple(values.items()))
+
+
+def sentence(*parts: str | Operation | Sentence) -> Sentence:
+    """Return the sentence of these parts."""
+    return Sentence(parts)

@@ -1,0 +1,166 @@
+"""The sentence of each reason that a room gives as a value."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+import engram_py
+from engram_py.interfaces.wording.operations import spelled
+from engram_py.interfaces.wording.reasons import WORDS
+from engram_py.reasons import Reason, reason
+
+PACKAGE = Path(engram_py.__file__).parent
+DAY = {"start": "2026-03-04", "last": "2026-03-04", "open": False}
+DAYS = {"start": "2026-03-04", "last": "2026-03-06", "open": False}
+BEFORE = {"start": "0001-01-01", "last": "2026-03-04", "open": True}
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (reason("gone", ids=(7,)), "there is no memory #7, or it was deleted"),
+        (reason("gone", ids=(7, 8)), "there is no memory #7, #8, or they were deleted"),
+        (
+            reason("gone", ids=tuple(range(9))),
+            "there is no memory #0, #1, #2, #3, #4, #5, #6, #7, …, or they were deleted",
+        ),
+        (reason("no_change", **DAY), "nothing changed here on 2026-03-04"),
+        (reason("no_change", **DAYS), "nothing changed here from 2026-03-04 to 2026-03-06"),
+        (reason("no_change", **BEFORE), "nothing changed here until 2026-03-04"),
+        (reason("nothing_passes", without_words=False), "nothing passes the filters"),
+        (reason("nothing_passes", without_words=True), "nothing passes the filters without the words left out"),
+        (reason("no_word"), "there is no word in it to search for"),
+        (reason("no_content_word"), "no word of it says what to look for, so nothing was looked up"),
+        (reason("filtered"), "what has these words was filtered away"),
+        (reason("not_stale"), "what has these words is not stale"),
+        (reason("other_things"), "what has words of it is about other things"),
+        (reason("not_as_marked", quotes=True, minus=False), "no memory here has its words as the quotes ask"),
+        (reason("not_as_marked", quotes=False, minus=True), "no memory here has its words as the minus asks"),
+        (
+            reason("not_as_marked", quotes=True, minus=True),
+            "no memory here has its words as the quotes and the minus ask",
+        ),
+        (reason("only_elsewhere"), "no memory seen from here has any of its words"),
+        (reason("unknown_words"), "no memory here has any of its words"),
+        (
+            reason("unknown_filter", key="note"),
+            "note: is not a filter (type, topic, project, scope, file, branch, since, until, is); "
+            "it was searched as a word",
+        ),
+        (
+            reason("unknown_state", value="bogus"),
+            "is:bogus is not one of pinned, stale, superseded, archived; it was searched as a word",
+        ),
+        (reason("unread_filter", key="until"), "until: was not read as a filter here; it was searched as a word"),
+        (
+            reason("unknown_scope", filter="scope", value="team"),
+            "scope:team is not one of project, personal, global; it was left out",
+        ),
+        (
+            reason("no_date", filter="since", value="soon"),
+            "since:soon is not a date such as 2026-03-14, 2026-03 or 7d; it was left out",
+        ),
+        (reason("no_project", problem="it is a path"), "project: it is a path; the filter was left out"),
+        (reason("one_project", project="gadgets"), "one project at a time: searched gadgets"),
+        (
+            reason("pasted_marks", limit=30),
+            "in a text of more than 30 words, quotes, -words and filters behind its beginning are words",
+        ),
+        (
+            reason("shortened", characters=8_000, words=False),
+            "the query was long; its first 8,000 characters were read",
+        ),
+        (reason("shortened", characters=0, words=True), "the query was long; its most telling words were used"),
+        (
+            reason("shortened", characters=8_000, words=True),
+            "the query was long; its first 8,000 characters were read, and its most telling words were used",
+        ),
+        (reason("left_out", words=("pool", "redis")), "left out: what has pool, redis"),
+        (
+            reason("idle_arguments", arguments=("scope", "type:bugfix"), layer="turns"),
+            "scope, type:bugfix: says nothing of turns; left out",
+        ),
+        (
+            reason("idle_filters", words=("type:bugfix", "is:pinned")),
+            "not asked of what an id names: type:bugfix, is:pinned",
+        ),
+        (
+            reason("filters_alone", query="{the}"),
+            '"{the}" does not say what to look for; the filters alone were asked',
+        ),
+        (
+            reason("unquoted"),
+            "nothing here has what is quoted word for word; its words were looked up without the quotes",
+        ),
+        (reason("many_named", named=30, limit=10), "30 memories were named; the first 10 were looked up"),
+        (
+            reason("replaced", old=3, new=9),
+            "#3 has these words, but [#9] replaced it, which the filters leave out; is:superseded shows it",
+        ),
+        (
+            reason("read_as", word="pgbuoncer", forms=("pgbouncer", "bouncer")),
+            "no memory contains pgbuoncer; it was read as pgbouncer or bouncer",
+        ),
+        (
+            reason("known_elsewhere", words=("terraform", "apply")),
+            "only other projects know terraform, apply; all_projects=true searches them",
+        ),
+        (reason("dated", words="yesterday", **DAY, unchanged=False), "yesterday: 2026-03-04"),
+        (reason("dated", words="these days", **DAYS, unchanged=False), "these days: 2026-03-04 to 2026-03-06"),
+        (
+            reason("dated", words="before 5 March", **BEFORE, unchanged=True),
+            "before 5 March: until 2026-03-04, when nothing changed",
+        ),
+        (
+            reason("unusual_type", type="bug", usual="bugfix"),
+            "type:bug is not one of the usual types; did you mean type:bugfix?",
+        ),
+        (reason("not_in_repository"), "not in the repository of its project"),
+        (reason("saved_outside"), "saved outside of its repository"),
+        (reason("not_read"), "it was not read where it was saved"),
+        (reason("not_in_history"), "not in the history of this HEAD"),
+        (reason("only_on_branch", branch="topic"), "only on branch topic"),
+        (reason("unreadable", problem="a directory"), "a directory"),
+        (reason("unreadable_then", problem="a directory"), "a directory when it was saved"),
+        (
+            reason("no_vectors", problem="no model", hint="run `engram vectors on`"),
+            "vectors were left out: no model; run `engram vectors on`",
+        ),
+    ],
+    ids=lambda value: value.name if isinstance(value, Reason) else "",
+)
+def test_a_reason_is_worded_with_its_facts(value: Reason, words: str) -> None:
+    assert spelled(value, "mcp") == words
+
+
+def _given() -> Iterator[tuple[str, set[str] | None]]:
+    """Yield each reason that the package gives: its name, and its facts where the call names them all."""
+    for path in PACKAGE.rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "reason":
+                facts = [one.arg for one in call.keywords]
+                names = (
+                    [one.value for one in ast.walk(call.args[0]) if isinstance(one, ast.Constant)] if call.args else []
+                )
+                for name in names:
+                    if isinstance(name, str):
+                        yield name, None if None in facts else {fact for fact in facts if fact}
+
+
+def _taken(name: str) -> set[str]:
+    words = WORDS[name]
+    if isinstance(words, str):
+        return {field for _, field, _, _ in Formatter().parse(words) if field}
+    return set(inspect.signature(words).parameters)
+
+
+def test_every_reason_that_a_room_gives_has_words_that_take_its_facts() -> None:
+    given = list(_given())
+    assert {name for name, _ in given} == WORDS.keys()
+    assert [name for name, facts in given if facts is not None and facts != _taken(name)] == []
