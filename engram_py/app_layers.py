@@ -14,8 +14,9 @@ from engram_py.errors import EngramError
 from engram_py.times import zone_named
 
 if TYPE_CHECKING:
-    from engram_py.distill.distilling import Distilling, Learning
+    from engram_py.distill.distilling import Distilling
     from engram_py.distill.ingesting import Ingesting
+    from engram_py.distill.summarizing import Learning
     from engram_py.documents.documents import Documents, Following
     from engram_py.documents.values import Overview
     from engram_py.entities.entities import Entities
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from engram_py.recall.values import DocumentHit
     from engram_py.sessions.checkpoints import Checkpoints
     from engram_py.upkeep.maintenance import Maintenance, Reports, Steps
-    from engram_py.vault.folder import VaultFiles
-    from engram_py.vault.vault import Vault
+    from engram_py.vault.vault import Vault, VaultFiles
 
 from engram_py.app_memory import MemoryServices
 
@@ -98,7 +98,7 @@ class LayerServices(MemoryServices):
     @cached_property
     def vault_files(self) -> VaultFiles:
         """Read and write files of the vault."""
-        from engram_py.vault.folder import VaultFiles
+        from engram_py.vault.vault import VaultFiles
 
         return VaultFiles(self.vault, self.settings.data_dir / "vaults")
 
@@ -174,7 +174,7 @@ class LayerServices(MemoryServices):
     @cached_property
     def learning(self) -> Learning:
         """What sessions taught about entities and the person."""
-        from engram_py.distill.distilling import Learning
+        from engram_py.distill.summarizing import Learning
 
         return Learning(self.store, self.sessions, lambda: self.facts, lambda: self.identity)
 
