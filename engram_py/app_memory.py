@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from engram_py.privacy.trust import Trust
     from engram_py.projects.merge import Merging
     from engram_py.projects.projects import Projects
-    from engram_py.relations.conflicts import Conflicts
+    from engram_py.recall.conflicts import Conflicts
+    from engram_py.recall.related import Topics
     from engram_py.relations.relations import Relations
     from engram_py.sessions.prompts import Episodes, Prompts
     from engram_py.sessions.sessions import SessionMode, Sessions
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from engram_py.upkeep.doctor import Doctor
     from engram_py.upkeep.maintenance import Worker
     from engram_py.upkeep.reindex import Reindexing
+    from engram_py.upkeep.statistics import Statistics
     from engram_py.vectors.vectors import Vectors
 
 
@@ -130,17 +132,31 @@ class MemoryServices:
 
     @cached_property
     def relations(self) -> Relations:
-        """Verdicts on pairs of observations."""
+        """Verdicts on pairs of observations, and lists of them."""
         from engram_py.relations.relations import Relations
 
         return Relations(self.store, self.journal, self.projects)
 
     @cached_property
     def conflicts(self) -> Conflicts:
-        """List and count relations, and look for pairs that nobody compared yet."""
-        from engram_py.relations.conflicts import Conflicts
+        """Look for pairs that nobody compared yet."""
+        from engram_py.recall.conflicts import Conflicts
 
         return Conflicts(self.store, self.journal, self.projects)
+
+    @cached_property
+    def topics(self) -> Topics:
+        """Suggest the topic key of an evolving answer."""
+        from engram_py.recall.related import Topics
+
+        return Topics(self.store, self.projects)
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """Count what is kept."""
+        from engram_py.upkeep.statistics import Statistics
+
+        return Statistics(self.store, self.projects)
 
     @cached_property
     def browsing(self) -> Browsing:

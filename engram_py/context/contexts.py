@@ -20,7 +20,6 @@ from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
 from engram_py.observations import visible
-from engram_py.observations.browse import MemoryStats
 from engram_py.observations.usage import Usage
 from engram_py.observations.validation import clamp, clean_scope
 from engram_py.observations.values import Observation
@@ -86,8 +85,8 @@ _LINE_BYTES = 60  # what stands around a title and a piece of text, about
 _TITLE_CHARS, _TEXT_CHARS = 200, 300
 
 
-class Contexts(MemoryStats):
-    """Assembles what earlier sessions left for this one, and the counts of it.
+class Contexts:
+    """Assembles what earlier sessions left for this one.
 
     ``zone`` is the reader's, None the system's. ``searches`` gives the search where an ordering needs it. ``gate`` is
     how a prompt is judged: off, heuristic, or llm, which works as heuristic and says so. ``tokens`` are the budgets of

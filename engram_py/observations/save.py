@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from engram_py.database.journal import Journal, new_sync_id
 from engram_py.database.store import Store
@@ -41,7 +41,6 @@ from engram_py.times import add_months, to_text
 if TYPE_CHECKING:
     from engram_py.anchors.anchors import Anchors
     from engram_py.observations.usage import Usage
-    from engram_py.recall.related import Candidates
     from engram_py.sessions.sessions import Sessions
 
 
@@ -130,6 +129,12 @@ def _saved_from_json(text: str) -> Saved:
     return Saved(**values)
 
 
+class CandidateSource(Protocol):
+    """Finds older observations that a new one may contradict: ``recall.related.Candidates`` does."""
+
+    def find(self, observation: Observation, *, clock: str) -> tuple[Candidate, ...]: ...
+
+
 class Saving(ProjectOperations):
     """Saves a draft as a new observation, a revision or a duplicate."""
 
@@ -139,7 +144,7 @@ class Saving(ProjectOperations):
         journal: Journal,
         projects: Projects,
         sessions: Sessions,
-        candidates: Candidates,
+        candidates: CandidateSource,
         *,
         anchors: Anchors,
         usage: Usage,

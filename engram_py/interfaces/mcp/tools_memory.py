@@ -214,4 +214,4 @@ def mem_unpin(app: Engram, id: ObservationId) -> Pinned:
 @tool(title="Suggest a topic key", hints=READS)
 def mem_suggest_topic_key(app: Engram, type: str = "", title: str = "", content: str = "") -> Suggestion:
     """A stable topic_key for something that will evolve, and what holds it already. Call it before mem_save."""
-    return app.contexts.suggest_topic(type=type, title=title, content=content)
+    return app.topics.suggest(type=type, title=title, content=content)

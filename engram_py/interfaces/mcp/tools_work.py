@@ -146,7 +146,7 @@ def mem_merge_projects(
 @tool(title="Memory statistics", hints=READS)
 def mem_stats(app: Engram, project: Annotated[str | None, Field(description="Default: all of them.")] = None) -> Stats:
     """Counts of what is kept."""
-    return app.contexts.stats(project)
+    return app.statistics.count(project)
 
 
 @tool(title="Memory health", hints=READS)
