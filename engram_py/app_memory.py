@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from engram_py.privacy.trust import Trust
     from engram_py.projects.merge import Merging
     from engram_py.projects.projects import Projects
+    from engram_py.recall.bulk import Bulk
     from engram_py.recall.conflicts import Conflicts
     from engram_py.recall.related import Topics
     from engram_py.relations.relations import Relations
@@ -136,6 +137,13 @@ class MemoryServices:
         from engram_py.relations.relations import Relations
 
         return Relations(self.store, self.journal, self.projects)
+
+    @cached_property
+    def bulk(self) -> Bulk:
+        """List observations by filters, and change or delete many at once."""
+        from engram_py.recall.bulk import Bulk
+
+        return Bulk(self.store, self.journal, self.projects, self.sessions, self.anchors, self.observations)
 
     @cached_property
     def conflicts(self) -> Conflicts:

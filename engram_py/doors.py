@@ -47,7 +47,7 @@ _SYNTAX: dict[str, tuple[str, str, str, str]] = {
     "context": ("contexts.assemble()", "`engram context`", "mem_context", "GET /context"),
     "judge": ("relations.judge()", "`engram judge`", "mem_judge", "POST /conflicts/judge"),
     "unjudged": ("relations.pending()", "`engram judge`", "`engram judge`", "GET /conflicts?status=pending"),
-    "deleted": ("listed(deleted=True)", *("`engram list --deleted`",) * 3),
+    "deleted": ("bulk.listed(deleted=True)", *("`engram list --deleted`",) * 3),
     "undelete": ("undelete(ID)", *("`engram undelete ID`",) * 3),
     "destroy": ("hard=True", "`--hard`", "hard_delete=true", "hard=true"),
     "topic": ('topic_key="{key}"', "`--topic {key}`", "topic_key={key}", "topic_key={key}"),

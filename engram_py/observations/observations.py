@@ -1,10 +1,10 @@
-"""Everything one can do with observations: the operations of save, edit, delete and bulk, and reading by id."""
+"""Everything one can do with observations: the operations of save and edit, and reading by id."""
 
 from __future__ import annotations
 
 from engram_py.observations import table
 from engram_py.observations import table as history_table
-from engram_py.observations.bulk import Bulk
+from engram_py.observations.edit import Deleting
 from engram_py.observations.listing import Listing, ReviewLine
 from engram_py.observations.lookup import MAX_ID, live_observation, relation_notes
 from engram_py.observations.validation import clamp
@@ -17,8 +17,8 @@ TIMELINE_MOST = 50
 REVIEW_MOST = 100
 
 
-class Observations(Bulk):
-    """Save (``save.py``), edit, delete and read observations, one or many."""
+class Observations(Deleting):
+    """Save (``save.py``), edit, delete and read observations."""
 
     def get(self, observation_id: int, *, history: bool = False, cursor: int | None = None) -> Detail:
         """Return one observation; with ``history`` its older texts, newest first, 50 to a page.

@@ -114,7 +114,7 @@ def test_an_index_stays_whole_however_often_something_is_destroyed(lived_in: Eng
 
 
 def test_many_are_destroyed_in_one_transaction(lived_in: Engram) -> None:
-    ids = [saved.id for saved in lived_in.observations.listed(limit=50).items]
+    ids = [saved.id for saved in lived_in.bulk.listed(limit=50).items]
     writes = lived_in.store.writes
     assert len(lived_in.observations.delete_many(ids, hard=True)) == 50
     assert lived_in.store.writes - writes == 2  # with the erasing

@@ -278,7 +278,7 @@ def retag_command(
     _one_of(ids, where)
     if type is None and scope is None:
         raise click.UsageError("pass --type or --scope with the new value")
-    rows = app.observations
+    rows = app.bulk
     selection = rows.select_ids(ids) if where is None else rows.select(where, **projects)
     if dry_run:
         return selection
@@ -311,7 +311,7 @@ def delete_command(
         raise click.UsageError(f"one {kind} at a time")
     if hard and (where is not None or kind in ("session", "project")):
         raise click.UsageError("--hard takes numbers only: engram delete 12 13 --hard")
-    rows = app.observations
+    rows = app.bulk
     if where is not None:
         selection = rows.select(where, **projects)
     elif kind == "session":
@@ -328,7 +328,7 @@ def delete_command(
 
 def _delete_by_number(app: Engram, ids: tuple[int, ...], *, hard: bool, yes: bool, dry_run: bool) -> object:
     if dry_run or hard:
-        selection = app.observations.select_ids(ids, hard=hard)
+        selection = app.bulk.select_ids(ids, hard=hard)
         if dry_run:
             return selection
         _confirm(app, selection, "destroy {} for good", yes=yes)

@@ -76,7 +76,7 @@ def search_command(app: Engram, query: tuple[str, ...], **options: Any) -> objec
 @prints_result
 def list_command(app: Engram, filters: tuple[str, ...], **options: Any) -> object:
     """List observations, latest change first. `engram search` finds by words."""
-    return app.observations.listed(" ".join(filters), **options)
+    return app.bulk.listed(" ".join(filters), **options)
 
 
 recent_command = list_command

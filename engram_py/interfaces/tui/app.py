@@ -303,7 +303,7 @@ class TerminalApp(Navigation):
         self.panel.typed = typed
         if isinstance(self.panel, MemoryPanel) and typed:
             try:
-                await self._reader.ask(lambda view: view.app.observations.listed(typed, **view.place, limit=1))
+                await self._reader.ask(lambda view: view.app.bulk.listed(typed, **view.place, limit=1))
             except BulkFilterError:
                 self.panel.typed = ""
                 self.panel = self.panels[2]

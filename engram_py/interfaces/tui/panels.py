@@ -257,7 +257,7 @@ class MemoryPanel:
         self.typed = ""
 
     def rows(self, view: View, offset: int) -> list[Row]:
-        found = view.app.observations.listed(self.typed, **view.place, limit=PAGE, offset=offset)
+        found = view.app.bulk.listed(self.typed, **view.place, limit=PAGE, offset=offset)
         return [_memory_row(one, view) for one in found.items]
 
     def preview(self, view: View, row: Row, *, whole: bool) -> Iterable[Part]:

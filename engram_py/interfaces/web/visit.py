@@ -93,7 +93,7 @@ class Visit:
 
     def latest(self, limit: int) -> list[Observation]:
         """Return the observations changed last, pinned ones among them."""
-        lines = self.app.observations.listed(**self.place, limit=limit).items
+        lines = self.app.bulk.listed(**self.place, limit=limit).items
         return list(self.app.browsing.whole([line.id for line in lines]))
 
     @property

@@ -64,7 +64,7 @@ async def test_rows_that_come_on_top_leave_the_cursor_on_its_row() -> None:
 def test_pages_of_memories_and_of_sessions_follow_each_other_without_gaps(app: Engram) -> None:
     for number in range(7):
         app.save(Draft(f"Number {number}", f"Text {number}."), session_id=f"run-{number}")
-    pages = [app.observations.listed(limit=3, offset=offset).items for offset in (0, 3, 6, 9)]
+    pages = [app.bulk.listed(limit=3, offset=offset).items for offset in (0, 3, 6, 9)]
     assert [[one.id for one in page] for page in pages] == [[7, 6, 5], [4, 3, 2], [1], []]
     sessions = [app.sessions.page(limit=3, offset=offset) for offset in (0, 3, 6, 9)]
     assert [one.id for page in sessions for one in page] == [one.id for one in app.sessions.recent(limit=20)]

@@ -136,7 +136,7 @@ async def test_keys_that_come_all_at_once_reach_what_they_were_meant_for(kept: E
         await seen.until(lambda: "dead" in seen.app.panel.typed)
         await seen.settled()
         assert seen.app.panel.name == "Search"
-        assert len(kept.observations.listed().items) == 3
+        assert len(kept.bulk.listed().items) == 3
         assert "/ dead" in seen.text
 
 

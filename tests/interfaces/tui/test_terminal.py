@@ -93,7 +93,7 @@ def test_in_a_real_terminal_a_person_reads_edits_deletes_and_quits(tmux: Callabl
     waited(tmux, "Unchanged [#2]")
     tmux("send-keys", "d")
     waited(tmux, 'Deleted [#2] "Prices are integers of cents"')
-    assert [one.id for one in kept.observations.listed().items] == [3, 1]
+    assert [one.id for one in kept.bulk.listed().items] == [3, 1]
     tmux("send-keys", "u")
     waited(tmux, "Restored [#2]")
     tmux("send-keys", "3", "/", "access tokens", "Enter")

@@ -6,28 +6,49 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
+from engram_py.anchors.anchors import Anchors
 from engram_py.database.fts import erase
+from engram_py.database.journal import Journal
 from engram_py.database.soundness import PROMPTS, TURNS
+from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.observations import browse as table
-from engram_py.observations.edit import Deleting
 from engram_py.observations.errors import BulkFilterError
 from engram_py.observations.listing import MOST_TITLES, BulkDone, Listing, ObservationLine, Selection
+from engram_py.observations.observations import Observations
 from engram_py.observations.validation import clamp, clean_scope
 from engram_py.observations.values import Change
+from engram_py.projects.projects import Projects
 from engram_py.projects.values import AmbiguousProjectError, Place
 from engram_py.recall import index
 from engram_py.recall.query import parse_query
 from engram_py.recall.scope_filter import ScopeFilter, build_scope_filter
 from engram_py.recall.substitutes import rows_of_file
 from engram_py.sessions import table as session_table
+from engram_py.sessions.sessions import Sessions
 
 MOST_LISTED = 500
 _ALL = -1  # SQLite's word for no limit
 
 
-class Bulk(Deleting):
+class Bulk:
     """Lists observations, and deletes or changes a selection whose size the caller has seen."""
+
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        projects: Projects,
+        sessions: Sessions,
+        anchors: Anchors,
+        observations: Observations,
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._projects = projects
+        self._sessions = sessions
+        self._anchors = anchors
+        self._observations = observations
 
     def listed(
         self,
@@ -70,7 +91,7 @@ class Bulk(Deleting):
 
     def select_ids(self, ids: Sequence[int], *, hard: bool = False) -> Selection:
         """Return the observations of these ids; ``hard``: the hidden ones too. Raises ObservationNotFoundError."""
-        rows = [self.deletable(one, hard=hard) for one in dict.fromkeys(ids)]
+        rows = [self._observations.deletable(one, hard=hard) for one in dict.fromkeys(ids)]
         return _selection("those named", table.lines(self._store, [row.id for row in rows]))
 
     def select_session(self, session_id: str) -> Selection:
@@ -94,7 +115,7 @@ class Bulk(Deleting):
         """
         with self._store.transaction():
             live = self._live(selection.ids)
-            self.delete_many(live)
+            self._observations.delete_many(live)
             for prompt_id in selection.prompts:
                 self._sessions.remove_prompt(prompt_id)
             removed = sum(self._sessions.close_or_remove(session_id) for session_id in selection.sessions)
@@ -109,7 +130,7 @@ class Bulk(Deleting):
         """Give the observations another type or scope, all or none. Raises what ``update`` raises."""
         with self._store.transaction():
             live = self._live(selection.ids)
-            done = [self.update(row_id, change) for row_id in live]
+            done = [self._observations.update(row_id, change) for row_id in live]
         changed = tuple(one.id for one in done if one.outcome == "updated")
         return BulkDone("updated", selection.what, changed, len(selection.ids) - len(changed))
 
