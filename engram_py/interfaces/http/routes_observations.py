@@ -26,7 +26,7 @@ from engram_py.interfaces.wording import render
 from engram_py.observations.browse import MOST
 from engram_py.observations.lookup import replacement
 from engram_py.observations.save import committed
-from engram_py.observations.values import Change, Draft, Pinned, Saved
+from engram_py.observations.values import Change, Changed, Draft, Saved
 from engram_py.projects.names import normalize_project
 from engram_py.projects.values import InvalidProjectError
 from engram_py.relations.relations import DEFAULT, STATUSES
@@ -194,7 +194,7 @@ def undelete_observation(app: Engram, id: Id) -> object:
     return _whole(app, id)
 
 
-PinnedOut = shown(Pinned, "id pinned")
+PinnedOut = shown(Changed, "id pinned", name="PinnedOut")
 
 
 @operation("PUT", "/observations/{id}/pin", PinnedOut, errors=(404,))
