@@ -31,9 +31,10 @@ from engram_py.projects.settings_file import MAX_SIZE
 from engram_py.recall import related, search
 from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS
 from engram_py.relations import relations
-from engram_py.sessions import prompts, sessions, transcripts
+from engram_py.sessions import sessions, transcripts
 from engram_py.sessions import spool_files as spooling
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS
+from engram_py.sessions.values import PROMPTS_MOST
 from engram_py.settings import DEFAULTS
 from engram_py.sync import chunk
 from engram_py.sync.autosync import client, push, schedule
@@ -97,7 +98,7 @@ def rows() -> list[tuple[str, str, str]]:
             "unless something was written",
         ),
         ("due reviews in a list", f"1 to {reading.REVIEW_MOST}", "clamped"),
-        ("prompts in a list", f"1 to {prompts.PROMPTS_MOST}", "clamped"),
+        ("prompts in a list", f"1 to {PROMPTS_MOST}", "clamped"),
         ("sessions in a list", f"1 to {sessions.SESSIONS_MOST}", "clamped"),
         ("pending relations in a list", f"1 to {relations.PENDING_MOST}", "clamped"),
         ("versions on a page", f"{reading.HISTORY_PAGE}", "the answer names the next page"),

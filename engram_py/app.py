@@ -130,6 +130,8 @@ class Engram:
     observations = cached_property(services.observations)
     bulk = cached_property(services.bulk)
     browsing = cached_property(services.browsing)
+    topics = cached_property(services.topics)
+    statistics = cached_property(services.statistics)
     facts = cached_property(services.facts)
     notes = cached_property(services.notes)
     anchors = cached_property(services.anchors)

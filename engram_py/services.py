@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from engram_py.context.contexts import Contexts
     from engram_py.context.session import SessionMemory
     from engram_py.database.compaction import Compaction
-    from engram_py.distill.distilling import Distilling, Learning
+    from engram_py.distill.distilling import Distilling
     from engram_py.distill.ingesting import Ingesting
+    from engram_py.distill.summarizing import Learning
     from engram_py.documents.documents import Documents
     from engram_py.entities.entities import Entities
     from engram_py.evaluation.evaluation import Evaluations
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from engram_py.ledger.costs import Costs
     from engram_py.ledger.ledger import Ledger
     from engram_py.observations.browse import Browsing
-    from engram_py.observations.bulk import Bulk
     from engram_py.observations.facts import Facts
     from engram_py.observations.notes import Notes
     from engram_py.observations.observations import Observations
@@ -44,11 +44,13 @@ if TYPE_CHECKING:
     from engram_py.privacy.switches import Switches
     from engram_py.privacy.trust import Trust
     from engram_py.projects.merge import Merging
+    from engram_py.recall.bulk import Bulk
+    from engram_py.recall.conflicts import Conflicts
     from engram_py.recall.layers import Layers
     from engram_py.recall.query import Query
+    from engram_py.recall.related import Topics
     from engram_py.recall.search import Search
     from engram_py.recall.values import DocumentHit
-    from engram_py.relations.conflicts import Conflicts
     from engram_py.relations.relations import Relations
     from engram_py.sessions.checkpoints import Checkpoints
     from engram_py.sessions.prompts import Episodes, Prompts
@@ -62,8 +64,8 @@ if TYPE_CHECKING:
     from engram_py.upkeep.doctor import Doctor
     from engram_py.upkeep.maintenance import Maintenance, Reports
     from engram_py.upkeep.reindex import Reindexing
-    from engram_py.vault.folder import VaultFiles
-    from engram_py.vault.vault import Vault
+    from engram_py.upkeep.statistics import Statistics
+    from engram_py.vault.vault import Vault, VaultFiles
     from engram_py.vectors.vectors import Vectors
 
 logger = logger_of(__name__)
@@ -89,13 +91,27 @@ def observations(app: Engram) -> Observations:
 
 def bulk(app: Engram) -> Bulk:
     """List, change and delete many observations at once."""
-    from engram_py.observations.bulk import Bulk
+    from engram_py.recall.bulk import Bulk
 
     return Bulk(app.core, app.observations, app.sessions, app.anchors)
 
 
+def topics(app: Engram) -> Topics:
+    """Suggest the topic key of an evolving answer."""
+    from engram_py.recall.related import Topics
+
+    return Topics(app.store, app.projects)
+
+
+def statistics(app: Engram) -> Statistics:
+    """Count what is kept."""
+    from engram_py.upkeep.statistics import Statistics
+
+    return Statistics(app.store, app.projects)
+
+
 def browsing(app: Engram) -> Browsing:
-    """List whole rows, count what is kept, suggest topic keys."""
+    """List whole rows."""
     from engram_py.observations.browse import Browsing
 
     return Browsing(app.core)
@@ -137,8 +153,8 @@ def relations(app: Engram) -> Relations:
 
 
 def conflicts(app: Engram) -> Conflicts:
-    """List and count relations, and find pairs that nobody compared yet."""
-    from engram_py.relations.conflicts import Conflicts
+    """Find pairs that nobody compared yet."""
+    from engram_py.recall.conflicts import Conflicts
 
     return Conflicts(app.store, app.journal, app.projects)
 
@@ -270,7 +286,7 @@ def vault(app: Engram) -> Vault:
 
 def vault_files(app: Engram) -> VaultFiles:
     """Read and write files of the vault."""
-    from engram_py.vault.folder import VaultFiles
+    from engram_py.vault.vault import VaultFiles
 
     return VaultFiles(app.vault, app.settings.data_dir / "vaults")
 
@@ -291,7 +307,7 @@ def ingesting(app: Engram) -> Ingesting:
 
 def learning(app: Engram) -> Learning:
     """Keep what sessions taught about entities and the person."""
-    from engram_py.distill.distilling import Learning
+    from engram_py.distill.summarizing import Learning
 
     return Learning(app.store, app.sessions, lambda: app.facts, lambda: app.identity)
 

@@ -156,10 +156,3 @@ def is_trivial(prompt: str) -> bool:
     return len(text) <= _LONGEST and (
         text.rstrip(".!… ").lower() in TRIVIAL or (len(text) < LEAST_CHARS and text.isascii())
     )
-
-
-def may_teach(text: str) -> bool:
-    """Return whether a message lists learnings, as ``capture/passive.py`` reads them."""
-    from engram_py.capture.passive import parse_learnings
-
-    return bool(parse_learnings(text))

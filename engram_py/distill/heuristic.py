@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from engram_py.capture.host_formats import is_trivial
 from engram_py.capture.passive import parse_learnings
-from engram_py.distill.values import Digest, Facts, Source
+from engram_py.distill.values import Digest, SessionFacts, Source
 from engram_py.git.work import Work
 from engram_py.sessions.summary_steps import decisions_listed, steps_listed
 
@@ -24,7 +24,7 @@ class Heuristic:
 
     source: Source = "heuristic"
 
-    def distill(self, facts: Facts) -> Digest | None:
+    def distill(self, facts: SessionFacts) -> Digest | None:
         """Return the digest, or None: no commit, no changed file, no decision, nothing open, and only questions
         answered."""
         asked = [prompt for prompt in facts.prompts if not is_trivial(prompt)]
@@ -76,7 +76,7 @@ def _listed(messages: Sequence[str]) -> list[str]:
     return [*found][:MOST_ITEMS]
 
 
-def _open(facts: Facts, messages: Sequence[str], goal: str) -> list[str]:
+def _open(facts: SessionFacts, messages: Sequence[str], goal: str) -> list[str]:
     """Return what is not done: the last prompt without an answer, the steps that the last message names, the goal
     itself where everything that was tried is gone again, and files that no commit has."""
     steps = list(steps_listed(messages[-1])) if messages else []

@@ -1,5 +1,5 @@
 """Make one session's turns its summary: gather what is known of it, have a digest written, and decide whether that
-takes the place of what is there.
+takes the place of what is there; and keep what the session taught about entities and the person.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engram_py.capture.host_formats import is_trivial, typed, without_memory_blocks
+from engram_py.capture.orders import reads_like_an_order
 from engram_py.database import runs
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
@@ -19,27 +20,41 @@ from engram_py.dataclass import dataclass, replace
 from engram_py.distill import table
 from engram_py.distill.heuristic import Heuristic
 from engram_py.distill.table import Waiting
-from engram_py.distill.values import STRENGTHS, Digest, Distilled, Distiller, DistillerFailed, Facts, Said, Source
-from engram_py.errors import EngramError, StoreError
+from engram_py.distill.values import (
+    STRENGTHS,
+    Candidate,
+    Digest,
+    Distilled,
+    Distiller,
+    DistillerFailed,
+    Said,
+    SessionFacts,
+    Source,
+)
+from engram_py.errors import EngramError, InvalidInputError, StoreError
 from engram_py.git.program import Deadline
 from engram_py.git.repository import find_repository
 from engram_py.git.work import Work, work_between
-from engram_py.identity.identity import statements
+from engram_py.identity.identity import MOST_STATEMENTS, statements
 from engram_py.lazy import logger_of, regex
+from engram_py.observations import table as observation_table
 from engram_py.observations.lookup import live_observation
+from engram_py.text.normalize import content_hash
 from engram_py.times import parse_time, to_text
 
 if TYPE_CHECKING:
-    from engram_py.distill.distilling import Learning
+    from engram_py.identity.identity import Identity
+    from engram_py.observations.facts import Facts
     from engram_py.privacy.switches import Switches
     from engram_py.sessions.prompts import Episodes
+    from engram_py.sessions.sessions import Sessions
 
 
 # What an agent does after its last words: a tool writes a file. One that did not answer yet may have worked for longer.
 _AFTERWARDS, _UNANSWERED = timedelta(seconds=60), timedelta(minutes=30)
 
 
-def facts_of(store: Store, session: Waiting, now: datetime, *, seconds: float) -> Facts:
+def facts_of(store: Store, session: Waiting, now: datetime, *, seconds: float) -> SessionFacts:
     """Return what is known of a session; git is asked for at most ``seconds``."""
     asked = _own_words(table.prompts(store, session.id))
     # What is said to a subagent nobody typed.
@@ -47,7 +62,7 @@ def facts_of(store: Store, session: Waiting, now: datetime, *, seconds: float) -
     first, last = _span(store, session, now)
     unanswered = _unanswered(own, asked)
     until = _worked_until(store, session, last, now, long=bool(unanswered))
-    return Facts(
+    return SessionFacts(
         session_id=session.id,
         project=session.project,
         directory=session.directory,
@@ -234,7 +249,7 @@ class Summarizing:
 
     # --- who writes ---------------------------------------------------------------------------------------
 
-    def _written(self, session: Waiting, facts: Facts) -> Written:
+    def _written(self, session: Waiting, facts: SessionFacts) -> Written:
         """Return what the model writes, what the heuristic does where there is none, or where it failed for good.
 
         Raises DistillerFailed: it failed, and is to be tried again.
@@ -274,7 +289,7 @@ class Summarizing:
 
     # --- what is kept -------------------------------------------------------------------------------------
 
-    def _keep(self, session: Waiting, turn_ids: Sequence[int], facts: Facts, written: Written) -> Distilled:
+    def _keep(self, session: Waiting, turn_ids: Sequence[int], facts: SessionFacts, written: Written) -> Distilled:
         """Store the summary and mark the turns it was made of, in one transaction.
 
         The distiller may have taken minutes: what was said or saved meanwhile counts.
@@ -337,3 +352,56 @@ class Summarizing:
             columns["distill_tried_at"] = self._journal.now()
             self._store.update("sessions", {"id": session.id}, columns)
         return Distilled(session.id, session.project, result)
+
+
+MOST_FACTS = 10
+
+
+class Learning:
+    """Keeps facts and statements that were derived. What is refused, known or was deleted is left out: nobody waits
+    for an answer."""
+
+    def __init__(
+        self, store: Store, sessions: Sessions, facts: Callable[[], Facts], identity: Callable[[], Identity]
+    ) -> None:
+        self._store = store
+        self._sessions = sessions
+        self._facts = facts
+        self._identity = identity
+
+    def keep_facts(self, candidates: Sequence[Candidate], *, session_id: str, at: str) -> int:
+        """Add the facts of a digest, dated ``at``; how many were new. Call inside a transaction."""
+        project = self._sessions.get(session_id).project
+        kept = 0
+        for one in candidates[:MOST_FACTS]:
+            known = {"content_hash": content_hash(one.text), "project": project}
+            if reads_like_an_order(one.entity, one.text) or observation_table.hash_was_deleted(self._store, **known):
+                continue
+            try:
+                with self._sessions.reopened_for_a_save(session_id):
+                    saved = self._facts().add(one.entity, one.text, session_id=session_id, origin="derived")
+            except InvalidInputError as exc:
+                logger.info("a fact was not kept: %s", exc.code)
+                continue
+            if saved.outcome in ("added", "superseded"):
+                row = live_observation(self._store, saved.id)
+                table.date(self._store, row, min(at, row.created_at), one.salience)
+                kept += 1
+        return kept
+
+    def keep_statements(self, statements: Iterable[str], *, session_id: str, tool_name: str) -> int:
+        """Add what the person said about themselves; how many were new. Call inside a transaction."""
+        kept = 0
+        for statement in list(dict.fromkeys(statements))[:MOST_STATEMENTS]:
+            if reads_like_an_order(statement):
+                continue
+            try:
+                saved = self._identity().learn(statement, session_id=session_id, tool_name=tool_name)
+            except InvalidInputError as exc:
+                logger.info("a statement was not kept: %s", exc.code)
+                continue
+            if saved is not None and saved.outcome == "added":
+                row, (_, last) = live_observation(self._store, saved.id), table.span(self._store, session_id)
+                table.date(self._store, row, min(last or row.created_at, row.created_at), row.salience)
+                kept += 1
+        return kept

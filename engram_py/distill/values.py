@@ -25,7 +25,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class SessionFacts:
     """What is known of a session. ``prompts`` are what the person asked, in order; ``turns`` what both said, the
     beginning and the end of a long conversation. ``unanswered`` is the last prompt, where nothing was said after it.
     ``work`` is what git tells; None without a repository, or where it does not say."""
@@ -77,7 +77,7 @@ class Distiller(Protocol):
     def source(self) -> Source:
         """Its name, which says how strong its text is."""
 
-    def distill(self, facts: Facts) -> Digest | None:
+    def distill(self, facts: SessionFacts) -> Digest | None:
         """Return the digest; None where nothing is notable. Raises DistillerFailed."""
 
 

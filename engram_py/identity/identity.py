@@ -32,7 +32,7 @@ from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.listing import Listing
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.validation import Prepared
-from engram_py.observations.values import Change, Deleted, Draft, Observation, Origin, Saved, Scope
+from engram_py.observations.values import Change, Changed, Draft, Observation, Origin, Saved, Scope
 from engram_py.projects.projects import Core
 from engram_py.projects.values import Place
 from engram_py.text.normalize import content_hash, folded
@@ -249,7 +249,7 @@ class Identity:
         found = tuple(_statement(row) for row in rows if wanted in (None, row.scope))
         return Listing("statements", found, (*said, *place.warnings))
 
-    def remove(self, what: str | int, *, project: str | None = None, session_id: str | None = None) -> Deleted:
+    def remove(self, what: str | int, *, project: str | None = None, session_id: str | None = None) -> Changed:
         """Hide a statement, named by its id or its text, or by a part of its text that no other has.
 
         Raises StatementNotFoundError, SeveralStatementsError.

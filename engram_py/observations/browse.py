@@ -1,12 +1,11 @@
-"""List whole rows for a program, count what is kept, and suggest a topic key."""
+"""List whole rows for a program."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
-from engram_py.database import counts, journal
+from engram_py.database import journal
 from engram_py.database.journal import TABLES
 from engram_py.database.store import Row, Store
 from engram_py.errors import EmptyFieldError, InvalidArgumentError
@@ -20,11 +19,9 @@ from engram_py.privacy.provenance import is_withheld, unchecked
 from engram_py.projects import table as project_table
 from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import Core
-from engram_py.recall import index as search
-from engram_py.recall.query import match_all, parse_query
 
 if TYPE_CHECKING:
-    from engram_py.observations.listing import Blocked, Stats, Suggestion
+    from engram_py.observations.listing import Blocked
 
 
 PAGE = f"""
@@ -107,7 +104,6 @@ def page(store: Store, *, projects: Sequence[str] | None, since: str, cursor: in
 
 
 MOST = 500
-_MOST_QUEUED = 1_000  # further nobody counts: it would take longer the more there are
 LOOKED_AT = 2_000
 
 
@@ -210,46 +206,3 @@ class Browsing:
                     reason = "missing" if owner is None else "owned_by_other_project"
                     found.append(Blocked(kind, str(one), reason, owner or ""))
         return tuple(found)
-
-    # --- the whole memory --------------------------------------------------------------------------------
-
-    def suggest_topic(self, *, type: str = "", title: str = "", content: str = "") -> Suggestion:
-        """Return a topic key for a text to come, and what holds that key, or a near one, in the current project."""
-        from engram_py.observations.listing import Suggestion
-        from engram_py.observations.topics import near_topic, suggest_topic_key
-
-        place = self._projects.for_read()
-        made = Suggestion(suggest_topic_key(type=type, title=title, content=content), None, None)
-        for project in place.reads or ():
-            where = {"project": project, "scope": place.default_scope}
-            words = parse_query(title).words
-            match = f"title : ({match_all(words)})"
-            for row in search.with_title(self._store, title=title, match=match, **where) if words else ():
-                if row["topic_key"]:
-                    return Suggestion(row["topic_key"], row["id"], row["title"])
-            found = near_topic(self._store, made.topic_key, **where)
-            if found is not None:
-                return found
-        return made
-
-    def stats(self, project: str | None = None) -> Stats:
-        """Return the counts of everything kept, or of one project."""
-        from engram_py.observations.listing import Stats
-        from engram_py.sync.autosync import table as sync_state
-
-        reads = self._projects.for_read(project).reads if project else None
-        of = partial(counts.number, self._store, projects=reads)
-        return Stats(
-            total_sessions=of("session"),
-            total_observations=of("observation"),
-            total_prompts=of("prompt"),
-            total_relations=of("relation"),
-            deleted_observations=of("deleted"),
-            versions=counts.number(self._store, "version"),
-            queued_mutations=journal.queue_size(self._store, cap=_MOST_QUEUED + 1),
-            database_bytes=self._store.path.stat().st_size,
-            database_path=str(self._store.path),
-            types=counts.types(self._store, reads),
-            projects=tuple(project_table.latest_names(self._store)),
-            syncs=sync_state.is_used(self._store),
-        )

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engram_py.database.fts import erase
 from engram_py.database.soundness import OBSERVATIONS
-from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError, TextTooLongError
 from engram_py.observations import table, topics
 from engram_py.observations.arguments import clean_scope, end_of
@@ -17,23 +16,17 @@ from engram_py.observations.errors import (
     NothingReplacedError,
     TopicTakenError,
 )
-from engram_py.observations.listing import Reviewed
 from engram_py.observations.lookup import kept_observation, live_observation
 from engram_py.observations.save import expire, review_date
 from engram_py.observations.validation import TYPE_LIMIT_CHARS, clean_content, clean_line, clean_topic_key
 from engram_py.observations.values import (
     CONTENT_LIMIT_BYTES,
     TITLE_LIMIT_CHARS,
-    Accepted,
     Change,
-    Deleted,
+    Changed,
     Editor,
     Observation,
-    Origin,
-    Pinned,
     Truncated,
-    Undeleted,
-    Updated,
 )
 from engram_py.projects.projects import Core
 from engram_py.relations import table as relations
@@ -71,7 +64,7 @@ class Editing:
 
     def update(
         self, observation_id: int, change: Change, *, base: Observation | None = None, by: Editor = "agent"
-    ) -> Updated:
+    ) -> Changed:
         """Change the given fields of an observation; the text it had becomes a version.
 
         ``find``/``replace`` replaces every literal occurrence in the content. The project never changes:
@@ -104,9 +97,9 @@ class Editing:
             if "content" in changed:
                 notes = self._anchors.record(old.id, old.project, observed, "updated")
             now = live_observation(self._store, observation_id)
-        return Updated(
-            outcome="updated" if changed else "unchanged",
-            **now.shared_with(Updated),
+        return Changed.of(
+            "updated" if changed else "unchanged",
+            now,
             changed=tuple(changed),
             truncation=edit.truncation,
             redacted=edit.redacted,
@@ -204,7 +197,7 @@ class Editing:
         self._write(old, values, clock)
         self._carry_summary(old, content)
 
-    def move(self, observation_id: int, project: str) -> Updated:
+    def move(self, observation_id: int, project: str) -> Changed:
         """Give an observation to another project; its session stays where it was.
 
         Raises ObservationNotFoundError, UnknownProjectError, TopicTakenError.
@@ -221,18 +214,18 @@ class Editing:
                 forget_mentions(self._store, old.id)
             now = live_observation(self._store, observation_id)
         changed = ("project",) if target != old.project else ()
-        return Updated("updated" if changed else "unchanged", **now.shared_with(Updated), changed=changed)
+        return Changed.of("updated" if changed else "unchanged", now, changed=changed)
 
-    def pin(self, observation_id: int, *, pinned: bool = True) -> Pinned:
+    def pin(self, observation_id: int, *, pinned: bool = True) -> Changed:
         """Keep an observation on top of the context, or stop doing so. Pinning twice changes nothing."""
         with self._store.transaction():
             old = live_observation(self._store, observation_id)
             if old.pinned != pinned:
                 clock = self._journal.stamp()
                 self._write(old, {"pinned": int(pinned), "clock": clock}, clock)
-        return Pinned(old.id, pinned, old.title)
+        return Changed.of("pinned" if pinned else "unpinned", old, pinned=pinned)
 
-    def mark_reviewed(self, observation_id: int) -> Reviewed:
+    def mark_reviewed(self, observation_id: int) -> Changed:
         """Confirm that an observation still holds; the next review date follows from its type."""
         anchors = self._anchors.confirmed(live_observation(self._store, observation_id))
         with self._store.transaction():
@@ -241,29 +234,28 @@ class Editing:
             due = review_date(old.type, self._journal.moment())
             clock = self._journal.stamp()
             self._write(old, {"review_after": due, "clock": clock}, clock)
-        return Reviewed(old.id, old.title, due)
+        return Changed.of("reviewed", old, review_after=due)
 
-    def accept(self, observation_id: int, *, origin: Origin = "user") -> Accepted:
+    def accept(self, observation_id: int) -> Changed:
         """Make a derived, imported or received observation its reader's own.
 
-        It fades no more, and agents are shown it whatever it reads like and wherever it came from. ``origin`` is what
-        it counts as from now on.
+        It fades no more, and agents are shown it whatever it reads like and wherever it came from.
         """
         with self._store.transaction():
             old = live_observation(self._store, observation_id)
             arrival = self._store.value("select arrival from observations where id = :id", id=old.id)
             clock = self._journal.stamp()
-            self._write(old, {"origin": origin, "arrival": None, "clock": clock}, clock)
-        return Accepted(old.id, old.title, origin, old.origin, arrival)
+            self._write(old, {"origin": "user", "arrival": None, "clock": clock}, clock)
+        return Changed.of("accepted", old, origin="user", before=old.origin, arrival=arrival)
 
-    def unaccept(self, accepted: Accepted) -> Accepted:
+    def unaccept(self, accepted: Changed) -> Changed:
         """Take an acceptance back: the observation counts as it did before. Raises ObservationNotFoundError."""
         with self._store.transaction():
             old = live_observation(self._store, accepted.id)
             clock = self._journal.stamp()
             values = {"origin": accepted.before, "arrival": accepted.arrival, "clock": clock}
             self._write(old, values, clock)
-        return replace(accepted, origin=accepted.before)
+        return Changed.of("unaccepted", old, origin=accepted.before, before=accepted.before, arrival=accepted.arrival)
 
     def _carry_summary(self, old: Observation, new: str | None) -> None:
         if old.type == "session_summary":
@@ -282,14 +274,14 @@ class Editing:
 
     # --- delete and restore ------------------------------------------------------------------------------
 
-    def delete(self, observation_id: int, *, hard: bool = False) -> Deleted:
+    def delete(self, observation_id: int, *, hard: bool = False) -> Changed:
         """Hide an observation, or with ``hard`` destroy it and its versions, leaving a tombstone without text.
 
         A soft-deleted one leaves search and lists, and can still be hard-deleted.
         """
         return self.delete_many([observation_id], hard=hard)[0]
 
-    def delete_many(self, ids: Sequence[int], *, hard: bool = False) -> tuple[Deleted, ...]:
+    def delete_many(self, ids: Sequence[int], *, hard: bool = False) -> tuple[Changed, ...]:
         """Delete several observations, or none where one is missing. Raises ObservationNotFoundError."""
         with self._store.transaction():
             found = [self.deletable(one, hard=hard) for one in dict.fromkeys(ids)]
@@ -302,7 +294,7 @@ class Editing:
         """Return the observation that may be deleted. Raises ObservationNotFoundError, InvalidArgumentError."""
         return (kept_observation if hard else live_observation)(self._store, observation_id)
 
-    def undelete(self, observation_id: int) -> Undeleted:
+    def undelete(self, observation_id: int) -> Changed:
         """Bring back an observation that was deleted, but not destroyed; a live one stays as it is.
 
         Raises ObservationNotFoundError, and TopicTakenError when another observation has its topic now.
@@ -315,9 +307,9 @@ class Editing:
                 self._write(found, {"deleted_at": None, "updated_at": self._journal.now(), "clock": clock}, clock)
                 if found.type == "session_summary":
                     self._sessions.resume_summary(found.session_id, found.content)
-        return Undeleted(found.id, found.title, found.project)
+        return Changed.of("restored", found)
 
-    def revert(self, observation_id: int, version: int | None = None) -> Updated:
+    def revert(self, observation_id: int, version: int | None = None) -> Changed:
         """Give an observation the title and text of its latest earlier version, or of the one numbered ``version``.
 
         Reverting twice restores the present text. Raises ObservationNotFoundError, NoEarlierVersionError.
@@ -333,7 +325,7 @@ class Editing:
             table.restore_arrival(self._store, found.id, earlier.version)
             return done
 
-    def undo(self, observation_id: int) -> Updated | Undeleted:
+    def undo(self, observation_id: int) -> Changed:
         """Bring back an observation that was deleted; else give it the text it had before.
 
         Raises ObservationNotFoundError, NoEarlierVersionError, TopicTakenError.
@@ -342,13 +334,13 @@ class Editing:
             found = kept_observation(self._store, observation_id)
             return self.undelete(found.id) if found.deleted_at else self.revert(found.id)
 
-    def _hide(self, found: Observation) -> Deleted:
+    def _hide(self, found: Observation) -> Changed:
         now, clock = self._journal.now(), self._journal.stamp()
         self._write(found, {"deleted_at": now, "updated_at": now, "clock": clock}, clock)
         self._carry_summary(found, None)
-        return Deleted(found.id, found.sync_id, found.title, hard=False)
+        return Changed.of("deleted", found)
 
-    def _destroy(self, found: Observation) -> Deleted:
+    def _destroy(self, found: Observation) -> Changed:
         clock = self._journal.stamp()
         topics.follow(self._store, self._journal, found, {"deleted_at": self._journal.now()}, clock)
         related = relations.of_observation(self._store, found.sync_id)
@@ -363,7 +355,7 @@ class Editing:
         relations.settle(self._store, [end for one in related for end in (one.source_id, one.target_id)])
         session_id = None if found.scope == "personal" else found.session_id
         self._journal.removed("observation", found.sync_id, project=found.project, clock=clock, session_id=session_id)
-        return Deleted(found.id, found.sync_id, found.title, hard=True, relations_orphaned=len(related))
+        return Changed.of("destroyed", found, relations_orphaned=len(related))
 
     def _join_line(self, related: Sequence[Relation], found: Observation, clock: str) -> None:
         """Link each replacement of the destroyed observation with what the observation itself had replaced."""

@@ -78,15 +78,6 @@ class ReviewLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Reviewed:
-    """A review that was done; ``review_after`` is the next date, None when the type has none."""
-
-    id: int
-    title: str
-    review_after: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class Listing:
     """``name`` is the key of the items in JSON, as in ``{"projects": [...], "count": 2}``."""
 

@@ -9,7 +9,7 @@ from engram_py.observations.arguments import clamp
 from engram_py.observations.edit import Editing
 from engram_py.observations.listing import Listing, ReviewLine
 from engram_py.observations.lookup import MAX_ID, live_observation, relation_notes
-from engram_py.observations.save import Saving
+from engram_py.observations.save import CandidateSource, Saving
 from engram_py.observations.values import Detail, Timeline
 from engram_py.privacy.switches import Switches
 from engram_py.projects.projects import Core
@@ -19,7 +19,6 @@ from engram_py.sessions import table as session_table
 if TYPE_CHECKING:
     from engram_py.anchors.anchors import Anchors
     from engram_py.observations.usage import Usage
-    from engram_py.recall.related import Candidates
     from engram_py.sessions.sessions import Sessions
 
 HISTORY_PAGE = 50
@@ -34,7 +33,7 @@ class Observations:
         self,
         core: Core,
         sessions: Sessions,
-        candidates: Candidates,
+        candidates: CandidateSource,
         *,
         anchors: Anchors,
         usage: Usage,

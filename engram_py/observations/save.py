@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from engram_py.database.journal import Journal, new_sync_id
 from engram_py.database.store import Store
@@ -40,7 +40,6 @@ from engram_py.times import add_months, to_text
 
 if TYPE_CHECKING:
     from engram_py.anchors.anchors import Anchors
-    from engram_py.recall.related import Candidates
     from engram_py.sessions.sessions import Sessions
 
 
@@ -129,6 +128,12 @@ def _saved_from_json(text: str) -> Saved:
     return Saved(**values)
 
 
+class CandidateSource(Protocol):
+    """Finds older observations that a new one may contradict: ``recall.related.Candidates`` does."""
+
+    def find(self, observation: Observation, *, clock: str) -> tuple[Candidate, ...]: ...
+
+
 class Saving:
     """Saves a draft as a new observation, a revision or a duplicate."""
 
@@ -136,7 +141,7 @@ class Saving:
         self,
         core: Core,
         sessions: Sessions,
-        candidates: Candidates,
+        candidates: CandidateSource,
         *,
         anchors: Anchors,
         switches: Switches,

@@ -16,6 +16,10 @@ Scope = Literal["project", "personal", "global"]
 Origin = Literal["user", "agent", "derived", "import"]
 Editor = Literal["person", "agent", "upkeep"]
 Outcome = Literal["added", "updated", "duplicate", "deduped", "superseded"]
+ChangeOutcome = Literal[
+    "updated", "unchanged", "pinned", "unpinned", "reviewed", "accepted", "unaccepted", "deleted", "destroyed",
+    "restored",
+]  # fmt: skip
 
 SCOPES: tuple[Scope, ...] = ("project", "personal", "global")
 
@@ -207,10 +211,14 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True)
-class Updated:
-    """What an update changed; ``unchanged`` when the row already said so."""
+class Changed:
+    """What became of an observation, and how it reads since; ``unchanged`` where it said so already.
 
-    outcome: Literal["updated", "unchanged"]
+    ``changed`` names the columns of an update. ``before`` and ``arrival`` are what an accepted one counted as, to take
+    the acceptance back.
+    """
+
+    outcome: ChangeOutcome
     id: int
     sync_id: str
     title: str
@@ -219,10 +227,26 @@ class Updated:
     topic_key: str | None
     project: str
     revision_count: int
-    changed: tuple[str, ...]
+    pinned: bool
+    origin: Origin
+    review_after: str | None
+    changed: tuple[str, ...] = ()
+    before: Origin | None = None
+    arrival: int | None = None
+    relations_orphaned: int = 0
     truncation: Truncated | None = None
     redacted: int = 0
     warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, outcome: ChangeOutcome, row: Observation, **facts: Any) -> Changed:
+        """Return the change of ``row``; ``facts`` are what the row itself does not say."""
+        return cls(outcome, **(row.shared_with(cls) | facts))
+
+    @property
+    def hard(self) -> bool:
+        """Whether nothing is left of it."""
+        return self.outcome == "destroyed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,40 +263,6 @@ class Detail:
     next_cursor: int | None = None
     warnings: tuple[str, ...] = ()
     anchors: tuple[AnchorState, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Deleted:
-    id: int
-    sync_id: str
-    title: str
-    hard: bool
-    relations_orphaned: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """A confirmed observation; ``before`` and ``arrival`` are what it counted as, to take the confirmation back."""
-
-    id: int
-    title: str
-    origin: Origin
-    before: Origin
-    arrival: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Undeleted:
-    id: int
-    title: str
-    project: str
-
-
-@dataclass(frozen=True, slots=True)
-class Pinned:
-    id: int
-    pinned: bool
-    title: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Older observations that may say the same as a new one, or the opposite."""
+"""Older observations that may say the same as a new one, or the opposite, or hold its topic."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.errors import StoreError
 from engram_py.lazy import logger_of, regex
+from engram_py.observations.listing import Suggestion
+from engram_py.observations.topics import near_topic, suggest_topic_key
 from engram_py.observations.values import Candidate, Observation
+from engram_py.projects.projects import Projects
 from engram_py.recall import index, terms
-from engram_py.recall.query import quote
+from engram_py.recall.query import match_all, parse_query, quote
 from engram_py.relations import table as relations
 from engram_py.relations.values import pair_id
 from engram_py.text.words import STOP_WORDS, read_words
@@ -72,10 +75,10 @@ class Candidates:
 
     def _find(self, observation: Observation, clock: str) -> tuple[Candidate, ...]:
         found: list[Candidate] = []
-        for score, row in self._similar(observation):
+        for score, row in self.similar(observation):
             # What was saved a moment ago cannot have been asked about.
-            if observation.revision_count == 1 or self._unasked(observation, row["sync_id"]):
-                judgment = self._ask(observation, row["sync_id"], clock)
+            if observation.revision_count == 1 or self.is_unasked(observation, row["sync_id"]):
+                judgment = self.ask(observation, row["sync_id"], clock)
                 names = ("id", "sync_id", "title", "type", "topic_key")
                 facts = {name: row[name] for name in names}
                 found.append(Candidate(**facts, score=round(score, 3), judgment_id=judgment))
@@ -83,7 +86,7 @@ class Candidates:
                 break
         return tuple(found)
 
-    def _similar(self, observation: Observation) -> list[tuple[float, Row]]:
+    def similar(self, observation: Observation) -> list[tuple[float, Row]]:
         """Return older observations of the same project and scope with similar titles, most alike first.
 
         Before them stand those that the title names as replaced.
@@ -134,10 +137,12 @@ class Candidates:
         read = terms.newest_matching(self._store, [one for one in chosen if one not in found], cap=_COUNTED_TO)
         return {one: found[one] if one in found else read[one] for one in chosen}
 
-    def _unasked(self, observation: Observation, other_sync_id: str) -> bool:
+    def is_unasked(self, observation: Observation, other_sync_id: str) -> bool:
+        """Return whether nobody was asked about this pair yet."""
         return relations.between(self._store, observation.sync_id, other_sync_id) is None
 
-    def _ask(self, new: Observation, old_sync_id: str, clock: str) -> str:
+    def ask(self, new: Observation, old_sync_id: str, clock: str) -> str:
+        """Keep the pair as a pending verdict and return its judgment id. Call inside a transaction."""
         now, judgment_id = self._journal.now(), pair_id(new.sync_id, old_sync_id)
         self._store.insert(
             "memory_relations",
@@ -154,6 +159,30 @@ class Candidates:
         )
         # A question is this machine's own; other machines hear of the verdict (Relations.judge).
         return judgment_id
+
+
+class Topics:
+    """Suggests topic keys."""
+
+    def __init__(self, store: Store, projects: Projects) -> None:
+        self._store = store
+        self._projects = projects
+
+    def suggest(self, *, type: str = "", title: str = "", content: str = "") -> Suggestion:
+        """Return a topic key for a text to come, and what holds that key, or a near one, in the current project."""
+        place = self._projects.for_read()
+        made = Suggestion(suggest_topic_key(type=type, title=title, content=content), None, None)
+        for project in place.reads or ():
+            where = {"project": project, "scope": place.default_scope}
+            words = parse_query(title).words
+            match = f"title : ({match_all(words)})"
+            for row in index.with_title(self._store, title=title, match=match, **where) if words else ():
+                if row["topic_key"]:
+                    return Suggestion(row["topic_key"], row["id"], row["title"])
+            found = near_topic(self._store, made.topic_key, **where)
+            if found is not None:
+                return found
+        return made
 
 
 def _titled(word: str) -> str:

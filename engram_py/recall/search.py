@@ -20,13 +20,15 @@ from engram_py.reasons import reason
 from engram_py.recall import index
 from engram_py.recall.answer_notes import answer_notes, evidence_step, explain_no_results, filters_ignored
 from engram_py.recall.hits import Hits, Ranked, clean_sort, sorted_by
-from engram_py.recall.query import Query, parse_query
+from engram_py.recall.query import Query, match_all, parse_query
 from engram_py.recall.retrieval import READ, Retrieved, retrieve, with_replacements
 from engram_py.recall.scope_filter import ScopeFilter, VisibleRows, resolve_scope, types_of
 from engram_py.recall.score import Scored, threshold
 from engram_py.recall.substitutes import rows_of_file
 from engram_py.recall.terms import MOST_WORDS_ASKED
 from engram_py.recall.values import DocumentHit, Explain, Hit, LadderStep, Results, WordNote
+from engram_py.sessions import table as session_table
+from engram_py.sessions.values import PROMPTS_MOST, Prompt
 from engram_py.text.normalize import normalize_topic_key
 from engram_py.vectors.values import Nearest
 from engram_py.vectors.vectors import Vectors
@@ -248,6 +250,22 @@ class Search:
             sort=sort,
             documents=self._from_documents(request, found, hits) if recorded else (),
         )
+
+    def prompts(
+        self, query: str, *, project: str | None = None, all_projects: bool = False, limit: int = 20
+    ) -> tuple[Prompt, ...]:
+        """Return the prompts that hold every word of ``query``, best first; of a blank one the latest.
+
+        Raises EmptyQueryError.
+        """
+        limit, _ = clamp("limit", limit, 1, PROMPTS_MOST)
+        reads = self._projects.for_read(project, all_projects=all_projects).reads
+        if not query.strip():
+            return tuple(session_table.recent_prompts(self._store, projects=reads, limit=limit))
+        words = parse_query(query).content_words
+        if not words:
+            raise EmptyQueryError(query)
+        return tuple(session_table.search_prompts(self._store, match=match_all(words), projects=reads, limit=limit))
 
     def _found(self, request: _Request) -> tuple[Retrieved, list[Ranked]]:
         """Return how the search went, and the rows in the order of the answer."""

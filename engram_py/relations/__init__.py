@@ -1,4 +1,4 @@
 """Relations: what connects two observations or entities, and the verdicts on them.
 
-Ask ``Relations`` for verdicts and ``Conflicts`` for lists of them; ``table`` has the SQL that other rooms read.
+Ask ``Relations`` for verdicts and lists of them; ``table`` has the SQL that other rooms read.
 """

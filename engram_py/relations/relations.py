@@ -1,4 +1,6 @@
-"""Judge pairs of observations; a verdict is shown with either of them, and a replaced one leaves search."""
+"""Judge pairs of observations, and list relations. A verdict is shown with either of them, and a replaced one leaves
+search.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +9,24 @@ from typing import Any
 from engram_py.capture.redact import redact
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
 from engram_py.observations.arguments import clamp
-from engram_py.observations.errors import JudgmentNotFoundError
+from engram_py.observations.errors import JudgmentNotFoundError, RelationNotFoundError
 from engram_py.observations.lookup import MAX_ID, live_observation
 from engram_py.observations.validation import clean_session_id
 from engram_py.projects.projects import Core
 from engram_py.relations import table
-from engram_py.relations.values import VERBS, Relation, pair_id
+from engram_py.relations.values import VERBS, Relation, RelationPage, RelationStats, pair_id
 from engram_py.text.normalize import check_text
+from engram_py.times import canonical
 
 REASONING_LIMIT_CHARS = 200
 NOTE_LIMIT_CHARS = 4_000
 PENDING_MOST = 200
+DEFAULT, MOST = 50, 500
+STATUSES = ("pending", "judged", "orphaned", "ignored")
 
 
 class Relations:
-    """Judges candidates a save surfaced, compares any two observations, and lists what waits for a verdict."""
+    """Judges candidates a save surfaced, compares any two observations, and lists and counts relations."""
 
     def __init__(self, core: Core) -> None:
         self._store, self._journal, self._projects = core.store, core.journal, core.projects
@@ -102,6 +107,43 @@ class Relations:
         place = self._projects.for_read(project, all_projects=all_projects)
         return tuple(table.pending(self._store, projects=place.reads, limit=limit))
 
+    def page(
+        self,
+        project: str | None = None,
+        *,
+        all_projects: bool = False,
+        status: str | None = None,
+        since: str | None = None,
+        limit: int = DEFAULT,
+        offset: int = 0,
+    ) -> RelationPage:
+        """Return the relations, newest first, but for those found to be no conflict. Raises InvalidArgumentError."""
+        limit = DEFAULT if limit <= 0 else min(limit, MOST)
+        offset = max(0, min(offset, MAX_ID))
+        reads, moment = self._reads(project, all_projects), moment_of(since)
+        total, found = table.page(
+            self._store, projects=reads, status=status or None, since=moment, limit=limit, offset=offset
+        )
+        return RelationPage(total, limit, offset, tuple(found))
+
+    def get(self, relation_id: int) -> Relation:
+        """Return one relation. Raises RelationNotFoundError."""
+        found = table.by_id(self._store, relation_id) if 1 <= relation_id <= MAX_ID else None
+        if found is None:
+            raise RelationNotFoundError(relation_id)
+        return found
+
+    def stats(self, project: str | None = None, *, all_projects: bool = False) -> RelationStats:
+        """Return the counts by verb and by state."""
+        reads = self._reads(project, all_projects)
+        return RelationStats(
+            by_relation=table.tally(self._store, "relation", projects=reads),
+            by_judgment_status=table.tally(self._store, "judgment_status", projects=reads),
+        )
+
+    def _reads(self, project: str | None, all_projects: bool) -> tuple[str, ...] | None:
+        return self._projects.for_read(project, all_projects=all_projects).reads
+
     def _create(self, source_id: str, target_id: str, project: str) -> Relation:
         now, clock = self._journal.now(), self._journal.stamp()
         sync_id = pair_id(source_id, target_id)
@@ -121,6 +163,16 @@ class Relations:
         recorded = table.by_sync_id(self._store, relation.sync_id)
         assert recorded is not None
         return recorded
+
+
+def moment_of(since: str | None) -> str:
+    """Return the first moment that counts. Raises InvalidArgumentError."""
+    if not since or not since.strip():
+        return ""
+    moment = canonical(since)
+    if moment is None:
+        raise InvalidArgumentError("since", since, expected="a time as RFC 3339 writes it")
+    return moment
 
 
 def _verdict(

@@ -14,7 +14,6 @@ from engram_py.database.fts import erase
 from engram_py.database.journal import new_sync_id
 from engram_py.database.soundness import PROMPTS, TURNS
 from engram_py.dataclass import replace
-from engram_py.errors import EmptyQueryError
 from engram_py.observations import table as observation_table
 from engram_py.observations.arguments import clamp
 from engram_py.observations.lookup import check_id, live_observation
@@ -22,10 +21,9 @@ from engram_py.observations.validation import READ_LIMIT_CHARS, clean_content, i
 from engram_py.observations.values import Draft, Saved
 from engram_py.privacy.switches import Switches
 from engram_py.projects.projects import Core
-from engram_py.recall.query import match_all, parse_query
 from engram_py.sessions import table
 from engram_py.sessions.sessions import Sessions
-from engram_py.sessions.values import SUMMARY_TITLE, Captured, Prompt, PromptNotFoundError, PromptSaved
+from engram_py.sessions.values import PROMPTS_MOST, SUMMARY_TITLE, Captured, Prompt, PromptNotFoundError, PromptSaved
 from engram_py.text.normalize import TOPIC_KEY_LIMIT_CHARS, check_text, content_hash, normalize_topic_key
 from engram_py.text.words import derived_terms
 
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
 
     from engram_py.observations.observations import Observations
 
-PROMPTS_MOST = 200
 # In one transaction, for which other writers wait.
 _LEARNED_AT_ONCE = 20
 
@@ -72,18 +69,11 @@ class Prompts:
         self._journal.changed("prompt", sync_id, project=project, clock=clock)
         return Prompt(prompt_id, sync_id, session_id, project, text, now)
 
-    def recent(
-        self, project: str | None = None, *, query: str | None = None, all_projects: bool = False, limit: int = 20
-    ) -> tuple[Prompt, ...]:
-        """Return the latest prompts, or those that hold every word of ``query``, best first. Raises EmptyQueryError."""
+    def recent(self, project: str | None = None, *, all_projects: bool = False, limit: int = 20) -> tuple[Prompt, ...]:
+        """Return the latest prompts; ``Search.prompts`` looks for words in them."""
         limit, _ = clamp("limit", limit, 1, PROMPTS_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
-        if not query or not query.strip():
-            return tuple(table.recent_prompts(self._store, projects=place.reads, limit=limit))
-        words = parse_query(query).content_words
-        if not words:
-            raise EmptyQueryError(query)
-        return tuple(table.search_prompts(self._store, match=match_all(words), projects=place.reads, limit=limit))
+        return tuple(table.recent_prompts(self._store, projects=place.reads, limit=limit))
 
     def delete(self, prompt_id: int) -> Prompt:
         """Remove a prompt for good, leaving a tombstone. Raises PromptNotFoundError."""

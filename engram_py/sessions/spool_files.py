@@ -9,12 +9,9 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from engram_py.database.store import Store
-
-if TYPE_CHECKING:
-    from engram_py.sessions.spool import Spool
 
 FOLDER = "spool"
 MOST_FILES = 2_000
@@ -22,6 +19,17 @@ _SUFFIX = ".json"
 _READING_SECONDS = 5.0  # of a server's thread, for the transcripts of ended sessions; the rest after a later write
 
 Record = dict[str, Any]
+
+
+class Drain(Protocol):
+    """Stores what waits in the spool: ``spool.Spool`` does, and is loaded when something waits."""
+
+    @property
+    def has_unread(self) -> bool: ...
+
+    def drain(self, *, read: bool) -> int: ...
+
+    def read_rest(self, until: float) -> None: ...
 
 
 def put(data_dir: Path, record: Record) -> bool:
@@ -60,7 +68,7 @@ def waiting_files(data_dir: Path) -> list[Path]:
     return [data_dir / FOLDER / name for name in names]
 
 
-def drain_after_writes(store: Store, spool: Callable[[], Spool]) -> None:
+def drain_after_writes(store: Store, spool: Callable[[], Drain]) -> None:
     """From now on each write of this process is followed by a look into the spool: a server that lives long.
 
     Transcripts are read on a thread of their own: whoever wrote holds the lock of the store, and waits for an answer.

@@ -106,6 +106,7 @@ class CheckpointNotFoundError(NotFoundError):
 
 # Before the name of the project; every session's, as Engram writes it (spec/engram-behaviour.md 5.2).
 SUMMARY_TITLE = "Session summary: "
+PROMPTS_MOST = 200  # of one list
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from engram_py.vectors.vectors import Vectors
 LOW_DISK_BYTES = 100 * 1024 * 1024
 NO_DISK_BYTES = 10 * 1024 * 1024
 LARGE_WAL_BYTES = 64 * 1024 * 1024
+_SYNC_QUIET_SECONDS = 86_400.0
 
 _WAITING = """
 select count(*), max(clock) from sync_apply_deferred where reason_code = 'dated_ahead' and clock >= :due
@@ -284,9 +285,32 @@ class Doctor:
         return Check("clock", "warning", "; ".join(said), evidence, step)
 
     def _sync(self) -> Check:
-        from engram_py.sync.autosync.service import sync_check
+        from engram_py.sync.autosync.schedule import passed
+        from engram_py.sync.autosync.service import cloud_status
 
-        return sync_check(self._store, self._journal, self._settings)
+        status = cloud_status(self._store, self._journal, self._settings)
+        evidence: dict[str, object] = {
+            "server": status.server,
+            "phase": status.phase,
+            "reason_code": status.reason_code,
+        }
+        evidence |= {"set_aside": status.set_aside_total, "deferred": status.deferred, "dead": status.dead}
+        if not status.server:
+            return Check("sync", "ok", "not logged in to a server; nothing is sent anywhere", evidence)
+        if status.reason_code:
+            return Check("sync", "warning", f"{status.server}: {status.reason_message}", evidence, status.next_step)
+        if status.set_aside_total:
+            message = f"{status.set_aside_total} row(s) were not taken; the rest is in step with {status.server}"
+            return Check("sync", "warning", message, evidence, "`engram cloud status` names them and says why")
+        if not status.projects:
+            step = "engram cloud enroll PROJECT"
+            return Check("sync", "ok", f"logged in to {status.server}; no project is enrolled", evidence, step)
+        stale = status.enabled and passed(status.last_success_at, self._journal.moment(), seconds=_SYNC_QUIET_SECONDS)
+        if stale and status.pending:
+            message = f"{status.pending} change(s) wait, and {status.server} was not reached for a day"
+            return Check("sync", "warning", message, evidence, "`engram sync --cloud` tries now and says what is wrong")
+        said = f"in step with {status.server}" if not status.pending else f"{status.pending} change(s) wait to be sent"
+        return Check("sync", "ok", said, evidence)
 
     def _trust(self) -> Check:
         found = [one for one in arrivals(self._store) if not one.trusted and one.rows]

@@ -1,9 +1,10 @@
 """The memory as a folder of Markdown: make it, write it, take back what was edited there, once or for as long as it is
-watched.
+watched; and its files by their paths, as an agent writes and reads them (Augure's five operations).
 """
 
 from __future__ import annotations
 
+import difflib
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -11,26 +12,31 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from engram_py.capture.redact import refuse_secret
+from engram_py.capture.redact import redact, refuse_secret
 from engram_py.database.journal import get_meta, set_meta
 from engram_py.database.lease import NamedLease
 from engram_py.database.store import Store
 from engram_py.documents.files import VAULT as MANIFEST
+from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.files import reason
+from engram_py.lazy import logger_of
 from engram_py.observations.table import COLUMNS
-from engram_py.observations.validation import slug_of
+from engram_py.observations.validation import intake_notes, slug_of
 from engram_py.observations.values import Observation
 from engram_py.privacy.provenance import OWN
 from engram_py.projects.projects import Core
 from engram_py.times import zone_named
 from engram_py.vault.applying import Applying, Now, edits, front_line
-from engram_py.vault.folder import Folder, Manifest, digest, is_generated, shelved, written
+from engram_py.vault.folder import FILE_LIMIT_BYTES, Folder, Manifest, digest, is_generated, shelved, written
 from engram_py.vault.markdown import anchor_of, has_conflict, parse, plain_lines, rendered, with_tail
 from engram_py.vault.values import (
     Applied,
     Edge,
     Edit,
     Exported,
+    FileList,
+    FileText,
+    FileWritten,
     Imported,
     NoVaultError,
     Page,
@@ -40,6 +46,8 @@ from engram_py.vault.values import (
     VaultStatus,
     is_entity,
 )
+
+logger = logger_of(__name__)
 
 # The rows of a project, those of the person, and the facts and entities that are past.
 ROWS = f"""
@@ -69,6 +77,8 @@ def entity_edges(store: Store) -> dict[str, list[Edge]]:
 
 
 _LEASE_SECONDS = 600.0
+_NEAR = 5
+_WRITTEN = (".md", ".markdown", ".txt", ".json")  # what nothing runs
 
 
 class Vault:
@@ -357,3 +367,69 @@ def _changes(root: Path) -> Iterator[object]:
     milliseconds = round(_EACH_SECONDS * 1000)
     followed = watchfiles.watch(root, rust_timeout=milliseconds, yield_on_timeout=True, raise_interrupt=True)
     yield from (one for one in followed if not one or any(not path.endswith(MANIFEST) for _, path in one))
+
+
+class VaultFiles:
+    """Reads and writes the files of the project's vault. Without a vault one is made below ``home``.
+
+    A path leads out of no vault: OutsideVaultError.
+    """
+
+    def __init__(self, vault: Vault, home: Path) -> None:
+        self._vault = vault
+        self._home = home
+
+    def write(self, path: str, text: str, *, append: bool = False, project: str | None = None) -> FileWritten:
+        """Replace a file, or append to it, with the folders it needs. Of a file that the memory owns (``identity.md``,
+        a day) the change is taken in at once, as an import does."""
+        if not path.lower().endswith(_WRITTEN):
+            raise InvalidArgumentError("path", path, expected=f"a file that nothing runs: {', '.join(_WRITTEN)}")
+        refuse_secret("path", path)
+        hidden = redact(text)
+        folder = self._folder(project)
+        whole = f"{folder.read(path) or ''}{hidden.text}" if append else hidden.text
+        if len(whole.encode()) > FILE_LIMIT_BYTES:
+            raise VaultFileError(path, f"would be larger than {FILE_LIMIT_BYTES:,} bytes")
+        if is_generated(path) and not path.endswith(".md"):
+            raise VaultFileError(path, "is written by the memory alone")
+        folder.write(path, whole)
+        applied: tuple[Applied, ...] = ()
+        if is_generated(path):
+            applied = self._vault.take_in(project=project).applied
+        return FileWritten(path, len(whole.encode()), applied, intake_notes(hidden.count, None))
+
+    def read(self, path: str, *, project: str | None = None) -> FileText:
+        """Return the text of a file; of one that is missing none, and up to five files with similar names."""
+        folder = self._folder(project)
+        text = folder.read(path)
+        if text is not None:
+            return FileText(path, True, text)
+        near = difflib.get_close_matches(path, [*folder.files()], n=_NEAR, cutoff=0.6)
+        return FileText(path, False, "", tuple(near))
+
+    def exists(self, path: str, *, project: str | None = None) -> bool:
+        """Return whether there is such a file."""
+        return self._folder(project).read(path) is not None
+
+    def list(self, under: str = "", *, project: str | None = None) -> FileList:
+        """Return the files of the vault, or of a folder in it, relative to the vault."""
+        return FileList(tuple(self._folder(project).files(under)))
+
+    def own(self, project: str) -> Iterator[tuple[str, str]]:
+        """Yield the person's own files in the vault of a project, by path, each with its text; none without a vault."""
+        try:
+            folder = self._vault.folder(project)
+        except EngramError as exc:
+            logger.info("the vault was not read: %s", exc.message)
+            return
+        for path in folder.files():
+            try:
+                text = "" if is_generated(path) else folder.read(path)
+            except EngramError as exc:
+                logger.info("a file of the vault was not read: %s", exc.message)
+                continue
+            if text:
+                yield path, text
+
+    def _folder(self, project: str | None) -> Folder:
+        return self._vault.folder(project, home=self._home)

@@ -15,7 +15,7 @@ from tests.memory import FakeClock, Opener, draft
 
 
 def test_an_empty_memory_gives_an_empty_context_and_counts_nothing(app: Engram) -> None:
-    context, stats = app.contexts.assemble(), app.browsing.stats()
+    context, stats = app.contexts.assemble(), app.statistics.count()
     assert (context.project, context.memories) == ("widgets", 0)
     assert (context.sessions, context.prompts, context.pinned, context.recent) == ((), (), (), ())
     assert (stats.total_observations, stats.total_sessions, stats.types, stats.projects) == (0, 0, {}, ())
@@ -111,9 +111,9 @@ def test_the_context_of_a_project_without_memory_says_so(app: Engram) -> None:
     ids=["the-same-key", "a-near-key", "the-same-title"],
 )  # fmt: skip
 def test_a_suggested_topic_names_what_holds_it_already(app: Engram, title: str, key: str) -> None:
-    free = app.browsing.suggest_topic(type="decision", title="Token lifetime")
+    free = app.topics.suggest(type="decision", title="Token lifetime")
     saved = app.save(draft("One.", title=title, topic_key=key, type="decision"))
-    taken = app.browsing.suggest_topic(type="decision", title="Token lifetime")
+    taken = app.topics.suggest(type="decision", title="Token lifetime")
     assert (free.topic_key, free.existing_id) == ("decision/token-lifetime", None)
     assert taken == Suggestion(key, saved.id, title)
 
@@ -126,7 +126,7 @@ def test_the_counts_are_those_of_what_is_there(app: Engram) -> None:
     app.save(draft("Four.", type="bugfix"), project="gadgets", session_id="s-2")
     app.prompts.save("Please.", session_id="s-1")
 
-    stats, here = app.browsing.stats(), app.browsing.stats("widgets")
+    stats, here = app.statistics.count(), app.statistics.count("widgets")
     assert (stats.total_sessions, stats.total_observations, stats.total_prompts) == (2, 2, 1)
     assert (stats.deleted_observations, stats.versions) == (1, 1)
     assert stats.types == {"bugfix": 1, "decision": 1}

@@ -53,8 +53,8 @@ KINDS = {
 ASKED: dict[str, Callable[[Engram], object]] = {
     "session-start": lambda app: app.contexts.assemble(mode="session", unasked=True),
     "context": lambda app: app.contexts.assemble(mode="session"),
-    "stats": lambda app: app.browsing.stats(),
-    "stats-of-a-project": lambda app: app.browsing.stats("widgets"),
+    "stats": lambda app: app.statistics.count(),
+    "stats-of-a-project": lambda app: app.statistics.count("widgets"),
     "a-session-begins": lambda app: app.sessions.start("agent-1", directory=str(app.store.path.parent)),
 }
 

@@ -183,11 +183,12 @@ from engram_py.errors import EngramError
 # What is read is loaded before: Python itself may stand in a home that nobody else enters.
 with tempfile.TemporaryDirectory() as room, Engram(Path(room), directory=Path(room), project="widgets") as app:
     app.save(Draft("A", "b."))
-    app.browsing.stats(), app.get(1), app.search("b"), app.contexts.assemble()
+    app.statistics.count(), app.get(1), app.search("b"), app.contexts.assemble()
 if os.geteuid() == 0:
     os.setuid(65534)
 with Engram(folder, directory=folder, project="widgets") as app:
-    print(app.browsing.stats().total_observations, app.get(2).observation.title, app.search("content").results[0].title)
+    found = app.search("content").results[0]
+    print(app.statistics.count().total_observations, app.get(2).observation.title, found.title)
     print("About one" in str(app.contexts.assemble().sections))
     try:
         app.save(Draft("A", "b."))

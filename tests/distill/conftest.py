@@ -12,7 +12,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.distill.distilling import Distilling
-from engram_py.distill.values import Digest, Distilled, Distiller, DistillerFailed, Facts, Source
+from engram_py.distill.values import Digest, Distilled, Distiller, DistillerFailed, SessionFacts, Source
 from engram_py.observations.values import Observation
 from engram_py.sessions.transcript_formats import spoken
 from engram_py.times import to_text
@@ -32,9 +32,9 @@ class Stub:
     answers: list[Digest | Exception | None] = field(default_factory=lambda: [Digest("The stub wrote this.")])
     meanwhile: Callable[[], object] = lambda: None
     source: Source = "command"
-    asked: list[Facts] = field(default_factory=list)
+    asked: list[SessionFacts] = field(default_factory=list)
 
-    def distill(self, facts: Facts) -> Digest | None:
+    def distill(self, facts: SessionFacts) -> Digest | None:
         self.asked.append(facts)
         self.meanwhile()
         answer = self.answers[min(len(self.asked), len(self.answers)) - 1]

@@ -218,7 +218,7 @@ def test_an_accepted_observation_is_the_persons_own_and_fades_no_more(app: Engra
     assert [row.id for row in app.browsing.unconfirmed()] == [derived]
     accepted = app.observations.accept(derived)
     assert (accepted.origin, app.browsing.unconfirmed()) == ("user", ())
-    app.observations.accept(derived, origin="derived")
+    app.observations.unaccept(accepted)
     assert [row.id for row in app.browsing.unconfirmed()] == [derived]
 
 

@@ -64,7 +64,7 @@ def test_a_mark_belongs_to_the_letter_before_it(text: str, words: list[str]) -> 
     ],
 )
 def test_a_word_of_a_suggested_topic_key_finds_what_holds_it(app: Engram, title: str, query: str) -> None:
-    key = app.browsing.suggest_topic(title=title).topic_key
+    key = app.topics.suggest(title=title).topic_key
     saved = app.save(Draft("Kept", "Text.", "note", topic_key=key))
 
     assert [hit.id for hit in app.searches.search(query).results] == [saved.id]

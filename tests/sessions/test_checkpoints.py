@@ -37,7 +37,7 @@ def test_bytes_that_are_no_text_come_back_as_well(app: Engram, data: bytes) -> N
 def test_row_42_no_search_and_no_context_finds_one(app: Engram) -> None:
     app.checkpoints.save(STATE, session_id="s1")
     assert app.search("zebra").results == ()
-    assert app.prompts.recent(query="zebra") == ()
+    assert app.searches.prompts("zebra") == ()
     everything = app.search_in("all", "zebra")
     assert isinstance(everything, Layered)
     assert not any(found.results for found in everything.layers.values())

@@ -59,21 +59,21 @@ def test_a_search_finds_the_prompts_that_hold_every_word(app: Engram) -> None:
     app.prompts.save("Please fix the loginForm today.")
     app.prompts.save("Please fix the logout.")
     app.prompts.save("修复登录问题")
-    found = [prompt.content for prompt in app.prompts.recent(query="the FORM, fixed")]
+    found = [prompt.content for prompt in app.searches.prompts("the FORM, fixed")]
     assert found == ["Please fix the loginForm today."]
-    assert [prompt.content for prompt in app.prompts.recent(query="登录")] == ["修复登录问题"]
-    assert app.prompts.recent(query="nothing like it") == ()
+    assert [prompt.content for prompt in app.searches.prompts("登录")] == ["修复登录问题"]
+    assert app.searches.prompts("nothing like it") == ()
 
 
 def test_a_search_for_signs_only_is_refused(app: Engram) -> None:
     with pytest.raises(EmptyQueryError):
-        app.prompts.recent(query="!?")
+        app.searches.prompts("!?")
 
 
 def test_a_deleted_prompt_is_gone_and_leaves_a_tombstone(app: Engram) -> None:
     saved = app.prompts.save("Please fix the login.")
     assert app.prompts.delete(saved.id).sync_id == saved.sync_id
-    assert app.prompts.recent() == app.prompts.recent(query="login") == ()
+    assert app.prompts.recent() == app.searches.prompts("login") == ()
     [tombstone] = app.store.rows("select * from tombstones")
     assert (tombstone["entity"], tombstone["entity_key"]) == ("prompt", saved.sync_id)
     with pytest.raises(PromptNotFoundError):

@@ -16,7 +16,8 @@ from engram_py.interfaces.cli.commands import (
     project_options,
 )
 from engram_py.observations.listing import Listing
-from engram_py.relations.conflicts import DEFAULT, SCANNED, STATUSES
+from engram_py.recall.conflicts import SCANNED
+from engram_py.relations.relations import DEFAULT, STATUSES
 from engram_py.relations.values import VERBS
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ conflicts_command = group(
 @prints_result
 def list_command(app: Engram, **options: Any) -> object:
     """List relations, newest first, without those judged to be no conflict."""
-    return app.conflicts.page(**options)
+    return app.relations.page(**options)
 
 
 @conflicts_command.command("show")
@@ -98,7 +99,7 @@ def compare_command(app: Engram, one: int, relation: str, other: int, **verdict:
 @prints_result
 def stats_command(app: Engram, project: str | None, all_projects: bool) -> object:
     """Count relations by verdict and by state."""
-    return app.conflicts.stats(project, all_projects=all_projects)
+    return app.relations.stats(project, all_projects=all_projects)
 
 
 @conflicts_command.command("scan")

@@ -59,7 +59,7 @@ def prompts_command(
     """List what users asked for, newest first, or search it. --delete shows the prompts of the project, and asks."""
     if ids:
         return delete_prompts(app, ids, yes=yes, **projects)
-    return Listing("prompts", app.prompts.recent(query=" ".join(query) or None, limit=limit, **projects))
+    return Listing("prompts", app.searches.prompts(" ".join(query), limit=limit, **projects))
 
 
 @click.command("turns")

@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from engram_py.files import lines_of
-from engram_py.interfaces.cli.commands import printable
 from engram_py.interfaces.wording.phrases import age, clock, end, relation
 from engram_py.interfaces.wording.search import marks, match_count, named, places
 from engram_py.observations.listing import Listing, ObservationLine, ReviewLine, Stats
@@ -20,6 +19,7 @@ from engram_py.projects.values import ProjectLine
 from engram_py.recall.values import Hit, Results
 from engram_py.relations.values import Relation
 from engram_py.sessions.values import Prompt, SessionLine
+from engram_py.text.fences import visible
 from engram_py.upkeep.values import Report
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def print_table(value: object, now: datetime) -> bool:
 
 def _cell(text: str) -> str:
     """Escape rich's markup and the terminal's control sequences."""
-    return escape(printable(text))
+    return escape(visible(text))
 
 
 def _table(value: object, now: datetime) -> RenderableType | None:
@@ -62,7 +62,7 @@ def _table(value: object, now: datetime) -> RenderableType | None:
         case Results() if value.results and value.documents:
             from engram_py.interfaces.wording.documents import beside
 
-            return Group(_results(value, now), Text(printable("\n".join(beside(value.documents, now, "cli")))))
+            return Group(_results(value, now), Text(visible("\n".join(beside(value.documents, now, "cli")))))
         case Results() if value.results:
             return _results(value, now)
         case Listing() if value.items:
@@ -111,11 +111,11 @@ def _marks(hit: Hit) -> str:
 def _explained(value: Results) -> Group:
     from engram_py.interfaces.wording.search import foot, head, sections
 
-    parts: list[RenderableType] = [Text(printable("\n".join(head(value, "cli")))), Text()]
+    parts: list[RenderableType] = [Text(visible("\n".join(head(value, "cli")))), Text()]
     for section in sections(value):
         parts += [Text.assemble((section.title, "bold"), f": {section.legend}"), _section(section)]
     if value.explain is not None:
-        parts.append(Text(printable(foot(value.explain))))
+        parts.append(Text(visible(foot(value.explain))))
     return Group(*parts)
 
 

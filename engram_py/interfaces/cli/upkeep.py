@@ -50,7 +50,7 @@ def instance_id_command() -> tuple[object, str]:
 @prints_result
 def stats_command(app: Engram, project: str | None) -> object:
     """Count what is kept."""
-    return app.browsing.stats(project)
+    return app.statistics.count(project)
 
 
 @click.command("cost")

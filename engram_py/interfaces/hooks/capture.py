@@ -63,10 +63,10 @@ def _read_transcript(call: Call) -> None:
 
 def _learn(call: Call, text: str) -> None:
     """Keep the learnings that a message lists. Raises StoreError: what was not kept is not read either."""
-    from engram_py.capture.host_formats import may_teach
+    from engram_py.capture.passive import parse_learnings
 
     try:
-        if may_teach(text):
+        if parse_learnings(text):
             session_id, until = call.request.session_id, call.until(_LEARNING_SHARE)
             if call.app.episodes.capture(text, session_id=session_id, source=call.event, until=until).unfinished:
                 call.owed.append(text)

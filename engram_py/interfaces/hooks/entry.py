@@ -221,9 +221,9 @@ class Run:
             self.spool("prompt", self.request.prompt)
             return
         if self.event in _LOOKING_BACK and self.request.last_message:
-            from engram_py.capture.host_formats import may_teach
+            from engram_py.capture.passive import parse_learnings
 
-            if may_teach(self.request.last_message):
+            if parse_learnings(self.request.last_message):
                 self.spool("learnings", self.request.last_message)
         if self.event == "session-end":
             self.spool("end", "")

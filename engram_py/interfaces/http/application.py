@@ -36,8 +36,9 @@ from engram_py.interfaces.http.server import (
     run_until_told,
     server_of,
 )
-from engram_py.interfaces.web import OTHER_ADDRESSES, Page
+from engram_py.interfaces.web import Page
 from engram_py.interfaces.web.access import Access
+from engram_py.interfaces.web.visit import OTHER_ADDRESSES
 from engram_py.lazy import logger_of
 from engram_py.settings import DEFAULTS, Settings
 

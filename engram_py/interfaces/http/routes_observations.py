@@ -26,11 +26,11 @@ from engram_py.interfaces.wording import render
 from engram_py.observations.browse import MOST
 from engram_py.observations.lookup import replacement
 from engram_py.observations.save import committed
-from engram_py.observations.values import Change, Draft, Pinned, Saved
+from engram_py.observations.values import Change, Changed, Draft, Saved
 from engram_py.projects.names import normalize_project
 from engram_py.projects.values import InvalidProjectError
-from engram_py.relations.conflicts import DEFAULT, STATUSES
-from engram_py.relations.conflicts import MOST as MOST_RELATIONS
+from engram_py.relations.relations import DEFAULT, STATUSES
+from engram_py.relations.relations import MOST as MOST_RELATIONS
 from engram_py.relations.values import Relation, RelationPage, RelationStats, Scanned
 from engram_py.sessions.values import Captured
 
@@ -194,7 +194,7 @@ def undelete_observation(app: Engram, id: Id) -> object:
     return _whole(app, id)
 
 
-PinnedOut = shown(Pinned, "id pinned")
+PinnedOut = shown(Changed, "id pinned", name="PinnedOut")
 
 
 @operation("PUT", "/observations/{id}/pin", PinnedOut, errors=(404,))
@@ -292,7 +292,7 @@ def list_conflicts(
     where = selected(app, listed)
     if status and status not in STATUSES:
         notes.append(f"status {status[:40]!r} is not one of {', '.join(STATUSES)}")
-    return app.conflicts.page(
+    return app.relations.page(
         where.named,
         all_projects=where.all_projects,
         status=status,
@@ -306,7 +306,7 @@ def list_conflicts(
 def conflict_stats(app: Engram, projects: Projects) -> object:
     """How many relations there are of each verb and of each state."""
     where = selected(app, projects)
-    found = app.conflicts.stats(where.named, all_projects=where.all_projects)
+    found = app.relations.stats(where.named, all_projects=where.all_projects)
     counts = {state: app.autosync.deferred(status=state, limit=0)[0] for state in ("deferred", "dead")}
     return RelationStatsOut.of(found, project=where.name, **counts)
 
@@ -398,6 +398,6 @@ def scan_conflicts(
 @operation("GET", "/conflicts/{relation_id}", RelationDetail, errors=(404,))
 def get_conflict(app: Engram, relation_id: Id) -> object:
     """One relation with the titles of both ends."""
-    found = app.conflicts.get(relation_id)
+    found = app.relations.get(relation_id)
     titles = {"source_snippet": found.source_title, "target_snippet": found.target_title}
     return RelationDetail.of(found, relation_id=found.id, **titles)

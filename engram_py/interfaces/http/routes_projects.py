@@ -231,7 +231,7 @@ def health(app: Engram) -> object:
 def stats(app: Engram, projects: Projects) -> object:
     """Counts of what is kept."""
     where = selected(app, projects)
-    return app.browsing.stats(None if where.all_projects else where.name)
+    return app.statistics.count(None if where.all_projects else where.name)
 
 
 @operation("GET", "/doctor", DoctorOut, errors=(404, 409))

@@ -311,7 +311,7 @@ def suggest_topic_key(app: Engram, type: str = "", title: str = "", content: str
     """A stable topic key for a text to come, and what holds it already."""
     if not title.strip() and not content.strip():
         raise EmptyFieldError("title")
-    return app.browsing.suggest_topic(type=type, title=title, content=content)
+    return app.topics.suggest(type=type, title=title, content=content)
 
 
 def _session_of(app: Engram, session_id: str) -> Answer | None:

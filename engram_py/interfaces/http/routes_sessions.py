@@ -30,9 +30,15 @@ from engram_py.interfaces.http.routing import (
 )
 from engram_py.projects.names import normalize_project
 from engram_py.sessions.agents import AgentLine, agents
-from engram_py.sessions.prompts import PROMPTS_MOST
 from engram_py.sessions.sessions import SESSIONS_MOST
-from engram_py.sessions.values import Checkpoint, CheckpointLine, Prompt, PromptSaved, SessionNotFoundError
+from engram_py.sessions.values import (
+    PROMPTS_MOST,
+    Checkpoint,
+    CheckpointLine,
+    Prompt,
+    PromptSaved,
+    SessionNotFoundError,
+)
 
 OWNED = "project_owned"
 # How a prompt begins that a program wrote.
@@ -190,7 +196,7 @@ def search_prompts(
 ) -> object:
     """The prompts that hold every word of `q`, best first, 10 unless `limit` says otherwise."""
     where, limit = selected(app, listed), limited(listed.limit, 10, PROMPTS_MOST, notes)
-    return app.prompts.recent(where.named, query=q, all_projects=where.all_projects, limit=limit)
+    return app.searches.prompts(q, project=where.named, all_projects=where.all_projects, limit=limit)
 
 
 @operation("DELETE", "/prompts/{id}", PromptDeleted, errors=(404,))

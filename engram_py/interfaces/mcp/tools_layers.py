@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from engram_py.entities.values import EntityChanged, EntityDetail, EntityList, Graph, Linked
     from engram_py.identity.statements import Profile
     from engram_py.observations.listing import Listing
-    from engram_py.observations.values import Deleted, Saved
+    from engram_py.observations.values import Changed, Saved
     from engram_py.recall.layers import Layered, LayerResults
     from engram_py.sessions.values import Checkpoint, CheckpointLine
     from engram_py.upkeep.values import Maintained
@@ -85,7 +85,7 @@ def mem_identity(
     scope: Annotated[str | None, Field(description="personal (every project, the default) or project.")] = None,
     project: Project = None,
     session_id: SessionId = None,
-) -> Saved | Listing | Deleted | Profile:
+) -> Saved | Listing | Changed | Profile:
     """What holds of the user always ("answer in German"), which every context begins with, and their profile; with
     scope project how to work with them here. Add what they say once and for all."""
     chosen = action.strip().lower()

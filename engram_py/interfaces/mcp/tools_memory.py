@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from engram_py.context.values import Context
     from engram_py.documents.values import Opened, OpenedSeveral
     from engram_py.observations.listing import Suggestion
-    from engram_py.observations.values import Deleted, Detail, Pinned, Saved, Timeline, Updated
+    from engram_py.observations.values import Changed, Detail, Saved, Timeline
     from engram_py.recall.layers import Layered, LayerResults
 
 Project = Annotated[str | None, Field(description="Default: the current one.")]
@@ -158,7 +158,7 @@ def mem_update(
     archived: bool | None = None,
     salience: Annotated[float | None, QUIET] = None,
     expires_at: Annotated[str | None, QUIET] = None,
-) -> Updated:
+) -> Changed:
     """Correct an observation that is wrong; its old text stays in its history."""
     from engram_py.observations.values import Change
 
@@ -182,7 +182,7 @@ def mem_delete(
     app: Engram,
     id: ObservationId,
     hard_delete: Annotated[bool, Field(description="Destroy it and its history.")] = False,
-) -> Deleted:
+) -> Changed:
     """Hide an observation that is wrong."""
     return app.observations.delete(id, hard=hard_delete)
 
@@ -200,13 +200,13 @@ def mem_timeline(
 
 
 @tool(title="Pin a memory", hints=SETTLES, aliases={"observation_id": "id"})
-def mem_pin(app: Engram, id: ObservationId) -> Pinned:
+def mem_pin(app: Engram, id: ObservationId) -> Changed:
     """Keep an observation on top of every session's context."""
     return app.observations.pin(id)
 
 
 @tool(title="Unpin a memory", hints=SETTLES, aliases={"observation_id": "id"})
-def mem_unpin(app: Engram, id: ObservationId) -> Pinned:
+def mem_unpin(app: Engram, id: ObservationId) -> Changed:
     """Stop keeping an observation on top of the context."""
     return app.observations.pin(id, pinned=False)
 
@@ -214,4 +214,4 @@ def mem_unpin(app: Engram, id: ObservationId) -> Pinned:
 @tool(title="Suggest a topic key", hints=READS)
 def mem_suggest_topic_key(app: Engram, type: str = "", title: str = "", content: str = "") -> Suggestion:
     """A stable topic_key for something that will evolve, and what holds it already. Call it before mem_save."""
-    return app.browsing.suggest_topic(type=type, title=title, content=content)
+    return app.topics.suggest(type=type, title=title, content=content)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.mcp.tool_registry import DELETES, QUIET, READS, SETTLES, WRITES, Field, ObservationId, tool
 from engram_py.interfaces.mcp.tools_memory import Project, SessionId
-from engram_py.observations.listing import Listing, Reviewed
+from engram_py.observations.listing import Listing
+from engram_py.observations.values import Changed
 from engram_py.relations.values import VERBS
 
 # As in tools_memory: what only a call needs is imported by the call.
@@ -110,7 +111,7 @@ def mem_review(
     project: Project = None,
     limit: Annotated[int, Field(description="Of list; most 100.")] = 10,  # observations/observations.py
     observation_id: Annotated[ObservationId | None, Field(description="Of mark_reviewed.")] = None,
-) -> Listing | Reviewed:
+) -> Listing | Changed:
     """List observations that are due for review or whose files changed, or confirm that one still holds."""
     if action == "list":
         return app.observations.due_for_review(project, limit=limit)
@@ -146,7 +147,7 @@ def mem_merge_projects(
 @tool(title="Memory statistics", hints=READS)
 def mem_stats(app: Engram, project: Annotated[str | None, Field(description="Default: all of them.")] = None) -> Stats:
     """Counts of what is kept."""
-    return app.browsing.stats(project)
+    return app.statistics.count(project)
 
 
 @tool(title="Memory health", hints=READS)

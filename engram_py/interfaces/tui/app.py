@@ -29,7 +29,7 @@ from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.operations import spelled
 from engram_py.observations.errors import BulkFilterError
 from engram_py.observations.lookup import live_observation
-from engram_py.observations.values import Change, Observation, Updated
+from engram_py.observations.values import Change, Changed, Observation
 from engram_py.relations.values import VERBS, Relation
 
 _EDITED = ("title", "content", "type", "scope", "topic_key")
@@ -94,7 +94,7 @@ def update(view: View, base: Observation, change: Change) -> Done:
     before: dict[str, Any] = {name: getattr(base, name) or "" for name in updated.changed if name in _EDITED}
     now = live_observation(view.app.store, base.id)
 
-    def put_back(app: Engram) -> Updated:
+    def put_back(app: Engram) -> Changed:
         return app.observations.update(base.id, Change(**before), base=now)
 
     return Done(_said(updated, view), put_back)

@@ -18,15 +18,6 @@ from engram_py.errors import EngramError
 if TYPE_CHECKING:
     from engram_py.interfaces.web.application import PageApplication
 
-# The addresses of Aurelius's pages (spec/seed-capabilities.md row 129), and the page here that shows the same.
-OTHER_ADDRESSES = {
-    "/memory": "/ui/",
-    "/memory/people": "/ui/entities",
-    "/memory/projects": "/ui/projects",
-    "/memory/timeline": "/ui/timeline",
-    "/memory/search": "/ui/",
-}
-
 
 class Page:
     """The page as an ASGI application; it is loaded when it is first looked at, which most servers never are."""

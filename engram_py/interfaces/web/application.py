@@ -29,11 +29,7 @@ from engram_py.interfaces.http.errors import (
     status_of,
 )
 from engram_py.interfaces.http.routing import check_text, fields_of
-from engram_py.interfaces.web import (  # noqa: F401 - each module of pages registers them
-    OTHER_ADDRESSES,
-    pages,
-    pages_memory,
-)
+from engram_py.interfaces.web import pages, pages_memory  # noqa: F401 - each module of pages registers them
 from engram_py.interfaces.web.access import COOKIE_SECONDS, Access
 from engram_py.interfaces.web.errors import (
     ForeignFormError,
@@ -43,7 +39,7 @@ from engram_py.interfaces.web.errors import (
     TooManyListenersError,
 )
 from engram_py.interfaces.web.rendering import STATIC, assets, templates
-from engram_py.interfaces.web.visit import HOME, PAGES, Goto, Shown, Undo, Visit, version_of
+from engram_py.interfaces.web.visit import HOME, OTHER_ADDRESSES, PAGES, Goto, Shown, Undo, Visit, version_of
 from engram_py.projects import table as project_table
 
 ENTER, EVENTS = "/ui/enter", "/ui/events"

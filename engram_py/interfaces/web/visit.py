@@ -17,6 +17,14 @@ from engram_py.interfaces.web.errors import NoPageError
 from engram_py.observations.values import Change, Observation
 
 HOME = "/ui/"
+# The addresses of Aurelius's pages (spec/seed-capabilities.md row 129), and the page here that shows the same.
+OTHER_ADDRESSES = {
+    "/memory": "/ui/",
+    "/memory/people": "/ui/entities",
+    "/memory/projects": "/ui/projects",
+    "/memory/timeline": "/ui/timeline",
+    "/memory/search": "/ui/",
+}
 MOST_KEPT = 200
 _MOST_DIGITS = 18
 

@@ -38,7 +38,6 @@ from engram_py.observations.listing import (
     Fact,
     Note,
     ObservationLine,
-    Reviewed,
     ReviewLine,
     Selection,
     Stats,
@@ -46,15 +45,11 @@ from engram_py.observations.listing import (
 )
 from engram_py.observations.values import (
     MOST_COUNTED,
-    Accepted,
-    Deleted,
+    Changed,
     Detail,
     Neighbour,
-    Pinned,
     Saved,
     Timeline,
-    Undeleted,
-    Updated,
 )
 from engram_py.relations.values import Relation, RelationPage, RelationStats, Scanned
 
@@ -81,11 +76,51 @@ def _saved(value: Saved, now: datetime, door: Door) -> str:
     return "\n".join(lines)
 
 
-def _updated(value: Updated, now: datetime) -> str:
-    if value.outcome == "unchanged":
-        return f'Unchanged [#{value.id}] "{value.title}": it says so already'
-    what = f'Updated [#{value.id}] "{value.title}" in {value.project}: {", ".join(value.changed)}'
-    return f"{what} (revision {value.revision_count})"
+def _change(value: Changed, now: datetime, door: Door) -> str:
+    whom = f'[#{value.id}] "{value.title}"'
+    match value.outcome:
+        case "updated":
+            return f"Updated {whom} in {value.project}: {', '.join(value.changed)} (revision {value.revision_count})"
+        case "unchanged":
+            return f"Unchanged {whom}: it says so already"
+        case "reviewed":
+            due = f"next review {clock(value.review_after, now, _DAY)}" if value.review_after else ""
+            return f"Reviewed {whom}; {due or 'no date for a next one'}"
+        case "deleted":
+            return f"Deleted {whom}; it is hidden, {call(door, 'destroy')} would destroy it"
+        case "destroyed":
+            rest = f"; {amount(value.relations_orphaned, 'relation')} orphaned" if value.relations_orphaned else ""
+            return f"Destroyed {whom} and its versions; this cannot be undone{rest}"
+        case "restored":
+            return f"Restored {whom} in {value.project}"
+        case "unaccepted":
+            return f"No longer accepted: {whom}"
+        case "pinned" | "unpinned" | "accepted":
+            return f"{value.outcome.capitalize()} {whom}"
+
+
+# What the JSON of each outcome holds; of an update everything but what belongs to another outcome.
+_DELETED = ("id", "sync_id", "title", "hard", "relations_orphaned")
+_ACCEPTED, _PINNED = ("id", "title", "origin", "before", "arrival"), ("id", "pinned", "title")
+_UPDATED = (
+    *("outcome", "id", "sync_id", "title", "type", "scope", "topic_key", "project", "revision_count", "changed"),
+    *("truncation", "redacted", "warnings"),
+)
+_FIELDS: dict[str, tuple[str, ...]] = {
+    "deleted": _DELETED,
+    "destroyed": _DELETED,
+    "accepted": _ACCEPTED,
+    "unaccepted": _ACCEPTED,
+    "pinned": _PINNED,
+    "unpinned": _PINNED,
+    "reviewed": ("id", "title", "review_after"),
+    "restored": ("id", "title", "project"),
+}
+
+
+def changed_values(value: Changed) -> dict[str, object]:
+    """Return what a program is told of a change."""
+    return {name: getattr(value, name) for name in _FIELDS.get(value.outcome, _UPDATED)}
 
 
 def _history(value: Detail, now: datetime) -> list[str]:
@@ -135,13 +170,6 @@ def _detail(value: Detail, now: datetime, door: Door) -> str:
     return "\n".join(lines)
 
 
-def _deleted(value: Deleted, now: datetime, door: Door) -> str:
-    if value.hard:
-        rest = f"; {amount(value.relations_orphaned, 'relation')} orphaned" if value.relations_orphaned else ""
-        return f'Destroyed [#{value.id}] "{value.title}" and its versions; this cannot be undone{rest}'
-    return f'Deleted [#{value.id}] "{value.title}"; it is hidden, {call(door, "destroy")} would destroy it'
-
-
 def _timeline(value: Timeline, now: datetime) -> str:
     focus = value.focus
     head = f"Session {value.session_id} ({clock(value.session_started_at, now)}), {value.total_in_session} observations"
@@ -154,11 +182,6 @@ def _timeline(value: Timeline, now: datetime) -> str:
 def _neighbour(row: Neighbour, now: datetime) -> str:
     kind = filled((row.type, *whence(row.unchecked)))
     return f"[#{row.id}] {clock(row.created_at, now, _MINUTE)} [{kind}] {row.title}"
-
-
-def _reviewed(value: Reviewed, now: datetime) -> str:
-    due = f"next review {clock(value.review_after, now, _DAY)}" if value.review_after else "no date for a next one"
-    return f'Reviewed [#{value.id}] "{value.title}"; {due}'
 
 
 def _line(value: ObservationLine, now: datetime) -> str:
@@ -356,14 +379,7 @@ WORDS: Words = {
         f"[#{value.id}] {value.text} ({age(value.said_at, now)}{', replaced' if value.past else ''})"
     ),
     Note: lambda value, now: f"[#{value.id}] {clock(value.said_at, now, _MINUTE)} {value.text}",
-    Updated: _updated,
     Timeline: _timeline,
-    Undeleted: lambda value, now: f'Restored [#{value.id}] "{value.title}" in {value.project}',
-    Pinned: lambda value, now: f'{"Pinned" if value.pinned else "Unpinned"} [#{value.id}] "{value.title}"',
-    Accepted: lambda value, now: (
-        f'{"Accepted" if value.origin == "user" else "No longer accepted:"} [#{value.id}] "{value.title}"'
-    ),
-    Reviewed: _reviewed,
     ReviewLine: lambda value, now: (
         f"[#{value.id}] {value.title} ({value.type}, {value.project}, due {clock(value.review_after, now, _DAY)})"
     ),
@@ -396,7 +412,7 @@ WORDS: Words = {
 SPELLED: SpelledWords = {
     Saved: _saved,
     Detail: _detail,
-    Deleted: _deleted,
+    Changed: _change,
     BulkDone: _done,
     Profile: _profile,
 }

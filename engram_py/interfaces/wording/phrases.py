@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ Words = dict[type, Callable[[Any, datetime], str]]
 SpelledWords = dict[type, Callable[[Any, datetime, Door], str]]
 
 LINE_CHARS = 200
+_TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 _LOOKED_AT = 4  # of a text that begins with blanks and line ends
 _DOORS = {"git": "from .engram", "cloud": "from the team's server", "import": "imported"}
 _RELATED = {"related": "related to", "compatible": "compatible with", "conflicts": "conflicts with"}
@@ -33,6 +35,18 @@ def amount(number: int, thing: str) -> str:
 def joined(parts: Sequence[str]) -> str:
     """``14 observations, 2 prompts and 1 session``."""
     return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
+
+
+def plain_line(words: str, limit: int) -> str:
+    """Return one line of at most ``limit`` characters without control or direction characters."""
+    kept = "".join("\N{REPLACEMENT CHARACTER}" if _moves(char) else char for char in words)
+    line = " ".join(kept.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _moves(char: str) -> bool:
+    control = unicodedata.category(char) in ("Cc", "Cs") and not char.isspace()
+    return control or unicodedata.bidirectional(char) in _TURNS
 
 
 def filled(parts: Iterable[str], separator: str = ", ") -> str:

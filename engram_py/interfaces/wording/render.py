@@ -14,7 +14,7 @@ from engram_py.interfaces.wording import search
 from engram_py.interfaces.wording.operations import Door, call, spelled
 from engram_py.interfaces.wording.phrases import SpelledWords, Words, notes
 from engram_py.observations.listing import Listing
-from engram_py.observations.values import Detail, Saved
+from engram_py.observations.values import Changed, Detail, Saved
 from engram_py.reasons import Reason, Sentence, Told
 from engram_py.recall.values import Results
 from engram_py.text.fences import harmless, visible
@@ -107,6 +107,10 @@ def to_json(value: Any, door: Door) -> Any:
             whole = to_json(value.observation, door)
             rest = {f.name: to_json(getattr(value, f.name), door) for f in fields(value) if f.name != "observation"}
             return whole | rest
+        case Changed():
+            from engram_py.interfaces.wording.observations import changed_values
+
+            return to_json(changed_values(value), door)
         case Saved():
             return _plain(value, door) | {"judgment_required": value.judgment_required}
         case Results():

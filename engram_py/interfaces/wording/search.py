@@ -10,7 +10,7 @@ from datetime import datetime
 
 from engram_py.dataclass import dataclass
 from engram_py.interfaces.wording.operations import Door, call, spelled
-from engram_py.interfaces.wording.phrases import age, relation, whence
+from engram_py.interfaces.wording.phrases import age, plain_line, relation, whence
 from engram_py.lazy import regex
 from engram_py.recall.values import Explain, Hit, NoResults, Numbers, Results, counted
 
@@ -19,7 +19,6 @@ _MOST_NAMED = 8
 _LATEST = "latest change first"
 _SORTED = {"recency": _LATEST, "salience": "the most salient first"}
 _NEAR_CHARS = 80
-_TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 _WORD = regex(r"\w+")
 _QUOTE, _MINUS = regex(r"""["“”„«»]"""), regex(r"(?<!\S)-\S")
 _OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR"})
@@ -184,18 +183,6 @@ def _marks(query: str) -> str:
 def _elsewhere(value: Results, door: Door) -> str:
     there = value.silence is not None and value.silence.others and value.projects is not None
     return f", or search all projects ({call(door, 'everywhere')})" if there else ""
-
-
-def plain_line(words: str, limit: int) -> str:
-    """Return one line of at most ``limit`` characters without control or direction characters."""
-    kept = "".join("\N{REPLACEMENT CHARACTER}" if _moves(char) else char for char in words)
-    line = " ".join(kept.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
-
-
-def _moves(char: str) -> bool:
-    control = unicodedata.category(char) in ("Cc", "Cs") and not char.isspace()
-    return control or unicodedata.bidirectional(char) in _TURNS
 
 
 def _named(words: Sequence[str]) -> str:

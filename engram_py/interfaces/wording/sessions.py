@@ -11,7 +11,17 @@ from engram_py.distill.ingesting import Ingested
 from engram_py.distill.values import Flushed
 from engram_py.interfaces.wording import documents, search
 from engram_py.interfaces.wording.operations import Door
-from engram_py.interfaces.wording.phrases import SpelledWords, Words, age, amount, filled, last_active, one_line, whence
+from engram_py.interfaces.wording.phrases import (
+    SpelledWords,
+    Words,
+    age,
+    amount,
+    filled,
+    last_active,
+    one_line,
+    plain_line,
+    whence,
+)
 from engram_py.recall.layers import Layered, SaidResults
 from engram_py.recall.values import DocumentResults, Results
 from engram_py.sessions.agents import AgentLine
@@ -71,7 +81,7 @@ def _said_results(value: SaidResults, now: datetime) -> str:
     kind = _KINDS[value.layer]
     where = "all projects" if value.projects is None else ", ".join(value.projects)
     if not value.results:
-        query = search.plain_line(value.query, _QUERY_CHARS)
+        query = plain_line(value.query, _QUERY_CHARS)
         return f'No {kind} has "{query}" in {where} ({amount(value.kept or 0, kind)} kept there).'
     head = f"{amount(len(value.results), kind)} of {where}, best first:"
     return "\n".join([head, *(line for one in value.results for line in _said(one, now))])

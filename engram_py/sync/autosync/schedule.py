@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from engram_py.database.store import Row, Store
 from engram_py.errors import StoreError
@@ -21,7 +21,7 @@ from engram_py.times import parse_time, to_text
 
 if TYPE_CHECKING:
     from engram_py.database.journal import Journal
-    from engram_py.sync.autosync.exchange import Exchange
+    from engram_py.sync.autosync.values import CloudSynced
 
 logger = logger_of(__name__)
 
@@ -120,6 +120,20 @@ _BUSY_SECONDS = 1.0
 _LEAST_SECONDS = 0.05
 
 
+class Exchanges(Protocol):
+    """Pulls and pushes for the thread: ``exchange.Exchange`` does, and is loaded once somebody is logged in."""
+
+    more: bool
+
+    def once(self) -> CloudSynced | None: ...
+
+    def last(self) -> None: ...
+
+    def release(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class Worker:
     """The background thread of a server process: it syncs soon after a write, and every 30 seconds for remote changes.
 
@@ -127,13 +141,13 @@ class Worker:
     """
 
     def __init__(
-        self, store: Store, journal: Journal, settings: Settings, make: Callable[[threading.Event], Exchange]
+        self, store: Store, journal: Journal, settings: Settings, make: Callable[[threading.Event], Exchanges]
     ) -> None:
         self._store = store
         self._journal = journal
         self._settings = settings
         self._make = make
-        self._exchange: Exchange | None = None
+        self._exchange: Exchanges | None = None
         self._wake = threading.Event()
         self._stopped = threading.Event()
         self._seen = -1

@@ -32,7 +32,7 @@ from engram_py.sync.autosync.login import (
     token_fingerprint,
     token_of,
 )
-from engram_py.sync.autosync.schedule import MOST_SECONDS, Worker, passed, remaining, stopped_after
+from engram_py.sync.autosync.schedule import MOST_SECONDS, Worker, remaining, stopped_after
 from engram_py.sync.autosync.table import TARGET
 from engram_py.sync.autosync.values import (
     CloudProject,
@@ -53,7 +53,6 @@ from engram_py.sync.errors import (
 )
 from engram_py.sync.replica.table import deferred_counts, deferred_rows
 from engram_py.times import parse_time, to_text
-from engram_py.upkeep.values import Check
 
 if TYPE_CHECKING:
     from engram_py.sync.autosync.client import Listing, Progress
@@ -394,7 +393,6 @@ def _enrolled_warning(name: str, listing: Listing, *, here: bool) -> str:
 # --- the status, from the database alone ------------------------------------------------------------------
 
 MOST_SHOWN = 50
-_QUIET_SECONDS = 86_400.0
 _TOKEN_ENDS_SECONDS = 7 * 86_400.0
 
 
@@ -431,29 +429,6 @@ def cloud_status(store: Store, journal: Journal, settings: Settings) -> CloudSta
         notice=_notice(store, row, login, now),
         **facts,
     )
-
-
-def sync_check(store: Store, journal: Journal, settings: Settings) -> Check:
-    """Return the doctor's check of sync."""
-    status = cloud_status(store, journal, settings)
-    evidence: dict[str, object] = {"server": status.server, "phase": status.phase, "reason_code": status.reason_code}
-    evidence |= {"set_aside": status.set_aside_total, "deferred": status.deferred, "dead": status.dead}
-    if not status.server:
-        return Check("sync", "ok", "not logged in to a server; nothing is sent anywhere", evidence)
-    if status.reason_code:
-        return Check("sync", "warning", f"{status.server}: {status.reason_message}", evidence, status.next_step)
-    if status.set_aside_total:
-        message = f"{status.set_aside_total} row(s) were not taken; the rest is in step with {status.server}"
-        return Check("sync", "warning", message, evidence, "`engram cloud status` names them and says why")
-    if not status.projects:
-        step = "engram cloud enroll PROJECT"
-        return Check("sync", "ok", f"logged in to {status.server}; no project is enrolled", evidence, step)
-    stale = status.enabled and passed(status.last_success_at, journal.moment(), seconds=_QUIET_SECONDS)
-    if stale and status.pending:
-        message = f"{status.pending} change(s) wait, and {status.server} was not reached for a day"
-        return Check("sync", "warning", message, evidence, "`engram sync --cloud` tries now and says what is wrong")
-    said = f"in step with {status.server}" if not status.pending else f"{status.pending} change(s) wait to be sent"
-    return Check("sync", "ok", said, evidence)
 
 
 def _phase(row: Row | None, settings: Settings, lease: NamedLease) -> Phase:

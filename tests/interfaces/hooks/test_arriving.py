@@ -124,7 +124,7 @@ def test_what_there_is_no_time_for_is_read_by_later_sessions(
         assert hook("session-start", "--limit-ms", "700", session_id=f"s{number}", source="startup").code == 0
     hook("session-start", session_id="s9", source="startup")
 
-    assert memory.browsing.stats().total_observations == 60
+    assert memory.statistics.count().total_observations == 60
 
 
 def test_an_encrypted_folder_is_named_in_the_log_and_breaks_nothing(
@@ -157,4 +157,4 @@ def test_a_clone_whose_settings_name_another_memory_reads_nothing(
 
     hook("session-start", source="startup")
 
-    assert memory.browsing.stats().total_observations == 1
+    assert memory.statistics.count().total_observations == 1

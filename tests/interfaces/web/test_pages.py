@@ -139,7 +139,7 @@ def test_a_pair_that_may_contradict_gets_its_verdict(app: Engram, visitor: Visit
     other = visitor.send(done.page.form("scoped"), relation="scoped")
     assert "Saved: the first scoped the second" in other.text
     visitor.send(other.page.form("scoped"), relation="supersedes")
-    [relation] = app.conflicts.page(status="judged").relations
+    [relation] = app.relations.page(status="judged").relations
     assert relation.relation == "supersedes"
     assert visitor.send(form, relation="<nonsense>").status == 400
 

@@ -199,7 +199,7 @@ def test_what_the_thread_writes_itself_does_not_wake_it(lab: Lab) -> None:
 
         def close(self) -> None: ...
 
-    thread: Any = Worker(lab.app.store, lab.app.journal, lab.app.settings, lambda stopped: Writes())  # type: ignore[arg-type,return-value]
+    thread: Any = Worker(lab.app.store, lab.app.journal, lab.app.settings, lambda stopped: Writes())
     thread.start()
     assert looked.wait(30)
     thread.stop(seconds=30)
