@@ -30,8 +30,7 @@ from bench.scoring import DEPTH, interval, recall
 from bench.workplace import git
 from engram_py.app import Engram
 from engram_py.settings import Settings
-from engram_py.vectors.model import load_embedder
-from engram_py.vectors.model_download import LANES, fetch
+from engram_py.vectors.model import LANES, fetch, load_embedder
 from engram_py.vectors.protocol import Embedder, Spec
 from engram_py.vectors.vectors import Vectors
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from engram_py.database import runs
-from engram_py.database.lease import NamedLease
+from engram_py.database.runs import NamedLease
 from engram_py.dataclass import replace
 from engram_py.distill import table
 from engram_py.distill.table import Waiting

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engram_py.database.lease import NamedLease
+from engram_py.database.runs import NamedLease
 from engram_py.dataclass import replace
 from engram_py.documents import table
 from engram_py.documents.values import (

@@ -13,7 +13,7 @@ from engram_py.anchors import table as anchor_table
 from engram_py.database.journal import TABLES
 from engram_py.database.store import Row
 from engram_py.errors import InvalidArgumentError
-from engram_py.interchange.results import Exported, Imported, Progress
+from engram_py.interchange.values import Exported, Imported, Progress
 from engram_py.observations.columns import COUNTED_HERE, ENGRAM, EXACT, OWN, SOMETIMES, SPECIAL, TIMES
 from engram_py.privacy.provenance import author_of, unchecked
 from engram_py.projects import table as project_table

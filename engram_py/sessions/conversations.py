@@ -1,4 +1,4 @@
-"""Read a conversation that a program hands over as JSON, as turns that are ready to be kept. Pure."""
+"""Conversations that other programs tell of, as turns of a session; and the agents whose sessions are kept."""
 
 from __future__ import annotations
 
@@ -7,13 +7,63 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from engram_py.capture.host_formats import typed, without_memory_blocks
+from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError
 from engram_py.sessions.table import TOLD
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS, digest, role_of, text_of
 from engram_py.sessions.transcripts import MOST_TURNS, kept_text
-from engram_py.sessions.values import Role, Turn
+from engram_py.sessions.values import AgentNotFoundError, Role, Turn
 from engram_py.times import parse_time, to_text
+
+_AGENTS = """
+with kept as (
+    select
+        session_id,
+        sum(type = 'session_summary') as episodes,
+        sum(type <> 'session_summary') as memories,
+        sum(about is not null) as facts
+    from observations where deleted_at is null and lifecycle = 'active' group by session_id
+),
+said as (select session_id, count(*) as turns from turns group by session_id)
+select
+    agent, count(*), sum(coalesce(facts, 0)), sum(coalesce(episodes, 0)), sum(coalesce(memories, 0)),
+    sum(coalesce(turns, 0)), max(updated_at)
+from sessions
+left join kept on kept.session_id = sessions.id
+left join said on said.session_id = sessions.id
+where :agent is null or agent = :agent
+group by agent order by max(updated_at) desc, agent
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLine:
+    """An agent and what its sessions left: facts about entities, episodes (summaries of sessions), memories (all else
+    that was kept, facts included), and the turns of its conversations that are still there."""
+
+    id: str
+    sessions: int
+    facts: int
+    episodes: int
+    memories: int
+    turns: int
+    last_active_at: str
+
+
+def agents(store: Store, agent_id: str | None = None) -> tuple[AgentLine, ...]:
+    """Return every agent, the last active first, or one. Raises AgentNotFoundError."""
+    found = tuple(AgentLine(*row) for row in store.tuples(_AGENTS, agent=agent_id))
+    if agent_id is not None and not found:
+        raise AgentNotFoundError(agent_id)
+    return found
+
+
+def last_active(store: Store) -> dict[str, tuple[int, str]]:
+    """Return how many sessions each agent had, and when it was last active; the last active first."""
+    sql = "select agent, count(*), max(updated_at) from sessions group by agent order by max(updated_at) desc"
+    return {agent or "": (count, at) for agent, count, at in store.tuples(sql)}
+
 
 _SHAPES = "an object with user and assistant, or with role and content"
 _MOST_NAMED = 5

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from engram_py.database import runs
 from engram_py.database.journal import Journal, get_meta, set_meta
-from engram_py.database.lease import NamedLease
+from engram_py.database.runs import NamedLease
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import asdict
 from engram_py.errors import EngramError, InvalidArgumentError, StoreError

@@ -14,7 +14,7 @@ from typing import Any
 
 from engram_py.capture.redact import redact, refuse_secret
 from engram_py.database.journal import get_meta, set_meta
-from engram_py.database.lease import NamedLease
+from engram_py.database.runs import NamedLease
 from engram_py.database.store import Store
 from engram_py.documents.files import VAULT as MANIFEST
 from engram_py.errors import EngramError, InvalidArgumentError

@@ -17,8 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from engram_py.files import lines_of
 from engram_py.lazy import regex
-from engram_py.vectors.protocol import Embedder, Spec, half_of_the_processors, library, running, unit
-from engram_py.vectors.values import EmbedderFailedError
+from engram_py.vectors.protocol import (
+    Embedder,
+    EmbedderFailedError,
+    Spec,
+    half_of_the_processors,
+    library,
+    running,
+    unit,
+)
 
 if TYPE_CHECKING:
     from engram_py.vectors.protocol import Vectors

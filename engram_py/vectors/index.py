@@ -19,8 +19,7 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.observations.visible import live_ids
 from engram_py.vectors import table
-from engram_py.vectors.protocol import unit, unpack
-from engram_py.vectors.values import EmbedderFailedError, Nearest
+from engram_py.vectors.protocol import EmbedderFailedError, Nearest, unit, unpack
 
 if TYPE_CHECKING:
     from engram_py.vectors.protocol import Vectors

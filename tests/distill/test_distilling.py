@@ -9,7 +9,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.database import runs
-from engram_py.database.lease import NamedLease
+from engram_py.database.runs import NamedLease
 from engram_py.distill.values import Digest
 from engram_py.interfaces.wording.context import context_text
 from engram_py.interfaces.wording.render import text

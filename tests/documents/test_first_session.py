@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from engram_py import Draft
 from engram_py.documents.documents import Following
+from engram_py.interfaces.background import update_documents
 from engram_py.interfaces.cli.main import cli
-from engram_py.interfaces.hooks.background import update_documents
 from engram_py.interfaces.wording.context import context_text
 from engram_py.settings import Settings
 from tests.anchors.repositories import Repo

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Draft
-from engram_py.database.lease import NamedLease
+from engram_py.database.runs import NamedLease
 from engram_py.documents import history as updating
 from engram_py.documents import table
 from engram_py.documents.values import Read

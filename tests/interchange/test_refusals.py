@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.interchange.results import InvalidExportError
+from engram_py.interchange.values import InvalidExportError
 from tests.interchange.transfer_files import counts, digest, export, observation, prompt, relation, write
 
 WHOLE = json.dumps(export(observations=[observation()]))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engram_py.reasons import reason
 from engram_py.recall.search import deviations, fuse, strong, vector_nats
-from engram_py.vectors.values import Nearest
+from engram_py.vectors.protocol import Nearest
 
 MANY = 1_000
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.vectors.protocol import parse_embedder
-from engram_py.vectors.values import InvalidEmbedderError
+from engram_py.vectors.protocol import InvalidEmbedderError, parse_embedder
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ import pytest
 from engram_py.vectors import endpoint as module
 from engram_py.vectors.endpoint import WireError, post_json
 from engram_py.vectors.model import load_embedder
-from engram_py.vectors.protocol import Embedder, parse_embedder, unit
-from engram_py.vectors.values import EmbedderFailedError
+from engram_py.vectors.protocol import Embedder, EmbedderFailedError, parse_embedder, unit
 from tests.embedders import DIMENSION, Endpoint, endpoint, np, trigrams
 
 

@@ -12,10 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.vectors.model import load_embedder
-from engram_py.vectors.model_download import LANES, Lane, fetch
-from engram_py.vectors.protocol import parse_embedder
-from engram_py.vectors.values import EmbedderFailedError, EmbedderMissingError
+from engram_py.vectors.model import LANES, Lane, fetch, load_embedder
+from engram_py.vectors.protocol import EmbedderFailedError, EmbedderMissingError, parse_embedder
 from tests.embedders import np
 from tests.vectors.test_models import onnx_lookup
 from tests.vectors.test_wordpiece import VOCABULARY
@@ -107,7 +105,7 @@ def test_an_old_pip_that_cannot_tell_how_far_it_is_is_not_asked_to(
     static: Lane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[tuple[int, int]] = []
-    monkeypatch.setattr("engram_py.vectors.model_download.version", lambda _: "23.2.1")
+    monkeypatch.setattr("engram_py.vectors.model.version", lambda _: "23.2.1")
     assert fetch(static, tmp_path, report=lambda done, total: told.append((done, total))).is_dir()
     assert told == []
 

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from engram_py.vectors.model import load_embedder
-from engram_py.vectors.protocol import Embedder, parse_embedder
-from engram_py.vectors.values import EmbedderFailedError, EmbedderMissingError
+from engram_py.vectors.protocol import Embedder, EmbedderFailedError, EmbedderMissingError, parse_embedder
 from tests.embedders import np
 
 WORDS = ["[PAD]", "[UNK]", "login", "token", "expire", "queue", "job", "worker", "the", "of", "a"]

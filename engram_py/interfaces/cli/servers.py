@@ -170,7 +170,7 @@ def _query(token: str, project: str) -> str:
 
 def _ensure_server(instance: str, port: int, secret: str) -> None:
     """Raises PortTakenError, NotStartedError."""
-    from engram_py.interfaces.web.errors import NotStartedError, PortTakenError
+    from engram_py.interfaces.web.access import NotStartedError, PortTakenError
 
     found = _instance_at(port, secret)
     if found is None:
@@ -223,7 +223,7 @@ def _asked(port: int, path: str, secret: str) -> tuple[int, bytes]:
 
 
 def _start(port: int) -> None:
-    from engram_py.background import start_in_background
+    from engram_py.interfaces.background import start_in_background
 
     root = click.get_current_context().find_root().obj
     more = ["--data-dir", root] if root else []

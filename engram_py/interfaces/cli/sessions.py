@@ -139,7 +139,7 @@ def ingest_command(app: Engram, file: Path, **options: Any) -> object:
 @prints_result
 def agents_command(app: Engram, agent_id: str | None) -> Listing:
     """List the agents whose sessions are kept, the last active first, with what they left."""
-    from engram_py.sessions.agents import agents
+    from engram_py.sessions.conversations import agents
 
     return Listing("agents", agents(app.store, agent_id))
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import click
 
-from engram_py.background import start_in_background
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError, StoreError
+from engram_py.interfaces.background import start_in_background
 from engram_py.interfaces.cli.commands import (
     PATH,
     can_ask,
@@ -205,7 +205,7 @@ def on_command(model: str | None, wait: bool, as_json: bool) -> None:
 
 def _fetch(name: str, models: Path) -> None:
     """Fetch a lane's model, saying beforehand what that does."""
-    from engram_py.vectors.model_download import LANES, fetch, missing
+    from engram_py.vectors.model import LANES, fetch, missing
 
     lane = LANES[name]
     if not lane.folder(models).is_dir():

@@ -177,7 +177,7 @@ class Run:
             now, last = app.journal.moment(), self.event == "session-end"
             due = is_due(app.store, app.settings, now, last=last)
             if due or (last and self._is_to_distill(app)):
-                from engram_py.interfaces.hooks.background import sync_later
+                from engram_py.interfaces.background import sync_later
 
                 sync_later(app.settings.data_dir)
             if due:

@@ -75,7 +75,7 @@ def _arrived(call: Call, share: float) -> list[str]:
     with suppress(AmbiguousProjectError):  # a folder without a project has nothing to read
         done = call.app.read_shared(until=call.until(share))
         if done is not None and done.read is not None and done.read.more:
-            from engram_py.interfaces.hooks.background import read_folder
+            from engram_py.interfaces.background import read_folder
 
             with suppress(OSError):
                 read_folder(call.app.settings.data_dir, call.request.directory)
@@ -93,7 +93,7 @@ def _index_documents(call: Call) -> None:
     if app.settings.documents and call.allowed.records:
         until = min(call.until(), time.monotonic() + _INDEXING_SECONDS)
         if app.documents.catch_up(until=until):
-            from engram_py.interfaces.hooks.background import update_documents
+            from engram_py.interfaces.background import update_documents
 
             with suppress(OSError):
                 update_documents(app.settings.data_dir, call.request.directory, wait=False)

@@ -23,7 +23,7 @@ from engram_py.asgi import Lingering
 from engram_py.database.errors import DataDirError
 from engram_py.dataclass import dataclass, replace
 from engram_py.errors import EngramError
-from engram_py.interfaces.hooks.background import update_documents
+from engram_py.interfaces.background import update_documents
 from engram_py.interfaces.http.admission import ASSETS, ENTRANCE, LOOPBACK, MCP, PAGE, Facts, asker, refusal
 from engram_py.interfaces.http.api import Api, refused
 from engram_py.interfaces.http.mcp_endpoint import McpEndpoint

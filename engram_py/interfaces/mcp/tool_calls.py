@@ -95,7 +95,7 @@ def opener(settings: Settings, project: str | None, failure: EngramError | None)
         if failure is not None:
             raise failure
         from engram_py.app import Engram
-        from engram_py.interfaces.hooks.background import update_documents
+        from engram_py.interfaces.background import update_documents
         from engram_py.sessions.sessions import ancestors
 
         app = Engram(

@@ -20,8 +20,8 @@ from typing import Any, Literal
 from engram_py.dataclass import dataclass, field
 from engram_py.interfaces.hooks.protocol import listens
 from engram_py.interfaces.setup.changes import Edit, FileEdits, Format, Item, Member, Text
-from engram_py.interfaces.setup.errors import ScopeUnavailableError
 from engram_py.interfaces.setup.machine import Launcher, Machine
+from engram_py.interfaces.setup.manifest import ScopeUnavailableError
 
 Scope = Literal["user", "project"]
 SCOPES: tuple[Scope, ...] = ("user", "project")

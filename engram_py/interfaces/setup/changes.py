@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 from engram_py.dataclass import dataclass
 from engram_py.files import lines_of
-from engram_py.interfaces.setup.errors import SetupRefusedError
 from engram_py.interfaces.setup.formats import MISSING, Document, KeyPath, UnreadableTextError
 from engram_py.interfaces.setup.manifest import (
     Found,
     Manifest,
     Record,
+    SetupRefusedError,
     decoded,
     digest,
     look,

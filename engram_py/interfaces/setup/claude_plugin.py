@@ -15,9 +15,17 @@ from typing import Any
 from engram_py.dataclass import dataclass
 from engram_py.interfaces.setup.agents import AGENTS, SERVER_NAME, entry, hook_items
 from engram_py.interfaces.setup.changes import FileEdits, Member, walked
-from engram_py.interfaces.setup.errors import PluginFailedError, SetupRefusedError
 from engram_py.interfaces.setup.machine import Launcher, Machine
-from engram_py.interfaces.setup.manifest import Manifest, digest, look, refusing, remove_empty, replace
+from engram_py.interfaces.setup.manifest import (
+    Manifest,
+    PluginFailedError,
+    SetupRefusedError,
+    digest,
+    look,
+    refusing,
+    remove_empty,
+    replace,
+)
 from engram_py.version import __version__
 
 MARKETPLACE = "engram-py"

@@ -17,9 +17,14 @@ from engram_py.interfaces.setup.changes import (
     plan_unsetup,
 )
 from engram_py.interfaces.setup.claude_plugin import Plugin, render
-from engram_py.interfaces.setup.errors import SetupRefusedError, UnknownAgentError, UnusableOptionError
 from engram_py.interfaces.setup.machine import Launcher, Machine, current_launcher, this_machine
-from engram_py.interfaces.setup.manifest import Manifest, opened
+from engram_py.interfaces.setup.manifest import (
+    Manifest,
+    SetupRefusedError,
+    UnknownAgentError,
+    UnusableOptionError,
+    opened,
+)
 from engram_py.times import utc_now
 from engram_py.upkeep.hook_log import expect
 

@@ -30,8 +30,9 @@ from engram_py.interfaces.http.errors import (
 )
 from engram_py.interfaces.http.routing import check_text, fields_of
 from engram_py.interfaces.web import pages, pages_memory  # noqa: F401 - each module of pages registers them
-from engram_py.interfaces.web.access import COOKIE_SECONDS, Access
-from engram_py.interfaces.web.errors import (
+from engram_py.interfaces.web.access import (
+    COOKIE_SECONDS,
+    Access,
     ForeignFormError,
     LinkUsedError,
     NoPageError,

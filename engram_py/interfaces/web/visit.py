@@ -13,7 +13,7 @@ from engram_py.app import Engram
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import InvalidArgumentError
-from engram_py.interfaces.web.errors import NoPageError
+from engram_py.interfaces.web.access import NoPageError
 from engram_py.observations.values import Change, Observation
 
 HOME = "/ui/"

@@ -24,7 +24,7 @@ from engram_py.interfaces.wording.phrases import (
 )
 from engram_py.recall.layers import Layered, SaidResults
 from engram_py.recall.values import DocumentResults, Results
-from engram_py.sessions.agents import AgentLine
+from engram_py.sessions.conversations import AgentLine
 from engram_py.sessions.values import (
     Captured,
     Checkpoint,

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from engram_py.database.journal import Journal
-from engram_py.database.lease import NamedLease
+from engram_py.database.runs import NamedLease
 from engram_py.database.store import Store
 from engram_py.errors import EngramError
 from engram_py.lazy import logger_of

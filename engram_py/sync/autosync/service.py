@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from engram_py.database.journal import Journal
-from engram_py.database.lease import NamedLease
+from engram_py.database.runs import NamedLease
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError

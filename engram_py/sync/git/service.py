@@ -8,7 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engram_py.database.lease import NamedLease
+from engram_py.database.runs import NamedLease
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
 from engram_py.privacy import provenance

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from engram_py.interfaces.cli import upkeep
-from engram_py.vectors.model_download import LANES, Lane
+from engram_py.vectors.model import LANES, Lane
 from tests.embedders import Endpoint, endpoint
 from tests.interfaces.cli.conftest import Run, answer, refusal
 from tests.interfaces.cli.test_startup import modules

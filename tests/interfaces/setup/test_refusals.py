@@ -10,9 +10,15 @@ import pytest
 
 from engram_py.interfaces.setup import manifest as files
 from engram_py.interfaces.setup.agents import AGENTS, Parts
-from engram_py.interfaces.setup.errors import ScopeUnavailableError, SetupRefusedError, UnknownAgentError
 from engram_py.interfaces.setup.installing import Setup, agents_named
-from engram_py.interfaces.setup.manifest import Found, opened, replace
+from engram_py.interfaces.setup.manifest import (
+    Found,
+    ScopeUnavailableError,
+    SetupRefusedError,
+    UnknownAgentError,
+    opened,
+    replace,
+)
 
 from .conftest import tree
 

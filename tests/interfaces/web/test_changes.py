@@ -13,9 +13,8 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.interfaces.web import application
-from engram_py.interfaces.web.access import Access
+from engram_py.interfaces.web.access import Access, TooManyListenersError
 from engram_py.interfaces.web.application import Changes
-from engram_py.interfaces.web.errors import TooManyListenersError
 from engram_py.interfaces.web.visit import version_of
 from engram_py.settings import Settings
 from tests.interfaces.http.asking import Running, serving

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.database.lease import NamedLease
+from engram_py.database.runs import NamedLease
 from engram_py.settings import Settings
 from engram_py.sync.autosync.schedule import QUIET_SECONDS, begin, delay, is_due, passed, remaining
 from engram_py.times import to_text
@@ -119,7 +119,7 @@ COMPETITOR = """
 import sys
 from pathlib import Path
 from engram_py import Engram
-from engram_py.database.lease import NamedLease
+from engram_py.database.runs import NamedLease
 app = Engram(Path(sys.argv[1]), project="widgets")
 lease, mine = NamedLease(app.store, app.journal, "cloud"), 0
 marker = Path(sys.argv[2])

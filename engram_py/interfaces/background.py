@@ -1,9 +1,4 @@
-"""Do what hooks have no time for in a process of its own, which no agent waits for.
-
-``python -m engram_py.interfaces.hooks.background DATA_DIR`` summarizes the sessions that are over, exchanges with the
-team's server once, if there is one, and ends. With ``FOLDER PROJECT`` it updates the documents of a folder instead;
-with ``FOLDER .engram`` it reads what others committed to it.
-"""
+"""Work in a process of its own that nobody waits for: summaries, sync, documents, vectors."""
 
 from __future__ import annotations
 
@@ -12,7 +7,28 @@ import os
 import sys
 from pathlib import Path
 
-from engram_py.background import start_in_background
+_WINDOWS_FLAGS = 0x08000000 | 0x00000200  # subprocess.CREATE_NO_WINDOW, CREATE_NEW_PROCESS_GROUP
+
+
+def start_in_background(module: str, *arguments: str, folder: Path, wait: bool = False) -> None:
+    """Run ``python -m module arguments`` and leave it to itself: it outlives this process and its terminal.
+
+    A process that stays has to ``wait`` for it, in a thread: else it would be kept as a dead one. It works in
+    ``folder``, one of ours: an agent's may be gone before it ends. Raises OSError.
+    """
+    import subprocess
+
+    command = [sys.executable, "-P", "-m", module, *arguments]
+    nobody = subprocess.DEVNULL
+    flags = _WINDOWS_FLAGS if os.name == "nt" else 0
+    started = subprocess.Popen(
+        command, stdin=nobody, stdout=nobody, stderr=nobody, cwd=folder, start_new_session=True, creationflags=flags
+    )
+    if wait:
+        started.wait()
+    else:
+        started.returncode = 0  # else Python complains that nobody waited for it
+
 
 # After that the process ends, wherever it is; the next one goes on from there.
 SYNC_SECONDS, DOCUMENTS_SECONDS, GRACE_SECONDS = 120.0, 300.0, 60.0
