@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from engram_py.recall.layers import Layered, LayerResults
     from engram_py.recall.values import Results
     from engram_py.sessions.sessions import SessionMode
-    from engram_py.sync.git.values import GitSynced
+    from engram_py.sync.git.table import GitSynced
     from engram_py.upkeep.maintenance import Worker
 
 logger = logger_of(__name__)

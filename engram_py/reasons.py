@@ -1,7 +1,7 @@
 """Reasons and next steps as values: a room states facts, an interface words them for its reader.
 
 ``Reason`` says why an answer is as it is (``interfaces/wording/reasons.py`` has the words). ``Operation`` names what to
-do next: a terminal is told a command, an agent a tool, a program a route (``interfaces/wording/operations.py``).
+do next: a terminal is told a command, an agent a tool, a program a route (``interfaces/wording/reasons.py``).
 """
 
 from __future__ import annotations

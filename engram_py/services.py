@@ -45,10 +45,9 @@ if TYPE_CHECKING:
     from engram_py.privacy.trust import Trust
     from engram_py.projects.merge import Merging
     from engram_py.recall.bulk import Bulk
-    from engram_py.recall.conflicts import Conflicts
     from engram_py.recall.layers import Layers
     from engram_py.recall.query import Query
-    from engram_py.recall.related import Topics
+    from engram_py.recall.related import Conflicts, Topics
     from engram_py.recall.search import Search
     from engram_py.recall.values import DocumentHit
     from engram_py.relations.relations import Relations
@@ -62,9 +61,8 @@ if TYPE_CHECKING:
     from engram_py.sync.replica.replica import Replica
     from engram_py.upkeep.backups import Backups
     from engram_py.upkeep.doctor import Doctor
-    from engram_py.upkeep.maintenance import Maintenance, Reports
+    from engram_py.upkeep.maintenance import Maintenance, Reports, Statistics
     from engram_py.upkeep.reindex import Reindexing
-    from engram_py.upkeep.statistics import Statistics
     from engram_py.vault.vault import Vault, VaultFiles
     from engram_py.vectors.vectors import Vectors
 
@@ -105,7 +103,7 @@ def topics(app: Engram) -> Topics:
 
 def statistics(app: Engram) -> Statistics:
     """Count what is kept."""
-    from engram_py.upkeep.statistics import Statistics
+    from engram_py.upkeep.maintenance import Statistics
 
     return Statistics(app.store, app.projects)
 
@@ -154,7 +152,7 @@ def relations(app: Engram) -> Relations:
 
 def conflicts(app: Engram) -> Conflicts:
     """Find pairs that nobody compared yet."""
-    from engram_py.recall.conflicts import Conflicts
+    from engram_py.recall.related import Conflicts
 
     return Conflicts(app.store, app.journal, app.projects)
 

@@ -15,7 +15,7 @@ from engram_py.dataclass import dataclass, replace
 from engram_py.interfaces.hooks.handlers import Deserved, deserved
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.context import context_text, not_merged, why_nothing
-from engram_py.interfaces.wording.operations import Door
+from engram_py.interfaces.wording.reasons import Door
 from engram_py.ledger.citations import Given, GivenCounts, counts, given_to_session
 from engram_py.ledger.costs import Cost
 from engram_py.recall.score import threshold

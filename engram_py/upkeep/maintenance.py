@@ -12,9 +12,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from engram_py.database import runs
+from engram_py.database import counts, journal, runs
 from engram_py.database.journal import Journal, get_meta, set_meta
 from engram_py.database.runs import NamedLease
 from engram_py.database.store import Row, Store
@@ -22,12 +23,15 @@ from engram_py.dataclass import asdict
 from engram_py.errors import EngramError, InvalidArgumentError, StoreError
 from engram_py.lazy import logger_of, regex
 from engram_py.observations.arguments import clamp
+from engram_py.observations.listing import Stats
 from engram_py.observations.table import COLUMNS, VISIBLE
 from engram_py.observations.values import Observation
 from engram_py.privacy.provenance import OWN
-from engram_py.projects.projects import Core
+from engram_py.projects import table as project_table
+from engram_py.projects.projects import Core, Projects
 from engram_py.relations import table as relations_table
 from engram_py.relations.relations import Relations
+from engram_py.sync.autosync import table as sync_state
 from engram_py.text.words import jaccard, shingles
 from engram_py.times import parse_time, to_text
 from engram_py.upkeep.values import Hot, HotReport, Maintained, PassDone, Runs, StepDone
@@ -35,6 +39,7 @@ from engram_py.upkeep.values import Hot, HotReport, Maintained, PassDone, Runs, 
 if TYPE_CHECKING:
     from engram_py.entities.entities import Entities
     from engram_py.identity.identity import Identity
+
 
 logger = logger_of(__name__)
 
@@ -411,3 +416,33 @@ def _hot(row: Row, now: datetime) -> Hot:
     used = parse_time(row["last_accessed_at"] or row["created_at"])
     shown = (row["id"], row["title"], row["type"], row["access_count"], row["last_accessed_at"])
     return Hot(*shown, tier(row["access_count"], used, now))
+
+
+_MOST_QUEUED = 1_000  # further nobody counts: it would take longer the more there are
+
+
+class Statistics:
+    """Counts the whole memory, or one project."""
+
+    def __init__(self, store: Store, projects: Projects) -> None:
+        self._store = store
+        self._projects = projects
+
+    def count(self, project: str | None = None) -> Stats:
+        """Return the counts of everything kept, or of one project."""
+        reads = self._projects.for_read(project).reads if project else None
+        of = partial(counts.number, self._store, projects=reads)
+        return Stats(
+            total_sessions=of("session"),
+            total_observations=of("observation"),
+            total_prompts=of("prompt"),
+            total_relations=of("relation"),
+            deleted_observations=of("deleted"),
+            versions=counts.number(self._store, "version"),
+            queued_mutations=journal.queue_size(self._store, cap=_MOST_QUEUED + 1),
+            database_bytes=self._store.path.stat().st_size,
+            database_path=str(self._store.path),
+            types=counts.types(self._store, reads),
+            projects=tuple(project_table.latest_names(self._store)),
+            syncs=sync_state.is_used(self._store),
+        )

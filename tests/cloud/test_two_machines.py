@@ -14,7 +14,7 @@ from engram_py.dataclass import replace
 from engram_py.observations.values import Change
 from engram_py.settings import Settings
 from engram_py.sync.autosync import login
-from engram_py.sync.autosync.values import CloudSynced
+from engram_py.sync.autosync.table import CloudSynced
 from tests.cloud.asking import Client, Running
 from tests.cloud.cluster import Cluster
 

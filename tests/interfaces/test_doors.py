@@ -12,7 +12,7 @@ import engram_py
 from engram_py import Draft, Engram
 from engram_py.errors import EngramError
 from engram_py.interfaces.wording import render
-from engram_py.interfaces.wording.operations import Door, call, spelled
+from engram_py.interfaces.wording.reasons import Door, call, spelled
 from engram_py.reasons import PYTHON, operation, sentence
 
 PACKAGE = Path(engram_py.__file__).parent
@@ -37,7 +37,7 @@ def _strings(path: Path) -> set[str]:
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_text_that_all_doors_share_names_a_tool(path: Path) -> None:
     name = path.relative_to(PACKAGE).as_posix()
-    if name == "interfaces/wording/operations.py" or name.startswith(FOR_MODELS):
+    if name == "interfaces/wording/reasons.py" or name.startswith(FOR_MODELS):
         return
     named = {text for text in _strings(path) if "mem_" in text.replace("claude_mem_", "")}
     assert not named - {"list: Engram's list of hits, the default of GET; json: what mem_search answers, with "

@@ -16,7 +16,7 @@ from mcp import Client
 from engram_py import Engram
 from engram_py.interfaces.mcp.server import build_server
 from engram_py.interfaces.wording import render
-from engram_py.interfaces.wording.operations import spelled
+from engram_py.interfaces.wording.reasons import spelled
 from engram_py.reasons import Reason, reason
 from engram_py.recall.query import KEYS
 from engram_py.recall.values import Results

@@ -55,7 +55,7 @@ def show(value: object, settings: Settings, *, as_json: bool) -> None:
 
 def print_notes(notes: Iterable[Told]) -> None:
     """Print notes on stderr."""
-    from engram_py.interfaces.wording.operations import spelled
+    from engram_py.interfaces.wording.reasons import spelled
 
     for note in notes:
         click.echo(f"note: {printable(spelled(note, 'cli'))}", err=True)

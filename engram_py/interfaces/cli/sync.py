@@ -36,7 +36,7 @@ from engram_py.sync.sealing import secret_of, secret_of_file
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.sync.git.values import Adoption, GitSynced
+    from engram_py.sync.git.table import Adoption, GitSynced
 
 
 _LONGEST_TOKEN = 10_000

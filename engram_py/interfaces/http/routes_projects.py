@@ -14,11 +14,11 @@ from engram_py.interchange.values import Counts, Imported
 from engram_py.interfaces.http.answers import Answer, Time, shown, whole
 from engram_py.interfaces.http.errors import UnsupportedScopeError
 from engram_py.interfaces.http.routing import InProject, Needed, Projects, Whole, operation, selected
-from engram_py.interfaces.wording.operations import spelled
+from engram_py.interfaces.wording.reasons import spelled
 from engram_py.observations.listing import Stats
 from engram_py.projects.names import normalize_project
 from engram_py.projects.values import ProjectLine
-from engram_py.sync.autosync.values import CloudStatus
+from engram_py.sync.autosync.table import CloudStatus
 from engram_py.upkeep.values import Check, Hot, HotReport, Maintained, Report
 from engram_py.version import __version__
 

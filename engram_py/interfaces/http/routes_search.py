@@ -42,7 +42,7 @@ from engram_py.interfaces.http.routing import (
 )
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording import search as words
-from engram_py.interfaces.wording.operations import spelled
+from engram_py.interfaces.wording.reasons import spelled
 from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.observations.listing import Suggestion
 from engram_py.observations.values import Neighbour, Observation, Timeline

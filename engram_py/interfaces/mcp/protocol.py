@@ -319,7 +319,7 @@ def answer(method: str, params: Json, names: Sequence[str], memory: Memory, agen
             given = {name: as_text(one) for name, one in (params.get("arguments") or {}).items()}
             return {"messages": [get_prompt(app, as_text(params["name"]), given)]}
     except EngramError as exc:
-        from engram_py.interfaces.wording.operations import spelled
+        from engram_py.interfaces.wording.reasons import spelled
 
         code = INVALID_PARAMS if isinstance(exc, NotFoundError | InvalidInputError) else INTERNAL_ERROR
         raise RequestError(code, f"{exc.message}; {spelled(exc.next_step, 'mcp')}", {"code": exc.code}) from exc

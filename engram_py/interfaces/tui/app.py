@@ -26,7 +26,7 @@ from engram_py.interfaces.tui.panels import MemoryPanel, Panel, Reader, ReviewPa
 from engram_py.interfaces.tui.rows import Navigation, Row, RowList, content, shown_line
 from engram_py.interfaces.waiting import Waiting
 from engram_py.interfaces.wording import render
-from engram_py.interfaces.wording.operations import spelled
+from engram_py.interfaces.wording.reasons import spelled
 from engram_py.observations.errors import BulkFilterError
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.values import Change, Changed, Observation

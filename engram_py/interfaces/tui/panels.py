@@ -17,8 +17,8 @@ from engram_py.interfaces.tui.rows import PAGE, Part, Row, shown_line
 from engram_py.interfaces.waiting import FailedSession, Waiting, review
 from engram_py.interfaces.wording import render, search
 from engram_py.interfaces.wording.context import nearly
-from engram_py.interfaces.wording.operations import spelled
 from engram_py.interfaces.wording.phrases import age, amount, one_line
+from engram_py.interfaces.wording.reasons import spelled
 from engram_py.interfaces.wording.search import named
 from engram_py.ledger.citations import Given, sessions_given
 from engram_py.observations.listing import ObservationLine

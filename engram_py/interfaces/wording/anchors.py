@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from engram_py.anchors.values import AnchorState, Checked, StaleLine
-from engram_py.interfaces.wording.operations import spelled
 from engram_py.interfaces.wording.phrases import Words, age, amount
+from engram_py.interfaces.wording.reasons import spelled
 
 _MOST_ANCHORS = 4  # of one observation, in a list
 _COUNTED = {"elsewhere": "only on another branch"}

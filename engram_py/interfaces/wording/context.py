@@ -13,8 +13,8 @@ from engram_py.context.values import Context, Item, OwnFile, Section
 from engram_py.files import lines_of
 from engram_py.identity.statements import LONGEST_CHARS
 from engram_py.interfaces.wording.anchors import anchor
-from engram_py.interfaces.wording.operations import Door, call, spelled
 from engram_py.interfaces.wording.phrases import SpelledWords, age, amount, last_active, one_line, whence
+from engram_py.interfaces.wording.reasons import Door, call, spelled
 from engram_py.observations.values import Observation
 from engram_py.recall.values import counted
 from engram_py.sessions.values import Prompt, Said, SessionLine

@@ -17,8 +17,8 @@ from engram_py.documents.values import (
     Removed,
     Tour,
 )
-from engram_py.interfaces.wording.operations import Door, call, spelled
 from engram_py.interfaces.wording.phrases import SpelledWords, Words, age, amount, joined, one_line, plain_line
+from engram_py.interfaces.wording.reasons import Door, call, spelled
 from engram_py.recall.values import DocumentHit, DocumentResults
 from engram_py.vault.values import Applied, Exported, FileList, FileText, FileWritten, Imported, VaultStatus
 

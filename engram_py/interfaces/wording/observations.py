@@ -19,7 +19,6 @@ from engram_py.entities.values import (
     Rewritten,
 )
 from engram_py.identity.statements import Profile, Statement
-from engram_py.interfaces.wording.operations import Door, call
 from engram_py.interfaces.wording.phrases import (
     SpelledWords,
     Words,
@@ -33,6 +32,7 @@ from engram_py.interfaces.wording.phrases import (
     relation,
     whence,
 )
+from engram_py.interfaces.wording.reasons import Door, call
 from engram_py.observations.listing import (
     BulkDone,
     Fact,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from engram_py.interfaces.wording.operations import Door, spelled
+from engram_py.interfaces.wording.reasons import Door, spelled
 from engram_py.observations.values import RelationNote
 from engram_py.privacy.provenance import RELAYED
 from engram_py.reasons import Told

@@ -7,8 +7,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from engram_py.interchange.values import Counts, Exported, Imported
-from engram_py.interfaces.wording.operations import Door, spelled
 from engram_py.interfaces.wording.phrases import SpelledWords, Words, age, amount, joined, whence
+from engram_py.interfaces.wording.reasons import Door, spelled
 from engram_py.privacy.trust import Arrival, Arrivals, TrustChanged
 from engram_py.privacy.values import Allowed, Choice, Cleared, SwitchState
 from engram_py.projects.values import Alike, CurrentProject, Merged, ProjectLine, Pruned, Renamed

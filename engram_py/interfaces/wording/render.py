@@ -11,8 +11,8 @@ from typing import Any
 from engram_py.dataclass import fields, is_dataclass
 from engram_py.errors import EngramError
 from engram_py.interfaces.wording import search
-from engram_py.interfaces.wording.operations import Door, call, spelled
 from engram_py.interfaces.wording.phrases import SpelledWords, Words, notes
+from engram_py.interfaces.wording.reasons import Door, call, spelled
 from engram_py.observations.listing import Listing
 from engram_py.observations.values import Changed, Detail, Saved
 from engram_py.reasons import Reason, Sentence, Told

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from engram_py.dataclass import dataclass
-from engram_py.interfaces.wording.operations import Door, call, spelled
 from engram_py.interfaces.wording.phrases import age, plain_line, relation, whence
+from engram_py.interfaces.wording.reasons import Door, call, spelled
 from engram_py.lazy import regex
 from engram_py.recall.values import Explain, Hit, NoResults, Numbers, Results, counted
 

@@ -10,7 +10,6 @@ from datetime import datetime
 from engram_py.distill.ingesting import Ingested
 from engram_py.distill.values import Flushed
 from engram_py.interfaces.wording import documents, search
-from engram_py.interfaces.wording.operations import Door
 from engram_py.interfaces.wording.phrases import (
     SpelledWords,
     Words,
@@ -22,6 +21,7 @@ from engram_py.interfaces.wording.phrases import (
     plain_line,
     whence,
 )
+from engram_py.interfaces.wording.reasons import Door
 from engram_py.recall.layers import Layered, SaidResults
 from engram_py.recall.values import DocumentResults, Results
 from engram_py.sessions.conversations import AgentLine

@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from engram_py.errors import EngramError
-from engram_py.interfaces.wording.operations import spelled
 from engram_py.interfaces.wording.phrases import Words, age, amount, clock, joined
+from engram_py.interfaces.wording.reasons import spelled
 from engram_py.recall.values import counted
-from engram_py.sync.autosync.values import (
+from engram_py.sync.autosync.table import (
     CloudProject,
     CloudStatus,
     CloudSynced,
@@ -20,7 +20,7 @@ from engram_py.sync.autosync.values import (
     SetAside,
 )
 from engram_py.sync.errors import PassphraseMissingError
-from engram_py.sync.git.values import (
+from engram_py.sync.git.table import (
     Adoption,
     ChunkRefusal,
     ChunksRead,

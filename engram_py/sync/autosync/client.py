@@ -25,8 +25,7 @@ from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, field
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.login import is_loopback
-from engram_py.sync.autosync.table import TARGET
-from engram_py.sync.autosync.values import CloudSynced
+from engram_py.sync.autosync.table import TARGET, CloudSynced
 from engram_py.sync.errors import CloudFailedError
 from engram_py.sync.mutation import Mutation
 

@@ -21,8 +21,7 @@ from engram_py.sync.autosync.login import Login, current_login, token_fingerprin
 from engram_py.sync.autosync.pull import Pull, fetch_again, with_new_projects
 from engram_py.sync.autosync.push import Push, resend
 from engram_py.sync.autosync.schedule import MOST_SECONDS, delay, remaining, stopped_after
-from engram_py.sync.autosync.table import TARGET
-from engram_py.sync.autosync.values import CloudSynced
+from engram_py.sync.autosync.table import TARGET, CloudSynced
 from engram_py.sync.errors import CloudFailedError
 from engram_py.times import to_text
 

@@ -21,7 +21,7 @@ from engram_py.times import parse_time, to_text
 
 if TYPE_CHECKING:
     from engram_py.database.journal import Journal
-    from engram_py.sync.autosync.values import CloudSynced
+    from engram_py.sync.autosync.table import CloudSynced
 
 logger = logger_of(__name__)
 

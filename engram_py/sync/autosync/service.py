@@ -33,8 +33,8 @@ from engram_py.sync.autosync.login import (
     token_of,
 )
 from engram_py.sync.autosync.schedule import MOST_SECONDS, Worker, remaining, stopped_after
-from engram_py.sync.autosync.table import TARGET
-from engram_py.sync.autosync.values import (
+from engram_py.sync.autosync.table import (
+    TARGET,
     CloudProject,
     CloudStatus,
     CloudSynced,

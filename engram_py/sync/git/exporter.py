@@ -25,8 +25,7 @@ from engram_py.sync.chunk import (
 from engram_py.sync.git import table
 from engram_py.sync.git.folder import ChunkFile, on_other_branches
 from engram_py.sync.git.places import Job
-from engram_py.sync.git.table import QueueRange
-from engram_py.sync.git.values import ChunksWritten
+from engram_py.sync.git.table import ChunksWritten, QueueRange
 from engram_py.sync.mutation import Changes, Mutation
 from engram_py.sync.replica.table import newest_seq
 

@@ -27,7 +27,7 @@ from engram_py.sync.chunk import (
     recovered_manifest,
 )
 from engram_py.sync.errors import SyncFolderError
-from engram_py.sync.git.values import Uncommitted
+from engram_py.sync.git.table import Uncommitted
 from engram_py.sync.sealing import MOST_SIGNATURE_BYTES, Parameters
 
 NAME = ".engram"

@@ -15,7 +15,7 @@ from engram_py.sync.chunk import About, ChunkRefusedError, ChunkTooLongError, Co
 from engram_py.sync.git import table
 from engram_py.sync.git.folder import ChunkFile, ChunkFolder
 from engram_py.sync.git.places import Job
-from engram_py.sync.git.values import ChunkRefusal, ChunksRead
+from engram_py.sync.git.table import ChunkRefusal, ChunksRead
 from engram_py.sync.mutation import Applied, Mutation
 from engram_py.sync.replica.project_access import folder_rows
 from engram_py.sync.replica.table import deferred_counts

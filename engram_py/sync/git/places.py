@@ -24,7 +24,7 @@ from engram_py.sync.chunk import FORMAT, MOST_PLAIN_BYTES
 from engram_py.sync.errors import NoRepositoryError, UnconfirmedProjectError
 from engram_py.sync.git import table
 from engram_py.sync.git.folder import ChunkFolder
-from engram_py.sync.git.values import Adoption
+from engram_py.sync.git.table import Adoption
 from engram_py.sync.replica import project_access
 from engram_py.sync.sealing import DeviceKey, SealingKey
 

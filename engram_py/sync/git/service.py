@@ -27,7 +27,7 @@ from engram_py.sync.git import exporter, hooks, table
 from engram_py.sync.git.folder import NAME, uncommitted
 from engram_py.sync.git.importer import Importer, has_news, new_chunks
 from engram_py.sync.git.places import UNASKED_BYTES, Job, Place, Places, Progress
-from engram_py.sync.git.values import Adoption, ChunkRefusal, ChunksRead, ChunksWritten, Device, GitStatus, GitSynced
+from engram_py.sync.git.table import Adoption, ChunkRefusal, ChunksRead, ChunksWritten, Device, GitStatus, GitSynced
 from engram_py.sync.mutation import Digest
 from engram_py.sync.replica.table import deferred_counts
 from engram_py.sync.sealing import Keys, Parameters, SealingKey, WrongSecretError, derived_key, is_key, new_key

@@ -11,8 +11,7 @@ from string import Formatter
 import pytest
 
 import engram_py
-from engram_py.interfaces.wording.operations import spelled
-from engram_py.interfaces.wording.reasons import WORDS
+from engram_py.interfaces.wording.reasons import WORDS, spelled
 from engram_py.reasons import Reason, reason
 
 PACKAGE = Path(engram_py.__file__).parent

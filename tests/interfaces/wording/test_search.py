@@ -11,7 +11,7 @@ import pytest
 from engram_py import Engram
 from engram_py.anchors.values import AnchorState
 from engram_py.interfaces.wording import render
-from engram_py.interfaces.wording.operations import spelled
+from engram_py.interfaces.wording.reasons import spelled
 from engram_py.observations.values import Draft, RelationNote
 from engram_py.reasons import reason
 from engram_py.recall.score import NONE, Evidence

@@ -14,7 +14,7 @@ from engram_py import Engram
 from engram_py.settings import Settings
 from engram_py.sync.autosync import login
 from engram_py.sync.autosync.exchange import Exchange
-from engram_py.sync.autosync.values import CloudStatus, CloudSynced
+from engram_py.sync.autosync.table import CloudStatus, CloudSynced
 from tests.memory import FakeClock, draft
 from tests.sync.autosync.team_server import TOKEN, TeamServer, team_server
 

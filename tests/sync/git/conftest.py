@@ -19,7 +19,7 @@ from engram_py import Draft, Engram
 from engram_py.settings import Settings
 from engram_py.sync import chunk as packing
 from engram_py.sync.git.service import GitSync
-from engram_py.sync.git.values import ChunksRead, ChunksWritten, GitSynced
+from engram_py.sync.git.table import ChunksRead, ChunksWritten, GitSynced
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from engram_py.sync.git.values import ChunksWritten
+from engram_py.sync.git.table import ChunksWritten
 from tests.sync.git.conftest import Joining, Member
 
 
