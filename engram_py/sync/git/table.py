@@ -1,4 +1,4 @@
-"""Values and SQL of git folders: the chunks that were seen, the queue ranges they hold, the devices that are trusted."""
+"""Values and SQL of git folders: chunks that were seen, the queue ranges they hold, devices that are trusted."""
 
 from __future__ import annotations
 
