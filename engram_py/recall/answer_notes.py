@@ -166,10 +166,10 @@ def filters_ignored(scope: ScopeFilter) -> tuple[Reason, ...]:
 
 def evidence_step(found: Retrieved, least: float) -> LadderStep:
     one = found.evidence
-    why = f"the best holds {one.passage:.0%} of what the words tell"
-    why += f", its session {one.session:.0%}" if one.session > one.passage else ""
-    why += f": it answers with a probability of {found.probability:.0%}, {least:.0%} is needed"
-    return LadderStep("evidence", 0, why if one.passage else "no word of the question was found")
+    if not one.passage:
+        return LadderStep("evidence", 0, reason("no_word_found"))
+    shares = {"passage": one.passage, "session": one.session}
+    return LadderStep("evidence", 0, reason("evidence", **shares, probability=found.probability, least=least))
 
 
 def _query_notes(text: str, query: Query) -> list[Told]:

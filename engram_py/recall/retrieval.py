@@ -9,7 +9,7 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.entities.table import has_any
 from engram_py.observations.values import Observation
-from engram_py.reasons import Reason
+from engram_py.reasons import Reason, reason
 from engram_py.recall.dates import Days, days_asked, is_day_term, names_days, with_dates
 from engram_py.recall.index import Totals, lengths, totals
 from engram_py.recall.proximity import read_texts
@@ -151,13 +151,13 @@ def retrieve_terms(
         found = retrieval.with_substitutes(found, missing)
     if found.probability < least:
         terms, joined = with_joined_words(store, query, found.terms, index.rows)
-        found = retrieval.again(found, terms, f"{', '.join(joined)} in one word") if joined else found
+        found = retrieval.again(found, terms, reason("read", joined=tuple(joined), forms=())) if joined else found
     if not any(term.mentions for term in found.terms):
-        nothing = LadderStep("any word", 0, "no word of the query is known here")
+        nothing = LadderStep("any word", 0, reason("no_known_word"))
         return replace(found, rungs=(*found.rungs, nothing))
     whole = sum(scored.has_all_words for scored in found.scored) if best > ALL_WORDS else 0
-    enough = "enough" if whole >= limit else "fewer than asked for: any word follows"
-    why = f"too common to look up: {', '.join(common)}" if common else "every known word was looked up"
+    enough = reason("enough" if whole >= limit else "too_few")
+    why = reason("too_common", words=tuple(common)) if common else reason("all_looked_up")
     words = LadderStep("all words", whole, enough), LadderStep("any word", first - whole, why)
     return replace(found, rungs=(*words, *found.rungs))
 
@@ -178,19 +178,18 @@ class _Retrieval:
         for number in sorted(missing):
             if not terms[number].rows:
                 terms[number] = with_substitutes(self._store, terms[number], total)
-        read = [f"{one} in one word" for one in joined]
-        read += [f"{one.text} as {' or '.join(one.read_as)}" for one in terms if one.substitutes]
-        if read:
-            return self.again(found, terms, ", ".join(read))
-        nothing = LadderStep("prefix and near spelling", 0, "nothing resembles the unknown words")
+        forms = tuple((one.text, tuple(one.read_as)) for one in terms if one.substitutes)
+        if joined or forms:
+            return self.again(found, terms, reason("read", joined=tuple(joined), forms=forms))
+        nothing = LadderStep("prefix and near spelling", 0, reason("nothing_alike"))
         return replace(found, rungs=(*found.rungs, nothing))
 
-    def again(self, found: Retrieved, terms: Sequence[Term], read: str) -> Retrieved:
-        """Rank anew by ``terms``, some of which are ``read`` in another way."""
+    def again(self, found: Retrieved, terms: Sequence[Term], read: Reason) -> Retrieved:
+        """Rank anew by ``terms``, some of which are read in another way, as ``read`` says."""
         before = {scored.id for scored in found.scored}
         new = self.rank(terms)
         added = sum(scored.id not in before for scored in new.scored)
-        step = LadderStep("prefix and near spelling", added, f"read {read}")
+        step = LadderStep("prefix and near spelling", added, read)
         filtered_away = new.filtered_away or found.filtered_away
         return replace(new, rungs=(*found.rungs, step), filtered_away=filtered_away)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from engram_py.dataclass import dataclass, field
+from engram_py.reasons import Reason, reason
 from engram_py.recall.index import Length
 
 # In a memory of ten rows every word is either everywhere or unknown. As if there were so many texts more of what
@@ -184,13 +185,13 @@ class Term:
         return self.idf * self.discount
 
     @property
-    def use(self) -> str:
-        """How the search used it, for a reader."""
+    def use(self) -> Reason:
+        """How the search used it."""
         if self.substitutes:
-            return f"near: {', '.join(self.read_as)}"
+            return reason("near", forms=tuple(self.read_as))
         if not self.rows:
-            return "unknown"
-        return "looked up" if self.looked_up else "too common: only ranks"
+            return reason("unknown")
+        return reason("looked_up" if self.looked_up else "only_ranks")
 
     @property
     def only_elsewhere(self) -> bool:

@@ -67,7 +67,7 @@ def with_vectors(store: Store, vectors: Vectors, query: Query, scope: ScopeFilte
     merged = replace(found, scored=scored, rows=rows, near=near, strong=strong(nearest) & rows.keys())
     merged = with_replacements(merged, visible)
     added = sum(one.id not in by_words for one in merged.scored)
-    step = LadderStep("vectors", added, f"weighed at {nearest.weight:.2f}")
+    step = LadderStep("vectors", added, reason("weighed", weight=nearest.weight))
     return replace(merged, rungs=(*found.rungs, step))
 
 
@@ -272,7 +272,7 @@ class Search:
         query, scope = request.query, request.scope
         exact = self._exact(request)
         if exact and query.observation_id is not None:
-            rungs = (LadderStep("exact", 1, "an id names one observation"),)
+            rungs = (LadderStep("exact", 1, reason("one_id")),)
             return Retrieved(rungs=rungs, notes=filters_ignored(scope)), self._hits.in_order(exact)
         named, ranked = self._named(request)
         if ranked:
@@ -280,10 +280,10 @@ class Search:
         if not query.asks:
             if not exact:
                 return self._listed(request)
-            return Retrieved(rungs=(LadderStep("exact", len(exact), "a topic key"),)), self._hits.in_order(exact)
+            return Retrieved(rungs=(LadderStep("exact", len(exact), reason("topic_key")),)), self._hits.in_order(exact)
         found = self._retrieved(request)
         if exact:
-            step = LadderStep("exact", len(exact), "a topic key; words follow")
+            step = LadderStep("exact", len(exact), reason("topic_key_first"))
             found = replace(found, rungs=(step, *found.rungs))
         if self._vectors.enabled:
             found = with_vectors(self._store, self._vectors, query, scope, found)
@@ -331,18 +331,18 @@ class Search:
         notes = [reason("gone", ids=tuple(missing))] if missing else []
         notes += [reason("many_named", named=len(ids), limit=limit)] if len(ids) > limit else []
         notes += filters_ignored(scope) if there else ()
-        rung = LadderStep("named", len(there), "ids name observations")
+        rung = LadderStep("named", len(there), reason("ids"))
         return Retrieved(rungs=(rung,), notes=tuple(notes)), self._hits.in_order(there)
 
     def _listed(self, request: _Request) -> tuple[Retrieved, list[Ranked]]:
         """Return all that the filters let through, latest change first; nothing without filters."""
         query, scope = request.query, request.scope
         if not scope.filtered and not query.filters.projects:
-            return Retrieved(rungs=(LadderStep("words", 0, "none says what to look for"),)), []
+            return Retrieved(rungs=(LadderStep("words", 0, reason("no_telling_word")),)), []
         unwanted = " OR ".join(query.excluded) or None
         ids = index.latest(self._store, scope.values, unwanted=unwanted, limit=request.wanted)
         notes = (reason("filters_alone", query=query.asked.strip()[:_MOST_SAID]),) if query.words else ()
-        rung = LadderStep("filters", len(ids), "no word to rank by: latest change first")
+        rung = LadderStep("filters", len(ids), reason("latest_first"))
         return Retrieved(rungs=(rung,), notes=notes), self._hits.in_order(ids)
 
     def _from_documents(self, request: _Request, found: Retrieved, hits: Sequence[Hit]) -> tuple[DocumentHit, ...]:

@@ -19,7 +19,7 @@ class LadderStep:
 
     name: str
     found: int
-    why: str
+    why: Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class WordNote:
     word: str
     rows: int
     idf: float
-    use: str
+    use: Reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from math import prod
 import pytest
 
 from engram_py import Engram
+from engram_py.reasons import reason
 from engram_py.recall import retrieval, terms
 from engram_py.recall.values import Explain
 from tests.memory import FakeClock
@@ -173,8 +174,8 @@ def test_the_rungs_tell_what_each_step_found_and_why_it_stopped(app: Engram) -> 
     ]
     assert all(rung.why for rung in found.rungs)
     assert [(word.word, word.rows, word.use) for word in found.words] == [
-        ("retry", 2, "looked up"),
-        ("queue", 2, "looked up"),
+        ("retry", 2, reason("looked_up")),
+        ("queue", 2, reason("looked_up")),
     ]
     assert found.seconds > 0
 
@@ -190,10 +191,10 @@ def test_words_that_are_scattered_over_a_text_are_not_told_as_all_words(app: Eng
 def test_the_rungs_say_that_enough_was_found_and_what_was_read_for_a_misspelt_word(app: Engram) -> None:
     kept(app, QUEUE)
     whys = {rung.name: rung.why for rung in explained(app, "retry queue", limit=1).rungs}
-    assert whys["all words"] == "enough"
+    assert whys["all words"] == reason("enough")
     whys = {rung.name: rung.why for rung in explained(app, "retry qeueu daemon").rungs}
-    assert "fewer" in whys["all words"]
-    assert whys["prefix and near spelling"].startswith("nothing resembles")
+    assert whys["all words"] == reason("too_few")
+    assert whys["prefix and near spelling"] == reason("nothing_alike")
 
 
 def test_filters_in_force_and_the_floor_are_part_of_the_explanation(app: Engram) -> None:

@@ -108,6 +108,21 @@ def _shortened(characters: int, words: bool) -> str:
     return f"the query was long; {', and '.join(used)}"
 
 
+def _evidence(passage: float, session: float, probability: float, least: float) -> str:
+    why = f"the best holds {passage:.0%} of what the words tell"
+    why += f", its session {session:.0%}" if session > passage else ""
+    return f"{why}: it answers with a probability of {probability:.0%}, {least:.0%} is needed"
+
+
+def _read(joined: Sequence[str], forms: Sequence[tuple[str, Sequence[str]]]) -> str:
+    read = [f"{word} in one word" for word in joined]
+    return f"read {', '.join([*read, *(f'{word} as {_either(some)}' for word, some in forms)])}"
+
+
+def _either(forms: Sequence[str]) -> str:
+    return " or ".join(forms)
+
+
 def _listed(start: str, end: str = "") -> Callable[[Sequence[str]], str]:
     return lambda words: f"{start}{', '.join(words)}{end}"
 
@@ -144,12 +159,33 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "many_named": "{named} memories were named; the first {limit} were looked up",
     # notes on what it found
     "replaced": "#{old} has these words, but [#{new}] replaced it, which the filters leave out; is:superseded shows it",
-    "read_as": lambda word, forms: f"no memory contains {word}; it was read as {' or '.join(forms)}",
+    "read_as": lambda word, forms: f"no memory contains {word}; it was read as {_either(forms)}",
     "known_elsewhere": lambda words: sentence(
         f"only other projects know {', '.join(words)}; ", operation("everywhere"), " searches them"
     ),
     "dated": _dated,
     "unusual_type": "type:{type} is not one of the usual types; did you mean type:{usual}?",
+    # how a search went: its steps, and the use of each word
+    "one_id": "an id names one observation",
+    "ids": "ids name observations",
+    "topic_key": "a topic key",
+    "topic_key_first": "a topic key; words follow",
+    "no_telling_word": "none says what to look for",
+    "latest_first": "no word to rank by: latest change first",
+    "no_known_word": "no word of the query is known here",
+    "enough": "enough",
+    "too_few": "fewer than asked for: any word follows",
+    "too_common": _listed("too common to look up: "),
+    "all_looked_up": "every known word was looked up",
+    "nothing_alike": "nothing resembles the unknown words",
+    "read": _read,
+    "weighed": "weighed at {weight:.2f}",
+    "evidence": _evidence,
+    "no_word_found": "no word of the question was found",
+    "near": lambda forms: f"near: {', '.join(forms)}",
+    "unknown": "unknown",
+    "looked_up": "looked up",
+    "only_ranks": "too common: only ranks",
     # why nothing can be told of a file
     "not_in_repository": "not in the repository of its project",
     "saved_outside": "saved outside of its repository",

@@ -289,7 +289,9 @@ def _factors(one: Numbers) -> str:
 
 
 def _steps(explain: Explain) -> Section:
-    rows = tuple((rung.name, str(rung.found), plain_line(rung.why, _WHY_CHARS)) for rung in explain.rungs)
+    rows = tuple(
+        (rung.name, str(rung.found), plain_line(spelled(rung.why, "python"), _WHY_CHARS)) for rung in explain.rungs
+    )
     return Section("Steps", "in the order they ran; found = rows the step added.", ("step", "found", "why"), rows)
 
 
@@ -299,7 +301,7 @@ def _words(explain: Explain) -> Section:
             plain_line(note.word, _NOTED_WORD_CHARS),
             f"{note.rows:,}",
             f"{note.idf:.2f}",
-            plain_line(note.use, _WHY_CHARS),
+            plain_line(spelled(note.use, "python"), _WHY_CHARS),
         )
         for note in explain.words
     )

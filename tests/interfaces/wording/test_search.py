@@ -263,8 +263,8 @@ def explained(title: str = "Raised the timeout", **more: Any) -> Results:
         12, 2.125, 0.5, 0.3, 0.6, 1.0, 1.0, evidence, 0.97, 3.525, {"recency": 1.06, "pinned": 1.1}, 4.11, ("timeout",)
     )
     standard: dict[str, Any] = {
-        "rungs": (LadderStep("all words", 1, "enough"), LadderStep("evidence", 0, "the best holds all")),
-        "words": (WordNote("timeout", 1_234, 0.693, "looked up"),),
+        "rungs": (LadderStep("all words", 1, reason("enough")), LadderStep("evidence", 0, reason("no_word_found"))),
+        "words": (WordNote("timeout", 1_234, 0.693, reason("looked_up")),),
         "hits": (numbers,), "evidence": evidence, "probability": 0.97, "floor": 0.43,
         "below_floor": 2, "filters": ("type:bugfix",), "seconds": 0.0125,
     }  # fmt: skip
@@ -277,7 +277,7 @@ def test_an_explained_search_is_aligned_tables_with_a_line_each_on_how_to_read_t
     assert [line.partition(":")[0] for line in lines if ": " in line][:3] == ["Hits", "Steps", "Words"]
     for line in (
         "  #12   4.11       2.12  0.50   0.30     0.60   100%      97%    1.000  recency 1.06, pinned 1.10",
-        "  evidence       0  the best holds all",
+        "  evidence       0  no word of the question was found",
         "  timeout  1,234  0.69  looked up",
         "An answer needs a probability of 43%; 2 below that were held back; filters: type:bugfix. It took 12.5 ms.",
     ):
@@ -307,7 +307,7 @@ def test_no_title_breaks_the_table(title: str) -> None:
 
 
 def test_columns_after_wide_characters_stand_below_their_heading() -> None:
-    words = (WordNote("令牌", 1, 1.0, "looked up"), WordNote("token", 2, 1.0, "looked up"))
+    words = (WordNote("令牌", 1, 1.0, reason("looked_up")), WordNote("token", 2, 1.0, reason("looked_up")))
 
     assert [line for line in said(explained(words=words)) if "looked up" in line] == [
         "  令牌      1  1.00  looked up",
