@@ -23,7 +23,7 @@ import psutil  # type: ignore[import-untyped]
 from bench.report import percentile
 from engram_py.database.store import Store
 from engram_py.vectors import table
-from engram_py.vectors.index import VectorIndex, View
+from engram_py.vectors.index import VectorIndex, VectorView
 from engram_py.vectors.protocol import pack, unit
 
 DIMENSION = 384
@@ -67,15 +67,15 @@ def measure_product(folder: Path, rows: int) -> None:
     index.refresh()
     line(rows, "engram: read in at start", [(time.perf_counter() - started) * 1000], memory().rss - before)
     for name, view in (
-        ("engram: the whole memory", View()),
-        ("engram: a project of half of it", View(projects=("large",))),
-        ("engram: a project of 500", View(projects=("small",))),
+        ("engram: the whole memory", VectorView()),
+        ("engram: a project of half of it", VectorView(projects=("large",))),
+        ("engram: a project of 500", VectorView(projects=("small",))),
     ):
         line(rows, name, timed(partial(_near, index, view)))
     store.close()
 
 
-def _near(index: VectorIndex, view: View, question: Any) -> object:
+def _near(index: VectorIndex, view: VectorView, question: Any) -> object:
     return index.near(question, view, limit=60)
 
 

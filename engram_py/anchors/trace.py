@@ -43,7 +43,7 @@ _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
 @dataclass(slots=True)
-class Change:
+class FileChange:
     """What a commit did to a file; ``hunks`` are its changed places with the lines around them, before and after."""
 
     path: str
@@ -67,11 +67,11 @@ class Change:
 
 
 @dataclass(slots=True)
-class Commit:
+class FileCommit:
     id: str
     parents: tuple[str, ...]
     author: str
-    changes: list[Change] = field(default_factory=list)
+    changes: list[FileChange] = field(default_factory=list)
 
     @property
     def is_merge(self) -> bool:
@@ -82,12 +82,12 @@ class Commit:
 class Log:
     """Commits from HEAD back, newest first; ``complete`` when the last one is the first of the repository."""
 
-    commits: tuple[Commit, ...]
+    commits: tuple[FileCommit, ...]
     complete: bool
     _since: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
-    _by_id: dict[str, Commit] = field(default_factory=dict, compare=False, repr=False)
+    _by_id: dict[str, FileCommit] = field(default_factory=dict, compare=False, repr=False)
 
-    def last_touch(self, commit: str, touched: Container[str]) -> Commit | None:
+    def last_touch(self, commit: str, touched: Container[str]) -> FileCommit | None:
         """Return the first of ``touched`` from ``commit`` back, along first parents; None beyond the list."""
         at = self._commit(commit)
         while at is not None and at.id not in touched:
@@ -112,7 +112,7 @@ class Log:
             self._since[commit] = sum(1 for one in self.commits if one.id not in known)
         return self._since[commit]
 
-    def _commit(self, commit: str) -> Commit | None:
+    def _commit(self, commit: str) -> FileCommit | None:
         if not self._by_id:
             self._by_id.update({one.id: one for one in self.commits})
         return self._by_id.get(commit)
@@ -131,7 +131,7 @@ def read_log(root: Path, head: str, paths: Sequence[str], *, context: int, most:
     return Log(tuple(commits), whole and len(commits) < most)
 
 
-def read_renames(root: Path, commits: Sequence[str], deadline: Deadline) -> dict[str, list[Change]]:
+def read_renames(root: Path, commits: Sequence[str], deadline: Deadline) -> dict[str, list[FileChange]]:
     """Return every file that each commit touched, without its text; a rename is a change of kind ``R``."""
     answer = ask_git(root, *_RENAMES, *commits, "--", deadline=deadline)
     return {one.id: one.changes for one in _parsed(answer[0])} if answer and answer[1] else {}
@@ -143,7 +143,7 @@ def read_added(root: Path, head: str, paths: Sequence[str], deadline: Deadline) 
     return set(answer[0].decode("utf-8", "replace").split("\0")) if answer and answer[1] else None
 
 
-def _parsed(out: bytes) -> Iterator[Commit]:
+def _parsed(out: bytes) -> Iterator[FileCommit]:
     # The lines of a diff begin with a sign or a space, so a line that begins with \x01 is a commit's.
     for block in re.split(rb"(?:\A|\n)\x01", out)[1:]:
         first, *rest = block.split(b"\n")
@@ -152,9 +152,9 @@ def _parsed(out: bytes) -> Iterator[Commit]:
         yield commit
 
 
-def _read_changes(commit: Commit, lines: Iterator[bytes]) -> None:
-    old_name, blobs, changes = b"", list[str](), dict[str, Change]()
-    current: Change | None = None
+def _read_changes(commit: FileCommit, lines: Iterator[bytes]) -> None:
+    old_name, blobs, changes = b"", list[str](), dict[str, FileChange]()
+    current: FileChange | None = None
     for line in lines:
         if line.startswith(b":"):
             change = _change(line)
@@ -174,19 +174,19 @@ def _read_changes(commit: Commit, lines: Iterator[bytes]) -> None:
             current.hunks.append(_hunk(lines, *(int(size) if size else 1 for size in hunk.groups())))
 
 
-def _commit(line: bytes) -> Commit:
+def _commit(line: bytes) -> FileCommit:
     ids, _, author = line.partition(b"\0")
     own, *parents = ids.decode("ascii", "replace").split()
     name = "".join(char for char in author.decode("utf-8", "replace") if char.isprintable())
-    return Commit(own, tuple(parents), name[:_AUTHOR_CHARS].strip() or "somebody")
+    return FileCommit(own, tuple(parents), name[:_AUTHOR_CHARS].strip() or "somebody")
 
 
-def _change(line: bytes) -> Change:
+def _change(line: bytes) -> FileChange:
     facts, _, names = line.partition(b"\t")
     _, _, old_blob, new_blob, kind = facts.decode("ascii", "replace").split()
     first, _, second = names.partition(b"\t")
     old_path = _unquoted(first)
-    return Change(_unquoted(second) if second else old_path, kind[:1], old_blob, new_blob, old_path)
+    return FileChange(_unquoted(second) if second else old_path, kind[:1], old_blob, new_blob, old_path)
 
 
 def _hunk(lines: Iterator[bytes], old: int, new: int) -> tuple[Lines, Lines]:
@@ -211,7 +211,7 @@ def _unquoted(name: bytes) -> str:
     return name.decode("utf-8", "replace")
 
 
-Touched = Mapping[str, Sequence[Change]]
+Touched = Mapping[str, Sequence[FileChange]]
 
 # The newest commits first: nearly every change that anybody asks about is among them.
 _DEPTHS = (256, 4_096)
@@ -298,7 +298,9 @@ def _follow(
         if events is None:
             return None
         ends = {one: file_deleted_by(log, paths[one]) for one, (_, log) in events.items()}
-        left = {end.id for one, (event, _) in events.items() for end in (event, ends[one]) if isinstance(end, Commit)}
+        left = {
+            end.id for one, (event, _) in events.items() for end in (event, ends[one]) if isinstance(end, FileCommit)
+        }
         touched = read_renames(repository.root, sorted(left), deadline) if left else {}
         for one, (event, log) in events.items():
             traces[one] = _ended(_seen(traces[one], event, log, touched), ends[one], log, touched)
@@ -310,30 +312,30 @@ def _follow(
     return traces
 
 
-def _seen(known: Trace, event: Commit | NoCommit, log: Log, touched: Touched) -> Trace:
+def _seen(known: Trace, event: FileCommit | NoCommit, log: Log, touched: Touched) -> Trace:
     """Return what is known of a text after a look at the history of one name of its file."""
     if event is NoCommit.PRESENT:  # so an earlier name of the file lost it by the renaming alone
         return Trace(known.path, uncommitted=True)
-    if not isinstance(event, Commit):
+    if not isinstance(event, FileCommit):
         return known
     candidates = _candidates(touched.get(event.id, ()), known.path)
     return Trace(known.path, changed_by=_event(event, log), candidates=candidates)
 
 
-def _ended(known: Trace, end: Commit | NoCommit, log: Log, touched: Touched) -> Trace:
+def _ended(known: Trace, end: FileCommit | NoCommit, log: Log, touched: Touched) -> Trace:
     """Return the trace with what became of the file; a commit whose renames are unknown deleted nothing for sure."""
-    deleted_by = _event(end, log) if isinstance(end, Commit) and end.id in touched else None
+    deleted_by = _event(end, log) if isinstance(end, FileCommit) and end.id in touched else None
     return replace(known, deleted_by=deleted_by, present=end is NoCommit.PRESENT)
 
 
-def _event(commit: Commit, log: Log) -> FileEvent:
+def _event(commit: FileCommit, log: Log) -> FileEvent:
     return FileEvent(commit.id, commit.author, log.commits_since(commit.id))
 
 
-def _renamed(traces: dict[int, Trace], anchor: Anchor, end: Commit | NoCommit | None, touched: Touched) -> bool:
+def _renamed(traces: dict[int, Trace], anchor: Anchor, end: FileCommit | NoCommit | None, touched: Touched) -> bool:
     """Return whether the commit that removed the file only renamed it; the trace goes on under the new name then."""
     known = traces[anchor.id]
-    for change in touched.get(end.id, ()) if isinstance(end, Commit) else ():
+    for change in touched.get(end.id, ()) if isinstance(end, FileCommit) else ():
         if change.kind == "R" and change.old_path == known.path:
             traces[anchor.id] = replace(known, path=change.path, deleted_by=None)
             return True
@@ -348,8 +350,8 @@ def _events(
     deadline: Deadline,
     *,
     was_here: bool,
-) -> dict[int, tuple[Commit | NoCommit, Log]] | None:
-    found: dict[int, tuple[Commit | NoCommit, Log]] = {}
+) -> dict[int, tuple[FileCommit | NoCommit, Log]] | None:
+    found: dict[int, tuple[FileCommit | NoCommit, Log]] = {}
     pending = list(anchors)
     for most in _DEPTHS:
         names = sorted({paths[anchor.id] for anchor in pending})
@@ -365,12 +367,12 @@ def _events(
     return found
 
 
-def _candidates(changes: Sequence[Change], path: str) -> tuple[str, ...]:
+def _candidates(changes: Sequence[FileChange], path: str) -> tuple[str, ...]:
     """Return the files a commit wrote besides ``path``, the likeliest new places first."""
     old = PurePosixPath(path)
     likely = [one for one in changes if one.kind != "D" and one.path != path and one.path.endswith(old.suffix)]
 
-    def rank(change: Change) -> tuple[bool, bool, bool, str]:
+    def rank(change: FileChange) -> tuple[bool, bool, bool, str]:
         new = PurePosixPath(change.path)
         return new.name != old.name, change.kind == "M", new.parent != old.parent, change.path
 
@@ -388,14 +390,14 @@ def _from_json(text: str) -> Trace:
     return Trace(**values | events | {"candidates": tuple(values["candidates"])})
 
 
-def text_removed_by(log: Log, path: str, anchor: Anchor, *, was_here: bool = True) -> Commit | NoCommit:
+def text_removed_by(log: Log, path: str, anchor: Anchor, *, was_here: bool = True) -> FileCommit | NoCommit:
     """Return the newest commit that took the text of ``anchor`` out of ``path``, and with it from what is checked out.
 
     Compares what the changed places said before and after, not line numbers, so it holds across merges and rebases.
     A merge counts only where no commit that it merged explains the change. ``was_here``: the text was read in this
     file once, so where no commit shows it, that says something too.
     """
-    merge: Commit | None = None
+    merge: FileCommit | None = None
     blobs = _same_text(log, path, anchor.blob)
     for commit, change in _touching(log, path):
         if change.binary and anchor.lines is not None:
@@ -415,7 +417,7 @@ def text_removed_by(log: Log, path: str, anchor: Anchor, *, was_here: bool = Tru
     return NoCommit.UNSEEN if born or log.complete else NoCommit.BEYOND_LOG
 
 
-def file_deleted_by(log: Log, path: str) -> Commit | NoCommit:
+def file_deleted_by(log: Log, path: str) -> FileCommit | NoCommit:
     """Return the commit that deleted the file at ``path`` for good; ``PRESENT`` while HEAD has one, ``UNSEEN`` where no
     commit tells of it, ``BEYOND_LOG`` where the log does not reach that far.
 
@@ -439,7 +441,7 @@ def file_deleted_by(log: Log, path: str) -> Commit | NoCommit:
     return at
 
 
-def _without_event(log: Log, path: str, anchor: Anchor) -> Commit | NoCommit:
+def _without_event(log: Log, path: str, anchor: Anchor) -> FileCommit | NoCommit:
     """Return that nobody committed the change, or that the text never was committed."""
     ids = {commit.id for commit in log.commits}
     if anchor.git_commit is not None and anchor.git_commit not in ids:
@@ -453,14 +455,14 @@ def _without_event(log: Log, path: str, anchor: Anchor) -> Commit | NoCommit:
     return later[-1] if later else NoCommit.PRESENT
 
 
-def _touching(log: Log, path: str) -> Iterator[tuple[Commit, Change]]:
+def _touching(log: Log, path: str) -> Iterator[tuple[FileCommit, FileChange]]:
     for commit in log.commits:
         for change in commit.changes:
             if change.path == path:
                 yield commit, change
 
 
-def _copies(change: Change, anchor: Anchor, blobs: set[str | None]) -> tuple[int, int]:
+def _copies(change: FileChange, anchor: Anchor, blobs: set[str | None]) -> tuple[int, int]:
     if anchor.lines is not None and anchor.mark is not None:
         return change.copies(anchor.mark, anchor.lines)
     return int(change.old_blob in blobs), int(change.new_blob in blobs)

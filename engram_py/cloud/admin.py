@@ -131,7 +131,7 @@ Text = Annotated[str, Field(max_length=200), AfterValidator(_printable)]
 Number = Annotated[int, Field(ge=0, lt=2**63)]
 
 
-class Arguments(BaseModel):
+class AdminArguments(BaseModel):
     """The arguments of all operations: each uses some of them."""
 
     model_config = ConfigDict(strict=True, frozen=True)
@@ -177,7 +177,7 @@ class Admin:
         if operation not in _LISTS and operation not in OPERATIONS:
             raise UnknownAddressError(operation)
         try:
-            arguments = Arguments(**{name: value for name, value in given.items() if value is not None})
+            arguments = AdminArguments(**{name: value for name, value in given.items() if value is not None})
         except ValidationError as exc:
             first = exc.errors(include_url=False, include_input=False)[0]
             raise InvalidRequestError(str(first["loc"][0]), expected=f"valid ({first['msg']})") from exc
@@ -188,7 +188,7 @@ class Admin:
                 return _json_ready(await rows(self._connection, _LISTS[operation], {**filters, "limit": limit}))
             return _json_ready(await OPERATIONS[operation](self, arguments))
 
-    async def add_user(self, given: Arguments) -> Any:
+    async def add_user(self, given: AdminArguments) -> Any:
         name = given.account()
         values = {"name": name, "kind": given.kind, "role": given.role}
         if await one(self._connection, _ADD_ACCOUNT, values) is None:
@@ -196,10 +196,10 @@ class Admin:
         await self._log("users add", target=name)
         grants = [*(("read", project) for project in given.read), *(("write", project) for project in given.write)]
         for access, project in grants:
-            await self.grant(Arguments.model_validate({"user": name, "project": project, "access": access}))
+            await self.grant(AdminArguments.model_validate({"user": name, "project": project, "access": access}))
         return {"user": name, "kind": given.kind, "role": given.role, **await self._issue(name, given)}
 
-    async def enable(self, given: Arguments, *, enabled: bool = True) -> Any:
+    async def enable(self, given: AdminArguments, *, enabled: bool = True) -> Any:
         name = given.account()
         found = await one(self._connection, _ENABLE, {"name": name, "enabled": enabled})
         if found is None:
@@ -207,10 +207,10 @@ class Admin:
         await self._log("users enable" if enabled else "users disable", target=name)
         return {"user": name, "enabled": enabled}
 
-    async def add_token(self, given: Arguments) -> Any:
+    async def add_token(self, given: AdminArguments) -> Any:
         return {"user": given.account(), **await self._issue(given.account(), given)}
 
-    async def _issue(self, name: str, given: Arguments) -> dict[str, Any]:
+    async def _issue(self, name: str, given: AdminArguments) -> dict[str, Any]:
         """Return a new token. It is in the answer, and nowhere else ever."""
         days, token = given.expires_in_days, new_token()
         expires = datetime.now(UTC) + timedelta(days=days) if days else None
@@ -227,7 +227,7 @@ class Admin:
         await self._log("tokens add", target=f"{name} #{made['id']}")
         return {"token": token, "token_id": made["id"], "expires_at": expires}
 
-    async def revoke(self, given: Arguments) -> Any:
+    async def revoke(self, given: AdminArguments) -> Any:
         values = {"id": given.id, "actor": self._actor, "reason": given.reason}
         found = await one(self._connection, _REVOKE, values)
         if found is None:
@@ -235,33 +235,33 @@ class Admin:
         await self._log("tokens revoke", target=f"#{given.id}")
         return {"id": given.id, "prefix": found["prefix"], "revoked": True}
 
-    async def grant(self, given: Arguments) -> Any:
+    async def grant(self, given: AdminArguments) -> Any:
         name, project, access = given.account(), given.named_project(every=True), given.access
         values = {"principal": await self._account(name), "project": project, "access": access, "actor": self._actor}
         await self._connection.execute(_GRANT.encode(), values)
         await self._log(f"grants add {access}", project=project, target=name)
         return {"user": name, "project": project, "access": access}
 
-    async def ungrant(self, given: Arguments) -> Any:
+    async def ungrant(self, given: AdminArguments) -> Any:
         name, project = given.account(), given.named_project(every=True)
         found = await one(self._connection, _UNGRANT, {"principal": await self._account(name), "project": project})
         await self._log("grants remove", project=project, target=name)
         return {"user": name, "project": project, "removed": found is not None}
 
-    async def pause(self, given: Arguments) -> Any:
+    async def pause(self, given: AdminArguments) -> Any:
         project = given.named_project()
         values = {"project": project, "actor": self._actor, "reason": given.reason}
         await self._connection.execute(_PAUSE.encode(), values)
         await self._log("pause", project=project)
         return {"project": project, "paused": True}
 
-    async def resume(self, given: Arguments) -> Any:
+    async def resume(self, given: AdminArguments) -> Any:
         project = given.named_project()
         found = await one(self._connection, _RESUME, {"project": project})
         await self._log("resume", project=project)
         return {"project": project, "paused": False, "was_paused": found is not None}
 
-    async def renew(self, given: Arguments) -> Any:
+    async def renew(self, given: AdminArguments) -> Any:
         """Rename the database after a backup was restored, so that clients send everything again."""
         found = await one(self._connection, _RENEW, {})
         await self._log("instance renew")
@@ -277,7 +277,7 @@ class Admin:
         await record_audit(self._connection, self._actor, [AuditLine(action, project, target)])
 
 
-OPERATIONS: dict[str, Callable[[Admin, Arguments], Awaitable[Any]]] = {
+OPERATIONS: dict[str, Callable[[Admin, AdminArguments], Awaitable[Any]]] = {
     "users/add": Admin.add_user,
     "users/enable": Admin.enable,
     "users/disable": partial(Admin.enable, enabled=False),

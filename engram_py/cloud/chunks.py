@@ -23,7 +23,7 @@ from engram_py.cloud.errors import (
     SyncPausedError,
 )
 from engram_py.cloud.pushing import Pushed, push
-from engram_py.cloud.validation import Batch, check_json, parse_entries
+from engram_py.cloud.validation import EntryBatch, check_json, parse_entries
 from engram_py.dataclass import dataclass
 from engram_py.lazy import regex
 from engram_py.sync.mutation import PROJECT_LIMIT_CHARS
@@ -155,7 +155,7 @@ class Chunk:
     project: str
     created_at: str
     data: dict[str, Any]
-    batch: Batch
+    batch: EntryBatch
 
 
 def parse_chunk(body: bytes) -> Chunk:

@@ -16,7 +16,7 @@ from engram_py.cloud.accounts import Caller, Right, instance, rights, split_own_
 from engram_py.cloud.database import AuditLine, Connection, one, record_audit, rows
 from engram_py.cloud.deletions import RowKey, destroyed_by, erase_versions, key_columns, remaining_rows, remove_rows
 from engram_py.cloud.errors import PolicyForbiddenError, SyncPausedError
-from engram_py.cloud.validation import Batch, Incoming, Rejected
+from engram_py.cloud.validation import EntryBatch, Incoming, Rejected
 from engram_py.dataclass import dataclass
 from engram_py.sync.mutation import rank
 
@@ -112,7 +112,7 @@ def version_of(row: Incoming) -> tuple[str, str]:
     return rank(row.mutation), row.fingerprint
 
 
-async def push(connection: Connection, caller: Caller, batch: Batch, *, action: str = "push") -> Pushed:
+async def push(connection: Connection, caller: Caller, batch: EntryBatch, *, action: str = "push") -> Pushed:
     """Take what may be taken of a batch, in one transaction.
 
     Raises:
@@ -188,7 +188,7 @@ def _refusal(row: Incoming, allowed: dict[str, Right]) -> Rejected | None:
 
 
 def _whole_refusal(
-    batch: Batch, may: list[Incoming], refused: list[Rejected], allowed: dict[str, Right]
+    batch: EntryBatch, may: list[Incoming], refused: list[Rejected], allowed: dict[str, Right]
 ) -> PolicyForbiddenError | SyncPausedError | None:
     """Return the error of a push of which nothing could be taken whatever its rows say."""
     if may or not refused or batch.rejected or any(one.reason_code == "dated_ahead" for one in refused):
@@ -274,7 +274,7 @@ async def _write(connection: Connection, caller: Caller, ordered: list[Incoming]
 
 
 def _lines(
-    action: str, batch: Batch, may: list[Incoming], refused: list[Rejected], kept: dict[int, int]
+    action: str, batch: EntryBatch, may: list[Incoming], refused: list[Rejected], kept: dict[int, int]
 ) -> list[AuditLine]:
     accepted = Counter(row.mutation.project for row in may if row.index in kept)
     project_of = {row.index: row.mutation.project for row in batch.rows}

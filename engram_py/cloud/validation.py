@@ -93,7 +93,7 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class EntryBatch:
     rows: tuple[Incoming, ...]
     rejected: tuple[Rejected, ...]
     device: str = ""
@@ -105,7 +105,7 @@ class _InvalidRowError(Exception):
         self.code = code
 
 
-def parse_batch(body: bytes) -> Batch:
+def parse_batch(body: bytes) -> EntryBatch:
     """Return the rows of a push. Raises InvalidBodyError, InvalidRequestError, PushTooLargeError."""
     value = json_object(body, InvalidBodyError)
     entries = value.get("entries")
@@ -117,7 +117,7 @@ def parse_batch(body: bytes) -> Batch:
     return parse_entries(entries, device=device if isinstance(device, str) else "")
 
 
-def parse_entries(entries: Sequence[object], *, device: str = "") -> Batch:
+def parse_entries(entries: Sequence[object], *, device: str = "") -> EntryBatch:
     """Parse each entry by itself: a bad one is rejected with a reason and does not stop the others."""
     rows, rejected = [], []
     for index, entry in enumerate(entries):
@@ -127,7 +127,7 @@ def parse_entries(entries: Sequence[object], *, device: str = "") -> Batch:
             rejected.append(_rejected(index, entry, exc.code, str(exc)))
         except InvalidEntryError as exc:
             rejected.append(_rejected(index, entry, "invalid_entry", str(exc)))
-    return Batch(tuple(rows), tuple(rejected), _clean(device, MOST_DEVICE_CHARS))
+    return EntryBatch(tuple(rows), tuple(rejected), _clean(device, MOST_DEVICE_CHARS))
 
 
 def _read(index: int, entry: object) -> Incoming:

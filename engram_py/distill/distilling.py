@@ -14,7 +14,7 @@ from engram_py.database import runs
 from engram_py.database.runs import NamedLease
 from engram_py.dataclass import replace
 from engram_py.distill import table
-from engram_py.distill.table import Waiting
+from engram_py.distill.table import DueSession
 from engram_py.distill.values import Distilled, Flushed
 from engram_py.errors import EngramError, StoreError
 from engram_py.lazy import logger_of
@@ -126,7 +126,7 @@ class Distilling:
 
     # --- which ------------------------------------------------------------------------------------------
 
-    def _is_due(self, session: Waiting, now: datetime) -> bool:
+    def _is_due(self, session: DueSession, now: datetime) -> bool:
         if not self._switches.allowed(session.project, session.id).records:
             return False
         if session.tried_at and not _passed(session.tried_at, now, RETRY_SECONDS * max(1, session.attempts)):
@@ -134,7 +134,7 @@ class Distilling:
         over = session.ended_at is not None or session.followed
         return bool(over) or _passed(session.last_turn_at, now, self._settings.distill_idle_seconds)
 
-    def _distilled(self, sessions: Iterable[Waiting], *, until: float | None = None, again: bool = False) -> Flushed:
+    def _distilled(self, sessions: Iterable[DueSession], *, until: float | None = None, again: bool = False) -> Flushed:
         """Return what becomes of each, as one run, unless another thread or process is at it."""
         if not self._at_work.acquire(blocking=False):
             return Flushed((), busy=True)
@@ -143,7 +143,7 @@ class Distilling:
         finally:
             self._at_work.release()
 
-    def _distilled_alone(self, sessions: Iterable[Waiting], *, until: float | None, again: bool) -> Flushed:
+    def _distilled_alone(self, sessions: Iterable[DueSession], *, until: float | None, again: bool) -> Flushed:
         begun = time.monotonic()
         done: list[Distilled] = []
         tokens, cost = 0, 0.0

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from engram_py.distill.values import Candidate, Digest, DistillerFailed, SessionFacts, Source
+from engram_py.distill.values import Digest, DistillerFailed, FactCandidate, SessionFacts, Source
 from engram_py.files import lines_of
 from engram_py.git.work import Work
 from engram_py.lazy import logger_of, regex
@@ -193,7 +193,7 @@ def _items(given: Any) -> tuple[str, ...]:
     return tuple(text for text in texts if text)
 
 
-def _facts(given: Any) -> tuple[Candidate, ...]:
+def _facts(given: Any) -> tuple[FactCandidate, ...]:
     """Return the facts that name what they are about; others are no use."""
     found = []
     for item in given[:MOST_ITEMS] if isinstance(given, list) else ():
@@ -203,7 +203,7 @@ def _facts(given: Any) -> tuple[Candidate, ...]:
                 for names in _FACT_NAMES.values()
             )
             if entity and text:
-                found.append(Candidate(entity, text, _share(item.get("salience"), 0.6)))
+                found.append(FactCandidate(entity, text, _share(item.get("salience"), 0.6)))
     return tuple(found)
 
 

@@ -19,16 +19,16 @@ from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.distill import table
 from engram_py.distill.heuristic import Heuristic
-from engram_py.distill.table import Waiting
+from engram_py.distill.table import DueSession
 from engram_py.distill.values import (
     STRENGTHS,
-    Candidate,
     Digest,
     Distilled,
     Distiller,
     DistillerFailed,
-    Said,
+    FactCandidate,
     SessionFacts,
+    SessionTurn,
     Source,
 )
 from engram_py.errors import EngramError, InvalidInputError, StoreError
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 _AFTERWARDS, _UNANSWERED = timedelta(seconds=60), timedelta(minutes=30)
 
 
-def facts_of(store: Store, session: Waiting, now: datetime, *, seconds: float) -> SessionFacts:
+def facts_of(store: Store, session: DueSession, now: datetime, *, seconds: float) -> SessionFacts:
     """Return what is known of a session; git is asked for at most ``seconds``."""
     asked = _own_words(table.prompts(store, session.id))
     # What is said to a subagent nobody typed.
@@ -70,20 +70,20 @@ def facts_of(store: Store, session: Waiting, now: datetime, *, seconds: float) -
         started_at=to_text(first),
         ended_at=to_text(last),
         prompts=tuple(_prompts(own, asked)),
-        turns=tuple(Said(row["role"], row["content"]) for row in own),
+        turns=tuple(SessionTurn(row["role"], row["content"]) for row in own),
         unanswered=unanswered,
         work=_work(session.directory, first, until, seconds),
     )
 
 
-def _span(store: Store, session: Waiting, now: datetime) -> tuple[datetime, datetime]:
+def _span(store: Store, session: DueSession, now: datetime) -> tuple[datetime, datetime]:
     """From the start of a session to the last thing that was said in it, whatever the clock did meanwhile."""
     told = [session.started_at, *table.span(store, session.id)]
     moments = [moment for moment in map(parse_time, told) if moment is not None] or [now]
     return min(moments), max(moments)
 
 
-def _worked_until(store: Store, session: Waiting, last: datetime, now: datetime, *, long: bool) -> datetime:
+def _worked_until(store: Store, session: DueSession, last: datetime, now: datetime, *, long: bool) -> datetime:
     """When a session's work was over: soon after its last words, and before the next session of the project."""
     ends = [last + (_UNANSWERED if long else _AFTERWARDS), max(now, last)]
     following = parse_time(table.next_start(store, session.project, to_text(last)))
@@ -210,7 +210,7 @@ class Summarizing:
         self._daily_tokens = daily_tokens
         self._heuristic = Heuristic()
 
-    def summarize(self, session: Waiting, *, again: bool = False, until: float | None = None) -> Distilled:
+    def summarize(self, session: DueSession, *, again: bool = False, until: float | None = None) -> Distilled:
         """Return what becomes of a session. What goes wrong with one keeps no other from being distilled.
 
         ``again``: also one that was given up, whose turns are marked already. ``until`` (``time.monotonic``) is when
@@ -227,7 +227,7 @@ class Summarizing:
             logger.exception("session %s was not distilled", session.id)
             return self._tried(session, "failed:internal_error")
 
-    def _summarized(self, session: Waiting, *, again: bool, until: float | None) -> Distilled:
+    def _summarized(self, session: DueSession, *, again: bool, until: float | None) -> Distilled:
         turn_ids, chars = table.pending(self._store, session.id)
         if not turn_ids and not (again and session.state == "dead"):
             return self._settled(session, (), "no_signals")
@@ -249,7 +249,7 @@ class Summarizing:
 
     # --- who writes ---------------------------------------------------------------------------------------
 
-    def _written(self, session: Waiting, facts: SessionFacts) -> Written:
+    def _written(self, session: DueSession, facts: SessionFacts) -> Written:
         """Return what the model writes, what the heuristic does where there is none, or where it failed for good.
 
         Raises DistillerFailed: it failed, and is to be tried again.
@@ -269,7 +269,7 @@ class Summarizing:
                 logger.info("the distiller failed for good on session %s: %s", session.id, failed.reason)
         return Written(self._heuristic.distill(facts), "heuristic", dead=True)
 
-    def _refused(self, session: Waiting, source: Source) -> str:
+    def _refused(self, session: DueSession, source: Source) -> str:
         """Return why a text of this source is not kept, else "": somebody stronger wrote one, or it was deleted."""
         if session.summary:
             return "skipped:agent_summary"
@@ -284,12 +284,12 @@ class Summarizing:
         is_weaker = known in STRENGTHS and STRENGTHS.index(source) < STRENGTHS.index(known)
         return f"skipped:{known}_summary" if is_weaker else ""
 
-    def _records(self, session: Waiting) -> bool:
+    def _records(self, session: DueSession) -> bool:
         return self._switches.allowed(session.project, session.id).records
 
     # --- what is kept -------------------------------------------------------------------------------------
 
-    def _keep(self, session: Waiting, turn_ids: Sequence[int], facts: SessionFacts, written: Written) -> Distilled:
+    def _keep(self, session: DueSession, turn_ids: Sequence[int], facts: SessionFacts, written: Written) -> Distilled:
         """Store the summary and mark the turns it was made of, in one transaction.
 
         The distiller may have taken minutes: what was said or saved meanwhile counts.
@@ -325,24 +325,24 @@ class Summarizing:
         digest = written.digest
         return done if digest is None else replace(done, tokens=digest.tokens, cost=digest.cost)
 
-    def _settled(self, session: Waiting, turn_ids: Sequence[int], result: str) -> Distilled:
+    def _settled(self, session: DueSession, turn_ids: Sequence[int], result: str) -> Distilled:
         """Mark the turns as seen to, without a text."""
         with self._store.transaction():
             state = "skipped" if result.startswith("skipped") else "done"
             self._settle(session, turn_ids, state, result, session.attempts)
         return Distilled(session.id, session.project, result, len(turn_ids))
 
-    def _settle(self, session: Waiting, turn_ids: Sequence[int], state: str, result: str, attempts: int) -> None:
+    def _settle(self, session: DueSession, turn_ids: Sequence[int], state: str, result: str, attempts: int) -> None:
         self._keep_identity(session, turn_ids)
         columns = {"distill_state": state, "distill_detail": result, "distill_attempts": attempts}
         table.settle(self._store, session.id, turn_ids, self._journal.now(), **columns, distill_tried_at=None)
 
-    def _keep_identity(self, session: Waiting, turn_ids: Sequence[int]) -> None:
+    def _keep_identity(self, session: DueSession, turn_ids: Sequence[int]) -> None:
         """Keep what the person said about themselves in these turns, once. Call inside a transaction."""
         said = [one for text in table.asked_in(self._store, session.id, turn_ids) for one in statements(text)]
         self._learning().keep_statements(said, session_id=session.id, tool_name=TOOL + "heuristic")
 
-    def _tried(self, session: Waiting, result: str) -> Distilled:
+    def _tried(self, session: DueSession, result: str) -> Distilled:
         """Leave the turns for another try; one that failed counts."""
         with self._store.transaction():
             attempts = session.attempts + result.startswith("failed")
@@ -369,7 +369,7 @@ class Learning:
         self._facts = facts
         self._identity = identity
 
-    def keep_facts(self, candidates: Sequence[Candidate], *, session_id: str, at: str) -> int:
+    def keep_facts(self, candidates: Sequence[FactCandidate], *, session_id: str, at: str) -> int:
         """Add the facts of a digest, dated ``at``; how many were new. Call inside a transaction."""
         project = self._sessions.get(session_id).project
         kept = 0

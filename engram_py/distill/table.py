@@ -71,7 +71,7 @@ order by origin = 'derived' or deleted_at is not null, origin <> 'derived', id d
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class DueSession:
     """A session whose turns may wait. ``followed``: the same agent began another one in the project since."""
 
     id: str
@@ -89,14 +89,14 @@ class Waiting:
     followed: int
 
 
-def waiting(store: Store, *, project: str | None = None) -> list[Waiting]:
+def waiting(store: Store, *, project: str | None = None) -> list[DueSession]:
     """Return the sessions with turns to distill, the last active first."""
-    return [Waiting(*row) for row in store.tuples(WAITING, project=project, limit=_MOST_WAITING)]
+    return [DueSession(*row) for row in store.tuples(WAITING, project=project, limit=_MOST_WAITING)]
 
 
-def session(store: Store, session_id: str) -> Waiting | None:
+def session(store: Store, session_id: str) -> DueSession | None:
     rows = store.tuples(ONE, id=session_id, limit=1)
-    return Waiting(*rows[0]) if rows else None
+    return DueSession(*rows[0]) if rows else None
 
 
 def pending(store: Store, session_id: str) -> tuple[list[int], int]:

@@ -17,7 +17,7 @@ Source = Literal["heuristic", "http", "command", "agent"]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SessionTurn:
     """One turn of a session as a distiller reads it, without blocks of memory."""
 
     role: Role
@@ -37,13 +37,13 @@ class SessionFacts:
     started_at: str
     ended_at: str
     prompts: tuple[str, ...]
-    turns: tuple[Said, ...]
+    turns: tuple[SessionTurn, ...]
     unanswered: str = ""
     work: Work | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class FactCandidate:
     """A fact that a digest offers: a sentence about an entity."""
 
     entity: str
@@ -63,7 +63,7 @@ class Digest:
     next_steps: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
-    facts: tuple[Candidate, ...] = ()
+    facts: tuple[FactCandidate, ...] = ()
     identity: tuple[str, ...] = ()
     salience: float = 0.5
     tokens: int = 0

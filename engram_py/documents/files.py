@@ -37,7 +37,7 @@ DOCS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFile:
     """A file of a collection: its path below the root, its size and when it was written."""
 
     path: str
@@ -78,7 +78,7 @@ def find_files(
     *,
     ignore: Sequence[str] = (),
     until: float | None = None,
-) -> Iterator[Found]:
+) -> Iterator[FoundFile]:
     """Yield the files below ``root`` that the patterns name, in the order of their paths, but for those to ``ignore``.
     Links are not followed.
 
@@ -88,7 +88,7 @@ def find_files(
 
     if root.is_file():
         seen = root.stat()
-        yield Found(root.name, seen.st_size, seen.st_mtime_ns)
+        yield FoundFile(root.name, seen.st_size, seen.st_mtime_ns)
         return
     wanted = GitIgnoreSpec.from_lines(globs)
     found = 0
@@ -108,7 +108,7 @@ def find_files(
         yield one
 
 
-def _unfit(one: Found) -> str:
+def _unfit(one: FoundFile) -> str:
     if not one.size:
         return "empty"
     return f"larger than {LIMIT_BYTES >> 20} MiB" if one.size > LIMIT_BYTES else ""
@@ -121,7 +121,7 @@ _WRITTEN = ("/identity.md", "/MEMORY.md", "/observations.md", "/memory/????-??-?
 Rules = tuple[tuple[str, "GitIgnoreSpec"], ...]
 
 
-def _walk(root: Path, below: str, rules: Rules, skipped: Callable[[Skipped], None]) -> Iterator[Found]:
+def _walk(root: Path, below: str, rules: Rules, skipped: Callable[[Skipped], None]) -> Iterator[FoundFile]:
     folder = root / below if below else root
     rules = _with_rules(folder, below, rules)
     try:
@@ -143,7 +143,7 @@ def _walk(root: Path, below: str, rules: Rules, skipped: Callable[[Skipped], Non
             elif not entry.name.startswith(".") and not _ignored(path, rules):
                 seen = entry.stat(follow_symlinks=False)
                 if entry.is_file(follow_symlinks=False):
-                    yield Found(readable_path(path), seen.st_size, seen.st_mtime_ns)
+                    yield FoundFile(readable_path(path), seen.st_size, seen.st_mtime_ns)
         except OSError as exc:
             skipped(Skipped(readable_path(path), reason(exc)))
 

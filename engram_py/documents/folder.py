@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engram_py.database.store import Store
 from engram_py.documents import table
-from engram_py.documents.files import Found, find_files, patterns, read_text
+from engram_py.documents.files import FoundFile, find_files, patterns, read_text
 from engram_py.documents.values import Collection, CollectionUpdate, Cut, Read, Skipped
 from engram_py.errors import InvalidArgumentError
 from engram_py.files import lines_of, reason
@@ -320,7 +320,7 @@ def update_folder(
     return result()
 
 
-def read_document(root: Path, one: Found) -> Read:
+def read_document(root: Path, one: FoundFile) -> Read:
     """Return a file as a document. Raises OSError."""
     from engram_py.capture.redact import redact
 

@@ -47,7 +47,7 @@ _COMMIT = regex(r"commit[: ]\s*([0-9a-f]{4,64})", re.IGNORECASE)
 _DOCID = regex(r"[\"']?(?:#|doc:)([0-9a-f]{6,64})[\"']?", re.IGNORECASE)
 
 
-class Found(NamedTuple):
+class FoundDocument(NamedTuple):
     """A document and the collection it is in."""
 
     collection: Collection
@@ -102,14 +102,14 @@ class Opening:
 
     # --- which document ------------------------------------------------------------------------------------
 
-    def _by_docid(self, name: str) -> Found | None:
+    def _by_docid(self, name: str) -> FoundDocument | None:
         docid = _DOCID.fullmatch(name)
         if docid is None:
             return None
         rows = table.beginning(self._store, list(self._collections), docid[1].lower(), hash=True, limit=1)
         return self._found(rows)
 
-    def _by_path(self, name: str) -> Found | None:
+    def _by_path(self, name: str) -> FoundDocument | None:
         """Return an exact path, one that begins with a collection's name, an absolute one, else what ends like it
         alone."""
         path = name.removeprefix("./")
@@ -122,8 +122,8 @@ class Opening:
         ending = [row for row in self._all() if f"/{row['path']}".endswith(f"/{path}")] if path else []
         return self._found(ending) if len(ending) == 1 else None
 
-    def _found(self, rows: Sequence[Row]) -> Found | None:
-        return Found(self._collections[rows[0]["collection_id"]], rows[0]) if rows else None
+    def _found(self, rows: Sequence[Row]) -> FoundDocument | None:
+        return FoundDocument(self._collections[rows[0]["collection_id"]], rows[0]) if rows else None
 
     def _all(self) -> list[Row]:
         return table.files(self._store, self._files)
@@ -158,7 +158,7 @@ class Opening:
 
     # --- its lines -------------------------------------------------------------------------------------------
 
-    def _shown(self, found: Found, first: int, count: int | None) -> Opened:
+    def _shown(self, found: FoundDocument, first: int, count: int | None) -> Opened:
         from engram_py.capture.redact import redact
 
         collection, document = found

@@ -96,7 +96,7 @@ def _of_passages(sql: str) -> str:
     return sql.replace("observations", "passages")
 
 
-class Place(NamedTuple):
+class PassagePlace(NamedTuple):
     """Where a passage stands: the ids of its document and collection, and its lines, from 1, both included."""
 
     document: int
@@ -116,7 +116,7 @@ class VisiblePassages(VisibleRows):
         self._collections = json.dumps(list(collections))
         self._known = known
         self.share = share
-        self.places: dict[int, Place] = {}
+        self.places: dict[int, PassagePlace] = {}
 
     def among(self, rows: Sequence[int], *, filtered: bool = True) -> set[int]:
         found = self._store.tuples(PASSING, ids=json.dumps(list(rows)), collections=self._collections)
@@ -130,7 +130,7 @@ class VisiblePassages(VisibleRows):
         found = self._store.tuples(ROWS, ids=json.dumps(list(ids)), collections=self._collections)
         loaded: dict[int, Observation] = {}
         for id, title, content, topic_key, aliases, at, *place in found:
-            self.places[id] = where = Place(*place)
+            self.places[id] = where = PassagePlace(*place)
             loaded[id] = _as_observation(id, str(where.document), title, content, topic_key, aliases, at)
         return loaded
 
@@ -185,7 +185,7 @@ PAST = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedPassage:
     """A passage on its place in the answer."""
 
     scored: Scored
@@ -240,7 +240,7 @@ class DocumentSearch:
         limit: int,
         least: float | None = None,
         share: float = 1.0,
-    ) -> tuple[Retrieved, Mapping[int, Place]]:
+    ) -> tuple[Retrieved, Mapping[int, PassagePlace]]:
         """Return how the search went, and where the passages that it scored lie, by their ids.
 
         An answer that is ``least`` likely, by default enough to be shown, needs no other reading of the words.
@@ -254,7 +254,7 @@ class DocumentSearch:
         found = retrieve_terms(store, query, terms, visible, totals, limit=limit, least=least)
         return _with_whole_documents(found, visible.places, totals.rows), visible.places
 
-    def _hits(self, placed: Sequence[Placed], found: Retrieved) -> tuple[DocumentHit, ...]:
+    def _hits(self, placed: Sequence[PlacedPassage], found: Retrieved) -> tuple[DocumentHit, ...]:
         finder, best = term_finder(found.terms), max((one.score for one in placed), default=0.0) or 1.0
         return tuple(_hit(one, found.terms, finder, best) for one in placed)
 
@@ -262,16 +262,16 @@ class DocumentSearch:
         self,
         answers: Sequence[Scored],
         found: Retrieved,
-        places: Mapping[int, Place],
+        places: Mapping[int, PassagePlace],
         collections: Sequence[Collection],
         limit: int,
-    ) -> list[Placed]:
+    ) -> list[PlacedPassage]:
         """Return the first ``limit`` answers with their documents; of a document the best passage."""
         by_id = {one.id: one for one in collections}
         answers = answers[: _LOOKED_AT * limit]
         looked_at = {places[one.id].document for one in answers}
         documents = table.by_ids(self._store, looked_at)
-        placed: dict[int, Placed] = {}
+        placed: dict[int, PlacedPassage] = {}
         for one in answers:
             place = places[one.id]
             document = documents.get(place.document)  # None: another process took it out
@@ -280,13 +280,13 @@ class DocumentSearch:
             collection = by_id[place.collection]
             notes, past = notes_of(self._store, collection, document["path"], document["status"])
             score = one.relevance * (PAST if past else 1.0)
-            placed[place.document] = Placed(
+            placed[place.document] = PlacedPassage(
                 one, found.rows[one.id], document, collection, place.first_line, place.last_line, notes, score
             )
         return sorted(placed.values(), key=lambda one: -one.score)[:limit]
 
 
-def _with_whole_documents(found: Retrieved, places: Mapping[int, Place], size: int) -> Retrieved:
+def _with_whole_documents(found: Retrieved, places: Mapping[int, PassagePlace], size: int) -> Retrieved:
     """Count for a passage what other passages of its document hold; the index has ``size`` passages."""
     held: dict[int, set[int]] = {}
     for one in found.scored:
@@ -327,7 +327,7 @@ def source_of(collection: Collection, path: str, line: int | None = None) -> str
     return f"{name}:{line}" if line is not None else name
 
 
-def _hit(placed: Placed, terms: Sequence[Term], finder: TermFinder | None, best: float) -> DocumentHit:
+def _hit(placed: PlacedPassage, terms: Sequence[Term], finder: TermFinder | None, best: float) -> DocumentHit:
     row, document, collection = placed.row, placed.document, placed.collection
     line = placed.first_line + _best_line(row.content, terms, finder)
     snippet = preview(row.content, terms, finder, limit=SNIPPET_CHARS).text

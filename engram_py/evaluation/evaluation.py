@@ -13,9 +13,9 @@ from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidInput
 from engram_py.evaluation import questions as table
 from engram_py.evaluation.questions import (
     DEPTH,
-    Answer,
     Asked,
     Evaluation,
+    ExpectedAnswer,
     KeptAs,
     Measures,
     Question,
@@ -187,7 +187,8 @@ class Evaluations:
             project=row["project"] or None,
             silent=bool(row["silent"]),
             answers=tuple(
-                Answer(one["sync_id"], one["id"], one["title"] or "", one["deleted_at"] is not None) for one in answers
+                ExpectedAnswer(one["sync_id"], one["id"], one["title"] or "", one["deleted_at"] is not None)
+                for one in answers
             ),
         )
 
@@ -250,7 +251,7 @@ class Evaluations:
         if question.silent:
             if not hits:
                 return asked
-            shown = Answer(hits[0].sync_id, hits[0].id, hits[0].title)
+            shown = ExpectedAnswer(hits[0].sync_id, hits[0].id, hits[0].title)
             return replace(asked, outcome="answered", rank=1, shown=shown)
         # An answer is found by whichever row gives it now, so two that say the same are one place in the list.
         gives = {row["id"]: one.sync_id for one in question.answers for row in standing.get(one.sync_id, ())}

@@ -20,7 +20,7 @@ DEPTH = 10  # how many results of a search count
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ExpectedAnswer:
     """An observation that answers a question. ``id`` is None when it is not on this machine any more."""
 
     sync_id: str
@@ -39,7 +39,7 @@ class Question:
     silent: bool
     created_at: str
     last_at: str
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[ExpectedAnswer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ class Asked:
     before: QuestionOutcome | None = None
     rank_before: int | None = None
     ndcg_before: float = 0.0
-    answers: tuple[Answer, ...] = ()
-    shown: Answer | None = None
+    answers: tuple[ExpectedAnswer, ...] = ()
+    shown: ExpectedAnswer | None = None
     empty: bool = False
 
     @property

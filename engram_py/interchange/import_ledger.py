@@ -29,7 +29,7 @@ _MOST_WARNINGS = 20
 _SHOWN_CHARS = 80
 
 
-class Ledger:
+class ImportLedger:
     """The state shared by the parts of one import, inside its transaction."""
 
     def __init__(

@@ -28,7 +28,7 @@ from engram_py.interchange.columns import (
     session_key,
     without_nul,
 )
-from engram_py.interchange.import_ledger import DESTROYED, HERE_ALREADY, RECOVERED_SESSION, Ledger
+from engram_py.interchange.import_ledger import DESTROYED, HERE_ALREADY, RECOVERED_SESSION, ImportLedger
 from engram_py.interchange.values import Progress
 from engram_py.observations import table
 from engram_py.observations.columns import COUNTED_HERE, OWN
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 _SPOKEN = ("title", "content", "type", "topic_key", "aliases", "scope", "pinned")
 
 
-def import_observation(ledger: Ledger, row: ObservationIn) -> None:
+def import_observation(ledger: ImportLedger, row: ObservationIn) -> None:
     counts = ledger.counts["observations"]
     sync_id = sync_id_of(row)
     if ledger.buried("observation", sync_id):
@@ -96,7 +96,7 @@ def sync_id_of(row: ObservationIn) -> str:
     return row.sync_id or derived_id("obs", row.session_id, row.created_at, row.title, row.content)
 
 
-def import_versions(ledger: Ledger) -> None:
+def import_versions(ledger: ImportLedger) -> None:
     """Import older texts from our block, in the order they were written among those that are here."""
     versions = sorted(ledger.own.versions, key=lambda one: (one.sync_id, one.version))
     for sync_id, older in groupby(versions, key=lambda one: one.sync_id):
@@ -107,7 +107,9 @@ def import_versions(ledger: Ledger) -> None:
             ledger.counts["versions"].skip("their memory is not here", rows=len([*older]))
 
 
-def _cleaned(ledger: Ledger, known: Observation, versions: Iterator[OwnVersion]) -> Iterator[tuple[str, str, str]]:
+def _cleaned(
+    ledger: ImportLedger, known: Observation, versions: Iterator[OwnVersion]
+) -> Iterator[tuple[str, str, str]]:
     for version in versions:
         try:
             title, hidden = clean_line("title", without_nul(version.title), limit=TITLE_LIMIT_CHARS)
@@ -121,7 +123,7 @@ def _cleaned(ledger: Ledger, known: Observation, versions: Iterator[OwnVersion])
         yield moment_of(version.created_at) or known.created_at, title, content
 
 
-def _merge_versions(ledger: Ledger, known: Observation, offered: list[tuple[str, str, str]]) -> None:
+def _merge_versions(ledger: ImportLedger, known: Observation, offered: list[tuple[str, str, str]]) -> None:
     rows = ledger.store.rows(
         "select * from observation_versions where observation_id = :id order by version", id=known.id
     )
@@ -140,11 +142,11 @@ def _merge_versions(ledger: Ledger, known: Observation, offered: list[tuple[str,
         ledger.store.insert("observation_versions", values | more)
 
 
-def _own(ledger: Ledger, row: ObservationIn) -> OwnObservation | None:
+def _own(ledger: ImportLedger, row: ObservationIn) -> OwnObservation | None:
     return ledger.own.observations.get(row.sync_id or "")
 
 
-def _insert(ledger: Ledger, sync_id: str, row: ObservationIn, new: Prepared) -> None:
+def _insert(ledger: ImportLedger, sync_id: str, row: ObservationIn, new: Prepared) -> None:
     project = ledger.project(row.project)
     columns = _columns(ledger, row, new)
     rival = _rival(ledger, new, columns, project)
@@ -158,7 +160,7 @@ def _insert(ledger: Ledger, sync_id: str, row: ObservationIn, new: Prepared) -> 
         _fold(ledger, rival, row_id)
 
 
-def _overwrite(ledger: Ledger, known: Observation, row: ObservationIn, new: Prepared) -> None:
+def _overwrite(ledger: ImportLedger, known: Observation, row: ObservationIn, new: Prepared) -> None:
     if (known.title, known.content) != (new.title, new.content):
         table.keep_version(ledger.store, known, clock=ledger.clock)
     columns = _columns(ledger, row, new)
@@ -173,14 +175,14 @@ def _overwrite(ledger: Ledger, known: Observation, row: ObservationIn, new: Prep
         _fold(ledger, rival, known.id)
 
 
-def _rival(ledger: Ledger, new: Prepared, columns: dict[str, Any], project: str) -> Observation | None:
+def _rival(ledger: ImportLedger, new: Prepared, columns: dict[str, Any], project: str) -> Observation | None:
     """Return the live observation that holds the same topic here."""
     if not new.topic_key or columns["deleted_at"] is not None:
         return None
     return table.live_topic(ledger.store, topic_key=new.topic_key, project=project, scope=columns["scope"])
 
 
-def _fold(ledger: Ledger, rival: Observation, row_id: int) -> None:
+def _fold(ledger: ImportLedger, rival: Observation, row_id: int) -> None:
     imported = table.by_id(ledger.store, row_id)
     assert imported is not None
     ledger.queue()
@@ -189,7 +191,7 @@ def _fold(ledger: Ledger, rival: Observation, row_id: int) -> None:
     ledger.warn(f"topic {live.topic_key}: [#{live.id}] is later than [#{gone.id}], whose text is its version now")
 
 
-def _columns(ledger: Ledger, row: ObservationIn, new: Prepared) -> dict[str, Any]:
+def _columns(ledger: ImportLedger, row: ObservationIn, new: Prepared) -> dict[str, Any]:
     own = _own(ledger, row)
     columns = observation_columns(row, own, new, now=ledger.now)
     columns["review_after"] = moment_of(row.review_after) or _review_date(new.type, columns["updated_at"], row)
@@ -209,7 +211,7 @@ def _review_date(kind: str, updated: str, row: ObservationIn) -> str | None:
     return to_text(add_months(moment, months))
 
 
-def import_anchors(ledger: Ledger, row_id: int, sync_id: str) -> None:
+def import_anchors(ledger: ImportLedger, row_id: int, sync_id: str) -> None:
     """Give an imported observation the anchors it came with; one with an impossible path is left out."""
     offered = ledger.own.anchors.get(sync_id, ())[:MOST_ANCHORS]
     usable = [values for one in offered if (values := anchor_columns(one, ledger.now))]
@@ -235,7 +237,7 @@ where sync_id = :sync_id and superseded_by_relation_id is null
 """
 
 
-def import_tombstones(ledger: Ledger) -> None:
+def import_tombstones(ledger: ImportLedger) -> None:
     """Take over what was destroyed elsewhere, so that it does not come back with an older file.
 
     What is here stays: a file from somewhere else never destroys anything.
@@ -259,7 +261,7 @@ def import_tombstones(ledger: Ledger) -> None:
             journal.enqueue(ledger.store, **names, op="delete", occurred_at=ledger.now)
 
 
-def import_session(ledger: Ledger, row: SessionIn) -> None:
+def import_session(ledger: ImportLedger, row: SessionIn) -> None:
     """Import a session that is not here, or is here only as a stand-in."""
     counts = ledger.counts["sessions"]
     key = session_key(row.id)
@@ -282,7 +284,7 @@ def import_session(ledger: Ledger, row: SessionIn) -> None:
         counts.newer += 1
 
 
-def _session_values(ledger: Ledger, row: SessionIn) -> dict[str, str | None]:
+def _session_values(ledger: ImportLedger, row: SessionIn) -> dict[str, str | None]:
     own = ledger.own.sessions.get(row.id)
     precise = own.model_dump() if own else {}
     return {
@@ -296,7 +298,7 @@ def _session_values(ledger: Ledger, row: SessionIn) -> dict[str, str | None]:
     }
 
 
-def import_prompt(ledger: Ledger, row: PromptIn) -> None:
+def import_prompt(ledger: ImportLedger, row: PromptIn) -> None:
     counts = ledger.counts["prompts"]
     sync_id = row.sync_id or derived_id("prompt", row.session_id, row.created_at, row.content)
     buried = ledger.buried("prompt", sync_id)
@@ -324,7 +326,7 @@ def import_prompt(ledger: Ledger, row: PromptIn) -> None:
     counts.new += 1
 
 
-def import_relation(ledger: Ledger, row: RelationIn) -> None:
+def import_relation(ledger: ImportLedger, row: RelationIn) -> None:
     """Import a relation that is new or newer; without one of its ends it is orphaned."""
     counts = ledger.counts["relations"]
     if row.relation not in _RELATION_VERBS and not is_edge(row.source_id, row.relation, row.target_id):
@@ -355,7 +357,7 @@ def import_relation(ledger: Ledger, row: RelationIn) -> None:
     ledger.changed("relation", row.sync_id, values["project"])
 
 
-def _relation_values(ledger: Ledger, row: RelationIn, *, status: str, updated: str) -> dict[str, Any]:
+def _relation_values(ledger: ImportLedger, row: RelationIn, *, status: str, updated: str) -> dict[str, Any]:
     ends = [table.by_sync_id(ledger.store, end) for end in (row.source_id, row.target_id)]
     said = ("reason", "evidence", "marked_by_actor", "marked_by_kind", "marked_by_model")
     return {
@@ -371,14 +373,14 @@ def _relation_values(ledger: Ledger, row: RelationIn, *, status: str, updated: s
     }
 
 
-def link_superseded(ledger: Ledger) -> None:
+def link_superseded(ledger: ImportLedger) -> None:
     """Point relations at the ones that replaced them, which may stand later in the file."""
     for row in ledger.document.relations:
         if row.superseded_by_relation_sync_id:
             ledger.store.execute(_LINK, sync_id=row.sync_id, by=row.superseded_by_relation_sync_id)
 
 
-def import_aliases(ledger: Ledger) -> None:
+def import_aliases(ledger: ImportLedger) -> None:
     """Import aliases whose name is no project or alias here."""
     for name, target in ledger.own.aliases.items():
         try:
@@ -407,10 +409,10 @@ def run_import(
     *,
     name: str = "",
     trusted: bool = False,
-) -> Ledger:
-    """Import everything and return the counts; ``trusted`` as in ``Ledger``. Call inside a transaction."""
-    ledger = Ledger(store, journal, document, name=name, trusted=trusted)
-    steps: tuple[tuple[Sequence[Any], Callable[[Ledger, Any], None]], ...] = (
+) -> ImportLedger:
+    """Import everything and return the counts; ``trusted`` as in ``ImportLedger``. Call inside a transaction."""
+    ledger = ImportLedger(store, journal, document, name=name, trusted=trusted)
+    steps: tuple[tuple[Sequence[Any], Callable[[ImportLedger, Any], None]], ...] = (
         (document.sessions, import_session),
         (document.observations, import_observation),
         (document.prompts, import_prompt),

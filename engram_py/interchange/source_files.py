@@ -25,16 +25,16 @@ _END = regex(r"\s*[\w-]*:?end\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class DocumentSection:
     """A part of a document: the headings it stands under, and its own text without that of the sections in it."""
 
     headings: tuple[str, ...]
     text: str
 
 
-def sections(text: str) -> list[Section]:
+def sections(text: str) -> list[DocumentSection]:
     """Return the sections of a document with text of their own; headings inside code are code."""
-    found: list[Section] = []
+    found: list[DocumentSection] = []
     path: list[tuple[int, str]] = []
     body: list[str] = []
     fence = ""
@@ -42,7 +42,7 @@ def sections(text: str) -> list[Section]:
     def close() -> None:
         own = "\n".join(body).strip()
         if own:
-            found.append(Section(tuple(title for _, title in path), own))
+            found.append(DocumentSection(tuple(title for _, title in path), own))
         body.clear()
 
     for line in lines_of(_without_marked(text)):

@@ -50,7 +50,7 @@ delete from save_operations where operation_id in
 """
 
 
-class Operation(NamedTuple):
+class SaveOperation(NamedTuple):
     """A save that may be repeated: a digest of its id, which keeps no secret, and one of its arguments."""
 
     id: str
@@ -99,7 +99,7 @@ def expire(store: Store, sync_id: str) -> None:
         store.update("save_operations", {"operation_id": row["operation_id"]}, values)
 
 
-def operation_of(draft: Draft, new: Prepared, project: str | None, session_id: str | None) -> Operation | None:
+def operation_of(draft: Draft, new: Prepared, project: str | None, session_id: str | None) -> SaveOperation | None:
     """Return the operation that a draft names. Raises InvalidTextError, TextTooLongError."""
     if not draft.operation_id:
         return None
@@ -112,7 +112,7 @@ def operation_of(draft: Draft, new: Prepared, project: str | None, session_id: s
     # Each part with its length, so that no two requests run together.
     joined = "".join(f"{len(part)}:{part}" for part in (part or "" for part in parts))
     fingerprint = hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()
-    return Operation(_digest(draft.operation_id), f"v1:{fingerprint}")
+    return SaveOperation(_digest(draft.operation_id), f"v1:{fingerprint}")
 
 
 def _digest(operation_id: str) -> str:

@@ -26,7 +26,7 @@ _PASSAGE_TOKENS = 48
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TextTable:
     """A table of texts, and how to read it."""
 
     name: str
@@ -37,10 +37,12 @@ class Source:
     only_user: str
 
 
-TURNS = Source(
+TURNS = TextTable(
     "turns", "turns", "turns_fts", "role, agent", "coalesce(said_at, read_at)", "role = 'user' and agent = ''"
 )
-PROMPTS = Source("prompts", "user_prompts", "prompts_fts", f"'user', iif({OWN}, '', 'not checked')", "created_at", OWN)
+PROMPTS = TextTable(
+    "prompts", "user_prompts", "prompts_fts", f"'user', iif({OWN}, '', 'not checked')", "created_at", OWN
+)
 
 _SEEN = """
 (:projects is null or project in (select value from json_each(:projects)))
@@ -93,7 +95,9 @@ class SaidResults:
     warnings: tuple[Told, ...] = ()
 
 
-def find(store: Store, source: Source, query: Query, window: Window, *, limit: int, whole: bool = False) -> list[Said]:
+def find(
+    store: Store, source: TextTable, query: Query, window: Window, *, limit: int, whole: bool = False
+) -> list[Said]:
     """Return the texts with every word, else the best of those with some; each with its passage, or ``whole``."""
     words = query.content_words
     wanted = [match_all(words), match_any(words)] if words else [""] if query.phrases else []
@@ -108,18 +112,18 @@ def find(store: Store, source: Source, query: Query, window: Window, *, limit: i
     return []
 
 
-def latest(store: Store, source: Source, window: Window, *, limit: int) -> list[Said]:
+def latest(store: Store, source: TextTable, window: Window, *, limit: int) -> list[Said]:
     """Return the latest texts, newest first."""
     rows = store.tuples(_sql(_LATEST, source), limit=limit, **window.values())
     return [_said((*row, ""), whole=True) for row in rows]
 
 
-def count(store: Store, source: Source, window: Window) -> int:
+def count(store: Store, source: TextTable, window: Window) -> int:
     """Return how many texts there are."""
     return int(store.value(_sql("select count(*) from {table} where {seen}", source), **window.values()))
 
 
-def _sql(template: str, source: Source) -> str:
+def _sql(template: str, source: TextTable) -> str:
     parts = {name: getattr(source, name) for name in ("name", "table", "index", "columns", "at", "only_user")}
     return template.format(**parts, seen=_SEEN.format(**parts), tokens=_PASSAGE_TOKENS)
 
@@ -185,7 +189,7 @@ class Layers:
             return self._said(_SOURCES[name], query, wanted)
         return self._memories(query, **wanted | _TYPES.get(name, {}))
 
-    def _said(self, source: Source, query: str, wanted: dict[str, Any]) -> SaidResults:
+    def _said(self, source: TextTable, query: str, wanted: dict[str, Any]) -> SaidResults:
         parsed = parse_query(query, filters=True)
         if not (parsed.words or parsed.phrases):
             raise EmptyQueryError(query)

@@ -23,7 +23,14 @@ from engram_py.privacy.switches import Switches
 from engram_py.projects.projects import Core
 from engram_py.sessions import table
 from engram_py.sessions.sessions import Sessions
-from engram_py.sessions.values import PROMPTS_MOST, SUMMARY_TITLE, Captured, Prompt, PromptNotFoundError, PromptSaved
+from engram_py.sessions.values import (
+    PROMPTS_MOST,
+    SUMMARY_TITLE,
+    CapturedLearnings,
+    Prompt,
+    PromptNotFoundError,
+    PromptSaved,
+)
 from engram_py.text.normalize import TOPIC_KEY_LIMIT_CHARS, check_text, content_hash, normalize_topic_key
 from engram_py.text.words import derived_terms
 
@@ -152,7 +159,7 @@ class Episodes:
         source: str | None = None,
         project: str | None = None,
         until: float | None = None,
-    ) -> Captured:
+    ) -> CapturedLearnings:
         """Keep the items of a text's last "Key Learnings" section, except those the project has, deleted ones included.
 
         A few at a time, so that nobody has to wait for the lock while a long list is kept. ``until``
@@ -180,7 +187,7 @@ class Episodes:
             self._store.give_way()
         found, saved = len(learnings), len(ids)
         warnings = (*intake_notes(hidden.count, None), *place.warnings)
-        return Captured(found, saved, done - saved, tuple(ids), place.project, place.source, warnings)
+        return CapturedLearnings(found, saved, done - saved, tuple(ids), place.project, place.source, warnings)
 
     def _unknown(self, learnings: Sequence[str], project: str) -> list[str]:
         """Return the first of these texts that the project does not have and nobody deleted there: one more than are

@@ -181,7 +181,7 @@ class PromptSaved:
 
 
 @dataclass(frozen=True, slots=True)
-class Captured:
+class CapturedLearnings:
     """What passive capture found in a text, and how much of it was new."""
 
     extracted: int

@@ -62,7 +62,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedBatch:
     """The result of applying a batch.
 
     ``applied`` changed something here; ``unchanged`` was known, or older than what is here; ``deferred`` waits for
@@ -76,8 +76,8 @@ class Applied:
     refused: tuple[Refused, ...] = ()
     ahead: int = 0
 
-    def __add__(self, other: Applied) -> Applied:
-        return Applied(
+    def __add__(self, other: AppliedBatch) -> AppliedBatch:
+        return AppliedBatch(
             self.applied + other.applied,
             self.unchanged + other.unchanged,
             self.deferred + other.deferred,
@@ -87,7 +87,7 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class Digest:
+class ReplicaDigest:
     """The value that two replicas compare: equal when their shared rows are; ``counts`` by kind."""
 
     value: str

@@ -16,7 +16,7 @@ from engram_py.observations.values import DEFAULT_TYPE, Change, Draft, Observati
 from engram_py.times import to_text
 from engram_py.vault.folder import digest, slug_of_page
 from engram_py.vault.markdown import day_of
-from engram_py.vault.values import Applied, Edit, Item, Page
+from engram_py.vault.values import Applied, Edit, Item, VaultPage
 
 if TYPE_CHECKING:
     from engram_py.entities.entities import Entities
@@ -40,7 +40,7 @@ class Now:
 
 
 def edits(
-    pages: list[Page],
+    pages: list[VaultPage],
     before: Mapping[str, str],
     now: Mapping[str, Now],
     heads: Mapping[str, frozenset[str]],

@@ -20,11 +20,11 @@ from engram_py.files import read_bounded, real_path, reason, write_atomically
 from engram_py.lazy import regex
 from engram_py.observations.values import Observation
 from engram_py.vault.values import (
-    Edge,
     EntityPage,
     NotAVaultError,
     OutsideVaultError,
     Shelf,
+    VaultEdge,
     VaultFileError,
 )
 
@@ -68,7 +68,7 @@ def entity_folder(page: EntityPage) -> str:
     return f"life/{folder}/{name}"
 
 
-def shelved(rows: Sequence[Observation], edges: dict[str, list[Edge]]) -> Shelf:
+def shelved(rows: Sequence[Observation], edges: dict[str, list[VaultEdge]]) -> Shelf:
     """Return the rows by their homes, each list in the order of its file. ``edges`` are by an entity's slug."""
     identity, memory, log, days = [], [], [], []
     entities: dict[str, Observation] = {}
@@ -100,7 +100,7 @@ def shelved(rows: Sequence[Observation], edges: dict[str, list[Edge]]) -> Shelf:
     )
 
 
-def _page(slug: str, row: Observation | None, facts: list[Observation], edges: list[Edge]) -> EntityPage | None:
+def _page(slug: str, row: Observation | None, facts: list[Observation], edges: list[VaultEdge]) -> EntityPage | None:
     now = sorted((one for one in facts if one.lifecycle == "active"), key=_age, reverse=True)
     past = sorted((one for one in facts if one.lifecycle != "active"), key=_age, reverse=True)
     if row is None and not facts:

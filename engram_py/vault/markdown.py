@@ -23,7 +23,7 @@ from engram_py.observations.values import Observation
 from engram_py.text.front_matter import front_matter
 from engram_py.times import parse_time
 from engram_py.vault.folder import INDEX, entity_folder
-from engram_py.vault.values import EntityPage, Item, Page, Shelf, is_entity
+from engram_py.vault.values import EntityPage, Item, Shelf, VaultPage, is_entity
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -64,12 +64,12 @@ def has_conflict(text: str) -> bool:
     return "\n>>>>>>> " in text and _CONFLICT.search(text) is not None
 
 
-def parse(path: str, text: str) -> Page:
+def parse(path: str, text: str) -> VaultPage:
     """A file as it is now."""
     whole, _, tail = f"\n{plain_lines(text).removeprefix(chr(0xFEFF))}".partition(f"\n{TAIL}\n")
     front, others, whole = _front(whole[1:]) if is_entity(path) else ({}, (), whole[1:])
     if path.endswith("_index.md"):  # a view: nothing of it is an item
-        found = Page("", (), _not_blank(whole.split("\n")))
+        found = VaultPage("", (), _not_blank(whole.split("\n")))
     else:
         found = _entries(whole) if day_of(path) else _bullets(whole, dated=path.startswith("life/"))
     return replace(found, path=path, heads=(*others, *found.heads), text=text, tail=tail.strip("\n"), front=front)
@@ -104,7 +104,7 @@ def _unescape(line: str) -> str:
     return line[1:] if line.startswith("\\") and _ESCAPED.match(line[1:]) else line
 
 
-def _entries(text: str) -> Page:
+def _entries(text: str) -> VaultPage:
     items: list[Item] = []
     heads: list[str] = []
     block: list[str] = []
@@ -123,7 +123,7 @@ def _entries(text: str) -> Page:
         else:
             heads.append(line)
     close()
-    return Page("", tuple(items), _not_blank(heads))
+    return VaultPage("", tuple(items), _not_blank(heads))
 
 
 def _not_blank(lines: Iterable[str]) -> tuple[str, ...]:
@@ -146,7 +146,7 @@ def _markdown() -> MarkdownIt:
     return reader
 
 
-def _bullets(text: str, *, dated: bool) -> Page:
+def _bullets(text: str, *, dated: bool) -> VaultPage:
     lines = text.split("\n")
     items: list[Item] = []
     of_items: set[int] = set()
@@ -155,7 +155,7 @@ def _bullets(text: str, *, dated: bool) -> Page:
         of_items.update(range(start, last + 1))
         items.append(_bullet(lines[start : last + 1], dated=dated))
     heads = (line for number, line in enumerate(lines) if number not in of_items)
-    return Page("", tuple(items), _not_blank(heads))
+    return VaultPage("", tuple(items), _not_blank(heads))
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:

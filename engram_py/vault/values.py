@@ -15,7 +15,7 @@ Action = Literal["revise", "add", "delete", "describe", "keep"]
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class VaultEdge:
     """A link from an entity to another, by a predicate such as ``works_at``."""
 
     predicate: str
@@ -35,7 +35,7 @@ class EntityPage:
     row: Observation | None
     facts: tuple[Observation, ...]
     history: tuple[Observation, ...]
-    edges: tuple[Edge, ...]
+    edges: tuple[VaultEdge, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class VaultPage:
     """A generated file. ``heads`` are its lines that are no items, ``tail`` what the person wrote below them, ``front``
     the values of its front matter."""
 
@@ -106,7 +106,7 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class VaultExported:
     """What an export wrote; paths are relative to ``root``."""
 
     root: str
@@ -117,13 +117,13 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class VaultImported:
     """What an import did, or with ``dry_run`` would do."""
 
     root: str
     applied: tuple[Applied, ...]
     dry_run: bool
-    exported: Exported | None = None
+    exported: VaultExported | None = None
     warnings: tuple[str, ...] = ()
 
 

@@ -31,18 +31,18 @@ from engram_py.vault.folder import FILE_LIMIT_BYTES, Folder, Manifest, digest, i
 from engram_py.vault.markdown import anchor_of, has_conflict, parse, plain_lines, rendered, with_tail
 from engram_py.vault.values import (
     Applied,
-    Edge,
     Edit,
-    Exported,
     FileList,
     FileText,
     FileWritten,
-    Imported,
     NoVaultError,
-    Page,
     VaultBusyError,
+    VaultEdge,
     VaultEditedError,
+    VaultExported,
     VaultFileError,
+    VaultImported,
+    VaultPage,
     VaultStatus,
     is_entity,
 )
@@ -68,11 +68,11 @@ def shown_rows(store: Store, project: str) -> list[Observation]:
     return [Observation.from_row(row) for row in store.rows(ROWS, project=project)]
 
 
-def entity_edges(store: Store) -> dict[str, list[Edge]]:
+def entity_edges(store: Store) -> dict[str, list[VaultEdge]]:
     """Return the links between entities, by the slug they begin at."""
-    found: dict[str, list[Edge]] = {}
+    found: dict[str, list[VaultEdge]] = {}
     for source, predicate, target, sync_id in store.tuples(EDGES):
-        found.setdefault(source, []).append(Edge(predicate, target, sync_id))
+        found.setdefault(source, []).append(VaultEdge(predicate, target, sync_id))
     return found
 
 
@@ -103,7 +103,7 @@ class Vault:
 
     # --- where ------------------------------------------------------------------------------------------
 
-    def init(self, path: Path | str, *, project: str | None = None) -> Exported:
+    def init(self, path: Path | str, *, project: str | None = None) -> VaultExported:
         """Make an empty folder, or one that is this project's vault already, the vault, and write it.
 
         Raises NotAVaultError: it holds something else, or lies inside another vault.
@@ -136,7 +136,7 @@ class Vault:
 
     # --- the two directions -----------------------------------------------------------------------------
 
-    def export(self, *, project: str | None = None) -> Exported:
+    def export(self, *, project: str | None = None) -> VaultExported:
         """Write the memory as it is now: the same memory gives the same bytes.
 
         Raises VaultEditedError: a person edited files since; an import takes that in first.
@@ -148,7 +148,7 @@ class Vault:
                 raise VaultEditedError([*(page.path for page in pages), *views])
             return self._export(folder, name)
 
-    def take_in(self, *, prune: bool = False, dry_run: bool = False, project: str | None = None) -> Imported:
+    def take_in(self, *, prune: bool = False, dry_run: bool = False, project: str | None = None) -> VaultImported:
         """Take what a person edited into the memory, and write the vault anew.
 
         A changed item is a revision, a new one a row by the write path, a missing one nothing unless ``prune`` deletes
@@ -164,7 +164,9 @@ class Vault:
             wanted = [one for one in self._edits(folder, name, pages) if prune or one.action != "delete"]
             if dry_run:
                 shown = [_kept_view(path, "would keep", "a file beside it") for path in views]
-                return Imported(str(folder.root), (*map(_planned, wanted), *shown, *map(_unmerged, unmerged)), True)
+                return VaultImported(
+                    str(folder.root), (*map(_planned, wanted), *shown, *map(_unmerged, unmerged)), True
+                )
             beside = [_kept_view(path, "kept", folder.set_aside(path, text)) for path, text in views.items()]
             applied = self._applying().apply(wanted, project=name)
             kept = {page.path: page.tail for page in pages}
@@ -173,7 +175,7 @@ class Vault:
                     kept[edit.path] = "\n".join(filter(None, (kept[edit.path], edit.item.raw)))
             exported = self._export(folder, name, kept, without=unmerged)
             done_with = (*applied, *beside, *map(_unmerged, unmerged))
-            return Imported(str(folder.root), done_with, False, exported, exported.warnings)
+            return VaultImported(str(folder.root), done_with, False, exported, exported.warnings)
 
     def status(self, *, project: str | None = None) -> VaultStatus:
         """Return what was edited since the last export, and what the memory changed."""
@@ -200,13 +202,13 @@ class Vault:
         rows = shown_rows(self._store, project)
         return rendered(shelved(rows, entity_edges(self._store)), self._zone)
 
-    def _edited(self, folder: Folder, project: str) -> tuple[list[Page], dict[str, str]]:
+    def _edited(self, folder: Folder, project: str) -> tuple[list[VaultPage], dict[str, str]]:
         """Return the generated files that differ from the last export: Markdown, and the text of each JSON file.
 
         A file that is missing says nothing. Nothing reads a JSON file back, and no export loses it.
         """
         manifest = folder.manifest() or Manifest(project)
-        pages: list[Page] = []
+        pages: list[VaultPage] = []
         views: dict[str, str] = {}
         for path in [one for one in folder.files() if is_generated(one)]:
             text = folder.read(path) or ""
@@ -220,13 +222,13 @@ class Vault:
         now = self._texts(project) if views else {}
         return pages, {path: text for path, text in views.items() if plain_lines(text) != now.get(path)}
 
-    def _conflicts(self, pages: list[Page], project: str) -> list[str]:
+    def _conflicts(self, pages: list[VaultPage], project: str) -> list[str]:
         """Return the paths of the pages in which a merge left both sides, and that the memory does not write so."""
         found = [page.path for page in pages if has_conflict(page.text)]
         texts = self._texts(project) if found else {}
         return [path for path in found if not has_conflict(texts.get(path, ""))]
 
-    def _edits(self, folder: Folder, project: str, pages: list[Page]) -> list[Edit]:
+    def _edits(self, folder: Folder, project: str, pages: list[VaultPage]) -> list[Edit]:
         if not pages:
             return []
         manifest = folder.manifest() or Manifest(project)
@@ -247,7 +249,7 @@ class Vault:
 
     def _export(
         self, folder: Folder, project: str, tails: dict[str, str] | None = None, without: Collection[str] = ()
-    ) -> Exported:
+    ) -> VaultExported:
         """Write every file, then the manifest: what is missing of it after a crash the next run finds equal.
 
         Of the files ``without`` which it is done the manifest says what it said before.
@@ -284,7 +286,7 @@ class Vault:
         for path in gone:
             folder.remove(path)
         self._write_manifest(folder, Manifest(project, files, items, heads))
-        return Exported(str(folder.root), len(files), tuple(changed), tuple(gone), tuple(said))
+        return VaultExported(str(folder.root), len(files), tuple(changed), tuple(gone), tuple(said))
 
     def _write_manifest(self, folder: Folder, manifest: Manifest) -> None:
         text = written(manifest)
@@ -314,7 +316,7 @@ def _key(project: str) -> str:
     return f"vault:{project}"
 
 
-def _digests_beside_items(page: Page) -> list[str]:
+def _digests_beside_items(page: VaultPage) -> list[str]:
     """Return the digests of what a file says besides its items."""
     return [*map(digest, page.heads), *(front_line(name, value) for name, value in page.front.items())]
 
@@ -338,7 +340,7 @@ def _planned(edit: Edit) -> Applied:
 _EACH_SECONDS = 2.0
 
 
-def watch(vault: Vault, *, project: str | None = None) -> Iterator[Imported | Exported]:
+def watch(vault: Vault, *, project: str | None = None) -> Iterator[VaultImported | VaultExported]:
     """Yield each import that found something and each export that wrote something, until the caller stops.
 
     A look costs reading the files that changed; watchfiles wakes it at once, else it is every two seconds.

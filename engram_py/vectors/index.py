@@ -138,7 +138,7 @@ Sees = Callable[[Collection[int]], Collection[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class VectorView:
     """What a search may see: the rows of projects and shared ones, and of those what ``sees`` lets through."""
 
     projects: tuple[str, ...] | None = None
@@ -163,7 +163,7 @@ class VectorIndex:
         with self._lock:
             self._refresh(store or self._store)
 
-    def near(self, question: Vectors, view: View, *, limit: int, also: Iterable[int] = ()) -> Nearest:
+    def near(self, question: Vectors, view: VectorView, *, limit: int, also: Iterable[int] = ()) -> Nearest:
         """Return the ``limit`` nearest observations that ``view`` shows, and how near those of ``also`` are.
 
         Raises EmbedderFailedError while another thread reads a large memory in.
@@ -176,7 +176,7 @@ class VectorIndex:
         finally:
             self._lock.release()
 
-    def _near(self, question: Vectors, view: View, limit: int, also: tuple[int, ...]) -> Nearest:
+    def _near(self, question: Vectors, view: VectorView, limit: int, also: tuple[int, ...]) -> Nearest:
         codes = self._codes
         assert codes is not None
         among = self._project_ids(view)
@@ -197,7 +197,7 @@ class VectorIndex:
         ranked = sorted(hits.items(), key=lambda hit: (-hit[1], -hit[0]))
         return Nearest(tuple(ranked), mean, deviation, round(count * share))
 
-    def _first_shown(self, ordered: Sequence[int], view: View, limit: int) -> list[int]:
+    def _first_shown(self, ordered: Sequence[int], view: VectorView, limit: int) -> list[int]:
         """Return the first that may be shown, asked for in portions: looking at a row costs more than its vector."""
         shown: list[int] = []
         start, portion = 0, 2 * limit
@@ -208,7 +208,7 @@ class VectorIndex:
             start, portion = start + portion, 4 * portion
         return shown[:limit]
 
-    def _baseline(self, view: View, among: NDArray[np.int64] | None, count: int) -> tuple[Baseline, float]:
+    def _baseline(self, view: VectorView, among: NDArray[np.int64] | None, count: int) -> tuple[Baseline, float]:
         """Return the sample of what these projects see, and its share of all rows."""
         made = self._samples.get(view.projects)
         if made is not None and (made[0] == (self._seen, count) or BASELINE_SIZE < count < 1.1 * made[0][1]):
@@ -223,14 +223,14 @@ class VectorIndex:
             self._samples.popitem()
         return baseline, share
 
-    def _project_ids(self, view: View) -> NDArray[np.int64] | None:
+    def _project_ids(self, view: VectorView) -> NDArray[np.int64] | None:
         """Return the rows of a small project, None where all are looked through."""
         if view.projects is None:
             return None
         ids = live_ids(self._store, view.projects, cap=_SMALL_PROJECT)
         return None if ids is None else np.asarray(sorted(ids), dtype=np.int64)
 
-    def _shown(self, ids: Sequence[int], view: View) -> set[int]:
+    def _shown(self, ids: Sequence[int], view: VectorView) -> set[int]:
         if view.sees is not None:
             return set(view.sees(ids))
         return table.seen(self._store, ids, projects=view.projects)

@@ -109,10 +109,10 @@ class Vectors:
         shown = text[:_QUESTION_CHARS].encode("utf-8", "replace").decode()
         try:
             index = self._open_index()
-            from engram_py.vectors.index import View  # after what says that numpy is missing
+            from engram_py.vectors.index import VectorView  # after what says that numpy is missing
 
             question = self._model.question(shown, seconds=self._question_seconds)
-            view = View(None if projects is None else tuple(projects), sees)
+            view = VectorView(None if projects is None else tuple(projects), sees)
             near = index.near(question, view, limit=limit, also=also)
         except EmbedderError as exc:
             return Nearest(note=reason("no_vectors", problem=exc.message, hint=exc.hint))

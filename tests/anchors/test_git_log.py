@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.anchors.trace import Change, Log, NoCommit, read_added, read_log, read_renames, text_removed_by
+from engram_py.anchors.trace import FileChange, Log, NoCommit, read_added, read_log, read_renames, text_removed_by
 from engram_py.anchors.values import Anchor
 from engram_py.anchors.worktree import mark_span
 from engram_py.git.program import Deadline
@@ -36,7 +36,7 @@ def anchor_of(*, blob: str | None = None, since: str | None = None) -> Anchor:
     return Anchor(1, 1, "a.py", 10, 12, "given", mark.digest, mark.probe, 1, 0, None, blob, since, None, "")
 
 
-def change_of(log: Log, at: int = 0) -> Change:
+def change_of(log: Log, at: int = 0) -> FileChange:
     [change] = log.commits[at].changes
     return change
 

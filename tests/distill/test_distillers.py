@@ -18,11 +18,13 @@ import pytest
 from engram_py import Engram
 from engram_py.distill.model import MOST_CHARS, CommandDistiller, HttpDistiller, digest_in, session_json
 from engram_py.distill.summarizing import text_of
-from engram_py.distill.values import DistillerFailed, Said, SessionFacts
+from engram_py.distill.values import DistillerFailed, SessionFacts, SessionTurn
 from engram_py.settings import Settings, load_settings
 from tests.distill.conftest import DID, WORK, distilling, episodes, only, program, say, waiting
 
-FACTS = SessionFacts("s1", "widgets", "/w", "claude", "", "", (WORK,), (Said("user", WORK), Said("assistant", DID)))
+FACTS = SessionFacts(
+    "s1", "widgets", "/w", "claude", "", "", (WORK,), (SessionTurn("user", WORK), SessionTurn("assistant", DID))
+)
 DIGEST = {"summary": "The form refuses it.", "decisions": ["In the form"], "salience": "0.7"}
 ANSWER = (
     f"import json, sys\nasked = json.load(sys.stdin)\nprint(json.dumps({DIGEST!r} | {{'goal': asked['prompts'][0]}}))\n"
@@ -137,7 +139,7 @@ def test_a_program_that_misbehaves_leaves_the_turns_for_another_try(
 
 def test_a_program_may_answer_without_reading(tmp_path: Path) -> None:
     facts = SessionFacts(
-        "s1", "widgets", "/w", "", "", "", (), tuple(Said("user", f"{n} " + "x" * 3_000) for n in range(100))
+        "s1", "widgets", "/w", "", "", "", (), tuple(SessionTurn("user", f"{n} " + "x" * 3_000) for n in range(100))
     )
     digest = command(tmp_path, f"print({json.dumps(DIGEST)!r})").distill(facts)
     assert digest is not None
@@ -171,7 +173,7 @@ def test_a_digest_with_orders_in_it_is_kept_and_opens_no_section_of_its_own(app:
 
 
 def test_a_long_session_is_sent_with_its_beginning_and_its_end() -> None:
-    turns = tuple(Said("user", f"turn {number} " + "x" * 2_000) for number in range(500))
+    turns = tuple(SessionTurn("user", f"turn {number} " + "x" * 2_000) for number in range(500))
     sent = session_json(SessionFacts("s1", "widgets", "/w", "", "", "", (), turns))["turns"]
     assert sum(len(turn["content"]) for turn in sent) <= MOST_CHARS
     assert sent[0]["content"].startswith("turn 0 ")

@@ -23,7 +23,7 @@ from engram_py.text.fences import visible
 from engram_py.upkeep.values import Report
 
 if TYPE_CHECKING:
-    from engram_py.interfaces.wording.search import Section
+    from engram_py.interfaces.wording.search import TableSection
 
 # The column that takes the room the others leave, and breaks anywhere: it holds what people wrote.
 _WIDE = ("memory", "session", "prompt", "finding", "new", "older", "also")
@@ -119,7 +119,7 @@ def _explained(value: Results) -> Group:
     return Group(*parts)
 
 
-def _section(section: Section) -> Table:
+def _section(section: TableSection) -> Table:
     table = Table(header_style="bold", box=box.SIMPLE_HEAD)
     # What the factors are stands below the title: beside it there is no room on a narrow terminal.
     folded = "factors" in section.columns

@@ -49,7 +49,7 @@ _SYNCING = ("session-start", *_LOOKING_BACK)
 def main(words: Sequence[str]) -> NoReturn:
     """Run a hook as this process and end it."""
     gc.disable()  # the process is over before there is anything to collect
-    run = Run(arguments(words))
+    run = HookRun(arguments(words))
     watchdog = Watchdog(run.limit_seconds, ready=run.ready, too_late=run.too_late)
     run.watchdog = watchdog
     printed = b""
@@ -64,7 +64,7 @@ def main(words: Sequence[str]) -> NoReturn:
 
 
 @dataclass(slots=True)
-class Run:
+class HookRun:
     """One run of a hook, and what there is to do when it fails or is too late."""
 
     arguments: Arguments

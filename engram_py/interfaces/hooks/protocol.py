@@ -66,7 +66,7 @@ Shape = Callable[[str, str], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class HookAgent:
     """How an agent is answered, and at which events it passes an answer on to its model."""
 
     shape: Shape
@@ -102,20 +102,20 @@ _STARTS: frozenset[Event] = frozenset({"session-start", "user-prompt"})
 _ALL: frozenset[Event] = _STARTS | {"subagent-start", "pre-tool"}
 
 # From each program's own reference of its hooks, as of 2026.
-AGENTS: dict[str, Agent] = {
-    "claude-code": Agent(_nested, _ALL | {"stop"}),
-    "codex": Agent(_nested, _ALL - {"pre-tool"}),
-    "qwen": Agent(_nested, _ALL),
-    "vscode": Agent(_nested, _ALL),
-    "gemini": Agent(_nested, _STARTS),
-    "cursor": Agent(_flat, frozenset({"session-start"})),
-    "copilot": Agent(_camel, frozenset({"session-start"})),
-    "cline": Agent(_cline, _ALL - {"subagent-start"}),
-    "kiro": Agent(_plain, _STARTS),
-    "opencode": Agent(_plain, _ALL),
-    "windsurf": Agent(_plain, frozenset()),  # shows what a hook prints to the person alone
+AGENTS: dict[str, HookAgent] = {
+    "claude-code": HookAgent(_nested, _ALL | {"stop"}),
+    "codex": HookAgent(_nested, _ALL - {"pre-tool"}),
+    "qwen": HookAgent(_nested, _ALL),
+    "vscode": HookAgent(_nested, _ALL),
+    "gemini": HookAgent(_nested, _STARTS),
+    "cursor": HookAgent(_flat, frozenset({"session-start"})),
+    "copilot": HookAgent(_camel, frozenset({"session-start"})),
+    "cline": HookAgent(_cline, _ALL - {"subagent-start"}),
+    "kiro": HookAgent(_plain, _STARTS),
+    "opencode": HookAgent(_plain, _ALL),
+    "windsurf": HookAgent(_plain, frozenset()),  # shows what a hook prints to the person alone
 }
-_OTHER = Agent(_plain, _STARTS)
+_OTHER = HookAgent(_plain, _STARTS)
 _ALIASES = {"claude": "claude-code", "gemini-cli": "gemini", "codex-cli": "codex", "qwen-code": "qwen"}
 # The name an agent gives the event where it wants it back; nobody else reads it.
 _NAMES: dict[Event, str] = {

@@ -59,7 +59,7 @@ REACH: Mapping[Asker, frozenset[str] | None] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class RequestFacts:
     """What a request shows of whoever sent it. ``reached`` is what it asks for, as ``REACH`` names it.
 
     ``hosts`` are the names of this server, None where none decides. ``vouched`` says that somebody answers for a
@@ -78,7 +78,7 @@ class Facts:
     vouched: bool = False
 
 
-def refusal(facts: Facts) -> HttpError | None:
+def refusal(facts: RequestFacts) -> HttpError | None:
     """Return why a request is not answered, None for one that is."""
     if facts.hosts is not None and facts.host.lower() not in facts.hosts:
         # A page whose name was pointed at 127.0.0.1 sends that name here: its requests look like a program's.
@@ -91,7 +91,7 @@ def refusal(facts: Facts) -> HttpError | None:
     return None if reach is None or facts.reached in reach else UnauthorizedError()
 
 
-def asker(facts: Facts) -> Asker:
+def asker(facts: RequestFacts) -> Asker:
     """Return who asks."""
     if facts.secret:
         return Asker.OWNER

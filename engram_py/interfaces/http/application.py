@@ -24,7 +24,7 @@ from engram_py.database.errors import DataDirError
 from engram_py.dataclass import dataclass, replace
 from engram_py.errors import EngramError
 from engram_py.interfaces.background import update_documents
-from engram_py.interfaces.http.admission import ASSETS, ENTRANCE, LOOPBACK, MCP, PAGE, Facts, asker, refusal
+from engram_py.interfaces.http.admission import ASSETS, ENTRANCE, LOOPBACK, MCP, PAGE, RequestFacts, asker, refusal
 from engram_py.interfaces.http.api import Api, refused
 from engram_py.interfaces.http.mcp_endpoint import McpEndpoint
 from engram_py.interfaces.http.server import (
@@ -155,9 +155,9 @@ class Guard:
         else:
             await self._inner.refused(scope, wrong)(scope, receive, send)
 
-    def _facts(self, scope: Scope) -> Facts:
+    def _facts(self, scope: Scope) -> RequestFacts:
         headers = Headers(scope=scope)
-        facts = Facts(
+        facts = RequestFacts(
             scope["method"],
             self._inner.reached(scope),
             headers.get("host", ""),

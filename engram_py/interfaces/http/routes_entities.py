@@ -13,7 +13,7 @@ from engram_py.interfaces.http.answers import DeletedOut, shown
 from engram_py.interfaces.http.routing import InProject, InScope, InScopeOfSession, InSession, Needed, operation
 from engram_py.observations.listing import Fact, Note
 from engram_py.observations.values import RelationNote, Saved
-from engram_py.vault.values import Exported, FileText, FileWritten, Imported, VaultStatus
+from engram_py.vault.values import FileText, FileWritten, VaultExported, VaultImported, VaultStatus
 
 Name = Annotated[str, Field(description="Its name, an alias or its slug.")]
 
@@ -160,8 +160,8 @@ def write_profile(app: Engram, place: InSession, text: Needed, scope: Scope = No
 # --- notes, and the vault -------------------------------------------------------------------------------------
 
 NoteSavedOut = shown(Saved, "id outcome project warnings", name="NoteSavedOut")
-ExportedOut = shown(Exported, "files written removed", name="VaultExportedOut")
-ImportedOut = shown(Imported, "applied dry_run", name="VaultImportedOut")
+ExportedOut = shown(VaultExported, "files written removed", name="VaultExportedOut")
+ImportedOut = shown(VaultImported, "applied dry_run", name="VaultImportedOut")
 VaultOut = shown(VaultStatus, "project files edited behind own")
 FileWrittenOut = shown(FileWritten, "path bytes applied")
 FileOut = shown(

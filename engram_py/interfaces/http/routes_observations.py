@@ -16,7 +16,7 @@ from engram_py.interfaces.http.routing import (
     Listed,
     Most,
     Needed,
-    Projects,
+    ProjectsQuery,
     Start,
     Switch,
     operation,
@@ -26,13 +26,13 @@ from engram_py.interfaces.wording import render
 from engram_py.observations.browse import MOST
 from engram_py.observations.lookup import replacement
 from engram_py.observations.save import committed
-from engram_py.observations.values import Change, Changed, Draft, Saved
+from engram_py.observations.values import Change, Draft, Saved
 from engram_py.projects.names import normalize_project
 from engram_py.projects.values import InvalidProjectError
 from engram_py.relations.relations import DEFAULT, STATUSES
 from engram_py.relations.relations import MOST as MOST_RELATIONS
 from engram_py.relations.values import Relation, RelationPage, RelationStats, Scanned
-from engram_py.sessions.values import Captured
+from engram_py.sessions.values import CapturedLearnings
 
 NEWEST_FIRST = "created_at:desc"
 
@@ -46,7 +46,7 @@ SavedOut = shown(
     "judgment_required candidates warnings",
     status=str,
 )
-CapturedOut = shown(Captured, "extracted saved duplicates ids project warnings")
+CapturedOut = shown(CapturedLearnings, "extracted saved duplicates ids project warnings", name="CapturedOut")
 
 
 @operation("POST", "/observations", SavedOut, status=201, errors=(409,))
@@ -194,7 +194,9 @@ def undelete_observation(app: Engram, id: Id) -> object:
     return _whole(app, id)
 
 
-PinnedOut = shown(Changed, "id pinned", name="PinnedOut")
+class PinnedOut(Answer):
+    id: int
+    pinned: bool
 
 
 @operation("PUT", "/observations/{id}/pin", PinnedOut, errors=(404,))
@@ -303,7 +305,7 @@ def list_conflicts(
 
 
 @operation("GET", "/conflicts/stats", RelationStatsOut, errors=(404, 409))
-def conflict_stats(app: Engram, projects: Projects) -> object:
+def conflict_stats(app: Engram, projects: ProjectsQuery) -> object:
     """How many relations there are of each verb and of each state."""
     where = selected(app, projects)
     found = app.relations.stats(where.named, all_projects=where.all_projects)
@@ -381,7 +383,7 @@ def scan_conflicts(
     if semantic:
         expected = "false or left out: this server starts no model; give verdicts with POST /conflicts/judge"
         raise InvalidArgumentError("semantic", True, expected=expected)
-    where = selected(app, Projects.of(project or None, all_projects=all_projects))
+    where = selected(app, ProjectsQuery.of(project or None, all_projects=all_projects))
     done = app.conflicts.scan(
         where.named,
         all_projects=where.all_projects,

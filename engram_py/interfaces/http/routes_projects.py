@@ -13,7 +13,7 @@ from engram_py.errors import InvalidArgumentError
 from engram_py.interchange.values import Counts, Imported
 from engram_py.interfaces.http.answers import Answer, Time, shown, whole
 from engram_py.interfaces.http.errors import UnsupportedScopeError
-from engram_py.interfaces.http.routing import InProject, Needed, Projects, Whole, operation, selected
+from engram_py.interfaces.http.routing import InProject, Needed, ProjectsQuery, Whole, operation, selected
 from engram_py.interfaces.wording.reasons import spelled
 from engram_py.observations.listing import Stats
 from engram_py.projects.names import normalize_project
@@ -107,7 +107,7 @@ def list_projects(app: Engram) -> object:
 
 
 @operation("GET", "/sync/status", SyncOut, errors=(404, 409))
-def sync_status(app: Engram, projects: Projects) -> object:
+def sync_status(app: Engram, projects: ProjectsQuery) -> object:
     """How sync with a server is, in the background of this machine's servers."""
     if selected(app, projects).all_projects:
         raise UnsupportedScopeError
@@ -228,14 +228,14 @@ def health(app: Engram) -> object:
 
 
 @operation("GET", "/stats", StatsOut, errors=(404, 409))
-def stats(app: Engram, projects: Projects) -> object:
+def stats(app: Engram, projects: ProjectsQuery) -> object:
     """Counts of what is kept."""
     where = selected(app, projects)
     return app.statistics.count(None if where.all_projects else where.name)
 
 
 @operation("GET", "/doctor", DoctorOut, errors=(404, 409))
-def doctor(app: Engram, projects: Projects, check: str | None = None) -> object:
+def doctor(app: Engram, projects: ProjectsQuery, check: str | None = None) -> object:
     """Diagnose the database; nothing is changed. `check` runs one alone. Engram's checks are among them."""
     where = selected(app, projects)
     report = app.doctor.examine(check=(check or "").strip() or None, engram=True)
@@ -272,7 +272,7 @@ ImportedOut = shown(
 
 
 @operation("GET", "/export", errors=(404, 409), headers=_ATTACHED)
-def export(app: Engram, projects: Projects) -> object:
+def export(app: Engram, projects: ProjectsQuery) -> object:
     """A project, or with `all_projects` everything, in Engram's export format 0.2.0."""
     where = selected(app, projects)
     if where.all_projects:

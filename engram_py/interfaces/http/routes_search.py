@@ -32,7 +32,7 @@ from engram_py.interfaces.http.routing import (
     Listed,
     Most,
     Needed,
-    Projects,
+    ProjectsQuery,
     Searched,
     StrictSwitch,
     Switch,
@@ -64,7 +64,7 @@ SORT = "The order of the answer: relevance (the default), recency or salience."
 QUERY = "Words, a question, a topic key or #id; phrases, -word, type: and file:."
 
 
-class Search(BaseModel):
+class SearchQuery(BaseModel):
     """The settings of a search that an address and a body share."""
 
     type: str | None = None
@@ -81,7 +81,7 @@ def search(
     app: Engram,
     q: Annotated[Searched, Field(description=QUERY)],
     listed: Listed,
-    asked: Search,
+    asked: SearchQuery,
     notes: Notes,
     explain: Annotated[StrictSwitch, Field(description=EXPLAIN)] = False,
 ) -> object:
@@ -97,13 +97,13 @@ def search_memory(
     app: Engram, listed: Listed, notes: Notes, q: Annotated[str, Field(description=QUERY)] = ""
 ) -> object:
     """The list of `GET /search` under Aurelius's address; no words find nothing."""
-    return search(app, q, listed, Search(), notes) if q.strip() else []
+    return search(app, q, listed, SearchQuery(), notes) if q.strip() else []
 
 
 @operation("POST", "/search", FOUND, errors=(404, 409), lenient=True)
 def search_long(
     app: Engram,
-    asked: Search,
+    asked: SearchQuery,
     notes: Notes,
     query: Annotated[str | None, Field(description=QUERY)] = None,
     q: Annotated[str | None, Field(description="The same, as the address calls it.")] = None,
@@ -114,13 +114,20 @@ def search_long(
 ) -> object:
     """Search with the query in a body, for one too long for an address; answers what mem_search does by default."""
     wanted = _format(asked.response_format, explain=bool(explain), default="json")
-    place = Projects.of(project, all_projects=all_projects)
+    place = ProjectsQuery.of(project, all_projects=all_projects)
     found = _found(app, query or q or "", place, asked, wanted, limit, explain=bool(explain))
     return _answer(app, found, wanted, notes)
 
 
 def _found(
-    app: Engram, words: str, place: Projects, asked: Search, wanted: Format, limit: int | None, *, explain: bool
+    app: Engram,
+    words: str,
+    place: ProjectsQuery,
+    asked: SearchQuery,
+    wanted: Format,
+    limit: int | None,
+    *,
+    explain: bool,
 ) -> LayerResults | Layered:
     if not words.strip():
         raise EmptyQueryError(words)
@@ -141,7 +148,7 @@ def _found(
     )
 
 
-def _engrams_place(app: Engram, words: str, place: Projects, scope: str | None) -> Projects:
+def _engrams_place(app: Engram, words: str, place: ProjectsQuery, scope: str | None) -> ProjectsQuery:
     """Return where Engram's list is searched.
 
     Only this list refuses a project that nobody knows, and a directory that does not name one. What the query itself
@@ -152,7 +159,7 @@ def _engrams_place(app: Engram, words: str, place: Projects, scope: str | None) 
     if place.project is None and not place.all_projects and says_where(words, scope):
         return place
     where = selected(app, place)
-    return Projects.of(where.named, all_projects=where.all_projects)
+    return ProjectsQuery.of(where.named, all_projects=where.all_projects)
 
 
 def _format(given: Format | None, *, explain: bool, default: Format) -> Format:
@@ -246,7 +253,7 @@ def timeline(
 @operation("GET", "/context", ContextOut, errors=(404, 409))
 def context(
     app: Engram,
-    projects: Projects,
+    projects: ProjectsQuery,
     notes: Notes,
     scope: Annotated[str | None, Field(description="project, personal or global.")] = None,
     observations: Length = None,

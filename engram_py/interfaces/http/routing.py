@@ -35,7 +35,7 @@ class Path(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Query(BaseModel):
+class AddressQuery(BaseModel):
     """The part of an address after ``?``. Unknown names are ignored and noted."""
 
     model_config = ConfigDict(extra="ignore")
@@ -129,7 +129,7 @@ class InScopeOfSession(InSession):
     scope: str | None = None
 
 
-class Projects(BaseModel):
+class ProjectsQuery(BaseModel):
     """The projects of a read: one, or all."""
 
     project: str | None = Field(default=None, description="Whose memory; default: the project of `cwd`.")
@@ -141,7 +141,7 @@ class Projects(BaseModel):
         return cls.model_construct(project=project, all_projects=bool(all_projects))
 
 
-class Listed(Projects):
+class Listed(ProjectsQuery):
     limit: Most = Field(default=None, description="Most results; what is no number above 0 means the default.")
 
 
@@ -165,7 +165,7 @@ def app_in(app: Engram, cwd: str | None) -> Iterator[Engram]:
     yield app.for_caller(expanded(cwd))
 
 
-def selected(app: Engram, projects: Projects) -> Selected:
+def selected(app: Engram, projects: ProjectsQuery) -> Selected:
     """Return the project of a read.
 
     Raises:
@@ -198,7 +198,7 @@ MOST_FIELDS = 100
 # What a function may take that no request names: the memory, a body that is not JSON to us, and the notes.
 _NOT_NAMED = ("app", "raw", "notes")
 _QUERY = ("cwd", "expected_project")
-_PARTS: dict[str, type[BaseModel]] = {"path": Path, "query": Query, "body": Body}
+_PARTS: dict[str, type[BaseModel]] = {"path": Path, "query": AddressQuery, "body": Body}
 
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
@@ -253,7 +253,7 @@ class Operation:
         groups: dict[str, list[type[BaseModel]]] = {"path": [], "query": [], "body": []}
         for name, parameter in self.parameters.items():
             kind = self._hints[name]
-            if name in _NOT_NAMED or name in Query.model_fields:
+            if name in _NOT_NAMED or name in AddressQuery.model_fields:
                 continue
             if _is_group(kind):
                 groups[self._part_of(name)].append(kind)

@@ -230,7 +230,7 @@ def _mapped(packed: bytes) -> ipaddress.IPv6Address:
 # --- the event loop ------------------------------------------------------------------------------------------
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """uvicorn's connection, which also lets the application ask whose it is."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -269,7 +269,7 @@ def server_of(application: ASGIApp, *, most_head: int | None = None) -> uvicorn.
     config = uvicorn.Config(
         application,
         loop="asyncio",
-        http=Connection,
+        http=HttpConnection,
         h11_max_incomplete_event_size=most_head,
         ws="none",
         lifespan="on",

@@ -59,7 +59,7 @@ def serve_stdio(
         return
     memory = Memory(opener(settings, project, failure))
     lines, out = _own_ends()
-    connection = Connection(names, memory, out)
+    connection = StdioClient(names, memory, out)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, connection.stop)
     connection.serve(lines)
@@ -102,7 +102,7 @@ class _Stopped(BaseException):
     """A signal came while the next line was waited for."""
 
 
-class Connection:
+class StdioClient:
     """One client. ``out`` is the descriptor that it reads."""
 
     def __init__(self, names: tuple[str, ...], memory: Memory, out: int) -> None:

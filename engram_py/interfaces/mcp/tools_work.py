@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from engram_py.observations.values import Saved
     from engram_py.projects.values import CurrentProject, Merged
     from engram_py.relations.values import Relation
-    from engram_py.sessions.values import Captured, PromptSaved, SessionState
+    from engram_py.sessions.values import CapturedLearnings, PromptSaved, SessionState
     from engram_py.upkeep.values import Report
 
 Verb = Annotated[str, Field(enum=VERBS)]
@@ -67,7 +67,7 @@ def mem_capture_passive(
     session_id: SessionId = None,
     source: Annotated[str | None, Field(description="Where the text came from, e.g. subagent-stop.")] = None,
     project: Annotated[str | None, QUIET] = None,
-) -> Captured:
+) -> CapturedLearnings:
     """Keep each item of a text's Key Learnings section as an observation of its own."""
     return app.episodes.capture(content, session_id=session_id, source=source, project=project)
 

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from engram_py.dataclass import dataclass, field
 from engram_py.interfaces.hooks.protocol import listens
-from engram_py.interfaces.setup.changes import Edit, FileEdits, Format, Item, Member, Text
+from engram_py.interfaces.setup.changes import Edit, FileEdits, Format, ListItem, Member, Text
 from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.manifest import ScopeUnavailableError
 
@@ -357,7 +357,7 @@ def _hook_edits(hooks: Hooks, agent: str, machine: Machine, start: Launcher, par
         body = {"version": 1, "hooks": {name: [item] for name, item in items.items()}}
         return FileEdits(path, "own", (Text(json.dumps(body, indent=2) + "\n"),))
     edits: list[Edit] = [Member(("version",), 1, lasting=True)] if hooks.version else []
-    edits += [Item(("hooks", name), item, agent) for name, item in items.items()]
+    edits += [ListItem(("hooks", name), item, agent) for name, item in items.items()]
     return FileEdits(path, "json", tuple(edits))
 
 

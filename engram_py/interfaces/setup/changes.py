@@ -16,9 +16,9 @@ from engram_py.dataclass import dataclass
 from engram_py.files import lines_of
 from engram_py.interfaces.setup.formats import MISSING, Document, KeyPath, UnreadableTextError
 from engram_py.interfaces.setup.manifest import (
-    Found,
-    Manifest,
+    FileState,
     Record,
+    SetupManifest,
     SetupRefusedError,
     decoded,
     digest,
@@ -42,7 +42,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ListItem:
     """Put this item into the list at ``path``; an item that runs ``engram hook … --agent AGENT`` is replaced."""
 
     path: tuple[str, ...]
@@ -57,7 +57,7 @@ class Text:
     body: str
 
 
-Edit = Member | Item | Text
+Edit = Member | ListItem | Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class FileEdits:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SetupChange:
     """The change of one file. ``after`` None deletes it. ``original`` is what is kept as the state before us.
 
     ``replaces`` says how a server started that somebody else had registered under our name. ``copy`` is where what is
@@ -78,7 +78,7 @@ class Change:
     """
 
     path: Path
-    found: Found
+    found: FileState
     after: bytes | None
     original: bytes | None = None
     replaces: str = ""
@@ -113,7 +113,7 @@ class Change:
 # --- plans ------------------------------------------------------------------------------------------------
 
 
-def plan_setup(wanted: FileEdits, manifest: Manifest) -> Change:
+def plan_setup(wanted: FileEdits, manifest: SetupManifest) -> SetupChange:
     """Return the change of a file that setup would make. Raises SetupRefusedError: it cannot be edited."""
     found = look(wanted.path)
     record = manifest.files.get(str(wanted.path))
@@ -125,16 +125,16 @@ def plan_setup(wanted: FileEdits, manifest: Manifest) -> Change:
         raise SetupRefusedError(str(wanted.path), "there is another file of this name, or this one was edited")
     if record is None:
         theirs = "" if put.theirs is MISSING else _started_by(put.theirs)
-        return Change(wanted.path, found, put.after, found.data, theirs)
+        return SetupChange(wanted.path, found, put.after, found.data, theirs)
     before = manifest.original(record)
     if untouched:
-        return Change(wanted.path, found, put.after, before)
+        return SetupChange(wanted.path, found, put.after, before)
     less = None if found.data is None else walked(wanted, found.data, taking_out=True, before=before).after
     copy = manifest.original_path(digest(found.data)) if found.data is not None and put.edited else None
-    return Change(wanted.path, found, put.after, less, copy=copy)
+    return SetupChange(wanted.path, found, put.after, less, copy=copy)
 
 
-def plan_unsetup(files: list[FileEdits], manifest: Manifest, user: str) -> list[Change]:
+def plan_unsetup(files: list[FileEdits], manifest: SetupManifest, user: str) -> list[SetupChange]:
     """Return the changes that unsetup would make: back to the old bytes where only setup wrote the file.
 
     Raises SetupRefusedError: somebody edited a file meanwhile, and it cannot be parsed now.
@@ -151,19 +151,19 @@ def plan_unsetup(files: list[FileEdits], manifest: Manifest, user: str) -> list[
     return changes
 
 
-def _plan_unsetup(wanted: FileEdits, manifest: Manifest, record: Record | None, *, last: bool) -> Change:
+def _plan_unsetup(wanted: FileEdits, manifest: SetupManifest, record: Record | None, *, last: bool) -> SetupChange:
     found = look(wanted.path)
     if found.data is None:
-        return Change(wanted.path, found, None)
+        return SetupChange(wanted.path, found, None)
     if record is None:  # only what setup itself would write is removed
         out = walked(wanted, found.data, taking_out=True, keeping_theirs=True)
-        return Change(wanted.path, found, out.after, left="" if out.theirs is MISSING else _started_by(out.theirs))
+        return SetupChange(wanted.path, found, out.after, left="" if out.theirs is MISSING else _started_by(out.theirs))
     before = manifest.original(record)
     if last and digest(found.data) == record.written:
-        return Change(wanted.path, found, before)
+        return SetupChange(wanted.path, found, before)
     out = walked(wanted, found.data, taking_out=True, before=before)
     copy = manifest.original_path(digest(found.data)) if out.edited else None
-    return Change(wanted.path, found, out.after, copy=copy)
+    return SetupChange(wanted.path, found, out.after, copy=copy)
 
 
 def _started_by(server: Any) -> str:
@@ -180,7 +180,7 @@ def _started_by(server: Any) -> str:
 # --- applying ---------------------------------------------------------------------------------------------
 
 
-def apply_setup(changes: list[Change], manifest: Manifest, user: str) -> None:
+def apply_setup(changes: list[SetupChange], manifest: SetupManifest, user: str) -> None:
     """Write what setup planned. What was there is kept, and recorded, before each file is touched."""
     for change in changes:
         key = str(change.path)
@@ -198,7 +198,7 @@ def apply_setup(changes: list[Change], manifest: Manifest, user: str) -> None:
         _write(change, manifest)
 
 
-def apply_unsetup(changes: list[Change], manifest: Manifest, user: str) -> None:
+def apply_unsetup(changes: list[SetupChange], manifest: SetupManifest, user: str) -> None:
     """Write what unsetup planned, and forget about each file when it is done."""
     for change in changes:
         _write(change, manifest)
@@ -214,7 +214,7 @@ def apply_unsetup(changes: list[Change], manifest: Manifest, user: str) -> None:
     manifest.save()
 
 
-def _write(change: Change, manifest: Manifest) -> None:
+def _write(change: SetupChange, manifest: SetupManifest) -> None:
     if change.copy is not None and change.found.data is not None:
         manifest.keep_copy(change.path, change.found.data)
     if change.kind != "unchanged":
@@ -296,7 +296,7 @@ def _walk(
     return theirs, edited
 
 
-def _places(document: Document, edit: Member | Item) -> list[KeyPath]:
+def _places(document: Document, edit: Member | ListItem) -> list[KeyPath]:
     """Return the path of a member; of an item those of all that are ours in its list, or the one behind its end."""
     if isinstance(edit, Member):
         return [edit.path]

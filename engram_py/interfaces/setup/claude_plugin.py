@@ -17,8 +17,8 @@ from engram_py.interfaces.setup.agents import AGENTS, SERVER_NAME, entry, hook_i
 from engram_py.interfaces.setup.changes import FileEdits, Member, walked
 from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.manifest import (
-    Manifest,
     PluginFailedError,
+    SetupManifest,
     SetupRefusedError,
     digest,
     look,
@@ -67,7 +67,7 @@ class Plugin:
     folder: Path
     program: str | None
 
-    def is_current(self, files: dict[str, bytes], manifest: Manifest) -> bool:
+    def is_current(self, files: dict[str, bytes], manifest: SetupManifest) -> bool:
         """Return whether exactly this is what Claude Code has."""
         record = manifest.plugin
         if record is None or not record.get("after") or record.get("content") != _content(files):
@@ -75,7 +75,7 @@ class Plugin:
         found = [look(self.machine.place(template)).data for template, _ in _WATCHED[1:]]
         return all(data is not None and PLUGIN.encode() in data for data in found[:2]) and self._written() == files
 
-    def install(self, files: dict[str, bytes], manifest: Manifest) -> None:
+    def install(self, files: dict[str, bytes], manifest: SetupManifest) -> None:
         """Write the plugin and have ``claude`` install it; an earlier version of it goes first.
 
         Raises PluginFailedError: ``claude`` refused. Nothing of the plugin is left then.
@@ -94,7 +94,7 @@ class Plugin:
         manifest.plugin |= {"content": _content(files)} | self._state_after(manifest)
         manifest.save()
 
-    def uninstall(self, manifest: Manifest) -> None:
+    def uninstall(self, manifest: SetupManifest) -> None:
         """Have ``claude`` remove plugin and marketplace, and put back what both of us wrote."""
         record = manifest.plugin
         if record is None:
@@ -143,7 +143,7 @@ class Plugin:
             said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
             raise PluginFailedError(" ".join(["claude", *words]), said or f"exit code {done.returncode}")
 
-    def _state_before(self, manifest: Manifest) -> dict[str, Any]:
+    def _state_before(self, manifest: SetupManifest) -> dict[str, Any]:
         before = {}
         for template, _ in _WATCHED:
             path = self.machine.place(template)
@@ -153,7 +153,7 @@ class Plugin:
         missing = [str(folder) for folder in folders if not folder.exists()]
         return {"before": before, "folders": missing, "had_backups": sorted(self._backups())}
 
-    def _state_after(self, manifest: Manifest) -> dict[str, Any]:
+    def _state_after(self, manifest: SetupManifest) -> dict[str, Any]:
         had = (manifest.plugin or {}).get("had_backups", [])
         return {"after": self._digests(), "backups": sorted(self._backups() - set(had))}
 

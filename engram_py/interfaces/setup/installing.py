@@ -9,8 +9,8 @@ from engram_py.dataclass import dataclass
 from engram_py.files import real_path
 from engram_py.interfaces.setup.agents import AGENTS, ALIASES, Agent, Parts, Scope, takes_pre_tool, wanted
 from engram_py.interfaces.setup.changes import (
-    Change,
     FileEdits,
+    SetupChange,
     apply_setup,
     apply_unsetup,
     plan_setup,
@@ -19,7 +19,7 @@ from engram_py.interfaces.setup.changes import (
 from engram_py.interfaces.setup.claude_plugin import Plugin, render
 from engram_py.interfaces.setup.machine import Launcher, Machine, current_launcher, this_machine
 from engram_py.interfaces.setup.manifest import (
-    Manifest,
+    SetupManifest,
     SetupRefusedError,
     UnknownAgentError,
     UnusableOptionError,
@@ -149,11 +149,13 @@ class Setup:
                 said.append("Which data directory is yours is not written into a shared file: set ENGRAM_DATA_DIR.")
         return "\n".join(note for note in said if note)
 
-    def _plan_take_out(self, agent: Agent, scope: Scope, manifest: Manifest) -> list[Change]:
+    def _plan_take_out(self, agent: Agent, scope: Scope, manifest: SetupManifest) -> list[SetupChange]:
         files = self._wanted(agent, scope, Parts(pre_tool=True))
         return plan_unsetup(files, manifest, self._user(agent.name, scope))
 
-    def _install_plugin(self, agent: Agent, scope: Scope, parts: Parts, manifest: Manifest, *, dry_run: bool) -> Done:
+    def _install_plugin(
+        self, agent: Agent, scope: Scope, parts: Parts, manifest: SetupManifest, *, dry_run: bool
+    ) -> Done:
         plugin = self._plugin()
         files = render(self.start, pre_tool=parts.pre_tool)
         current = plugin.is_current(files, manifest)
@@ -190,7 +192,7 @@ def setup_here(project: Path, data_dir: Path) -> Setup:
     return Setup(machine, data_dir, current_launcher(machine, data_dir))
 
 
-def _used(manifest: Manifest, user: str) -> bool:
+def _used(manifest: SetupManifest, user: str) -> bool:
     return any(user in record.users for record in manifest.files.values())
 
 
@@ -212,5 +214,5 @@ def check_options(agent: Agent, scope: Scope, parts: Parts, *, protocol: str | N
         raise UnusableOptionError("--protocol", f"no hook of Engram's asks for the mode of {agent.title}")
 
 
-def _steps(changes: list[Change]) -> tuple[Step, ...]:
+def _steps(changes: list[SetupChange]) -> tuple[Step, ...]:
     return tuple(Step(str(change.path), change.kind, change.diff(), change.replaces, change.note) for change in changes)

@@ -75,7 +75,7 @@ _MOST_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FileState:
     """The content of a path: bytes, None without a file, and permissions."""
 
     data: bytes | None
@@ -91,7 +91,7 @@ def refusing(path: Path) -> Iterator[None]:
         raise SetupRefusedError(str(path), getattr(exc, "strerror", None) or str(exc)) from exc
 
 
-def look(path: Path) -> Found:
+def look(path: Path) -> FileState:
     """Return the content of ``path``, if setup may replace it.
 
     Raises SetupRefusedError: it is a symbolic link, a directory or the like, read-only, or too big.
@@ -100,7 +100,7 @@ def look(path: Path) -> Found:
         about = path.lstat()
     except (FileNotFoundError, NotADirectoryError):
         _check_folder(path)
-        return Found(None)
+        return FileState(None)
     except OSError as exc:
         raise SetupRefusedError(str(path), exc.strerror or str(exc)) from exc
     if stat.S_ISLNK(about.st_mode):
@@ -112,7 +112,7 @@ def look(path: Path) -> Found:
     if about.st_size > _MOST_BYTES:
         raise SetupRefusedError(str(path), f"it has {about.st_size:,} bytes, which no configuration has")
     with refusing(path):
-        return Found(path.read_bytes(), stat.S_IMODE(about.st_mode))
+        return FileState(path.read_bytes(), stat.S_IMODE(about.st_mode))
 
 
 def decoded(path: Path, data: bytes) -> tuple[str, str]:
@@ -129,7 +129,7 @@ def decoded(path: Path, data: bytes) -> tuple[str, str]:
     return (text.removeprefix(_BOM), _BOM) if text.startswith(_BOM) else (text, "")
 
 
-def replace(path: Path, data: bytes | None, *, found: Found) -> None:
+def replace(path: Path, data: bytes | None, *, found: FileState) -> None:
     """Give the file these bytes in one step, and the permissions it had; None removes it.
 
     Raises SetupRefusedError: it changed since ``found`` was read, or it cannot be written.
@@ -197,7 +197,7 @@ class Record:
     users: list[str] = field(default_factory=list)
 
 
-class Manifest:
+class SetupManifest:
     """The records and the contents they name. Only for use inside ``opened``."""
 
     def __init__(self, folder: Path) -> None:
@@ -280,14 +280,14 @@ class Manifest:
 
 
 @contextmanager
-def opened(data_dir: Path, *, reading: bool = False) -> Iterator[Manifest]:
+def opened(data_dir: Path, *, reading: bool = False) -> Iterator[SetupManifest]:
     """Open the manifest, for one process at a time; ``reading`` takes no lock and creates nothing.
 
     Raises SetupRefusedError: another setup runs, or the data directory cannot be written.
     """
     folder = data_dir / "setup"
     if reading:
-        yield Manifest(folder)
+        yield SetupManifest(folder)
         return
     with refusing(folder):
         (folder / "originals").mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -295,7 +295,7 @@ def opened(data_dir: Path, *, reading: bool = False) -> Iterator[Manifest]:
     try:
         if not _locked(lock):
             raise SetupRefusedError(str(folder), "another setup is running")
-        yield Manifest(folder)
+        yield SetupManifest(folder)
     finally:
         os.close(lock)
 

@@ -23,7 +23,7 @@ from engram_py.dataclass import dataclass
 from engram_py.errors import EngramError
 from engram_py.interfaces.editing import edit_in_editor
 from engram_py.interfaces.tui.panels import MemoryPanel, Panel, Reader, ReviewPanel, SearchPanel, SessionPanel, View
-from engram_py.interfaces.tui.rows import Navigation, Row, RowList, content, shown_line
+from engram_py.interfaces.tui.rows import ListRow, Navigation, RowList, content, shown_line
 from engram_py.interfaces.waiting import Waiting
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.reasons import spelled
@@ -36,68 +36,70 @@ _EDITED = ("title", "content", "type", "scope", "topic_key")
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ChangeDone:
     """What a change did, in words, and what takes it back; None where nothing does."""
 
     said: str
     take_back: Callable[[Engram], object] | None = None
 
 
-def take_back(view: View, done: Done) -> Done:
+def take_back(view: View, done: ChangeDone) -> ChangeDone:
     assert done.take_back is not None
-    return Done(_said(done.take_back(view.app), view))
+    return ChangeDone(_said(done.take_back(view.app), view))
 
 
-def delete(view: View, observation_id: int) -> Done:
+def delete(view: View, observation_id: int) -> ChangeDone:
     deleted = view.app.observations.delete(observation_id)
-    return Done(f'Deleted [#{deleted.id}] "{deleted.title}"', lambda app: app.observations.undelete(observation_id))
+    return ChangeDone(
+        f'Deleted [#{deleted.id}] "{deleted.title}"', lambda app: app.observations.undelete(observation_id)
+    )
 
 
-def pin(view: View, observation_id: int) -> Done:
+def pin(view: View, observation_id: int) -> ChangeDone:
     """Pin what is not pinned, and unpin what is."""
     to = not live_observation(view.app.store, observation_id).pinned
     pinned = view.app.observations.pin(observation_id, pinned=to)
-    return Done(_said(pinned, view), lambda app: app.observations.pin(observation_id, pinned=not to))
+    return ChangeDone(_said(pinned, view), lambda app: app.observations.pin(observation_id, pinned=not to))
 
 
-def archive(view: View, observation_id: int) -> Done:
+def archive(view: View, observation_id: int) -> ChangeDone:
     """Archive what is not archived, and take out what is."""
     to = live_observation(view.app.store, observation_id).lifecycle != "archived"
     title = view.app.observations.update(observation_id, Change(archived=to)).title
     said = "Archived, searches and contexts leave it out:" if to else "Taken out of the archive:"
-    return Done(
+    return ChangeDone(
         f'{said} [#{observation_id}] "{title}"',
         lambda app: app.observations.update(observation_id, Change(archived=not to)),
     )
 
 
-def accept(view: View, row: Row) -> Done:
+def accept(view: View, row: ListRow) -> ChangeDone:
     """Stand for what was derived, imported or sent; say of what is overdue or changed that it still holds."""
     _, one = row.value
     if not isinstance(one, Waiting):
-        return Done("v says how the two relate")
+        return ChangeDone("v says how the two relate")
     if row.head in ("overdue", "changed"):
-        return Done(_said(view.app.observations.mark_reviewed(one.row.id), view))
+        return ChangeDone(_said(view.app.observations.mark_reviewed(one.row.id), view))
     accepted = view.app.observations.accept(one.row.id)
-    return Done(_said(accepted, view), lambda app: app.observations.unaccept(accepted))
+    return ChangeDone(_said(accepted, view), lambda app: app.observations.unaccept(accepted))
 
 
-def judge(view: View, relation: str, verdict: str) -> Done:
-    return Done(_said(view.app.relations.judge(relation, verdict), view))
+def judge(view: View, relation: str, verdict: str) -> ChangeDone:
+    return ChangeDone(_said(view.app.relations.judge(relation, verdict), view))
 
 
-def update(view: View, base: Observation, change: Change) -> Done:
+def update(view: View, base: Observation, change: Change) -> ChangeDone:
     """Keep an edit of ``base``. Raises ChangedMeanwhileError."""
     updated = view.app.observations.update(base.id, change, base=base, by="person")
     if updated.outcome == "unchanged":
-        return Done(_said(updated, view))
+        return ChangeDone(_said(updated, view))
     before: dict[str, Any] = {name: getattr(base, name) or "" for name in updated.changed if name in _EDITED}
     now = live_observation(view.app.store, base.id)
 
     def put_back(app: Engram) -> Changed:
         return app.observations.update(base.id, Change(**before), base=now)
 
-    return Done(_said(updated, view), put_back)
+    return ChangeDone(_said(updated, view), put_back)
 
 
 def _said(value: object, view: View) -> str:
@@ -135,7 +137,7 @@ class KeysScreen(ModalScreen[None]):
             yield Static(content([("Keys\n\n", "bold"), *lines]), markup=False)
 
 
-class Choice(ModalScreen[str | None]):
+class ChoiceScreen(ModalScreen[str | None]):
     """Answers one of ``options``, None for Esc."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -178,7 +180,7 @@ class TerminalApp(Navigation):
         self._data_dir = app.settings.data_dir
         self.panels: tuple[Panel, ...] = (MemoryPanel(), SessionPanel(), SearchPanel(), ReviewPanel())
         self.panel: Panel = self.panels[0]
-        self._done: list[Done] = []
+        self._done: list[ChangeDone] = []
         self._history = False
         self._shown: tuple[object, str] = (None, "")  # the row and the text of the preview
         self._version: object = None
@@ -224,7 +226,7 @@ class TerminalApp(Navigation):
     async def _show_rows(self, *, keep: bool = False) -> None:
         panel = self.panel
 
-        async def fetch(offset: int) -> list[Row]:
+        async def fetch(offset: int) -> list[ListRow]:
             rows = await self._asked(self._reader.ask(lambda view: panel.rows(view, offset)))
             return rows or []
 
@@ -248,14 +250,14 @@ class TerminalApp(Navigation):
             await asyncio.sleep(_LONG_REST_SECONDS)
             await self._put_preview(panel, row, whole=True)
 
-    async def _put_preview(self, panel: Panel, row: Row, *, whole: bool) -> None:
+    async def _put_preview(self, panel: Panel, row: ListRow, *, whole: bool) -> None:
         try:
             made = await self._reader.ask(lambda view: content(panel.preview(view, row, whole=whole)))
         except EngramError as exc:  # it was deleted meanwhile
             made = content([(f"{exc.message}\n", "bold"), (spelled(exc.next_step, "cli"), "")])
         self._put(made, row)
 
-    def _put(self, made: Content, row: Row | None) -> None:
+    def _put(self, made: Content, row: ListRow | None) -> None:
         """Show a preview; where it is the same row's as before, the reader stays at the line they are at."""
         key = (self.panel.name, None if row is None else row.key)
         if (key, made.plain) == self._shown:
@@ -330,7 +332,7 @@ class TerminalApp(Navigation):
                 self._show_head()
                 await self._show_rows()
 
-        self.push_screen(Choice("Show the memories of", options), chosen)
+        self.push_screen(ChoiceScreen("Show the memories of", options), chosen)
 
     async def action_history(self) -> None:
         self._history = not self._history
@@ -338,12 +340,12 @@ class TerminalApp(Navigation):
 
     # --- changing ---------------------------------------------------------------------------------------------
 
-    async def _change(self, work: Callable[[View], Done]) -> None:
+    async def _change(self, work: Callable[[View], ChangeDone]) -> None:
         done = await self._asked(self._reader.ask(work))
         if done is not None:
             await self._finish(done)
 
-    async def _finish(self, done: Done) -> None:
+    async def _finish(self, done: ChangeDone) -> None:
         if done.take_back is not None:
             self._done.append(done)
         self.say(f"{done.said}{'. u takes it back' if done.take_back else ''}")
@@ -393,7 +395,7 @@ class TerminalApp(Navigation):
                 await self._change(lambda view: judge(view, relation, verdict))
 
         options = [(verb, verb.replace("_", " ")) for verb in VERBS]
-        self.push_screen(Choice("The first one … the second", options), chosen)
+        self.push_screen(ChoiceScreen("The first one … the second", options), chosen)
 
     async def action_edit(self) -> None:
         here = self._here()
@@ -403,7 +405,7 @@ class TerminalApp(Navigation):
         if base is None:
             return
 
-        def keep(change: Any) -> Done:
+        def keep(change: Any) -> ChangeDone:
             return self._reader.ask_here(lambda view: update(view, base, change))
 
         try:

@@ -13,7 +13,7 @@ from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.interfaces.cli.commands import local_now
 from engram_py.interfaces.given import EXPLAINED, AskedPrompt, session_given, start_text
-from engram_py.interfaces.tui.rows import PAGE, Part, Row, shown_line
+from engram_py.interfaces.tui.rows import PAGE, ListRow, Part, shown_line
 from engram_py.interfaces.waiting import FailedSession, Waiting, review
 from engram_py.interfaces.wording import render, search
 from engram_py.interfaces.wording.context import nearly
@@ -232,16 +232,16 @@ class Panel(Protocol):
     slow: bool
     typed: str
 
-    def rows(self, view: View, offset: int) -> list[Row]:
+    def rows(self, view: View, offset: int) -> list[ListRow]:
         """Return the rows from a place on, at most a page. Raises EngramError."""
 
-    def preview(self, view: View, row: Row, *, whole: bool) -> Iterable[Part]:
+    def preview(self, view: View, row: ListRow, *, whole: bool) -> Iterable[Part]:
         """Return what is shown beside the list for a row. Raises EngramError."""
 
     def nothing(self) -> Iterable[Part]:
         """Return what is shown beside an empty list."""
 
-    def observation(self, row: Row) -> int | None:
+    def observation(self, row: ListRow) -> int | None:
         """Return the memory that a row is about."""
 
 
@@ -255,11 +255,11 @@ class MemoryPanel:
     def __init__(self) -> None:
         self.typed = ""
 
-    def rows(self, view: View, offset: int) -> list[Row]:
+    def rows(self, view: View, offset: int) -> list[ListRow]:
         found = view.app.bulk.listed(self.typed, **view.place, limit=PAGE, offset=offset)
         return [_memory_row(one, view) for one in found.items]
 
-    def preview(self, view: View, row: Row, *, whole: bool) -> Iterable[Part]:
+    def preview(self, view: View, row: ListRow, *, whole: bool) -> Iterable[Part]:
         return memory(view, row.value.id, history=whole)
 
     def nothing(self) -> Iterable[Part]:
@@ -271,13 +271,13 @@ class MemoryPanel:
             ("`engram setup` connects your agents. p shows another project.", ""),
         ]
 
-    def observation(self, row: Row) -> int | None:
+    def observation(self, row: ListRow) -> int | None:
         return int(row.value.id)
 
 
-def _memory_row(one: ObservationLine, view: View) -> Row:
+def _memory_row(one: ObservationLine, view: View) -> ListRow:
     pinned = "pinned " if one.pinned else ""
-    return Row(one.id, f"#{one.id}", one.title, f"{pinned}{_when(one.updated_at, one.project, view)}", one)
+    return ListRow(one.id, f"#{one.id}", one.title, f"{pinned}{_when(one.updated_at, one.project, view)}", one)
 
 
 def _when(moment: str, project: str, view: View) -> str:
@@ -295,24 +295,24 @@ class SessionPanel:
     def __init__(self) -> None:
         self.typed = ""
 
-    def rows(self, view: View, offset: int) -> list[Row]:
+    def rows(self, view: View, offset: int) -> list[ListRow]:
         found = view.app.sessions.page(**view.place, containing=self.typed, limit=PAGE, offset=offset)
         return [_session_row(one, view) for one in found]
 
-    def preview(self, view: View, row: Row, *, whole: bool) -> Iterable[Part]:
+    def preview(self, view: View, row: ListRow, *, whole: bool) -> Iterable[Part]:
         return session(view, row.value.id, whole=whole)
 
     def nothing(self) -> Iterable[Part]:
         return [("No session contains this." if self.typed else "No session yet.", "")]
 
-    def observation(self, row: Row) -> int | None:
+    def observation(self, row: ListRow) -> int | None:
         return None
 
 
-def _session_row(one: SessionLine, view: View) -> Row:
+def _session_row(one: SessionLine, view: View) -> ListRow:
     summary = one.summary or ""
     label = goal(summary) or gist(summary) or summary or f"{one.observations} saved, no summary"
-    return Row(one.id, one.agent or "?", label, _when(one.last_activity_at, one.project, view), one)
+    return ListRow(one.id, one.agent or "?", label, _when(one.last_activity_at, one.project, view), one)
 
 
 class SearchPanel:
@@ -326,7 +326,7 @@ class SearchPanel:
         self.typed = ""
         self._found: Results | None = None
 
-    def rows(self, view: View, offset: int) -> list[Row]:
+    def rows(self, view: View, offset: int) -> list[ListRow]:
         if not self.typed or offset:
             self._found = None if not self.typed else self._found
             return []
@@ -334,9 +334,9 @@ class SearchPanel:
             self.typed, **view.place, limit=_HITS, explain=True, recorded=False
         )
         likely = {one.id: f"{one.probability:.0%}" for one in found.explain.hits} if found.explain else {}
-        return [Row(one.id, f"#{one.id}", named(one), likely.get(one.id, ""), one) for one in found.results]
+        return [ListRow(one.id, f"#{one.id}", named(one), likely.get(one.id, ""), one) for one in found.results]
 
-    def preview(self, view: View, row: Row, *, whole: bool) -> Iterable[Part]:
+    def preview(self, view: View, row: ListRow, *, whole: bool) -> Iterable[Part]:
         assert self._found is not None
         return hit(view, self._found, row.value)
 
@@ -345,7 +345,7 @@ class SearchPanel:
             return how(self._found)
         return [("Press / and type a question, as an agent would.\n", ""), ("Each hit says why it was found.", "dim")]
 
-    def observation(self, row: Row) -> int | None:
+    def observation(self, row: ListRow) -> int | None:
         hit: Hit = row.value
         return hit.id
 
@@ -359,12 +359,13 @@ class ReviewPanel:
     def __init__(self) -> None:
         self.typed = ""
 
-    def rows(self, view: View, offset: int) -> list[Row]:
+    def rows(self, view: View, offset: int) -> list[ListRow]:
         if offset:
             return []
         found = review(view.app, view.project)
         rows = [
-            Row(one.sync_id, "pair", f"{one.source_title} / {one.target_title}", "", (pair, one)) for one in found.pairs
+            ListRow(one.sync_id, "pair", f"{one.source_title} / {one.target_title}", "", (pair, one))
+            for one in found.pairs
         ]
         kinds = {
             "order": (ORDER, found.orders),
@@ -374,11 +375,11 @@ class ReviewPanel:
             "changed": (STALE, found.stale),
         }
         for head, (kind, items) in kinds.items():
-            rows += [Row((head, one.row.id), head, one.row.title, "", (kind, one)) for one in items]
-        rows += [Row(("failed", one.id), "failed", one.id, "", ("", one)) for one in found.failed]
+            rows += [ListRow((head, one.row.id), head, one.row.title, "", (kind, one)) for one in items]
+        rows += [ListRow(("failed", one.id), "failed", one.id, "", ("", one)) for one in found.failed]
         return [row for row in rows if self.typed.lower() in f"{row.head} {row.label}".lower()][:PAGE]
 
-    def preview(self, view: View, row: Row, *, whole: bool) -> Iterable[Part]:
+    def preview(self, view: View, row: ListRow, *, whole: bool) -> Iterable[Part]:
         kind, one = row.value
         match one:
             case Relation():
@@ -401,6 +402,6 @@ class ReviewPanel:
             ("order, memories that are overdue or whose files changed, sessions that a distiller failed on.", ""),
         ]
 
-    def observation(self, row: Row) -> int | None:
+    def observation(self, row: ListRow) -> int | None:
         one = row.value[1]
         return one.row.id if isinstance(one, Waiting) else None

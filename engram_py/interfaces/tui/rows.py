@@ -84,7 +84,7 @@ _HEAD, _PLAIN, _CURSOR, _FAINT_CURSOR = Style(dim=True), Style(), Style(reverse=
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ListRow:
     """A line of a list: ``head`` before its label, ``note`` at its end. ``key`` tells rows apart."""
 
     key: Hashable
@@ -95,7 +95,7 @@ class Row:
 
 
 # Gives the rows from a place on, at most a page of them.
-Fetch = Callable[[int], Awaitable[list[Row]]]
+Fetch = Callable[[int], Awaitable[list[ListRow]]]
 
 
 class RowList(ScrollView, can_focus=True):
@@ -106,7 +106,7 @@ class RowList(ScrollView, can_focus=True):
     class Moved(Message):
         """The cursor is on another row, or on none."""
 
-        def __init__(self, row: Row | None) -> None:
+        def __init__(self, row: ListRow | None) -> None:
             super().__init__()
             self.row = row
 
@@ -115,7 +115,7 @@ class RowList(ScrollView, can_focus=True):
         self.cursor = 0
         self.length = 0  # rows that are known of
         self.complete = True  # whether there are no more
-        self._pages: OrderedDict[int, list[Row]] = OrderedDict()
+        self._pages: OrderedDict[int, list[ListRow]] = OrderedDict()
         self._fetch: Fetch | None = None
         self._loading: set[int] = set()
         self._generation = 0
@@ -125,7 +125,7 @@ class RowList(ScrollView, can_focus=True):
     # --- what is shown ----------------------------------------------------------------------------------------
 
     @property
-    def row(self) -> Row | None:
+    def row(self) -> ListRow | None:
         """The row under the cursor."""
         return self._row(self.cursor)
 
@@ -154,9 +154,9 @@ class RowList(ScrollView, can_focus=True):
             self.scroll_to(y=0, animate=False)
         self._tell(always=not keep)
 
-    async def _around(self, place: int, fetch: Fetch) -> OrderedDict[int, list[Row]]:
+    async def _around(self, place: int, fetch: Fetch) -> OrderedDict[int, list[ListRow]]:
         """Return the page of a row, with the one before it and the one after it, in their order."""
-        pages: OrderedDict[int, list[Row]] = OrderedDict()
+        pages: OrderedDict[int, list[ListRow]] = OrderedDict()
         for number in range(max(0, place // PAGE - 1), place // PAGE + 2):
             rows = await fetch(number * PAGE)
             if rows or not number:
@@ -180,7 +180,7 @@ class RowList(ScrollView, can_focus=True):
         self.virtual_size = Size(self.size.width, self.length + (not self.complete))
         self.refresh()
 
-    def _row(self, place: int) -> Row | None:
+    def _row(self, place: int) -> ListRow | None:
         page = self._pages.get(place // PAGE)
         if page is None:
             return None

@@ -71,7 +71,7 @@ class PageApplication:
 
     def __init__(self, app: Engram, *, port: int, ending: Callable[[], bool] = lambda: False) -> None:
         self._app = app
-        self._changes = Changes(app.store, ending=ending)
+        self._changes = ChangeWatch(app.store, ending=ending)
         self._access = Access(app.settings.data_dir)
         self._cookie = f"engram_page_{port}"
         self._undo = Undo()
@@ -214,7 +214,7 @@ _QUIET_SECONDS = 15.0
 _RETRY = "retry: 3000\n\n"
 
 
-class Changes:
+class ChangeWatch:
     """Looks for writes of this process and of others, for all listeners together, and only while there are any.
 
     A look reads SQLite's counter of commits. It opens no transaction, and one worker thread at a time runs it.
@@ -274,7 +274,7 @@ class Changes:
 class _Stream(StreamingResponse):
     """The response to one listener, which is counted while it is sent."""
 
-    def __init__(self, changes: Changes, since: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, changes: ChangeWatch, since: str, headers: Mapping[str, str]) -> None:
         super().__init__(changes.messages(since), headers=headers, media_type="text/event-stream")
         self._changes = changes
 

@@ -195,7 +195,7 @@ class DiffLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class HistoryStep:
     """A text that an observation had, with what the one after it changed."""
 
     version: int
@@ -251,10 +251,10 @@ def _touches(code: tuple[str, int, int, int, int], span: tuple[int, int], start:
     return kind != "equal" and first < span[1] and end > span[0] - 1
 
 
-def history(now: Version, older: list[Version]) -> list[Step]:
+def history(now: Version, older: list[Version]) -> list[HistoryStep]:
     """Return each older text, newest first, with its difference from the text that replaced it."""
     return [
-        Step(old.version, old.created_at, old.title, new.title, diff(old.content, new.content))
+        HistoryStep(old.version, old.created_at, old.title, new.title, diff(old.content, new.content))
         for new, old in pairwise([now, *older])
     ]
 

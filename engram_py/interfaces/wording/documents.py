@@ -20,7 +20,15 @@ from engram_py.documents.values import (
 from engram_py.interfaces.wording.phrases import SpelledWords, Words, age, amount, joined, one_line, plain_line
 from engram_py.interfaces.wording.reasons import Door, call, spelled
 from engram_py.recall.values import DocumentHit, DocumentResults
-from engram_py.vault.values import Applied, Exported, FileList, FileText, FileWritten, Imported, VaultStatus
+from engram_py.vault.values import (
+    Applied,
+    FileList,
+    FileText,
+    FileWritten,
+    VaultExported,
+    VaultImported,
+    VaultStatus,
+)
 
 _TITLE_CHARS, _SNIPPET_CHARS, _CONTEXT_CHARS = 160, 320, 160
 _MOST_NAMED = 5
@@ -119,12 +127,12 @@ def _collection(value: Collection, now: datetime) -> str:
 _SHOWN = 20
 
 
-def _exported(value: Exported, now: datetime) -> str:
+def _exported(value: VaultExported, now: datetime) -> str:
     done = f"{value.root}: {amount(value.files, 'file')}, {len(value.written):,} written"
     return f"{done}, {len(value.removed):,} removed" if value.removed else done
 
 
-def _imported(value: Imported, now: datetime) -> str:
+def _imported(value: VaultImported, now: datetime) -> str:
     if not value.applied:
         return f"{value.root}: nothing was edited since the last export"
     lines = [_applied(one) for one in value.applied]
@@ -171,8 +179,8 @@ WORDS: Words = {
         f"{'Would forget' if value.dry_run else 'Forgot'} {amount(value.documents, 'document')} "
         f"that {'is' if value.documents == 1 else 'are'} gone."
     ),
-    Exported: _exported,
-    Imported: _imported,
+    VaultExported: _exported,
+    VaultImported: _imported,
     FileText: _text,
     FileList: lambda value, now: "\n".join(value.files) or "No files",
     FileWritten: lambda value, now: "\n".join(

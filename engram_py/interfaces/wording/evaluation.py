@@ -7,9 +7,9 @@ from datetime import datetime
 
 from engram_py.evaluation.questions import (
     DEPTH,
-    Answer,
     Asked,
     Evaluation,
+    ExpectedAnswer,
     Measures,
     Question,
     QuestionKept,
@@ -23,7 +23,7 @@ _KEPT = {"added": "Added", "updated": "Updated", "unchanged": "Kept already"}
 _FELL = {**_NAMES, "false_answers": "false answers"}
 
 
-def _answer(value: Answer) -> str:
+def _answer(value: ExpectedAnswer) -> str:
     if value.id is None:
         return "an observation that is not here"
     return f"[#{value.id}] {value.title}" + (" (deleted)" if value.deleted else "")

@@ -197,7 +197,7 @@ _FIGURES = ("score", "own words", "lent", "close", "session", "tells", "answers"
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class TableSection:
     """A table with a heading, and a line that says how to read it. The last column is the wide one."""
 
     title: str
@@ -211,7 +211,7 @@ class Section:
         return tuple(name in _FIGURES for name in self.columns)
 
 
-def sections(value: Results) -> list[Section]:
+def sections(value: Results) -> list[TableSection]:
     """Return the hits with their numbers, the steps of the search, the words of the query; empty ones are left out."""
     if value.explain is None:
         return []
@@ -245,7 +245,7 @@ def explained(value: Results, door: Door) -> str:
     return "\n".join(lines)
 
 
-def _hits(value: Results, numbers: Sequence[Numbers]) -> Section:
+def _hits(value: Results, numbers: Sequence[Numbers]) -> TableSection:
     titles = {hit.id: hit.title for hit in value.results}
     rows = tuple(
         (
@@ -279,7 +279,7 @@ def _hits(value: Results, numbers: Sequence[Numbers]) -> Section:
         "factors",
         "title",
     )
-    return Section("Hits", legend, columns, rows)
+    return TableSection("Hits", legend, columns, rows)
 
 
 def _factors(one: Numbers) -> str:
@@ -288,14 +288,14 @@ def _factors(one: Numbers) -> str:
     return ", ".join(f"{name} {factor:.2f}" for name, factor in one.factors.items())
 
 
-def _steps(explain: Explain) -> Section:
+def _steps(explain: Explain) -> TableSection:
     rows = tuple(
         (rung.name, str(rung.found), plain_line(spelled(rung.why, "python"), _WHY_CHARS)) for rung in explain.rungs
     )
-    return Section("Steps", "in the order they ran; found = rows the step added.", ("step", "found", "why"), rows)
+    return TableSection("Steps", "in the order they ran; found = rows the step added.", ("step", "found", "why"), rows)
 
 
-def _words(explain: Explain) -> Section:
+def _words(explain: Explain) -> TableSection:
     rows = tuple(
         (
             plain_line(note.word, _NOTED_WORD_CHARS),
@@ -306,10 +306,10 @@ def _words(explain: Explain) -> Section:
         for note in explain.words
     )
     legend = "rows = how many memories hold it; idf = how much it tells, more when it is rare."
-    return Section("Words", legend, ("word", "rows", "idf", "use"), rows)
+    return TableSection("Words", legend, ("word", "rows", "idf", "use"), rows)
 
 
-def _aligned(section: Section) -> list[str]:
+def _aligned(section: TableSection) -> list[str]:
     rows = [section.columns, *section.rows]
     widths = [max(_width(row[number]) for row in rows) for number in range(len(section.columns))]
     return ["  " + "  ".join(_padded(row, widths, section.figures)).rstrip() for row in rows]

@@ -26,7 +26,7 @@ from engram_py.recall.layers import Layered, SaidResults
 from engram_py.recall.values import DocumentResults, Results
 from engram_py.sessions.conversations import AgentLine
 from engram_py.sessions.values import (
-    Captured,
+    CapturedLearnings,
     Checkpoint,
     CheckpointLine,
     KeptTurn,
@@ -40,7 +40,7 @@ from engram_py.sessions.values import (
 _KEPT = {"added": "kept", "duplicate": "known already"}
 
 
-def _captured(value: Captured, now: datetime) -> str:
+def _captured(value: CapturedLearnings, now: datetime) -> str:
     if not value.extracted:
         return "No learnings found: list them under a heading such as ## Key Learnings"
     ids = " ".join(f"[#{row}]" for row in value.ids)
@@ -134,7 +134,7 @@ WORDS: Words = {
     CheckpointLine: _checkpoint_line,
     SessionState: lambda value, now: f"Session {value.session.id} {value.event} in {value.session.project}",
     PromptSaved: lambda value, now: f"Prompt {_KEPT[value.outcome]} in {value.project}",
-    Captured: _captured,
+    CapturedLearnings: _captured,
     SessionLine: _session,
     KeptTurn: _turn,
     Prompt: lambda value, now: (

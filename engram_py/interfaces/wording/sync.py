@@ -30,7 +30,7 @@ from engram_py.sync.git.table import (
     GitSynced,
     Uncommitted,
 )
-from engram_py.sync.mutation import Digest
+from engram_py.sync.mutation import ReplicaDigest
 
 _MOST_NAMED = 5
 
@@ -154,7 +154,7 @@ def untrusted(device: Device, values: Sequence[Device]) -> list[str]:
     ]
 
 
-def digest(value: Digest) -> list[str]:
+def digest(value: ReplicaDigest) -> list[str]:
     kinds = ", ".join(f"{amount(number, kind)}" for kind, number in sorted(value.counts.items()) if number)
     return [value.value, kinds or "nothing shared"]
 

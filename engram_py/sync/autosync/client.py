@@ -72,23 +72,23 @@ class CloudClient:
     def close(self) -> None:
         self._http.close()
 
-    def whoami(self) -> Identity:
+    def whoami(self) -> TokenAccount:
         return identity(self._ask("GET", "/whoami")[0])
 
-    def listing(self) -> Listing:
+    def listing(self) -> ServerListing:
         """Return the projects that the token may see."""
         try:
             return listing(self._ask("GET", "/sync/projects")[0])
         except CloudFailedError as failure:
             if failure.kind == "no_such_route":  # Engram's server does not tell
-                return Listing()
+                return ServerListing()
             raise
 
-    def push(self, entries: Sequence[dict[str, Any]], *, device: str) -> Pushed:
+    def push(self, entries: Sequence[dict[str, Any]], *, device: str) -> PushReply:
         body = {"entries": list(entries), "device": device}
         return pushed(self._ask("POST", _PUSH, body=body)[0], len(entries))
 
-    def pull(self, *, since: int, projects: Sequence[str], limit: int) -> Page:
+    def pull(self, *, since: int, projects: Sequence[str], limit: int) -> LogPage:
         asked: Asked = [("since_seq", since), ("limit", limit), *(("project", name) for name in projects)]
         value, size = self._ask("GET", _PULL, asked=asked)
         return page(value, since=since, size=size)
@@ -248,7 +248,7 @@ class _Answer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Identity(_Answer):
+class TokenAccount(_Answer):
     """The account that a token belongs to."""
 
     principal: Annotated[Line, BeforeValidator(_account_name), Field(min_length=1)]
@@ -266,7 +266,7 @@ class Grant(_Answer):
     paused_reason: Line = ""
 
 
-class Listing(_Answer):
+class ServerListing(_Answer):
     """The projects that the token may see, None when the server does not list them. ``instance`` names its database.
 
     ``every`` is what the token may do in any project, those that are not there yet included; empty when nothing.
@@ -286,14 +286,14 @@ class _Projects(_Answer):
     projects: Annotated[list[Grant], Field(max_length=_MOST_PROJECTS)]
 
 
-class Rejected(_Answer):
+class RejectedEntry(_Answer):
     index: StrictInt
     reason_code: Line = ""
     reason: Line = ""
     repairable: Annotated[bool, BeforeValidator(lambda value: value is True)] = False
 
 
-class Pushed(_Answer):
+class PushReply(_Answer):
     """The answer to a push: indexes into the entries sent. ``accepted_seqs`` are the log positions of ``accepted``.
 
     ``previous`` is the end of each project's log before the push, if the server reports it.
@@ -301,12 +301,12 @@ class Pushed(_Answer):
 
     accepted: list[StrictInt]
     unchanged: list[StrictInt] = []
-    rejected: list[Rejected] = []
+    rejected: list[RejectedEntry] = []
     accepted_seqs: list[Seq] = []
     previous: dict[str, Seq] = {}
 
 
-class Page(_Answer):
+class LogPage(_Answer):
     """A page of the log. ``size`` is the number of bytes it came in."""
 
     entries: list[Entry] = Field(validation_alias="mutations")
@@ -321,30 +321,30 @@ class Page(_Answer):
         return last if self.more else max(self.latest_seq, last)
 
 
-def identity(value: Any) -> Identity:
+def identity(value: Any) -> TokenAccount:
     """Parse the answer to ``/whoami``. Raises CloudFailedError, as every parser here does."""
-    return _parsed(Identity, value)
+    return _parsed(TokenAccount, value)
 
 
-def listing(value: Any) -> Listing:
+def listing(value: Any) -> ServerListing:
     projects = _parsed(_Projects, value).projects
-    return _parsed(Listing, value | {"grants": {one.name: one for one in projects}})
+    return _parsed(ServerListing, value | {"grants": {one.name: one for one in projects}})
 
 
-def pushed(value: Any, sent: int) -> Pushed:
+def pushed(value: Any, sent: int) -> PushReply:
     """Parse the answer to a push. Raises CloudFailedError unless each entry is answered exactly once."""
     seqs = value.get("accepted_seqs") if isinstance(value, dict) and "accepted" not in value else None
     if isinstance(seqs, list) and len(seqs) == sent:  # Engram's server: all or nothing
         value = {**value, "accepted": list(range(sent))}
-    answer = _parsed(Pushed, value)
+    answer = _parsed(PushReply, value)
     indexes = [*answer.accepted, *answer.unchanged, *(one.index for one in answer.rejected)]
     if sorted(indexes) != list(range(sent)):
         raise _invalid_answer("it does not answer for each entry once")
     return answer
 
 
-def page(value: Any, *, since: int, size: int) -> Page:
-    found = _parsed(Page, value).model_copy(update={"size": size})
+def page(value: Any, *, since: int, size: int) -> LogPage:
+    found = _parsed(LogPage, value).model_copy(update={"size": size})
     positions = [since, *(position for position, _ in found.entries)]
     if any(later <= earlier for earlier, later in pairwise(positions)):
         raise _invalid_answer("its entries are not in order")

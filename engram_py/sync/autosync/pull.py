@@ -11,7 +11,7 @@ from engram_py.dataclass import replace
 from engram_py.errors import EngramError
 from engram_py.lazy import logger_of
 from engram_py.sync.autosync import table
-from engram_py.sync.autosync.client import TURN_SECONDS, Channel, Grant, Listing, Page
+from engram_py.sync.autosync.client import TURN_SECONDS, Channel, Grant, LogPage, ServerListing
 from engram_py.sync.autosync.table import TARGET
 from engram_py.sync.errors import CloudFailedError
 from engram_py.sync.mutation import InvalidEntryError, Mutation, mutation_of
@@ -41,7 +41,7 @@ class Pull:
         self.ahead, self.more = 0, False
         self.blocked: dict[str, CloudFailedError] = {}
 
-    def run(self, channel: Channel, listing: Listing) -> None:
+    def run(self, channel: Channel, listing: ServerListing) -> None:
         """Pull to the end of the log, or until the turn's time is over (``more``).
 
         Raises CloudFailedError, Stopped.
@@ -77,7 +77,7 @@ class Pull:
             table.set_state(channel.store, TARGET, names_judged=names)
         return names
 
-    def _update_access(self, channel: Channel, listing: Listing) -> None:
+    def _update_access(self, channel: Channel, listing: ServerListing) -> None:
         """Store the access to each project, and start over where the server's log was replaced."""
         rows = channel.projects()
         if listing.instance and channel.is_new_database(listing.instance):
@@ -132,7 +132,7 @@ class Pull:
                 self.more = True
                 return
 
-    def _page(self, channel: Channel, names: Sequence[str], cursor: int) -> Page:
+    def _page(self, channel: Channel, names: Sequence[str], cursor: int) -> LogPage:
         while True:
             try:
                 page = channel.client.pull(since=cursor, projects=names, limit=self._limit)
@@ -171,7 +171,7 @@ class Pull:
     # --- applying -----------------------------------------------------------------------------------------
 
     def take(
-        self, channel: Channel, names: Sequence[str], page: Page, cursors: Mapping[str, int | str] | None = None
+        self, channel: Channel, names: Sequence[str], page: LogPage, cursors: Mapping[str, int | str] | None = None
     ) -> None:
         """Apply a page and store ``cursors`` for these projects."""
         readable, aside = read_page(channel, names, page)
@@ -216,7 +216,7 @@ class Pull:
         return [(mutation, reasons.get(index, "")) for index, mutation in enumerate(part)]
 
 
-def with_new_projects(channel: Channel, listing: Listing) -> Listing:
+def with_new_projects(channel: Channel, listing: ServerListing) -> ServerListing:
     """Add enrolled projects that do not exist there yet to the listing of a token that may write anything."""
     if listing.grants is None or listing.every != "write":
         return listing
@@ -238,7 +238,7 @@ def fetch_again(channel: Channel, row: Row, names: list[str]) -> None:
     Pull().take(channel, names, page)
 
 
-def read_page(channel: Channel, names: Sequence[str], page: Page) -> tuple[list[Mutation], list[dict[str, Any]]]:
+def read_page(channel: Channel, names: Sequence[str], page: LogPage) -> tuple[list[Mutation], list[dict[str, Any]]]:
     """Split a page into mutations and rows for set-aside: unreadable or of another project."""
     readable: list[Mutation] = []
     aside: list[dict[str, Any]] = []

@@ -11,7 +11,7 @@ from engram_py.clock import due_before
 from engram_py.database.store import Row
 from engram_py.dataclass import dataclass, field
 from engram_py.sync.autosync import table
-from engram_py.sync.autosync.client import TURN_SECONDS, Channel, Listing, Pushed
+from engram_py.sync.autosync.client import TURN_SECONDS, Channel, PushReply, ServerListing
 from engram_py.sync.autosync.table import TARGET
 from engram_py.sync.errors import CloudFailedError
 from engram_py.sync.mutation import Changes, Mutation, entry_of
@@ -52,7 +52,7 @@ class Push:
     """
 
     def __init__(self) -> None:
-        self.listing = Listing()
+        self.listing = ServerListing()
         self._rows, self._bytes = MOST_ROWS, MOST_BYTES
         self._broke = 0  # turns in a row that ended with a failure of the server itself
         self.begin()
@@ -270,7 +270,7 @@ def resend(channel: Channel, keys: Iterable[tuple[str, str, str]]) -> Delivered:
     return done
 
 
-def _record_answer(channel: Channel, part: Sequence[Mutation], answer: Pushed, done: Delivered) -> None:
+def _record_answer(channel: Channel, part: Sequence[Mutation], answer: PushReply, done: Delivered) -> None:
     for one in answer.rejected:
         mutation, code = part[one.index], one.reason_code or "refused"
         reason = one.reason or code

@@ -134,7 +134,7 @@ class Exchanges(Protocol):
     def close(self) -> None: ...
 
 
-class Worker:
+class SyncWorker:
     """The background thread of a server process: it syncs soon after a write, and every 30 seconds for remote changes.
 
     Until somebody logs in it costs one query every 30 seconds.

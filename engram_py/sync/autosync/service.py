@@ -32,7 +32,7 @@ from engram_py.sync.autosync.login import (
     token_fingerprint,
     token_of,
 )
-from engram_py.sync.autosync.schedule import MOST_SECONDS, Worker, remaining, stopped_after
+from engram_py.sync.autosync.schedule import MOST_SECONDS, SyncWorker, remaining, stopped_after
 from engram_py.sync.autosync.table import (
     TARGET,
     CloudProject,
@@ -55,7 +55,7 @@ from engram_py.sync.replica.table import deferred_counts, deferred_rows
 from engram_py.times import parse_time, to_text
 
 if TYPE_CHECKING:
-    from engram_py.sync.autosync.client import Listing, Progress
+    from engram_py.sync.autosync.client import Progress, ServerListing
     from engram_py.sync.autosync.exchange import Exchange
     from engram_py.sync.replica.replica import Replica
 
@@ -70,14 +70,14 @@ class Autosync:
     def __init__(self, core: Core, replica: Callable[[], Replica]) -> None:
         self._store, self._journal, self._settings = core.store, core.journal, core.settings
         self._replica = replica
-        self._worker: Worker | None = None
+        self._worker: SyncWorker | None = None
 
     # --- in the background ------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Sync in the background from now on, once somebody has logged in: for a process that stays."""
         if self._worker is None and self._settings.cloud_autosync:
-            self._worker = Worker(self._store, self._journal, self._settings, self._exchange)
+            self._worker = SyncWorker(self._store, self._journal, self._settings, self._exchange)
             self._worker.start()
 
     def stop(self) -> None:
@@ -318,9 +318,9 @@ class Account:
             raise NotLoggedInError
         return login
 
-    def _listing(self, login: Login, *, needed: bool) -> tuple[Listing, list[str]]:
+    def _listing(self, login: Login, *, needed: bool) -> tuple[ServerListing, list[str]]:
         """Return the server's listing, and warnings; only where it is ``needed`` does a silent server raise."""
-        from engram_py.sync.autosync.client import CloudClient, Listing
+        from engram_py.sync.autosync.client import CloudClient, ServerListing
 
         try:
             token = token_of(self._store, login)
@@ -329,7 +329,7 @@ class Account:
         except CloudFailedError as failure:
             if needed:
                 raise
-            return Listing(), [f"not checked with the server: {failure.message}"]
+            return ServerListing(), [f"not checked with the server: {failure.message}"]
 
     def _canonical(self, name: str) -> str:
         return Identities(self._store, self._journal).meant(normalize_project(name))
@@ -359,7 +359,7 @@ def _environment_warnings(settings: Settings, address: str) -> list[str]:
     return said
 
 
-def _unenrolled_warning(names: list[str], listing: Listing) -> list[str]:
+def _unenrolled_warning(names: list[str], listing: ServerListing) -> list[str]:
     """Name the local projects that ``--all`` does not enroll: they are enrolled by name."""
     if not names:
         return []
@@ -369,7 +369,7 @@ def _unenrolled_warning(names: list[str], listing: Listing) -> list[str]:
     return [f"not granted to this token, and not enrolled: {shown}"]
 
 
-def _enrolled_warning(name: str, listing: Listing, *, here: bool) -> str:
+def _enrolled_warning(name: str, listing: ServerListing, *, here: bool) -> str:
     """Return a warning about a project that was enrolled just now, or ''."""
     grant = (listing.grants or {}).get(name)
     if grant is None and not here:

@@ -16,7 +16,7 @@ from engram_py.sync.git import table
 from engram_py.sync.git.folder import ChunkFile, ChunkFolder
 from engram_py.sync.git.places import Job
 from engram_py.sync.git.table import ChunkRefusal, ChunksRead
-from engram_py.sync.mutation import Applied, Mutation
+from engram_py.sync.mutation import AppliedBatch, Mutation
 from engram_py.sync.replica.project_access import folder_rows
 from engram_py.sync.replica.table import deferred_counts
 from engram_py.sync.sealing import Signer, signer_of
@@ -71,7 +71,7 @@ class Importer:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._names = job.names
-        self._applied = Applied()
+        self._applied = AppliedBatch()
         self._outcomes: dict[str, _Outcome] = {}
         self._left = False  # something is too long for now
         self._step = _FIRST_STEP
@@ -215,12 +215,12 @@ class Importer:
 
     def _apply(
         self, chunk: str, rows: Sequence[Mutation], taken: Sequence[Mutation], author: str, name: str
-    ) -> tuple[Applied, list[str], bool]:
+    ) -> tuple[AppliedBatch, list[str], bool]:
         """Apply those ``rows`` of a chunk that are ``taken``, from where the last reading stopped.
 
         Return the counts, the refusals, and whether there was time for all of them.
         """
-        job, applied, refusals = self._job, Applied(), list[str]()
+        job, applied, refusals = self._job, AppliedBatch(), list[str]()
         places = {id(one): place for place, one in enumerate(rows)}
         begun = table.progress(job.store, job.target, chunk)
         waiting = [one for one in taken if places[id(one)] >= begun]

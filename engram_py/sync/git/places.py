@@ -36,7 +36,7 @@ _ID_CHARS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SharedPlace:
     """A repository, its folder, and the project that syncs through it."""
 
     repository: Repository
@@ -64,7 +64,7 @@ class Places:
             raise NoRepositoryError(str(repository.root), "is a bare repository, without files to put chunks beside")
         return repository
 
-    def place(self, project: str | None = None, *, all_projects: bool = False) -> Place:
+    def place(self, project: str | None = None, *, all_projects: bool = False) -> SharedPlace:
         """Return the folder and the project: the given one, else the repository's own.
 
         Raises:
@@ -81,7 +81,7 @@ class Places:
         if not found.project:
             raise AmbiguousProjectError(found.path, found.reads or (), *(found.warnings or (NO_PROJECT,)))
         warnings = found.warnings if project else ()
-        place = Place(repository, folder, _target(repository), found.project, warnings)
+        place = SharedPlace(repository, folder, _target(repository), found.project, warnings)
         if not (project or all_projects) and (name := self._projects.settings_here().unconfirmed):
             raise UnconfirmedProjectError(name, str(repository.root))
         return place
@@ -90,7 +90,7 @@ class Places:
         """Return the present name of a project."""
         return self._projects.for_read(project).project
 
-    def adoption(self, place: Place, project: str) -> Adoption | None:
+    def adoption(self, place: SharedPlace, project: str) -> Adoption | None:
         """Return what adopting the chunks' project as the repository's would mean, None where it cannot be done."""
         if self._projects.settings_here().settings.project is not None:
             return None  # somebody wrote down what it is called
@@ -114,7 +114,7 @@ class Places:
             if adoption.own:
                 Merging(self._store, self._journal).merge([adoption.name], into=adoption.project)
 
-    def confirm(self, place: Place) -> None:
+    def confirm(self, place: SharedPlace) -> None:
         """Record that the project syncs through this folder."""
         if self._projects.settings_here().unconfirmed == place.project:
             self._projects.confirm()

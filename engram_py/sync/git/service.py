@@ -26,9 +26,9 @@ from engram_py.sync.errors import (
 from engram_py.sync.git import exporter, hooks, table
 from engram_py.sync.git.folder import NAME, uncommitted
 from engram_py.sync.git.importer import Importer, has_news, new_chunks
-from engram_py.sync.git.places import UNASKED_BYTES, Job, Place, Places, Progress
+from engram_py.sync.git.places import UNASKED_BYTES, Job, Places, Progress, SharedPlace
 from engram_py.sync.git.table import Adoption, ChunkRefusal, ChunksRead, ChunksWritten, Device, GitStatus, GitSynced
-from engram_py.sync.mutation import Digest
+from engram_py.sync.mutation import ReplicaDigest
 from engram_py.sync.replica.table import deferred_counts
 from engram_py.sync.sealing import Keys, Parameters, SealingKey, WrongSecretError, derived_key, is_key, new_key
 
@@ -178,7 +178,7 @@ class GitSync:
             uncommitted=uncommitted(place.folder.root),
         )
 
-    def digest(self, *, project: str | None = None, all_projects: bool = False) -> Digest:
+    def digest(self, *, project: str | None = None, all_projects: bool = False) -> ReplicaDigest:
         """Return the value that two machines compare: equal when their shared rows are."""
         if all_projects:
             return self._replica.digest(projects=None)
@@ -232,7 +232,7 @@ class GitSync:
 
     def _job(
         self,
-        place: Place,
+        place: SharedPlace,
         key: SealingKey | None,
         *,
         all_projects: bool,
@@ -260,20 +260,22 @@ class GitSync:
     def _names(self, project: str) -> frozenset[str]:
         return frozenset({project, *project_table.aliases_of(self._store, project)})
 
-    def _owners(self, place: Place, *, all_projects: bool = False) -> list[str]:
+    def _owners(self, place: SharedPlace, *, all_projects: bool = False) -> list[str]:
         """Return whose encryption this folder shares: the project's, by all its names, and that of its remote."""
         names = project_table.names(self._store) if all_projects else self._names(place.project)
         remote = place.repository.remote
         return [*(f"project {name}" for name in sorted(names)), *([f"remote {remote}"] if remote else ())]
 
-    def _keep(self, place: Place, key: SealingKey) -> None:
+    def _keep(self, place: SharedPlace, key: SealingKey) -> None:
         """Keep the key of this folder, of its project and of its remote."""
         owners = [name for name in self._owners(place) if self._keys.of_owners([name]) is None]
         kept = self._keys.folder(place.target)
         if owners or kept is None or kept.parameters != key.parameters:
             self._keys.keep_folder(place.target, key, owners=self._owners(place))
 
-    def _key(self, place: Place, secret: bytes | None, owners: Sequence[str], *, encrypt: bool) -> SealingKey | None:
+    def _key(
+        self, place: SharedPlace, secret: bytes | None, owners: Sequence[str], *, encrypt: bool
+    ) -> SealingKey | None:
         """Return the key of the folder, None when it is not encrypted.
 
         What was encrypted stays so, in every checkout of the project and of its remote: taking encryption.json away, or
@@ -295,7 +297,7 @@ class GitSync:
         return _opened(secret, said, path)
 
     def _read(
-        self, job: Job, place: Place, adopt: Callable[[Adoption], bool] | None
+        self, job: Job, place: SharedPlace, adopt: Callable[[Adoption], bool] | None
     ) -> tuple[ChunksRead, Adoption | None]:
         """Import what is new; where all of it is of one other project, as that project if ``adopt`` allows it."""
         got = Importer(job).run()

@@ -9,7 +9,7 @@ from typing import Any
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, field
 from engram_py.privacy.trust import Arrival
-from engram_py.sync.mutation import Applied
+from engram_py.sync.mutation import AppliedBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class ChunksRead:
 
     chunks: int = 0
     rows: int = 0
-    applied: Applied = field(default_factory=Applied)
+    applied: AppliedBatch = field(default_factory=AppliedBatch)
     refused: tuple[ChunkRefusal, ...] = ()
     still_refused: int = 0
     unreadable: tuple[ChunkRefusal, ...] = ()

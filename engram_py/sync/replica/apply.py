@@ -21,7 +21,7 @@ from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import Batch
 from engram_py.sync.replica.outgoing import portable_directory
 from engram_py.sync.replica.parse import (
-    Read,
+    ParsedRow,
     UnreadableError,
     deletion_time,
     read_name,
@@ -39,7 +39,7 @@ _OURS = ("pinned", *SPECIAL, *OWN)
 _SPOKEN = ("title", "content", "type", "topic_key", "aliases", "scope", "pinned", "about", "origin")
 
 
-def apply_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
+def apply_observation(batch: Batch, mutation: Mutation, read: ParsedRow) -> bool:
     """Apply an observation that is new or later; return whether anything changed. The text that loses is kept.
 
     Engram writes personal rows into its folder. They are kept as personal: never sent on, never shown unasked.
@@ -79,7 +79,7 @@ def apply_observation(batch: Batch, mutation: Mutation, read: Read) -> bool:
     return True
 
 
-def _insert(batch: Batch, mutation: Mutation, read: Read, project: str) -> None:
+def _insert(batch: Batch, mutation: Mutation, read: ParsedRow, project: str) -> None:
     batch.session(read.columns["session_id"], project)
     values: dict[str, Any] = {"sync_id": mutation.entity_key, "project": project, "clock": mutation.clock}
     values["arrival"] = batch.arrival(mutation)
@@ -90,7 +90,9 @@ def _insert(batch: Batch, mutation: Mutation, read: Read, project: str) -> None:
     _settled(batch, mutation, read, project)
 
 
-def _overwrite(batch: Batch, mutation: Mutation, read: Read, columns: dict[str, Any], here: Row, project: str) -> None:
+def _overwrite(
+    batch: Batch, mutation: Mutation, read: ParsedRow, columns: dict[str, Any], here: Row, project: str
+) -> None:
     batch.session(columns["session_id"], project)
     changed = {name: value for name, value in (columns | read.derived).items() if here[name] != value}
     if changed.keys() & set(_SPOKEN):
@@ -106,7 +108,7 @@ def _overwrite(batch: Batch, mutation: Mutation, read: Read, columns: dict[str, 
     _settled(batch, mutation, read, project)
 
 
-def _settled(batch: Batch, mutation: Mutation, read: Read, project: str) -> None:
+def _settled(batch: Batch, mutation: Mutation, read: ParsedRow, project: str) -> None:
     batch.record(mutation, project=project, given=read.project)
     batch.arrived.add(mutation.entity_key)
     batch.linked.add(mutation.entity_key)
@@ -285,7 +287,7 @@ def apply_mutation(batch: Batch, mutation: Mutation, parsed: Any) -> bool | None
     return _store_unknown(batch, mutation)
 
 
-def _apply_row(batch: Batch, mutation: Mutation, read: Read) -> bool | None:
+def _apply_row(batch: Batch, mutation: Mutation, read: ParsedRow) -> bool | None:
     entity, key = mutation.entity, mutation.entity_key
     if batch.is_buried(mutation) or (entity not in NATURAL and batch.tombstone(entity, key) is not None):
         return False
@@ -312,7 +314,7 @@ def _apply_row(batch: Batch, mutation: Mutation, read: Read) -> bool | None:
     return True
 
 
-def _replaces(batch: Batch, mutation: Mutation, read: Read, here: Row) -> bool:
+def _replaces(batch: Batch, mutation: Mutation, read: ParsedRow, here: Row) -> bool:
     """Return whether the arrived row replaces the local one. A verdict always replaces a question."""
     if mutation.entity == "relation":
         # What is personal here was told to nobody, who all have the other.
@@ -333,7 +335,7 @@ def _is_personal(batch: Batch, relation: Row | dict[str, Any]) -> bool:
     return batch.store.row(sql, ids=said_of) is not None
 
 
-def _missing_end(batch: Batch, read: Read) -> str | None:
+def _missing_end(batch: Batch, read: ParsedRow) -> str | None:
     for end in (read.columns["source_id"], read.columns["target_id"]):
         known = end.startswith("entity:") or batch.store.row("select 1 from observations where sync_id = :k", k=end)
         if not known and batch.tombstone("observation", end) is None:

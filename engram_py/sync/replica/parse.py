@@ -58,7 +58,7 @@ class UnreadableError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ParsedRow:
     """A parsed row. ``columns`` are compared between replicas, ``derived`` follows from them. ``own`` is False for a
     row of Engram itself, which has fewer columns; ``number`` is its id there."""
 
@@ -70,7 +70,7 @@ class Read:
     own: bool = True
 
 
-def read_observation(mutation: Mutation) -> Read:
+def read_observation(mutation: Mutation) -> ParsedRow:
     row = _model(ObservationIn, mutation.payload)
     block = mutation.payload.get(OWN_BLOCK)
     own = _model(OwnObservation, block or {})
@@ -85,10 +85,10 @@ def read_observation(mutation: Mutation) -> Read:
         **own_columns(own, OWN, _text),
     }
     anchors = _anchors(block, columns["updated_at"])
-    return Read(project, columns, derived, row.id, anchors, block is not None)
+    return ParsedRow(project, columns, derived, row.id, anchors, block is not None)
 
 
-def read_session(mutation: Mutation) -> Read:
+def read_session(mutation: Mutation) -> ParsedRow:
     row = _model(SessionIn, mutation.payload)
     own = _model(OwnSession, mutation.payload.get(OWN_BLOCK) or {})
     at = _clock_time(mutation)
@@ -102,10 +102,10 @@ def read_session(mutation: Mutation) -> Read:
         "summary": _text(row.summary),
         "updated_at": moment_of(own.updated_at, own.ended_at, row.ended_at) or started,
     }
-    return Read(_project(mutation, row.project), columns)
+    return ParsedRow(_project(mutation, row.project), columns)
 
 
-def read_prompt(mutation: Mutation) -> Read:
+def read_prompt(mutation: Mutation) -> ParsedRow:
     row = _model(PromptIn, mutation.payload)
     block = mutation.payload.get(OWN_BLOCK) or {}
     content = _text(row.content)
@@ -117,14 +117,14 @@ def read_prompt(mutation: Mutation) -> Read:
         "content": content,
         "created_at": moment_of(block.get("created_at"), row.created_at) or _clock_time(mutation),
     }
-    return Read(project, columns, {"terms": derived_terms(content)}, row.id)
+    return ParsedRow(project, columns, {"terms": derived_terms(content)}, row.id)
 
 
 # What a verdict says in somebody's words.
 _SAID = ("reason", "evidence", "marked_by_actor", "marked_by_kind", "marked_by_model", "session_id")
 
 
-def read_relation(mutation: Mutation) -> Read:
+def read_relation(mutation: Mutation) -> ParsedRow:
     row = _model(RelationIn, mutation.payload)
     block = mutation.payload.get(OWN_BLOCK) or {}
     if row.relation not in (*VERBS, "pending") and not is_edge(row.source_id, row.relation, row.target_id):
@@ -138,7 +138,7 @@ def read_relation(mutation: Mutation) -> Read:
         "updated_at": updated,
     }
     project = mutation.payload.get("project")
-    return Read(_project(mutation, project if isinstance(project, str) else None), columns)
+    return ParsedRow(_project(mutation, project if isinstance(project, str) else None), columns)
 
 
 def read_version(mutation: Mutation) -> tuple[str, str, dict[str, str]]:

@@ -24,7 +24,7 @@ from engram_py.dataclass import replace
 from engram_py.observations import topics
 from engram_py.relations import table as relations
 from engram_py.sync.merge import Names, version_digest, version_key, version_owner
-from engram_py.sync.mutation import Applied, Changes, Digest, Mutation, Refused, entry_of, fingerprint
+from engram_py.sync.mutation import AppliedBatch, Changes, Mutation, Refused, ReplicaDigest, entry_of, fingerprint
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import HERE, Batch
 from engram_py.sync.replica.outgoing import Outgoing
@@ -222,7 +222,7 @@ class Replica:
 
     def apply(
         self, mutations: Sequence[Mutation], *, source: str = "", author: str = "", author_name: str = ""
-    ) -> Applied:
+    ) -> AppliedBatch:
         """Apply mutations of other machines in one transaction; an unreadable one is refused by its index.
 
         The order of the batch, of batches, and how often one arrives make no difference to what is here in the end.
@@ -233,7 +233,7 @@ class Replica:
         from engram_py.sync.replica.apply import apply_order
 
         if not mutations:
-            return Applied()
+            return AppliedBatch()
         new_id = sorted(enumerate(mutations), key=lambda one: apply_order(one[1]))
         parsed = [_parse(mutation) for mutation in mutations]  # before anybody has to wait for the lock
         with self._store.transaction():
@@ -243,14 +243,14 @@ class Replica:
             for mutation, read in zip(mutations, parsed, strict=True):
                 if (number := getattr(read, "number", None)) is not None:
                     batch.offered.setdefault(TABLES[mutation.entity][0], []).append(number)
-            total = Applied()
+            total = AppliedBatch()
             for index, mutation in new_id:
                 total += self._take(batch, index, mutation, parsed[index])
             self._finish(batch)
         self._erase(batch)
         return replace(total, refused=tuple(sorted(total.refused, key=lambda one: one.index)), ahead=batch.ahead)
 
-    def retry_deferred(self) -> Applied:
+    def retry_deferred(self) -> AppliedBatch:
         """Retry everything that is deferred."""
         with self._store.transaction():
             batch = self._prepare()
@@ -259,7 +259,7 @@ class Replica:
         self._erase(batch)
         return total
 
-    def digest(self, *, projects: Sequence[str] | None = None) -> Digest:
+    def digest(self, *, projects: Sequence[str] | None = None) -> ReplicaDigest:
         """Return a value that two replicas share exactly when their shared rows, texts and verdicts are equal.
 
         Reads every shared row; true of a moment only while nobody writes. What is of one machine alone has no part in
@@ -273,7 +273,7 @@ class Replica:
             total += _number(mutation)
             kind = "deleted" if mutation.op == "delete" else mutation.entity
             counts[kind] = counts.get(kind, 0) + 1
-        return Digest(f"{total % 2**256:064x}", counts)
+        return ReplicaDigest(f"{total % 2**256:064x}", counts)
 
     # --- the parts ---------------------------------------------------------------------------------------
 
@@ -287,7 +287,7 @@ class Replica:
         settle(batch)
         return batch
 
-    def _take(self, batch: Batch, index: int, mutation: Mutation, parsed: Any) -> Applied:
+    def _take(self, batch: Batch, index: int, mutation: Mutation, parsed: Any) -> AppliedBatch:
         from engram_py.sync.replica.apply import apply_mutation
         from engram_py.sync.replica.parse import UnreadableError, redacted
 
@@ -296,15 +296,15 @@ class Replica:
                 raise parsed
             if batch.is_ahead(mutation.clock):
                 batch.wait(redacted(mutation, parsed))
-                return Applied(deferred=1)
+                return AppliedBatch(deferred=1)
             with self._store.transaction():  # a savepoint: one bad row undoes nothing but itself
                 taken = apply_mutation(batch, mutation, parsed)
         except _UNKEEPABLE as exc:
             batch.defer(mutation, waits_for="", reason=str(exc), dead=True)
-            return Applied(refused=(Refused(index, mutation.entity, mutation.entity_key, str(exc)[:300]),))
+            return AppliedBatch(refused=(Refused(index, mutation.entity, mutation.entity_key, str(exc)[:300]),))
         if taken is None:
-            return Applied(deferred=1)
-        return Applied(applied=1) if taken else Applied(unchanged=1)
+            return AppliedBatch(deferred=1)
+        return AppliedBatch(applied=1) if taken else AppliedBatch(unchanged=1)
 
     def _finish(self, batch: Batch) -> None:
         while batch.arrived:
@@ -315,8 +315,8 @@ class Replica:
         if batch.newest > (journal.get_meta(self._store, "clock") or ""):
             journal.set_meta(self._store, "clock", batch.newest)
 
-    def _retry(self, batch: Batch, waiting: Sequence[tuple[int, str, Mutation]]) -> Applied:
-        total = Applied()
+    def _retry(self, batch: Batch, waiting: Sequence[tuple[int, str, Mutation]]) -> AppliedBatch:
+        total = AppliedBatch()
         own = batch.source
         for row_id, source, mutation in waiting:
             # It is deferred again if something else is still missing.

@@ -10,7 +10,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.dataclass import replace
 from engram_py.interfaces.http import admission
-from engram_py.interfaces.http.admission import ASSETS, ENTRANCE, MCP, PAGE, REACH, Facts, refusal
+from engram_py.interfaces.http.admission import ASSETS, ENTRANCE, MCP, PAGE, REACH, RequestFacts, refusal
 from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.http.errors import UnauthorizedError
 from engram_py.interfaces.http.routing import OPERATIONS, Operation
@@ -107,8 +107,8 @@ def test_a_socket_of_this_users_own_needs_no_secret_and_no_name_and_a_page_is_re
     assert ask("GET", "/health", headers={"host": "anything", "origin": "https://evil.example"}).status == 403
 
 
-def facts(method: str, reached: str, **more: Any) -> Facts:
-    return replace(Facts(method, reached, "here", frozenset({"here"}), media_type="application/json"), **more)
+def facts(method: str, reached: str, **more: Any) -> RequestFacts:
+    return replace(RequestFacts(method, reached, "here", frozenset({"here"}), media_type="application/json"), **more)
 
 
 @pytest.mark.parametrize("one", list(OPERATIONS), ids=lambda one: f"{one.method} {one.path}")

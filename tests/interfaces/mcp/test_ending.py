@@ -117,7 +117,7 @@ def lines(memory: Memory, *messages: dict[str, Any]) -> Iterator[str]:
 def served(memory: Memory, *messages: dict[str, Any]) -> list[object]:
     """The ids of what was answered until the connection ended."""
     reads, writes = os.pipe()
-    stdio.Connection(("mem_stats",), cast("Any", memory), writes).serve(lines(memory, *messages))
+    stdio.StdioClient(("mem_stats",), cast("Any", memory), writes).serve(lines(memory, *messages))
     os.close(writes)
     with os.fdopen(reads, encoding="utf-8") as answers:
         return [json.loads(line)["id"] for line in answers]
@@ -149,7 +149,7 @@ def test_a_request_that_was_cancelled_before_its_turn_is_not_begun() -> None:
 def test_what_was_not_begun_when_a_signal_came_is_not_begun_after_it() -> None:
     memory = Memory()
     reads, writes = os.pipe()
-    connection = stdio.Connection(("mem_stats",), cast("Any", memory), writes)
+    connection = stdio.StdioClient(("mem_stats",), cast("Any", memory), writes)
 
     def lines_and_a_signal() -> Iterator[str]:
         yield from lines(memory, *(tool_call(number, "mem_stats") for number in range(2 * stdio.WORKERS)))

@@ -12,7 +12,7 @@ from engram_py.interfaces.setup import manifest as files
 from engram_py.interfaces.setup.agents import AGENTS, Parts
 from engram_py.interfaces.setup.installing import Setup, agents_named
 from engram_py.interfaces.setup.manifest import (
-    Found,
+    FileState,
     ScopeUnavailableError,
     SetupRefusedError,
     UnknownAgentError,
@@ -138,7 +138,7 @@ def test_on_windows_a_folder_that_is_marked_read_only_can_be_written(
     monkeypatch.setattr("engram_py.interfaces.setup.manifest.os.access", lambda *_: True)
     servers.parent.chmod(0o555)
     try:
-        assert files.look(servers) == Found(None)
+        assert files.look(servers) == FileState(None)
     finally:
         servers.parent.chmod(0o755)
 
@@ -156,7 +156,7 @@ def test_a_file_of_ours_that_somebody_edited_is_neither_rewritten_nor_removed(se
 def test_a_file_that_changes_between_reading_and_writing_is_not_overwritten(servers: Path) -> None:
     put(servers, b"new")
     with pytest.raises(SetupRefusedError, match="another program changed it just now"):
-        replace(servers, b"ours", found=Found(b"old"))
+        replace(servers, b"ours", found=FileState(b"old"))
     assert servers.read_bytes() == b"new"
     assert [path.name for path in servers.parent.iterdir()] == ["mcp.json"]
 

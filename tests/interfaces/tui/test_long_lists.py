@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.app import App, ComposeResult
 
 from engram_py import Draft, Engram
-from engram_py.interfaces.tui.rows import MOST_PAGES, PAGE, Row, RowList
+from engram_py.interfaces.tui.rows import MOST_PAGES, PAGE, ListRow, RowList
 
 LENGTH = 100_000
 
@@ -21,10 +21,10 @@ class Long(App[None]):
     def compose(self) -> ComposeResult:
         yield RowList()
 
-    async def fetch(self, offset: int) -> list[Row]:
+    async def fetch(self, offset: int) -> list[ListRow]:
         self.asked.append(offset)
         names = range(offset - self.before, min(offset + PAGE, LENGTH) - self.before)
-        return [Row(name, f"#{name}", f"row {name}", "", name) for name in names]
+        return [ListRow(name, f"#{name}", f"row {name}", "", name) for name in names]
 
 
 async def test_a_long_list_reads_what_is_looked_at_and_keeps_a_few_pages() -> None:

@@ -14,7 +14,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.interfaces.web import application
 from engram_py.interfaces.web.access import Access, TooManyListenersError
-from engram_py.interfaces.web.application import Changes
+from engram_py.interfaces.web.application import ChangeWatch
 from engram_py.interfaces.web.visit import version_of
 from engram_py.settings import Settings
 from tests.interfaces.http.asking import Running, serving
@@ -26,7 +26,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(application, "LOOK_SECONDS", 0.02)
 
 
-def told(found: Changes, since: str, *, seconds: float = 0.3) -> list[str]:
+def told(found: ChangeWatch, since: str, *, seconds: float = 0.3) -> list[str]:
     """The versions that a listener is told of in this time."""
     heard: list[str] = []
 
@@ -40,7 +40,7 @@ def told(found: Changes, since: str, *, seconds: float = 0.3) -> list[str]:
 
 
 def test_a_listener_is_told_of_a_write_of_this_process_and_of_another_and_of_nothing_else(app: Engram) -> None:
-    found = Changes(app.store)
+    found = ChangeWatch(app.store)
     before = version_of(app.store)
     assert told(found, before) == []
     app.save(Draft("Tea", "Second shelf."))
@@ -57,7 +57,7 @@ def test_what_answers_cost_is_a_change(app: Engram) -> None:
     before = version_of(app.store)
     app.ledger.answered("mcp", "mem_search", 400, caller=lambda: ("s1", "widgets"))
     assert app.ledger.flush()
-    assert len(told(Changes(app.store), before)) == 1
+    assert len(told(ChangeWatch(app.store), before)) == 1
 
 
 def test_looking_at_the_pages_is_no_change(app: Engram, visitor: Visitor) -> None:
@@ -71,13 +71,13 @@ def test_looking_at_the_pages_is_no_change(app: Engram, visitor: Visitor) -> Non
 def test_waiting_for_changes_does_not_count_as_work(app: Engram) -> None:
     """Upkeep runs while the process has nothing to do."""
     asked = app.store.asked
-    told(Changes(app.store), "")
+    told(ChangeWatch(app.store), "")
     assert app.store.asked == asked
 
 
 def test_a_stream_ends_when_the_server_ends(app: Engram) -> None:
     started = time.monotonic()
-    assert len(told(Changes(app.store, ending=lambda: time.monotonic() - started > 0.1), "", seconds=20)) == 1
+    assert len(told(ChangeWatch(app.store, ending=lambda: time.monotonic() - started > 0.1), "", seconds=20)) == 1
     assert time.monotonic() - started < 10
 
 
@@ -86,13 +86,13 @@ def test_a_stream_ends_after_a_while_so_that_the_cookie_is_looked_at_again(
 ) -> None:
     monkeypatch.setattr(application, "LONGEST_SECONDS", 0.1)
     started = time.monotonic()
-    told(Changes(app.store), "", seconds=20)
+    told(ChangeWatch(app.store), "", seconds=20)
     assert time.monotonic() - started < 10
 
 
 def test_there_are_only_so_many_listeners(app: Engram, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(application, "MOST_LISTENERS", 1)
-    found = Changes(app.store)
+    found = ChangeWatch(app.store)
     found.stream("", {})  # nobody listens to it yet
     with found.listening(), pytest.raises(TooManyListenersError):
         found.stream("", {})

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from engram_py.sync.autosync import schedule as schedule_module
-from engram_py.sync.autosync.schedule import LOOK_SECONDS, POLL_SECONDS, Worker
+from engram_py.sync.autosync.schedule import LOOK_SECONDS, POLL_SECONDS, SyncWorker
 from engram_py.sync.autosync.service import Autosync
 from tests.sync.autosync.conftest import Joiner, Lab, from_elsewhere
 from tests.sync.autosync.team_server import Request
@@ -22,9 +22,9 @@ from tests.sync.autosync.team_server import Request
 LIST, PUSH, PULL = "/sync/projects", "/sync/mutations/push", "/sync/mutations/pull"
 
 
-def worker(lab: Lab) -> Worker:
+def worker(lab: Lab) -> SyncWorker:
     """Without its thread: the test looks for it."""
-    return Worker(lab.app.store, lab.app.journal, lab.app.settings, lambda stopped: lab.exchange)
+    return SyncWorker(lab.app.store, lab.app.journal, lab.app.settings, lambda stopped: lab.exchange)
 
 
 @contextmanager
@@ -79,7 +79,7 @@ def test_it_syncs_at_once_then_after_writes_and_every_half_minute(lab: Lab) -> N
 
 def test_of_many_processes_one_asks_every_half_minute(lab: Lab) -> None:
     lab.synced()
-    crowd = [Worker(lab.app.store, lab.app.journal, lab.app.settings, lambda stopped: lab.lane()) for _ in range(4)]
+    crowd = [SyncWorker(lab.app.store, lab.app.journal, lab.app.settings, lambda stopped: lab.lane()) for _ in range(4)]
     for one in crowd:
         one.look()
     lab.team.asked.clear()
@@ -199,7 +199,7 @@ def test_what_the_thread_writes_itself_does_not_wake_it(lab: Lab) -> None:
 
         def close(self) -> None: ...
 
-    thread: Any = Worker(lab.app.store, lab.app.journal, lab.app.settings, lambda stopped: Writes())
+    thread: Any = SyncWorker(lab.app.store, lab.app.journal, lab.app.settings, lambda stopped: Writes())
     thread.start()
     assert looked.wait(30)
     thread.stop(seconds=30)

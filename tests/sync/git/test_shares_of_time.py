@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engram_py.sync.git import importer, service
-from engram_py.sync.mutation import Applied, Mutation
+from engram_py.sync.mutation import AppliedBatch, Mutation
 from tests.sync.git.conftest import Member, put_chunk
 
 
@@ -39,7 +39,7 @@ def test_reading_goes_on_where_it_stopped(ada: Member, monkeypatch: pytest.Monke
     applied: list[int] = []
     apply = ada.app.replica.apply
 
-    def counted(rows: Sequence[Mutation], **told: str) -> Applied:
+    def counted(rows: Sequence[Mutation], **told: str) -> AppliedBatch:
         applied.append(len(rows))
         return apply(rows, **told)
 

@@ -14,7 +14,7 @@ from typing import Any
 from engram_py import Engram
 from engram_py.errors import EngramError
 from engram_py.settings import Settings
-from engram_py.sync.mutation import Applied, Mutation, entry_of, mutation_of
+from engram_py.sync.mutation import AppliedBatch, Mutation, entry_of, mutation_of
 
 START = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
 
@@ -88,7 +88,7 @@ def send(sender: Machine, receiver: Machine, *, max_rows: int = 500) -> Packet:
 
 def receive(
     receiver: Machine, packet: Packet, *, order: random.Random | None = None, part: int | None = None
-) -> Applied:
+) -> AppliedBatch:
     entries = list(packet.entries[:part])
     if order is not None:
         order.shuffle(entries)
