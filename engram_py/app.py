@@ -42,7 +42,7 @@ _SLICE_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Caller:
-    """Who uses an open memory: whether its sessions end with the process, its agent, and the processes above it."""
+    """The user of an open memory: whether its sessions end with the process, its agent, and the processes above it."""
 
     mode: SessionMode = "manual"
     agent: str = ""

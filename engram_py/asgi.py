@@ -1,4 +1,4 @@
-"""What the web applications share: the routes and the page of ``engram serve``, and the team's server."""
+"""The ASGI base of the web applications: the routes and the page of ``engram serve``, and the team's server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How each service of an open memory is built, from its ``Core`` and other services.
+"""Build each service of an open memory from its ``Core`` and other services.
 
 Each is imported when it is first asked for, so that a command or a hook pays for what it uses.
 """

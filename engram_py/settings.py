@@ -64,7 +64,7 @@ class Setting:
 
     @property
     def accepted(self) -> str:
-        """What it takes, to complete the sentence "it is …"."""
+        """Return what it accepts, to complete the sentence "it is …"."""
         match self.kind:
             case "switch":
                 return "on or off"
@@ -230,7 +230,7 @@ DEFAULTS: Mapping[str, Any] = {setting.name: setting.default for setting in SETT
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What this process runs with.
+    """The settings of this process.
 
     ``sources`` says of each setting that has not its default whether a variable or ``config.json`` set it. The keys
     of endpoints are those in the variables that settings name. ``warnings`` names what was ignored or moved into its

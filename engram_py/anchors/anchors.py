@@ -36,7 +36,7 @@ _MOST_REVIEWED = 2_000  # of a list of what is due, which somebody waits for
 
 
 class Anchors:
-    """What became of the code that observations are about, as seen from the working directory.
+    """Checks the files that observations are about, as seen from the working directory.
 
     Nothing here fails for what a repository or a file is like: what cannot be told is ``unknown``, with the reason.
     """

@@ -1,4 +1,5 @@
-"""What became of anchors: by the working tree alone, then, for what changed, by the index and git's history."""
+"""Compute the states of anchors: from the working tree alone, then, for changed ones, from the index and git's
+history."""
 
 from __future__ import annotations
 

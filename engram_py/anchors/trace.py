@@ -44,7 +44,7 @@ _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 @dataclass(slots=True)
 class FileChange:
-    """What a commit did to a file; ``hunks`` are its changed places with the lines around them, before and after."""
+    """A change of a file by a commit; ``hunks`` are its changed places with the lines around them, before and after."""
 
     path: str
     kind: str
@@ -239,7 +239,8 @@ class FileEvent:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What history says of one text. ``path`` is what its file was called last, ``candidates`` are files that the
+    """The fate of one text in git's history. ``path`` is what its file was called last, ``candidates`` are files that
+    the
     commit which took the text out touched as well. ``present`` is whether HEAD has the file, ``deleted_by`` what
     deleted it; neither where git does not reach that far."""
 

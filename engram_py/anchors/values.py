@@ -26,7 +26,8 @@ Unseen = Literal["git_failed", "shallow", "detached", "no_commit", "rewritten", 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How a span is recognised again. ``copies`` identical ones stood in the file, of which it was number
+    """The hashes by which a span is recognised again. ``copies`` identical ones stood in the file, of which it was
+    number
     ``ordinal``, counted from 0."""
 
     digest: str
@@ -70,7 +71,7 @@ ANCHOR_COLUMNS = Anchor.__match_args__
 
 @dataclass(frozen=True, slots=True)
 class AnchorState:
-    """What became of one anchor. ``now_path`` and its lines are where the text stands now, when that is elsewhere.
+    """The state of one anchor. ``now_path`` and its lines are where the text stands now, when that is elsewhere.
 
     ``commits_ago`` counts the commits since the one that changed it (0: HEAD itself did); None with ``uncommitted``,
     or when git could not say. ``reason`` is why the state is unknown.
@@ -156,7 +157,7 @@ class StaleLine:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a check of a project's anchors found; ``states`` counts them by state, and as ``elsewhere`` those of a
+    """The result of checking a project's anchors; ``states`` counts them by state, and as ``elsewhere`` those of a
     branch that is not merged here, whose observations are listed apart."""
 
     project: str

@@ -219,7 +219,7 @@ class WorkingTree:
 
     @cached_property
     def tracked(self) -> TrackedFiles | None:
-        """What git tracks here."""
+        """Return the files that git tracks here."""
         return tracked_files(self._repository)
 
     def is_nested(self, path: str) -> bool:

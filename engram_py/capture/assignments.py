@@ -312,7 +312,7 @@ def _is_env(text: str, name: _Name) -> bool:
 
 
 def _bare_end(value: str, start: int, *, env: bool) -> int:
-    """Where an unquoted value stops: before what was redacted already, the next pair, or a closing bracket."""
+    """Return the end of an unquoted value: before an earlier redaction, the next pair, or a closing bracket."""
     redacted = value.find("[REDACTED")
     if redacted >= 0:
         value = value[:redacted]

@@ -14,7 +14,8 @@ from engram_py.lazy import compiled
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """How a host marks the user's words in a text that begins with ``head``: they stand after ``before``, up to the
+    """The marks of a host around the user's words in a text that begins with ``head``: they stand after ``before``,
+    up to the
     last ``after`` ("": up to the end)."""
 
     head: str
@@ -24,7 +25,8 @@ class Around:
 
 @dataclass(frozen=True, slots=True)
 class HostFormat:
-    """What one host writes: ``tags`` enclose its own words beside the user's, as do the lines of ``blocks``, and
+    """The texts that one host writes: ``tags`` enclose its own words beside the user's, as do the lines of
+    ``blocks``, and
     ``lines`` match whole ones; ``around`` marks the user's; a text that begins with one of ``instead`` is the
     program's. So is a record of a transcript in which one of ``flags`` is true; in ``aside`` no user takes part."""
 

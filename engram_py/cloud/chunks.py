@@ -1,4 +1,4 @@
-"""What replicas are given: the rows after a cursor, and Engram's chunks, which they also push."""
+"""Give replicas the rows after a cursor, and Engram's chunks, which they also push."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one prompt deserves: the overrides, and at most one section more; silence is the usual answer.
+"""Decide what one prompt is given: the overrides, and at most one section more; silence is the usual answer.
 
 A prompt that asks for something else than a subject says so by a phrase (``phrases.py``). Every other is searched for,
 and what is found is given where the evidence makes it likely that the work needs it (``recall/score.py``).

@@ -69,7 +69,8 @@ _QUESTION_MARKS = ("?", "？")
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """What a prompt asks for by a phrase: ``said`` is the phrase, ``rest`` what is left of the prompt to look for, and
+    """A request that a prompt makes by a phrase: ``said`` is the phrase, ``rest`` what is left of the prompt to look
+    for, and
     ``days`` are those it is asked of. ``question``: somebody asks, and does not only mention them."""
 
     kind: Kind
@@ -133,7 +134,8 @@ _MODEL = "unasked"
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
-    """What a prompt's words led to, judged as what nobody asked for; ``found`` is None where no word asks."""
+    """The result of looking up a prompt's words, judged by the bar for unasked text; ``found`` is None where no word
+    asks."""
 
     found: Retrieved | None = None
 

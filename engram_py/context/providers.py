@@ -1,4 +1,4 @@
-"""What a context can be put together from: each provider gives things of one kind, vetted, the most useful first."""
+"""Providers, of which a context is assembled: each gives things of one kind, vetted, the most useful first."""
 
 from __future__ import annotations
 

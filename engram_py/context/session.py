@@ -1,4 +1,5 @@
-"""What a new session reads: the user's own words, pins, preferences, where sessions stopped, what was decided."""
+"""Assemble what a new session reads: the user's own words, pins, preferences, where sessions stopped, what was
+decided."""
 
 from __future__ import annotations
 

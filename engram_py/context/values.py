@@ -1,4 +1,4 @@
-"""What a reader is given of a memory without asking for a row: its sections, and the counts of the whole."""
+"""Values of a context: its sections, their items, and the counts of the whole memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How many rows there are of each kind: kept by the triggers of migration 0031, and counted again by the doctor."""
+"""Count the rows of each kind: the counts are kept by the triggers of migration 0031, and counted again by the
+doctor."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class PassStats:
-    """How a pass fared: how many runs are known, which share did not fail, and how long one took on average."""
+    """Statistics of a pass: how many runs are known, which share did not fail, and how long one took on average."""
 
     name: str
     runs: int

@@ -52,7 +52,7 @@ logger = logger_of(__name__)
 
 
 class _Said(translated):
-    """The same for the statements of a store: a failure of the search index is IndexDamagedError."""
+    """Errors of a store's statements as ours: a failure of the search index is IndexDamagedError."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store.path)

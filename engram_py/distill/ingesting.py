@@ -38,7 +38,8 @@ _SHORT_WAIT, _LONG_WAIT, _PAUSE = 0.2, 30.0, 0.05
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """What became of a conversation. ``turns_ingested`` counts the given turns that are kept; ``distillation`` is what
+    """The outcome of ingesting a conversation. ``turns_ingested`` counts the given turns that are kept;
+    ``distillation`` is what
     became of them: ``distilled``, ``pending``, ``no_signals``, ``skipped:<why>``, ``failed:<why>``,
     ``dead_letter:<n>``."""
 
@@ -115,7 +116,7 @@ class Ingesting:
         return conversation_id if named is None or named.agent == agent else both
 
     def _day(self, given: str | None) -> datetime | None:
-        """When a conversation took place; of a day alone its noon, which is the same day nearly everywhere."""
+        """Return when a conversation took place; of a day alone its noon, which is the same day nearly everywhere."""
         if given is None or not given.strip():
             return None
         moment = parse_time(given)

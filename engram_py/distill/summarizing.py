@@ -84,7 +84,7 @@ def _span(store: Store, session: DueSession, now: datetime) -> tuple[datetime, d
 
 
 def _worked_until(store: Store, session: DueSession, last: datetime, now: datetime, *, long: bool) -> datetime:
-    """When a session's work was over: soon after its last words, and before the next session of the project."""
+    """Return when a session's work was over: soon after its last words, and before the next session of the project."""
     ends = [last + (_UNANSWERED if long else _AFTERWARDS), max(now, last)]
     following = parse_time(table.next_start(store, session.project, to_text(last)))
     ended = parse_time(session.ended_at) if long else None
@@ -181,7 +181,7 @@ _DAY = len("2026-01-02")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a distiller wrote, None where nothing is notable; ``dead``: the model failed for good."""
+    """A distiller's summary, None where nothing is notable; ``dead``: the model failed for good."""
 
     digest: Digest | None
     source: Source

@@ -122,13 +122,13 @@ def prompts(store: Store, session_id: str) -> list[Row]:
 
 
 def span(store: Store, session_id: str) -> tuple[str | None, str | None]:
-    """When the first and the last thing was said, as the agent and this machine tell."""
+    """Return when the first and the last turn was said, by the clocks of the agent and of this machine."""
     row = store.row(SPAN, session_id=session_id)
     return (row["first"], row["last"]) if row is not None else (None, None)
 
 
 def next_start(store: Store, project: str, moment: str) -> str | None:
-    """When the next session of a project began."""
+    """Return when the next session of a project began."""
     start: str | None = store.value(NEXT_START, project=project, moment=moment)
     return start
 

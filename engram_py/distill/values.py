@@ -1,4 +1,4 @@
-"""What a distiller is given, what it answers, and what became of it."""
+"""Values of distilling: the facts that a distiller is given, its answer, and the outcome."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SessionTurn:
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """What is known of a session. ``prompts`` are what the person asked, in order; ``turns`` what both said, the
+    """The facts of a session for a distiller. ``prompts`` are the person's, in order; ``turns`` what both said, the
     beginning and the end of a long conversation. ``unanswered`` is the last prompt, where nothing was said after it.
     ``work`` is what git tells; None without a repository, or where it does not say."""
 
@@ -91,7 +91,7 @@ class DistillerFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Distilled:
-    """What became of the turns of a session: ``result`` is ``distilled`` or a token such as
+    """The outcome of distilling a session's turns: ``result`` is ``distilled`` or a token such as
     ``skipped:low_novelty:79chars``, ``no_signals`` or ``dead_letter:3``; ``id`` is the summary's, if there is one."""
 
     session_id: str
@@ -106,7 +106,7 @@ class Distilled:
 
 @dataclass(frozen=True, slots=True)
 class Flushed:
-    """What became of every session that was looked at. ``busy``: another process distills just now."""
+    """The outcomes of distilling several sessions. ``busy``: another process distills just now."""
 
     sessions: tuple[Distilled, ...]
     busy: bool = False

@@ -316,7 +316,7 @@ MOST = 20
 
 
 class Documents(Collections):
-    """What the user's own texts say."""
+    """Indexes and searches the user's own texts."""
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)

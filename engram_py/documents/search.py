@@ -97,7 +97,7 @@ def _of_passages(sql: str) -> str:
 
 
 class PassagePlace(NamedTuple):
-    """Where a passage stands: the ids of its document and collection, and its lines, from 1, both included."""
+    """The place of a passage: the ids of its document and collection, and its lines, from 1, both included."""
 
     document: int
     collection: int

@@ -77,7 +77,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class CollectionUpdate:
-    """What an update of a collection did. ``unfinished``: there was no time for all; the next goes on from there."""
+    """The result of updating a collection. ``unfinished``: there was no time for all; the next goes on from there."""
 
     collection: str
     project: str
@@ -100,7 +100,7 @@ class Removed:
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """How many documents that are gone from their collections were, or would be, forgotten."""
+    """The number of documents that were, or would be, forgotten because they are gone from their collections."""
 
     documents: int
     dry_run: bool
@@ -141,7 +141,8 @@ class OpenedSeveral:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """How much of a project's documents answers questions: commits whose message gives a reason, decision records,
+    """Counts of the documents of a project that answer questions: commits whose message gives a reason, decision
+    records,
     other documents."""
 
     project: str
@@ -167,7 +168,7 @@ class Telling:
 
 @dataclass(frozen=True, slots=True)
 class Tour:
-    """What a repository answers already: how much, and the most telling of it."""
+    """A tour of a repository's documents: counts, and the three that tell most."""
 
     overview: Overview
     told: tuple[Telling, ...]

@@ -130,7 +130,7 @@ _MOST_COMMITS = 500
 
 
 class Entities(EntityReading):
-    """What has a name in a project: people, services, libraries, the repository itself."""
+    """Names things in a project: people, services, libraries, the repository itself."""
 
     def __init__(self, core: Core, saving: Observations, facts: Facts, relations: Relations) -> None:
         super().__init__(core, facts)

@@ -224,7 +224,7 @@ def is_promoted(name: Mapping[str, Any]) -> bool:
 
 @dataclass
 class _Project:
-    """What is known of the names of one project while a pass goes on."""
+    """The names of one project, as a pass knows them."""
 
     names: dict[str, dict[str, Any]]
     entities: dict[str, str]  # slug of any name → slug of the entity
@@ -303,7 +303,7 @@ def _known(store: Store, projects: dict[str, _Project], project: str) -> _Projec
 
 
 def _learn_authors(known: _Project, people: list[str]) -> None:
-    """Who committed has a name; only what mentions it counts."""
+    """Learn the names of authors of commits; they count once something mentions them."""
     for name in people:
         for slug in slugs_of([name])[:1]:
             if slug not in known.names and len(slug) <= SLUG_CHARS:

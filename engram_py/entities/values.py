@@ -97,7 +97,7 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """What is ``depth`` steps from an entity or nearer, the nearest first."""
+    """The entities at most ``depth`` steps from one, the nearest first."""
 
     slug: str
     depth: int
@@ -117,7 +117,7 @@ class Linked:
 
 @dataclass(frozen=True, slots=True)
 class EntityChanged:
-    """What was done to an entity: its aliases, merged, archived, restored, unchanged."""
+    """The change of an entity: its aliases, merged, archived, restored, unchanged."""
 
     slug: str
     id: int

@@ -53,7 +53,7 @@ class QuestionKept:
 
 @dataclass(frozen=True, slots=True)
 class QuestionsRemoved:
-    """How many questions were removed."""
+    """The number of questions that were removed."""
 
     count: int
 
@@ -74,7 +74,7 @@ class Measures:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a run made of one question, and what the kept run had made of it (None: it was not asked then).
+    """The outcome of one question in a run, and in the kept run (None: it was not asked then).
 
     ``rank`` is the place of the first answer, or None beyond the tenth. ``shown`` is the first hit of a search that
     should have found nothing; a question with answers was ``empty`` where nothing at all was found.

@@ -1,4 +1,4 @@
-"""What git answers about a repository: which commits HEAD's history holds, which branches there are, and which files
+"""Ask git about a repository: which commits HEAD's history holds, which branches there are, and which files
 git tracks. What it answered about one HEAD is kept in the database: the answer cannot change, and a row that is lost
 costs one more question.
 
@@ -170,7 +170,7 @@ _REFUSED_FOR = timedelta(minutes=10)
 
 
 class GitAnswers:
-    """What git said, and what it did not say in time."""
+    """The answers of git, and the questions it did not answer in time."""
 
     def __init__(self, store: Store, journal: Journal) -> None:
         self._store = store

@@ -43,7 +43,7 @@ _NO_WINDOW = 0x08000000 if os.name == "nt" else 0  # subprocess.CREATE_NO_WINDOW
 
 
 class Deadline:
-    """How long git may take for several questions together."""
+    """The time that git may take for several questions together."""
 
     def __init__(self, seconds: float = TIMEOUT_SECONDS) -> None:
         self.whole = seconds >= TIMEOUT_SECONDS

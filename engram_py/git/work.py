@@ -1,4 +1,4 @@
-"""What was done in a checkout between two moments: commits made, taken back or undone, and files that changed.
+"""Find the work done in a checkout between two moments: commits made, taken back or undone, and files that changed.
 
 HEAD's reflog tells what happened in this checkout, whatever the branch: a commit that was made here and then has its
 own committer time there, one that was only checked out, pulled or reset to has an older one. Where there is no reflog,
@@ -46,7 +46,8 @@ class WorkCommit:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What was done. ``commits`` are there still, oldest first; ``reverted`` are the ids among them that a later
+    """The work done in a checkout. ``commits`` are there still, oldest first; ``reverted`` are the ids among them
+    that a later
     one takes back; ``dropped`` were made and are on no branch any more. ``changed`` are the files of the commits,
     ``uncommitted`` those that differ from the last commit, ``restored`` those that were written and are as before."""
 

@@ -91,7 +91,7 @@ _MOST_READ, _MOST_LINES, _LINE_CHARS = 100, 15, 160
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What a profile is written from, latest change first."""
+    """The rows that a profile is written from, latest change first."""
 
     preferences: tuple[Observation, ...]
     facts: tuple[Observation, ...]

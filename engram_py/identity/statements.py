@@ -22,7 +22,8 @@ PROFILE = "identity/profile"
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What the person wants to hold always, everywhere or (``scope`` project) in one project. ``said_at`` is UTC."""
+    """A statement that the person wants to hold always, everywhere or (``scope`` project) in one project. ``said_at``
+    is UTC."""
 
     id: int
     text: str

@@ -1,4 +1,4 @@
-"""What a caller sent that cannot be taken as it is, judged and said alike by every door."""
+"""Check the arguments of callers alike for every interface."""
 
 from __future__ import annotations
 

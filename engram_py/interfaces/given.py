@@ -29,7 +29,7 @@ _SEARCHED, _QUERY_CHARS = 5, 200
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What a prompt is given, by name, and what a search for its words finds."""
+    """The memories that a prompt is given, by name, and those that a search for its words finds."""
 
     values: dict[str, Any]
     found: Results

@@ -1,4 +1,4 @@
-"""What waits for a person, and why: the values of the page's review and of the terminal's."""
+"""Values of what waits for a person's review, and why: those of the page's review and of the terminal's."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Citations:
         return {row[0] for row in self._store.rows(_VISIBLE, session_id=session_id, surfaces=json.dumps(surfaces))}
 
     def last_given(self, session_id: str, *surfaces: Surface) -> str | None:
-        """When one of the surfaces last gave the session anything; None if it never did."""
+        """Return when one of the surfaces last gave the session anything; None if it never did."""
         found: str | None = self._store.value(_LAST_GIVEN, session_id=session_id, surfaces=json.dumps(surfaces))
         return found
 
@@ -247,7 +247,7 @@ class GivenTo:
 
 @dataclass(frozen=True, slots=True)
 class GivenCounts:
-    """How many memories a session was shown unasked and how many it cited, and the bytes of all its answers."""
+    """Counts of the memories that a session was shown unasked and cited, and the bytes of all its answers."""
 
     given: int
     cited: int

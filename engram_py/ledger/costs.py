@@ -32,7 +32,7 @@ def tokens_of(size: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class DoorCost:
-    """What one tool, event of a hook or route has answered."""
+    """The cost of one tool, hook event or route."""
 
     door: Door
     name: str
@@ -43,7 +43,7 @@ class DoorCost:
 
 @dataclass(frozen=True, slots=True)
 class SessionCost:
-    """What one session was given; ``project`` is empty where none was known, ``day`` is its last."""
+    """The cost of one session; ``project`` is empty where none was known, ``day`` is its last."""
 
     id: str
     project: str
@@ -64,7 +64,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class ProfileCost:
-    """What a profile of tools takes of every session, before anything is asked: schemas and the instructions."""
+    """The cost of a profile of tools in every session, before anything is asked: schemas and instructions."""
 
     profile: str
     tools: int
@@ -75,7 +75,7 @@ class ProfileCost:
 
 @dataclass(frozen=True, slots=True)
 class ModelCost:
-    """What models that summarize sessions said they took, in how many runs of the last 30 days."""
+    """The tokens that models took to summarize sessions by their own count, and the runs of the last 30 days."""
 
     runs: int
     tokens: int
@@ -84,7 +84,7 @@ class ModelCost:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What was counted: of one session, one project or all of them, since the day ``since`` or ever.
+    """The cost of one session, one project or all of them, since the day ``since`` or ever.
 
     ``cited`` and ``never_used`` are None where no transcript was read: what was cited there, nobody knows.
     ``sessions`` are the dearest of ``session_count``. ``models`` is None where none said what it took, and for one
@@ -286,7 +286,7 @@ class Week:
 
 @dataclass(frozen=True, slots=True)
 class SessionTokens:
-    """What one session was given; ``day`` is its last, ``given`` how many memories it was shown unasked."""
+    """The tokens that one session was given; ``day`` is its last, ``given`` how many memories it was shown unasked."""
 
     id: str
     project: str

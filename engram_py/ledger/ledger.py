@@ -37,7 +37,7 @@ _Answer = tuple[str, str, int, str, str | None, Caller, tuple[int, ...]]
 
 
 class _Sum(NamedTuple):
-    """How often, how many bytes, and when last."""
+    """A sum of answers: their number, their bytes, and the time of the last."""
 
     times: int
     bytes: int

@@ -40,7 +40,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """What became of a fact beside those that are known: ``refused`` is the reason against it, ``same`` the one that
+    """The judgment of a fact beside the known ones: ``refused`` is the reason against it, ``same`` the one that
     says it already and how alike they are, ``replaced`` those it replaces, each with the phrase that both have."""
 
     refused: str = ""

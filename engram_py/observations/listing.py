@@ -121,7 +121,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class BulkDone:
-    """What a change of many did. ``unchanged`` were so already, or somebody deleted them meanwhile."""
+    """The result of changing many. ``unchanged`` were so already, or somebody deleted them meanwhile."""
 
     action: Literal["deleted", "updated"]
     what: str

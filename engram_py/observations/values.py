@@ -144,7 +144,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """How much of an over-long content was kept, in bytes of UTF-8."""
+    """The part of an over-long content that was kept, in bytes of UTF-8."""
 
     original_bytes: int
     stored_bytes: int
@@ -176,7 +176,7 @@ class RelationNote:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What a save decided, and everything its caller should be told."""
+    """The outcome of a save, and everything its caller should be told."""
 
     outcome: Outcome
     id: int

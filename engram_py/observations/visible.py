@@ -1,4 +1,4 @@
-"""What projects see: how many observations, which, and of which types. The counts are kept until somebody writes."""
+"""Tell which observations projects see, how many, and of which types. The counts are kept until somebody writes."""
 
 from __future__ import annotations
 

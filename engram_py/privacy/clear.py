@@ -79,7 +79,7 @@ def delete(store: Store, table: str, column: str, keys: Sequence[object]) -> Non
 
 
 def delete_rest(store: Store, project: str) -> None:
-    """What is of the project, once its rows are gone, and its name. Call inside a transaction."""
+    """Delete a project's name and what else names it, once its rows are gone. Call inside a transaction."""
     for table in _OF_PROJECT:
         store.execute(f"delete from {table} where project = :project", project=project)
     store.execute(
@@ -99,7 +99,7 @@ def delete_rest(store: Store, project: str) -> None:
 
 
 def delete_all_rest(store: Store) -> None:
-    """What is of no project. Call inside a transaction."""
+    """Delete what belongs to no project. Call inside a transaction."""
     for table in _OF_NO_PROJECT:
         store.execute(f"delete from {table}")
 

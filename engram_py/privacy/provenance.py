@@ -1,4 +1,4 @@
-"""Where rows came from, and which of them may speak as the user.
+"""Record where rows came from, and tell which of them may speak as the user.
 
 A row's ``arrival`` is recorded by the door it came through and by nothing that the row says of itself: null for the
 tools and hooks of this machine, else a row of ``arrivals`` that names the folder, server or file. A foreign row that

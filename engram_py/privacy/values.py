@@ -1,4 +1,4 @@
-"""What hooks may do, the choices that decide it, and what `engram clear` destroyed."""
+"""Values of switches and clearing: what hooks may do, the choices that decide it, what `engram clear` destroyed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SWITCHES = ("enabled", "record", "inject")
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What hooks may do: ``record`` keeps prompts, turns and learnings, ``inject`` gives memory to the agent.
+    """The permissions of hooks: ``record`` keeps prompts, turns and learnings, ``inject`` gives memory to the agent.
 
     ``enabled`` off is both off, and more: hooks do nothing at all.
     """
@@ -67,7 +67,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class SwitchState:
-    """What hooks may do here, with the choices that decide it."""
+    """The permissions of hooks here, with the choices that decide them."""
 
     project: str
     allowed: Allowed
@@ -77,7 +77,7 @@ class SwitchState:
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """What is destroyed: ``turns``, a ``project``, or ``everything``, with the number of rows of each kind.
+    """The scope of a destruction: ``turns``, a ``project``, or ``everything``, with the number of rows of each kind.
 
     ``backups`` is the folder whose ``copies`` hold it still.
     """

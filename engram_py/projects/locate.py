@@ -158,7 +158,7 @@ _CACHED = 64
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """What a directory says about the project it belongs to; ``name`` is a proposal, normalised.
+    """The project that a directory proposes; ``name`` is a proposal, normalised.
 
     ``fallback_names`` are for a ``name`` that another repository has already. ``candidates`` are the child
     repositories' projects, where there is no one answer. ``unconfirmed`` is the name in a settings file that may not

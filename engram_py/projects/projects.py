@@ -247,7 +247,7 @@ class Projects:
 
 @dataclass(frozen=True)
 class Core:
-    """What the services of an open memory stand on: the file, its journal, the project of a call, the settings."""
+    """The base of every service of an open memory: the file, its journal, the project of a call, the settings."""
 
     store: Store
     journal: Journal

@@ -36,7 +36,7 @@ KEYS = {setting.project: setting for setting in SETTINGS if setting.project}
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """What the nearest settings file says; ``given`` names the keys that it really set, the rest are defaults."""
+    """The settings of the nearest settings file; ``given`` names the keys that it really set, the rest are defaults."""
 
     project: str | None = None
     default_scope: Scope = MACHINE["default_scope"]

@@ -80,7 +80,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class CurrentProject:
-    """Where this process stands; never an error: ambiguity is in ``candidates`` and ``hint``."""
+    """The project of this process; never an error: ambiguity is in ``candidates`` and ``hint``."""
 
     project: str | None
     project_source: str
@@ -129,7 +129,7 @@ class Renamed:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What moved when projects became one; the old names go on working as aliases."""
+    """The rows that moved when projects became one; the old names go on working as aliases."""
 
     into: str
     merged: tuple[str, ...]

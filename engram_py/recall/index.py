@@ -62,14 +62,14 @@ EVERYWHERE = Span(0, (1 << 63) - 1)
 
 
 class Totals(NamedTuple):
-    """How many rows the index has, and how many words a row has on average."""
+    """The number of rows of the index, and of words that a row has on average."""
 
     rows: int
     average: float
 
 
 class Length(NamedTuple):
-    """How many words a row has, and its title; derived terms are not counted."""
+    """The number of words of a row and of its title; derived terms are not counted."""
 
     words: int
     title: int

@@ -129,7 +129,8 @@ def _start(content: str, terms: Sequence[Term], finder: TermFinder, limit: int) 
 
 
 class _Pieces(NamedTuple):
-    """Where the sentences of a text and pieces of long ones begin, the numbers of sentences, and the pieces of each
+    """The pieces of a text: where sentences and parts of long ones begin, the numbers of sentences, and the pieces of
+    each
     term."""
 
     first: list[int]

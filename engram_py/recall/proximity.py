@@ -59,7 +59,8 @@ class TermFinder:
 
 
 class Reading(NamedTuple):
-    """How often a text has each term (by its number), the numbers of the terms in its best passage, and the proximity
+    """The terms of a text: how often it has each (by its number), the numbers of the terms in its best passage, and
+    the proximity
     of pairs, in idf."""
 
     seen: Mapping[int, int]

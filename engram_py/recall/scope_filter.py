@@ -1,4 +1,4 @@
-"""What a search may show: projects, filters, arguments, and the rows that they let through."""
+"""Decide which rows a search may show, by projects, filters and arguments."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ class _Request:
 
     @property
     def wanted(self) -> int:
-        """How many rows to rank: whether a file changed is only known of rows that were looked at."""
+        """Return how many rows to rank: whether a file changed is only known of rows that were looked at."""
         return STALE_READ if self.scope.stale else self.limit
 
 

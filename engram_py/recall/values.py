@@ -59,7 +59,8 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """How a search went. ``probability`` is how likely the best hit answers, by its ``evidence``; below ``floor``
+    """The explanation of a search. ``probability`` is how likely the best hit answers, by its ``evidence``; below
+    ``floor``
     nothing is answered. ``seconds`` is the time of the whole search."""
 
     rungs: tuple[LadderStep, ...]
@@ -188,7 +189,7 @@ def counted(memories: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What a search found.
+    """The results of a search.
 
     ``rung`` names the step that answered. ``projects`` is None for all of them; ``memories`` counts what can be seen
     from there, little further than MOST_COUNTED. ``silence`` says why there is nothing; no memory has the ``unknown``
@@ -212,7 +213,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class DocumentResults:
-    """What a search of ``documents`` documents found, best first; none of them has the ``unknown`` words."""
+    """The results of a search of ``documents`` documents, best first; none of them has the ``unknown`` words."""
 
     query: str
     results: tuple[DocumentHit, ...]

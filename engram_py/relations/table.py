@@ -193,7 +193,7 @@ def settle(store: Store, sync_ids: Iterable[str]) -> None:
 
 
 def settle_all(store: Store) -> None:
-    """The same of all, where projects have changed."""
+    """Settle all relations, where projects have changed."""
     settle(store, (row[0] for row in store.tuples(f"select source_id from memory_relations where {_SAYS}")))
 
 

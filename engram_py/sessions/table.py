@@ -258,7 +258,7 @@ select role, content, key, position, agent, said_at from turns where session_id 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """How far a transcript was read, and how to tell that it is still the same file."""
+    """The place up to which a transcript was read, and marks to tell that it is still the same file."""
 
     identity: str
     head: str

@@ -157,7 +157,7 @@ class SessionLine:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a person typed; ``unchecked`` as in ``Observation``."""
+    """A prompt that a person typed; ``unchecked`` as in ``Observation``."""
 
     id: int
     sync_id: str
@@ -182,7 +182,7 @@ class PromptSaved:
 
 @dataclass(frozen=True, slots=True)
 class CapturedLearnings:
-    """What passive capture found in a text, and how much of it was new."""
+    """The learnings that passive capture found in a text, and how many were new."""
 
     extracted: int
     saved: int
@@ -203,7 +203,7 @@ Role = Literal["user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one side said. ``key`` names the message within its session; ``position`` orders it in its transcript.
+    """A message of one side. ``key`` names the message within its session; ``position`` orders it in its transcript.
 
     ``agent`` is the subagent that spoke, empty for the main one; ``said_at`` is None where the transcript has no time.
     """
@@ -247,7 +247,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptRead:
-    """What one look into a transcript found: the turns that are new, and whether more of it waits for the next look.
+    """The result of one look into a transcript: the turns that are new, and whether more of it waits for the next look.
 
     ``skipped`` is how many bytes of its beginning were never read; ``unheard`` says that it was read from beginning to
     end, is not empty, and holds nothing that a user said.

@@ -74,7 +74,7 @@ class Reindexed:
 
 @dataclass(frozen=True, slots=True)
 class StepDone:
-    """What a step of a pass did; ``error`` is why it failed, empty where it did not."""
+    """The result of a step of a pass; ``error`` is why it failed, empty where it did not."""
 
     name: str
     counts: dict[str, float]
@@ -92,7 +92,7 @@ class PassDone:
 
 @dataclass(frozen=True, slots=True)
 class Maintained:
-    """What upkeep did; ``busy``: nothing, because another process is at it."""
+    """The result of upkeep; ``busy``: nothing, because another process is at it."""
 
     passes: tuple[PassDone, ...]
     busy: bool = False

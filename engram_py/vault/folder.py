@@ -62,7 +62,7 @@ def slug_of_page(path: str) -> str:
 
 
 def entity_folder(page: EntityPage) -> str:
-    """Where an entity's files are: by its kind, or with what is archived."""
+    """Return the folder of an entity's files: by its kind, or the archive's."""
     folder = "archives" if page.archived else _FOLDERS.get(page.kind, "resources")
     name = f"{page.slug}_" if _DEVICES.fullmatch(page.slug) else page.slug
     return f"life/{folder}/{name}"
@@ -218,7 +218,8 @@ class Folder:
     # --- files ------------------------------------------------------------------------------------------
 
     def place(self, path: str) -> Path:
-        """Where ``path`` is. What git and editors obey is hidden: ``.git``, ``.vscode``, also to disks that overlook
+        """Return the file of ``path``. Files that git and editors obey are hidden: ``.git``, ``.vscode``, also to
+        disks that overlook
         characters nobody sees.
 
         Raises OutsideVaultError: not below the root, through a link, hidden, or no name of a file.

@@ -1,4 +1,4 @@
-"""What a vault is made of: items of files, edits of a person, and what became of them; refusals."""
+"""Values of a vault: items of files, edits of a person, their outcomes; refusals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class VaultEdge:
 
 @dataclass(frozen=True, slots=True)
 class EntityPage:
-    """What is known of an entity. ``row`` is its own observation, where it has one."""
+    """The page of an entity. ``row`` is its own observation, where it has one."""
 
     slug: str
     name: str
@@ -95,7 +95,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What became of an edit: ``outcome`` is that of a save, ``updated``, ``deleted``, ``kept`` or ``refused``."""
+    """The outcome of an edit: ``outcome`` is that of a save, ``updated``, ``deleted``, ``kept`` or ``refused``."""
 
     path: str
     action: Action
@@ -107,7 +107,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class VaultExported:
-    """What an export wrote; paths are relative to ``root``."""
+    """The files that an export wrote; paths are relative to ``root``."""
 
     root: str
     files: int
@@ -118,7 +118,7 @@ class VaultExported:
 
 @dataclass(frozen=True, slots=True)
 class VaultImported:
-    """What an import did, or with ``dry_run`` would do."""
+    """The result of an import, or with ``dry_run`` what it would do."""
 
     root: str
     applied: tuple[Applied, ...]
@@ -129,7 +129,7 @@ class VaultImported:
 
 @dataclass(frozen=True, slots=True)
 class VaultStatus:
-    """Where the vault is, what a person edited there since the last export, and what the memory changed."""
+    """The place of the vault, what a person edited there since the last export, and what the memory changed."""
 
     root: str
     project: str

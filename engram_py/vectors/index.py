@@ -139,7 +139,7 @@ Sees = Callable[[Collection[int]], Collection[int]]
 
 @dataclass(frozen=True, slots=True)
 class VectorView:
-    """What a search may see: the rows of projects and shared ones, and of those what ``sees`` lets through."""
+    """The rows that a search may see: those of projects and shared ones, and of those what ``sees`` lets through."""
 
     projects: tuple[str, ...] | None = None
     sees: Sees | None = None

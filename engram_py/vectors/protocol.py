@@ -63,7 +63,7 @@ class VectorState:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """What one pass computed: observations, passages of them, and the seconds it took."""
+    """The result of one pass: observations, passages of them, and the seconds it took."""
 
     embedder: str
     observations: int

@@ -77,7 +77,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "import": ("upkeep", "Read an export of Engram or of this program."),
     "sync": ("sync", "Share memory through this git repository."),
     "cloud": ("sync", "Share memory through a server, or run one for a team."),
-    "config": ("config", "List, show and set the settings of this machine."),
+    "config": ("setup", "List, show and set the settings of this machine."),
     "off": ("projects", "Stop hooks: all of them, recording or injecting."),
     "on": ("projects", "Let hooks go on."),
     "clear": ("projects", "Destroy raw messages, a project, or everything."),

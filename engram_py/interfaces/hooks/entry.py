@@ -309,7 +309,7 @@ _LAST_WORDS_SECONDS = 0.4
 
 
 class Watchdog:
-    """When ``seconds`` are over, answers what is ``ready`` (often nothing) and ends the process with 0.
+    """Answers what is ``ready`` (often nothing) when ``seconds`` are over, and ends the process with 0.
 
     ``too_late`` is called in between, for a moment.
     """

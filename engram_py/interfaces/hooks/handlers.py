@@ -222,7 +222,8 @@ _HANDLE = regex(r"\[#([0-9]{1,18})\]")
 
 @dataclass(frozen=True, slots=True)
 class Deserved:
-    """What a prompt is given: ``context`` is what was looked up, ``reason`` why nothing of it is shown, ``nearest``
+    """The memory that a prompt is given: ``context`` is what was looked up, ``reason`` why nothing of it is shown,
+    ``nearest``
     what came nearest to being given."""
 
     context: Context | None
@@ -231,7 +232,7 @@ class Deserved:
 
     @property
     def shown(self) -> Context | None:
-        """What the agent is given; None for nothing."""
+        """Return the text that the agent is given; None for nothing."""
         return None if self.reason else self.context
 
 

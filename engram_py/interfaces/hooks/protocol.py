@@ -67,7 +67,7 @@ Shape = Callable[[str, str], object]
 
 @dataclass(frozen=True, slots=True)
 class HookAgent:
-    """How an agent is answered, and at which events it passes an answer on to its model."""
+    """The form of answers to an agent, and the events at which it passes an answer on to its model."""
 
     shape: Shape
     listens: frozenset[Event]

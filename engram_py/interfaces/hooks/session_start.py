@@ -1,4 +1,4 @@
-"""What happens where a session starts, is resumed or was compacted, and what its agent is given to read."""
+"""Answer the start, resumption and compaction of a session with the context that its agent is given."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _READS = ("GET", "HEAD")
 
 
 class Asker(Enum):
-    """Who asks, by what they showed."""
+    """The sender of a request, by the secret that it showed."""
 
     STRANGER = "stranger"
     PROGRAM = "program"

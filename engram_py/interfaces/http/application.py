@@ -203,7 +203,7 @@ def of_page(scope: Scope) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen: a host and a port, or a unix socket instead."""
+    """The address to listen on: a host and a port, or a unix socket instead."""
 
     host: str = "127.0.0.1"
     port: int = DEFAULTS["port"]

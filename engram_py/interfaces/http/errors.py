@@ -1,4 +1,4 @@
-"""How a failure leaves this door: one JSON shape, and the status that goes with each error."""
+"""Answer failures over HTTP: one JSON shape, and the status of each error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from engram_py.projects.values import AmbiguousProjectError
 
 
 class HttpError(EngramError):
-    """What is wrong with a request before it reaches the memory. ``headers`` go out with the answer."""
+    """A fault of a request that is found before it reaches the memory. ``headers`` go out with the answer."""
 
     code = "http_error"
     status: ClassVar[int] = 400

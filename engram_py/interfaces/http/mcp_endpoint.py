@@ -79,7 +79,7 @@ class McpEndpoint:
 
     @property
     def connected(self) -> int:
-        """How many clients have a memory of their own."""
+        """Return how many clients have a memory of their own."""
         return len(self._connections)
 
     def memory_of(self, ctx: Any) -> Memory:

@@ -160,7 +160,7 @@ class RequestError(Exception):
 
 
 class Client:
-    """What is known of the client of one connection."""
+    """The client of one connection."""
 
     def __init__(self) -> None:
         self._enveloped: bool | None = None  # which era it is, from the first request on

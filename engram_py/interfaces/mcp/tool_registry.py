@@ -26,7 +26,7 @@ REQUIRED: Any = object()
 
 @dataclass(frozen=True)
 class Field:
-    """What the schema says of an argument. ``quiet``: it is accepted, and not published."""
+    """The schema of an argument. ``quiet``: it is accepted, and not published."""
 
     description: str = ""
     enum: Sequence[str] = ()
@@ -53,7 +53,7 @@ class Argument:
 
     @property
     def schema(self) -> dict[str, Any] | None:
-        """What is published of it, with nothing in it that a model does not need."""
+        """Return the schema that is published, without anything that a model does not need."""
         found = dict(self._schema)
         for part in self._fields:
             if part.quiet:
@@ -219,7 +219,7 @@ class Tool:
 
     @cached_property
     def arguments(self) -> dict[str, Argument]:
-        """What the function takes besides the memory, by its own names for it."""
+        """Return the function's arguments besides the memory, by their names in it."""
         parameters = list(inspect.signature(self.function).parameters.values())[1:]
         hints = _resolved({one.name: one.annotation for one in parameters}, self.function)
         # `from` is a keyword of Python's, so its parameter is `from_`.

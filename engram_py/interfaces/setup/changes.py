@@ -88,7 +88,7 @@ class SetupChange:
 
     @property
     def note(self) -> str:
-        """What people should know of it besides."""
+        """A remark for people."""
         if self.left:
             return f"left: the server engram ({self.left}), which setup did not write; remove it by hand"
         return f"our part was edited; the file as it was is kept as {self.copy}" if self.copy else ""

@@ -37,7 +37,7 @@ _EDITED = ("title", "content", "type", "scope", "topic_key")
 
 @dataclass(frozen=True, slots=True)
 class ChangeDone:
-    """What a change did, in words, and what takes it back; None where nothing does."""
+    """A change that was made, in words, and the call that takes it back; None where nothing does."""
 
     said: str
     take_back: Callable[[Engram], object] | None = None

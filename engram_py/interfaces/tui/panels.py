@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a list or a preview is made from: the memory, the time, and the project it is narrowed to, None for all."""
+    """The source of a list or a preview: the memory, the time, and the project it is narrowed to, None for all."""
 
     app: Engram
     now: datetime
@@ -246,7 +246,7 @@ class Panel(Protocol):
 
 
 class MemoryPanel:
-    """What is kept, latest change first; filters narrow it."""
+    """Lists the memories, latest change first; filters narrow it."""
 
     name, slow = "Memories", False
     asks = "filters: type:decision since:7d is:pinned; or words to search for"
@@ -286,7 +286,7 @@ def _when(moment: str, project: str, view: View) -> str:
 
 
 class SessionPanel:
-    """What agents did, the most recently active session first; a text narrows it to those that contain it."""
+    """Lists the sessions of agents, the most recently active first; a text narrows it to those that contain it."""
 
     name, slow = "Sessions", True
     asks = "words of the agent, the project, the id or the summary"
@@ -351,7 +351,7 @@ class SearchPanel:
 
 
 class ReviewPanel:
-    """What waits for a person; words narrow it to what contains them."""
+    """Lists what waits for a person's review; words narrow it to what contains them."""
 
     name, asks, slow = "Review", "words of the title", False
     keys = "a accept  v verdict  e edit  d delete  u undo"

@@ -271,7 +271,7 @@ def as_shown(visit: Visit) -> Observation | Shown:
 
 
 def back_to(visit: Visit, observation_id: int, done: str, **more: str) -> Goto:
-    """Where a change leads: to the memory, or to Review where its form stands there."""
+    """Return the page that follows a change: the memory, or to Review where its form stands there."""
     said = {"done": done} | more
     if visit.form.get("back") != "review":
         return Goto(f"/ui/memory/{observation_id}", said)

@@ -31,7 +31,7 @@ _MOST_DIGITS = 18
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """How to take a change back: by another change of the text, or by what is called with the memory. ``seen`` is how
+    """The way to take a change back: another change of the text, or a call with the memory. ``seen`` is how
     the observation reads until somebody changes it, ``done`` what the page says of it then."""
 
     observation_id: int
@@ -67,7 +67,7 @@ class Undo:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """What a page function is given: the open memory as it stands in no project, and what the browser sent."""
+    """The argument of a page function: the open memory, in no project, and what the browser sent."""
 
     app: Engram
     path: Mapping[str, str]
@@ -124,7 +124,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Goto:
-    """Where the browser goes on, after a change."""
+    """The address that the browser goes on to after a change."""
 
     path: str
     query: Mapping[str, str] = field(default_factory=dict)

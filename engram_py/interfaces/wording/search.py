@@ -207,7 +207,7 @@ class TableSection:
 
     @property
     def figures(self) -> tuple[bool, ...]:
-        """Which columns hold numbers."""
+        """Return the columns that hold numbers."""
         return tuple(name in _FIGURES for name in self.columns)
 
 

@@ -1,4 +1,4 @@
-"""When to sync: backoff after failures, whether a hook should start a sync, and the thread of a server process."""
+"""Schedule syncs: backoff after failures, whether a hook should start a sync, and the thread of a server process."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class _TooMuchError(_UntrustedError):
 
 @dataclass(slots=True)
 class _Outcome:
-    """What became of a chunk: refused for a reason, or ``rows`` of which some have problems or were left out."""
+    """The outcome of a chunk: refused for a reason, or ``rows`` of which some have problems or were left out."""
 
     refused: str = ""
     rows: int = 0
