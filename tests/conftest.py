@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,8 +52,10 @@ def room_in_memory() -> str | None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "migrates: the files of these tests are made and migrated, not copied")
-    if config.option.basetemp is None and (room := room_in_memory()):
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", room)
+    if room := room_in_memory():
+        tempfile.tempdir = room  # examples of hypothesis make folders of their own
+        if config.option.basetemp is None:
+            os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", room)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

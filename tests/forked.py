@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
@@ -109,11 +109,30 @@ else:
             return self.returncode
 
 
+def run(words: Sequence[str], *, stdin: bytes, cwd: Path, environ: Mapping[str, str]) -> tuple[int, bytes, bytes]:
+    """Run ``engram`` with these words to its end; return its exit code and what it printed.
+
+    Variables for the interpreter itself (``PYTHON…``) need an interpreter that starts from nothing.
+    """
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    start: Any = Server
+    if any(name.startswith("PYTHON") for name in environ):
+        start, words = subprocess.Popen, [sys.executable, "-m", "engram_py", *words]
+    with start(words, cwd=cwd, env={**os.environ, **environ}, **pipes) as process:
+        stdout, stderr = process.communicate(stdin, timeout=60)
+        return process.returncode, stdout, stderr
+
+
 def main(channel: socket.socket) -> None:
     """Fork when told to, until nobody is there to tell."""
     from engram_py.__main__ import main as engram
     from engram_py.interfaces.cli import (
         observations,  # noqa: F401
+    )
+    from engram_py.interfaces.hooks import (
+        entry,  # noqa: F401
+        handlers,  # noqa: F401
+        session_start,  # noqa: F401
     )
     from engram_py.interfaces.http import server as http_server  # noqa: F401
     from engram_py.interfaces.mcp import (

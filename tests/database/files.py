@@ -5,8 +5,10 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 
 from engram_py import Engram
@@ -86,15 +88,26 @@ def make_foreign(path: Path) -> None:
 
 def make_of_schema(path: Path, count: int) -> None:
     """A database on which only the first ``count`` migrations were applied, as an earlier program left it."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.write_bytes(_of_schema(count))
+
+
+@cache
+def _of_schema(count: int) -> bytes:
+    """The file of the schema before, and one migration more."""
     from sqlite_utils import Database, Migrations
 
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("pragma journal_mode = wal")
-        plan = Migrations(migrations.SET)
-        for file in migrations.migration_files()[:count]:
-            plan(name=file.stem)(migrations._step(file))
-        plan.apply(Database(connection, execute_plugins=False))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "engram.db")
+        if count > 1:
+            path.write_bytes(_of_schema(count - 1))
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("pragma journal_mode = wal")
+            plan = Migrations(migrations.SET)
+            for file in migrations.migration_files()[:count]:
+                plan(name=file.stem)(migrations._step(file))
+            plan.apply(Database(connection, execute_plugins=False))
+        return path.read_bytes()
 
 
 WRITE_FOREVER = """

@@ -17,6 +17,7 @@ from engram_py.database.connection import connect, use_wal
 from engram_py.database.errors import StoreForeignError, StoreTooNewError
 from engram_py.database.store import Store
 from tests.database.files import filled, make_foreign, make_newer, make_of_schema, opened, save
+from tests.template import migrated_once
 
 pytestmark = pytest.mark.migrates
 
@@ -52,9 +53,9 @@ def test_every_index_over_words_belongs_to_a_table_with_an_integer_key(store: St
 @pytest.mark.parametrize("count", range(1, len(NAMES)), ids=NAMES[:-1])
 def test_a_file_of_an_earlier_version_is_brought_to_the_same_schema(data_dir: Path, tmp_path: Path, count: int) -> None:
     make_of_schema(data_dir / "engram.db", count)
-    Store.open(tmp_path / "new").close()
+    (tmp_path / "new.db").write_bytes(migrated_once())
     Store.open(data_dir).close()
-    assert schema(data_dir / "engram.db") == schema(tmp_path / "new" / "engram.db")
+    assert schema(data_dir / "engram.db") == schema(tmp_path / "new.db")
 
 
 def test_a_memory_of_an_earlier_version_can_be_used_after_the_upgrade(data_dir: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from engram_py.database import compaction, fts
 from engram_py.database.compaction import MOST_PIECES, Compaction, compact
 from engram_py.database.store import Store
 from engram_py.errors import StoreError
-from tests.memory import locked
+from tests.memory import Opener, locked
 from tests.upkeep.index_contents import contents
 
 SECONDS = 20.0
@@ -29,14 +30,26 @@ def soon_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "QUIET_SECONDS", 0.05)
 
 
-@pytest.fixture
-def in_pieces(app: Engram) -> Engram:
+@pytest.fixture(scope="module")
+def index_in_pieces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A memory whose index is in many pieces, to be copied by each test."""
     # FTS5 merges sixteen pieces of a level by itself, and as a rule four when it is asked to: fewer are left of each.
-    number = 0
-    while number < 48 or len(pieces(app)) <= MOST_PIECES:
-        number += 1
-        parts = " ".join(f"part{number}x{part}" for part in range(100))  # so that a piece has several pages
-        app.save(Draft(f"Number {number}", f"The pump number {number} drips once in {number * 7} seconds: {parts}"))
+    folder = tmp_path_factory.mktemp("pieces")
+    with Engram(folder, directory=folder, project="widgets") as app:
+        number = 0
+        while number < 48 or len(pieces(app)) <= MOST_PIECES:
+            number += 1
+            parts = " ".join(f"part{number}x{part}" for part in range(100))  # so that a piece has several pages
+            app.save(Draft(f"Number {number}", f"The pump number {number} drips once in {number * 7} seconds: {parts}"))
+        return app.store.path
+
+
+@pytest.fixture
+def in_pieces(index_in_pieces: Path, data_dir: Path, open_memory: Opener) -> Engram:
+    data_dir.mkdir(mode=0o700)
+    shutil.copy(index_in_pieces, data_dir)
+    app = open_memory()
+    assert len(pieces(app)) > MOST_PIECES
     return app
 
 

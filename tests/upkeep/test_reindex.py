@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.database import fts, soundness
 from engram_py.observations.values import Change
+from engram_py.settings import Settings
 from engram_py.upkeep import reindex
 from engram_py.upkeep.reindex import Reindexing
 from engram_py.upkeep.values import Reindexed
@@ -28,27 +31,38 @@ QUERIES = (
 WORDS = ("token", "lifetime", "getUserById", "rate_limit", "Zürich", "令牌的有效期", "port", "src/auth/session.py")
 
 
-@pytest.fixture
-def lived_in(app: Engram, clock: FakeClock, open_memory: Opener, tmp_path: Path) -> Engram:
+@pytest.fixture(scope="module")
+def lived_in_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, datetime]:
     """A memory made through saves, revisions, corrections, deletes, a merge, an import, captures and prompts."""
-    furnish(app)
-    for number in range(40):
-        words = " ".join(WORDS[(number * step) % len(WORDS)] for step in (1, 2, 3, 5))
-        place = "widgets" if number % 3 else "gizmos"
-        topic = f"auth/{number % 7}" if number % 5 == 0 else None
-        aliases = ("expiry", "有效期") if number % 4 == 0 else ()
-        app.save(Draft(f"{WORDS[number % 8]} {number}", words, topic_key=topic, aliases=aliases), project=place)
-        clock.advance(minutes=20)
-    app.observations.update(9, Change(title="Ports we decided about"))
-    app.observations.delete(10)
-    app.observations.delete(11, hard=True)
-    app.prompts.save("What did we decide about rate_limit?")
-    app.episodes.capture("## Key Learnings\n- getUserById is slow\n- 令牌的有效期 is fifteen minutes\n")
-    file = tmp_path / "memory.json"
-    app.transfer.export(file, project="gizmos")
-    app.merging.merge(["gizmos"], "widgets")
-    app.transfer.import_file(file)
-    return app
+    clock, folder = FakeClock(), tmp_path_factory.mktemp("lived_in")
+    with Engram(settings=Settings(folder, clock=clock), directory=folder, project="widgets") as app:
+        furnish(app)
+        for number in range(40):
+            words = " ".join(WORDS[(number * step) % len(WORDS)] for step in (1, 2, 3, 5))
+            place = "widgets" if number % 3 else "gizmos"
+            topic = f"auth/{number % 7}" if number % 5 == 0 else None
+            aliases = ("expiry", "有效期") if number % 4 == 0 else ()
+            app.save(Draft(f"{WORDS[number % 8]} {number}", words, topic_key=topic, aliases=aliases), project=place)
+            clock.advance(minutes=20)
+        app.observations.update(9, Change(title="Ports we decided about"))
+        app.observations.delete(10)
+        app.observations.delete(11, hard=True)
+        app.prompts.save("What did we decide about rate_limit?")
+        app.episodes.capture("## Key Learnings\n- getUserById is slow\n- 令牌的有效期 is fifteen minutes\n")
+        file = folder / "memory.json"
+        app.transfer.export(file, project="gizmos")
+        app.merging.merge(["gizmos"], "widgets")
+        app.transfer.import_file(file)
+        return app.store.path, clock.now
+
+
+@pytest.fixture
+def lived_in(lived_in_once: tuple[Path, datetime], data_dir: Path, clock: FakeClock, open_memory: Opener) -> Engram:
+    """A copy of that memory."""
+    path, clock.now = lived_in_once
+    data_dir.mkdir(mode=0o700)
+    shutil.copy(path, data_dir)
+    return open_memory()
 
 
 def answers(app: Engram) -> bytes:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from engram_py.interfaces.cli.main import cli
+from tests import forked
 from tests.memory import git
 from tests.template import ready
 
@@ -62,16 +60,8 @@ def start(here: Path, data_dir: Path) -> Start:
 
     def started(*words: str, stdin: bytes = b"", **environment: str) -> Ended:
         ready(data_dir)
-        done = subprocess.run(
-            [sys.executable, "-m", "engram_py", *words],
-            input=stdin,
-            capture_output=True,
-            env={**os.environ, **environment},
-            cwd=here,
-            timeout=60,
-            check=False,
-        )
-        return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+        code, stdout, stderr = forked.run(words, stdin=stdin, cwd=here, environ=environment)
+        return Ended(code, stdout.decode(), stderr.decode())
 
     return started
 

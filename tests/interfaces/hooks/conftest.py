@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -19,7 +18,9 @@ from engram_py import Engram
 from engram_py.app import Engram as App
 from engram_py.database.connection import connect
 from engram_py.settings import Settings
+from tests import forked
 from tests.memory import git
+from tests.template import ready
 
 __all__ = ["git"]
 
@@ -55,8 +56,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def hook(folder: Path) -> Hook:
+def hook(folder: Path, data_dir: Path) -> Hook:
     """``hook("user-prompt", prompt="…")``: session s1 of Claude Code in the folder widgets, unless told otherwise."""
+    ready(data_dir)
 
     def call(
         event: str,
@@ -67,18 +69,10 @@ def hook(folder: Path) -> Hook:
         **fields: Any,
     ) -> Answered:
         data = stdin if stdin is not None else json.dumps({"session_id": "s1", "cwd": str(folder), **fields}).encode()
-        command = [sys.executable, "-m", "engram_py", "hook", event, "--agent", agent, *options]
+        words = ["hook", event, "--agent", agent, *options]
         begun = time.perf_counter()
-        done = subprocess.run(
-            command,
-            input=data,
-            capture_output=True,
-            cwd=folder,
-            env=os.environ | (environ or {}),
-            timeout=60,
-            check=False,
-        )
-        return Answered(done.returncode, done.stdout, done.stderr.decode(), time.perf_counter() - begun)
+        code, stdout, stderr = forked.run(words, stdin=data, cwd=folder, environ=environ or {})
+        return Answered(code, stdout, stderr.decode(), time.perf_counter() - begun)
 
     return call
 
