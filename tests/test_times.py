@@ -1,13 +1,19 @@
-"""Time as text: one format out, several in."""
+"""Times as text, bounded reading of files, and the dataclasses that cost a short process nothing."""
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import pickle
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engram_py.dataclass import asdict, dataclass, field, fields, is_dataclass, replace
+from engram_py.files import expanded, lines_of
 from engram_py.times import add_months, ago, canonical, fixed_clock, parse_time, to_text, utc_now
 
 MOMENTS = st.datetimes(min_value=datetime(1, 1, 3), max_value=datetime(9999, 12, 28), timezones=st.timezones())
@@ -98,3 +104,117 @@ def test_a_fixed_clock_stands_still() -> None:
 
 def test_now_is_in_utc() -> None:
     assert utc_now().tzinfo is UTC
+
+
+TEXTS = ["", "a", "a\n", "a\nb", "a\r\nb\rc\n\n", "\n", "\r", "a\u2028b\x85c\x0cd\x1ee\vf\n"]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_lines_end_at_line_feeds_and_carriage_returns_alone(text: str) -> None:
+    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    assert lines_of(text) == plain.split("\n")[: plain.count("\n") + (not plain.endswith("\n") and bool(plain))]
+    assert "".join(lines_of(text, ends=True)) == text
+    assert len(lines_of(text, ends=True)) == len(lines_of(text))
+
+
+def test_a_home_that_does_not_exist_leaves_the_path_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert expanded("~/x") == Path("/home/ada/x")
+    assert expanded("~nobody-of-that-name/x") == Path("~nobody-of-that-name/x")
+    assert expanded("a/~") == Path("a/~")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    x: int
+    y: int = 2
+    tags: tuple[str, ...] = field(default=(), compare=False)
+    seen: list[int] = field(default_factory=list, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Point):
+    name: str = ""
+
+
+@dataclass(slots=True)
+class Open:
+    x: int = 0
+
+
+@dataclass
+class Own:  # noqa: PLW1641 - the decorator says what hashes
+    x: int
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return "own"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Ordered:
+    x: int
+
+
+def test_values_compare_and_hash_by_their_fields() -> None:
+    point = Point(1, tags=("a",))
+
+    assert point == Point(1) != Point(2)
+    assert Point(1) != Named(1)
+    assert hash(Ordered(1)) == hash(Ordered(1))
+    assert Ordered(1) < Ordered(2)
+    assert max(Ordered(3), Ordered(2)) == Ordered(3)
+    assert Own(1) == Own(2)
+    with pytest.raises(TypeError):
+        hash(Open())
+
+
+def test_a_default_factory_makes_a_value_for_each() -> None:
+    assert Point(1).seen is not Point(1).seen
+    assert Point(1, seen=[3]).seen == [3]
+
+
+def test_a_wrong_call_is_refused_as_always() -> None:
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        Point()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+        Point(1, z=3)  # type: ignore[call-arg]
+
+
+def test_a_value_has_its_fields_and_no_others() -> None:
+    assert not hasattr(Point(1), "__dict__")
+    with pytest.raises(AttributeError):
+        Open().other = 1  # type: ignore[attr-defined]
+    match Named(1, name="a"):
+        case Point(1, 2, (), []):
+            pass
+        case _:
+            pytest.fail("fields match in their order")
+
+
+def test_values_are_shown_copied_and_pickled() -> None:
+    named = Named(1, tags=("a",), name="b")
+
+    assert repr(named) == "Named(x=1, y=2, tags=('a',), name='b')"
+    assert repr(Own(1)) == "own"
+    assert copy.copy(named) == copy.deepcopy(named) == pickle.loads(pickle.dumps(named)) == named
+
+
+@pytest.mark.parametrize("module", [None, dataclasses])
+def test_both_modules_take_a_value_apart(module: object) -> None:
+    apart = module or __import__("engram_py.dataclass", fromlist=["fields"])
+    named = Named(1, seen=[4], name="b")
+
+    assert [one.name for one in apart.fields(Named)] == ["x", "y", "tags", "seen", "name"]  # type: ignore[attr-defined]
+    assert apart.asdict(named) == {"x": 1, "y": 2, "tags": (), "seen": [4], "name": "b"}  # type: ignore[attr-defined]
+    assert apart.replace(named, x=5) == Named(5, seen=[4], name="b")  # type: ignore[attr-defined]
+    assert apart.is_dataclass(named)  # type: ignore[attr-defined]
+    assert not apart.is_dataclass(3)  # type: ignore[attr-defined]
+
+
+def test_it_is_one_decorator_with_the_functions_that_go_with_it() -> None:
+    assert asdict(replace(Open(), x=2)) == {"x": 2}
+    assert [one.name for one in fields(Open)] == ["x"]
+    assert is_dataclass(Open)

@@ -1,21 +1,28 @@
-"""The connection: its pragmas, its transactions, and what happens when somebody else has the lock."""
+"""The connection: pragmas, transactions, first opening, locks, damaged files and full disks."""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import sqlite3
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from engram_py import Engram
+from engram_py.database import migrations
 from engram_py.database.connection import BUSY_TIMEOUT_SECONDS, connect, use_wal
-from engram_py.database.errors import StoreBusyError
+from engram_py.database.errors import StoreBusyError, StoreDamagedError, StoreFullError
 from engram_py.database.journal import get_meta, set_meta
 from engram_py.database.store import Store
-from tests.database.files import command, elsewhere
+from engram_py.observations.values import Draft
+from tests import savers
+from tests.database.files import PAGE, command, damage_table, elsewhere, filled, opened, save, titles
 
 pytestmark = pytest.mark.migrates
 
@@ -195,3 +202,158 @@ def test_the_first_write_after_a_reader_left_gives_back_what_the_log_took(
             with store.transaction():
                 set_meta(store, "key", value)
         assert log.stat().st_size <= 100_000
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "garbage": lambda raw: b"this is no database. " * (len(raw) // 20),
+    "half": lambda raw: raw[: len(raw) // 2],
+    "half-a-page": lambda raw: raw[: PAGE // 2],
+    "without-header": lambda raw: b"\0" * 100 + raw[100:],
+    "schema-overwritten": lambda raw: raw[:100] + b"\xff" * (PAGE - 100) + raw[PAGE:],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_file_is_reported_and_not_a_byte_changed(data_dir: Path, damage: Callable[[bytes], bytes]) -> None:
+    path = filled(data_dir)
+    path.write_bytes(damage(path.read_bytes()))
+    before = path.read_bytes()
+
+    for _ in range(2):  # trying again does not make it anew either
+        with pytest.raises(StoreDamagedError) as reported:
+            Store.open(data_dir)
+        assert (reported.value.code, reported.value.path) == ("store_damaged", str(path))
+        assert "restore" in reported.value.hint
+
+    assert path.read_bytes() == before
+    assert [file.name for file in data_dir.iterdir()] == ["engram.db"]
+
+
+def test_damage_met_while_reading_is_reported_as_damage(data_dir: Path) -> None:
+    damage_table(filled(data_dir), "observations")
+    with opened(data_dir) as app, pytest.raises(StoreDamagedError):
+        app.get(1)
+
+
+def test_damage_met_while_writing_is_reported_and_the_save_leaves_nothing(data_dir: Path) -> None:
+    damage_table(filled(data_dir), "observations")
+    with opened(data_dir) as app:
+        sessions = app.store.value("select count(*) from sync_mutations")
+        with pytest.raises(StoreDamagedError):
+            save(app, "another")
+        assert app.store.value("select count(*) from sync_mutations") == sessions
+
+
+def fill(path: Path) -> None:
+    """Take what space there is."""
+    handle = os.open(path, os.O_CREAT | os.O_WRONLY)
+    try:
+        while os.write(handle, b"x" * PIECE):
+            pass
+    except OSError:
+        pass
+    finally:
+        os.close(handle)
+
+
+PIECE = 4096
+
+
+def save_until_refused(app: Engram) -> tuple[list[str], StoreFullError]:
+    """The titles that were acknowledged, and the refusal."""
+    kept: list[str] = []
+    for number in range(10_000):
+        try:
+            kept.append(app.save(Draft(f"Row {number}", f"{number} " + "words " * 2_000)).title)
+        except StoreFullError as refusal:
+            return kept, refusal
+    raise AssertionError("the disk never got full")
+
+
+def counts(app: Engram) -> dict[str, int]:
+    tables = ("observations", "sessions", "sync_mutations", "save_operations", "observations_fts_docsize")
+    return {table: app.store.value(f"select count(*) from {table}") for table in tables}
+
+
+def test_a_save_on_a_full_disk_is_refused_and_works_again_when_there_is_space(small_disk: Path) -> None:
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(b"x" * 500_000)
+    with opened(small_disk / "data") as app:
+        kept, refusal = save_until_refused(app)
+        assert (refusal.code, refusal.path) == ("disk_full", str(small_disk / "data" / "engram.db"))
+        assert "nothing was written" in refusal.hint
+        assert len(kept) > 5
+        before = counts(app)
+        assert before["observations"] == before["observations_fts_docsize"] == len(kept)
+        with pytest.raises(StoreFullError):
+            app.save(Draft("Too much", "words " * 8_000, operation_id="retried"))
+        assert counts(app) == before
+
+        ballast.unlink()
+
+        assert app.save(Draft("Too much", "words " * 8_000, operation_id="retried")).outcome == "added"
+        assert app.doctor.examine(check="integrity").status == "ok"
+        assert app.doctor.examine(check="search_index").status == "ok"
+    assert titles(small_disk / "data" / "engram.db") == [*kept, "Too much"]
+
+
+def test_what_was_saved_before_the_disk_got_full_is_there_for_another_process(small_disk: Path) -> None:
+    with opened(small_disk / "data") as app:
+        kept, _ = save_until_refused(app)
+        count = "print(Store.open(folder).value('select count(*) from observations'))"
+        assert elsewhere(count, small_disk / "data") == str(len(kept))
+
+
+@pytest.mark.parametrize("room", [0, 1, 2, 5, 10, 20, 40], ids=lambda pieces: f"{pieces}-pages-left")
+def test_a_new_memory_on_a_full_disk_is_refused_and_can_be_made_later(small_disk: Path, room: int) -> None:
+    fill(small_disk / "ballast")
+    os.truncate(small_disk / "ballast", (small_disk / "ballast").stat().st_size - room * PIECE)
+    with pytest.raises(StoreFullError):
+        Store.open(small_disk / "data")
+
+    (small_disk / "ballast").unlink()
+
+    with opened(small_disk / "data") as app:
+        assert save(app, "one").id == 1
+
+
+def test_a_backup_the_disk_has_no_room_for_leaves_no_half_of_it(small_disk: Path, data_dir: Path) -> None:
+    with opened(data_dir) as app:
+        app.save(Draft("Long", "words " * 8_000))
+        fill(small_disk / "ballast")
+        with pytest.raises(StoreFullError) as refused:
+            app.backups.create(small_disk / "copy.db")
+    assert refused.value.path == str(small_disk / "copy.db")
+    assert [file.name for file in small_disk.iterdir()] == ["ballast"]
+
+
+def test_a_database_that_may_not_grow_refuses_the_save_that_would_need_it(data_dir: Path) -> None:
+    # The same without a mount, for machines where the tests do not run as root.
+    with opened(data_dir) as app:
+        save(app, "before")
+        with app.store.connection() as connection:
+            pages = connection.execute("pragma page_count").fetchone()[0]
+            connection.execute(f"pragma max_page_count = {pages + 20}")
+        kept, _ = save_until_refused(app)
+        before = counts(app)
+        assert before["observations"] == before["observations_fts_docsize"] == len(kept) + 1
+        with app.store.connection() as connection:
+            connection.execute("pragma max_page_count = 100000")
+        assert save(app, "after").outcome == "added"
+        assert app.doctor.examine(check="search_index").status == "ok"
+
+
+PROCESSES, FILES = 8, 5
+
+
+def test_processes_that_open_a_new_file_at_the_same_moment_all_succeed_and_migrate_it_once(tmp_path: Path) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    start = spawn.Barrier(PROCESSES)
+    with ProcessPoolExecutor(PROCESSES, mp_context=spawn, initializer=savers.join, initargs=(start,)) as pool:
+        list(pool.map(savers.open_many, [str(tmp_path)] * PROCESSES, range(PROCESSES), [FILES] * PROCESSES))
+
+    for file in range(FILES):
+        with closing(sqlite3.connect(tmp_path / str(file) / "engram.db")) as connection:
+            assert migrations.applied(connection) == list(migrations.names())
+            assert connection.execute("select count(*) from meta where key like 'process-%'").fetchone() == (8,)
+            assert connection.execute("pragma integrity_check").fetchone() == ("ok",)

@@ -1,16 +1,33 @@
-"""The triggers of the full-text index: whatever is done to the table, the index says the same."""
+"""The full-text index: its triggers, its counts, and how damage is found and mended."""
 
 from __future__ import annotations
 
+import json
+import os
 import sqlite3
+import subprocess
+import sys
 import tempfile
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from mcp import Client
 
+from engram_py import Draft, Engram
+from engram_py.database import counts
+from engram_py.database.errors import IndexDamagedError
 from engram_py.database.store import Store
+from engram_py.interfaces.mcp.server import build_server
+from engram_py.observations.values import Change
+from engram_py.settings import Settings
+from engram_py.upkeep import hook_log
+from tests.database.files import damage_table, filled, opened, save
+from tests.interfaces.mcp.agent import Agent
 
 WORDS = ("alder", "birch", "cedar", "douglas")
 COLUMNS = ("title", "topic_key", "aliases", "content", "terms")
@@ -169,3 +186,187 @@ def test_a_write_that_is_rolled_back_is_rolled_back_in_the_index_too(store: Stor
         pass
     assert store.rows(MATCHES.format(index="observations_fts"), word="alder") == []
     assert store.rows(DOCSIZE.format(index="observations_fts")) == []
+
+
+def imported(app: Engram) -> None:
+    file = app.store.path.parent.parent / "export.json"
+    app.transfer.export(file)
+    app.clearing.clear("everything")
+    app.transfer.import_file(file)
+
+
+def revised(app: Engram) -> None:
+    app.observations.update(1, Change(content="Another text."))
+    app.observations.revert(1)
+
+
+def judged(app: Engram) -> None:
+    app.relations.compare(1, 2, "supersedes", confidence=0.9, reasoning="later")
+
+
+def renamed(app: Engram) -> None:
+    app.save(Draft("Elsewhere", "It is of another project."), project="gizmos")
+    app.observations.move(1, "gizmos")
+    app.merging.rename("widgets", "things")
+    app.merging.merge(["things"], into="gizmos")
+
+
+def synced(app: Engram) -> None:
+    other = Engram(app.store.path.parent.parent / "other", directory=app.store.path.parent)
+    changes = app.replica.changes()
+    other.replica.apply(changes.mutations)
+    other.replica.apply(changes.mutations)
+    assert counts.number(other.store, "observation") == 2
+    assert counts.wrong(other.store) == []
+    other.close()
+
+
+CHANGES: dict[str, Callable[[Engram], object]] = {
+    "saved": lambda app: save(app, "three", type="decision"),
+    "retyped": lambda app: app.observations.update(1, Change(type="policy")),
+    "revised": revised,
+    "hidden": lambda app: app.observations.delete(1),
+    "brought-back": lambda app: (app.observations.delete(1), app.observations.undelete(1)),
+    "destroyed": lambda app: app.observations.delete_many([1, 2], hard=True),
+    "hidden-then-destroyed": lambda app: (app.observations.delete(1), app.observations.delete(1, hard=True)),
+    "a-prompt-removed": lambda app: app.prompts.delete(1),
+    "judged": judged,
+    "moved-and-merged": renamed,
+    "a-project-cleared": lambda app: app.clearing.clear("project", project="widgets"),
+    "exported-cleared-and-imported": imported,
+    "synced": synced,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_what_is_kept_is_what_counting_gives(app: Engram, change: Callable[[Engram], object], tmp_path: Path) -> None:
+    save(app, "one")
+    save(app, "two", type="decision")
+    app.prompts.save("A prompt")
+    change(app)
+    assert counts.wrong(app.store) == []
+    kept = counts.types(app.store)
+    assert sum(kept.values()) == app.store.value("select count(*) from observations where deleted_at is null")
+
+
+def test_a_number_that_went_wrong_is_named_and_counted_again(app: Engram) -> None:
+    save(app, "one")
+    with app.store.transaction():
+        app.store.execute("update counts set number = 7 where kind = 'session'")
+    [wrong] = counts.wrong(app.store)
+    assert wrong.startswith("session ")
+    with app.store.transaction():
+        counts.count_again(app.store)
+    assert counts.wrong(app.store) == []
+
+
+DAMAGE = {
+    "index": "drop table observations_fts",
+    "prompts": "drop table prompts_fts",
+    "words": "drop table observations_mentions",
+    "part": "pragma writable_schema = on; delete from sqlite_master where name = 'observations_fts_config'",
+    "blocks": "update observations_fts_data set block = x'ffffffffffffffff' where id > 1",
+    "no-blocks": "delete from observations_fts_data",
+    "version": "update observations_fts_config set v = 99 where k = 'version'",
+}
+PARTS = ("data", "idx", "docsize", "config")
+
+
+def damage(path: Path, kind: str) -> None:
+    """Damage the index of a closed database, by SQL or in the pages of one of its tables."""
+    if kind in PARTS:
+        damage_table(path, f"observations_fts_{kind}")
+        return
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(DAMAGE[kind])
+
+
+@pytest.mark.parametrize("kind", [*(kind for kind in DAMAGE if kind != "prompts"), *PARTS])
+def test_a_damaged_index_is_named_and_mended_and_nothing_saved_is_lost(data_dir: Path, kind: str) -> None:
+    path = filled(data_dir, [f"number {number} " + "word " * (number % 7) for number in range(200)])
+    damage(path, kind)
+    with opened(data_dir) as app:
+        with pytest.raises(IndexDamagedError) as refused:
+            app.search("content")
+        assert "engram doctor --fix" in refused.value.hint
+
+        found = {check.check_id: check for check in app.doctor.examine().checks}
+        assert (found["search_index"].result, found["search_index"].fixable) == ("error", True)
+        assert found["integrity"].result == "ok"
+
+        assert app.doctor.examine(fix=True).status == "ok"
+        assert app.store.value("pragma integrity_check") == "ok"
+        saved = save(app, "later")
+        assert [hit.id for hit in app.search("later").results] == [saved.id]
+        assert app.store.value("select count(*) from observations_fts where observations_fts match 'number'") == 200
+
+
+def test_damage_of_more_than_the_index_is_not_called_the_indexs(data_dir: Path) -> None:
+    path = filled(data_dir)
+    damage(path, "index")
+    damage_table(path, "sessions")
+    with opened(data_dir) as app:
+        found = {check.check_id: check for check in app.doctor.examine().checks}
+    assert (found["integrity"].result, found["integrity"].fixable) == ("error", False)
+    assert "restore" in (found["integrity"].safe_next_step or "")
+
+
+def test_a_mistake_in_sql_is_not_called_damage(data_dir: Path) -> None:
+    with opened(data_dir) as app, pytest.raises(sqlite3.OperationalError):
+        app.store.rows("select nothing from nowhere")
+
+
+def test_rebuilding_the_index_mends_one_whose_blocks_are_damaged(data_dir: Path) -> None:
+    damage(filled(data_dir), "blocks")
+    with opened(data_dir) as app:
+        assert app.reindexing.run().mended
+        assert len(app.search("content").results) == 3
+
+
+# --- each door ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def broken(data_dir: Path) -> Path:
+    path = filled(data_dir)
+    damage(path, "index")
+    return path
+
+
+def engram(*arguments: str, data_dir: Path, text: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "engram_py", *arguments],
+        input=text,
+        env={**os.environ, "ENGRAM_DATA_DIR": str(data_dir), "ENGRAM_PROJECT": "widgets"},
+        cwd=data_dir.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_hook_logs_the_code_keeps_the_prompt_and_the_doctor_tells_what_to_do(data_dir: Path) -> None:
+    damage(filled(data_dir), "prompts")
+    event = {"session_id": "s", "cwd": str(data_dir.parent), "prompt": "rename the parser of invoices"}
+    assert engram("hook", "user-prompt", data_dir=data_dir, text=json.dumps(event)).returncode == 0
+    with opened(data_dir) as app:
+        assert {one.reason for one in hook_log.lately(data_dir, app.journal.moment())} == {"index_damaged"}
+        [check] = app.doctor.examine(check="hooks").checks
+        assert "engram doctor --fix" in (check.safe_next_step or "")
+        app.doctor.examine(fix=True)
+    engram("hook", "session-end", data_dir=data_dir, text=json.dumps(event | {"reason": "exit"}))
+    with opened(data_dir) as app:
+        assert app.store.value("select content from user_prompts") == "rename the parser of invoices"
+
+
+@pytest.mark.anyio
+async def test_mcp_names_the_way_out(
+    broken: Path, data_dir: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    async with Client(build_server(Settings(data_dir), project="widgets")) as client:
+        agent = Agent(client)
+        for tool, given in (("mem_search", {"query": "content"}), ("mem_save", {"title": "A", "content": "B"})):
+            facts = await agent.refusal(tool, **given)
+            assert facts["error_code"] == "index_damaged"
+            assert "engram doctor --fix" in facts["hint"]

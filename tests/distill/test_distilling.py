@@ -37,16 +37,6 @@ def test_row_54_small_talk_over_the_novelty_gate_leaves_nothing(app: Engram) -> 
     assert waiting(app) == 0
 
 
-def test_row_71_turns_wait_without_a_call_of_the_distiller(app: Engram) -> None:
-    stub = Stub()
-    service = distilling(app, stub)
-    say(app, WORK, DID, "Thanks, that looks right.")
-
-    service.run()
-
-    assert (waiting(app), len(stub.asked), episodes(app)) == (3, 0, [])
-
-
 def test_row_72_a_session_is_distilled_a_minute_after_its_last_turn(app: Engram, clock: FakeClock) -> None:
     say(app, WORK, DID)
 
@@ -77,26 +67,6 @@ def test_a_session_is_distilled_when_it_ends(app: Engram) -> None:
 
     assert len(episodes(app)) == 1
     assert app.sessions.get("s1").ended_at is not None, "the save opened it again"
-
-
-def test_row_74_in_manual_mode_only_flush_distills(app: Engram, clock: FakeClock) -> None:
-    service = distilling(app, distill="manual")
-    say(app, WORK, DID)
-
-    clock.advance(hours=1)
-    service.run()
-    assert not episodes(app)
-
-    service.flush()
-    assert len(episodes(app)) == 1
-
-
-@pytest.mark.parametrize(("chars", "result"), [(79, "skipped:low_novelty:79chars"), (80, "distilled")])
-def test_row_75_novelty_gate(app: Engram, chars: int, result: str) -> None:
-    say(app, "Add a flag for that. ".ljust(chars - 5, "x"), "Done.")
-
-    assert only(app.distilling.flush().sessions).result == result
-    assert waiting(app) == 0
 
 
 def test_row_76_a_session_has_one_episode_that_is_revised(app: Engram, clock: FakeClock) -> None:

@@ -54,24 +54,6 @@ def test_row_71_three_turns_wait_without_a_call_of_the_distiller(app: Engram, st
     assert (waiting(app), len(stub.asked), episodes(app)) == (3, 0, [])
 
 
-def test_row_72_they_are_distilled_a_minute_after_the_last_of_them(app: Engram, stub: Stub, clock: FakeClock) -> None:
-    tell(app)
-    for seconds, made in ((59, 0), (2, 1)):
-        clock.advance(seconds=seconds)
-        app.distilling.run()
-        assert len(episodes(app)) == made
-
-
-def test_row_73_a_turn_of_another_conversation_ends_the_wait(app: Engram, stub: Stub, clock: FakeClock) -> None:
-    tell(app)
-    clock.advance(seconds=5)
-    tell(app, conversation="s2")
-
-    app.distilling.run()
-
-    assert [row.session_id for row in episodes(app)] == ["s1"]
-
-
 def test_row_74_in_manual_mode_only_flush_distills(app: Engram, clock: FakeClock) -> None:
     app.__dict__["distilling"] = distilling(app, distill="manual")
     assert tell(app).distillation == "pending"

@@ -1,17 +1,31 @@
-"""Rows 135 to 138 and 152: collections of files, what is ignored, contexts, what searches read by default."""
+"""Rows 135 to 138 and 152: collections of files, what is ignored, and what updating them reads."""
 
 from __future__ import annotations
 
 import os
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from engram_py import Engram
-from engram_py.documents.values import CollectionExistsError, CollectionNotFoundError, CollectionUpdate, NotAFolderError
+from engram_py import Draft, Engram
+from engram_py.database.runs import NamedLease
+from engram_py.documents import history as updating
+from engram_py.documents import table
+from engram_py.documents.values import (
+    CollectionExistsError,
+    CollectionNotFoundError,
+    CollectionUpdate,
+    NotAFolderError,
+    Read,
+)
 from engram_py.errors import InvalidArgumentError
+from tests.anchors.repositories import Repo
 from tests.documents.conftest import sources, write
-from tests.memory import Opener
+from tests.documents.test_history import WHY
+from tests.memory import Git, Opener, RepoMaker
+from tests.upkeep.index_contents import contents
 
 
 @pytest.fixture
@@ -180,3 +194,155 @@ def test_a_removed_collection_leaves_nothing_behind(app: Engram, notes: Path) ->
     for name in ("collections", "documents", "passages", "document_links"):
         assert app.store.value(f"select count(*) from {name}") == 0
     assert (notes / "tea.md").exists()
+
+
+def test_what_another_process_updates_is_left_to_it(open_memory: Opener, history: Repo) -> None:
+    app, other = open_memory(history.root), open_memory(history.root)
+    with NamedLease(other.store, other.journal, "documents").holding():
+        git, _ = app.documents.update().items
+
+    assert git.unfinished
+    assert "another process" in git.warnings[0]
+    assert app.documents.update().items[0].indexed == 1
+
+
+def test_two_threads_that_update_store_each_commit_once(open_memory: Opener, history: Repo) -> None:
+    for number in range(30):
+        history.commit(f"Change {number}\n\nBecause the number {number} was asked for.")
+    apps = [open_memory(history.root) for _ in range(2)]
+    threads = [threading.Thread(target=app.documents.update) for app in apps]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert apps[0].store.value("select count(*) from documents") == 31
+    assert apps[0].store.value("select count(*) from passages") == 31
+
+
+def test_what_there_was_no_time_for_is_done_by_the_next(
+    open_memory: Opener, history: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(updating, "BATCH", 1)
+    app = open_memory(history.root)
+
+    git, _ = app.documents.update(until=time.monotonic() - 1).items
+
+    assert git.unfinished
+    assert app.documents.update().items[0].indexed == 1
+
+
+def test_a_worktree_shares_the_documents_of_its_repository(open_memory: Opener, history: Repo, tmp_path: Path) -> None:
+    open_memory(history.root).documents.update()
+    history.git("worktree", "add", "-q", str(tmp_path / "other"), "HEAD~1")
+
+    app = open_memory(tmp_path / "other")
+
+    assert len(sources(app, WHY)) == 1
+    assert app.documents.catch_up(until=time.monotonic() + 5) is False
+
+
+def test_a_repository_that_was_moved_is_followed(open_memory: Opener, history: Repo) -> None:
+    open_memory(history.root).documents.update()
+    moved = history.root.parent / "elsewhere"
+    history.root.rename(moved)
+    repo = history.at(moved)
+    repo.commit("Keep tea\n\nCoffee kept the night shift awake too long.")
+    app = open_memory(moved, project="widgets")
+
+    app.documents.update()
+
+    assert len(sources(app, "why is there no coffee for the night shift")) == 1
+
+
+def test_files_of_another_project_are_not_found(
+    open_memory: Opener, make_repo: RepoMaker, git: Git, history: Repo
+) -> None:
+    open_memory(history.root).documents.update()
+    other = Repo(make_repo("work/gadgets"), git)
+    app = open_memory(other.root)
+    app.documents.update()
+
+    assert sources(app, WHY) == []
+    assert len(sources(app, WHY, all_projects=True)) == 1
+
+
+def test_blank_files_and_odd_names_are_read(open_memory: Opener, history: Repo) -> None:
+    write(history.root, "docs/blank.md", " \n\n\t\n")
+    write(history.root, "docs/größe von allem.md", "# Größe\n\nAlles wird in Zoll gemessen.\n")
+    write(history.root, "docs/crlf.md", "# Heading\r\n\r\nLimescale ruins kettles.\r\n")
+    (history.root / "docs" / "latin.md").write_bytes("# Tee\n\nGrüner Tee zieht kürzer.\n".encode("latin-1"))
+    app = open_memory(history.root)
+
+    _, docs = app.documents.update().items
+
+    assert docs.indexed == 4
+    assert sources(app, "wird alles in Zoll gemessen") == ["docs/größe von allem.md:3"]
+    assert sources(app, "limescale ruins kettles") == ["docs/crlf.md:3"]
+
+
+def test_a_damaged_index_of_documents_keeps_no_memory_from_being_found(open_memory: Opener, history: Repo) -> None:
+    app = open_memory(history.root)
+    app.documents.update()
+    app.observations.save(Draft("Chose tea", "It keeps longer than coffee."))
+    with app.store.transaction():
+        app.store.execute("update passages_fts_data set block = x'ffffffff' where id >= 10")
+
+    assert [hit.title for hit in app.search("which drink keeps longer, tea or coffee").results] == ["Chose tea"]
+    assert app.search(WHY).documents == ()
+    app.documents.update()
+    assert len(app.search(WHY).documents) == 1
+
+
+@pytest.mark.parametrize("damage", ["select 1", "drop table passages_fts", "drop trigger passages_fts_insert"])
+def test_a_reindex_leaves_documents_as_they_were_indexed(open_memory: Opener, history: Repo, damage: str) -> None:
+    app = open_memory(history.root)
+    app.documents.update()
+    held = contents(app)["passages_fts"]
+    with app.store.transaction():
+        app.store.execute(damage)
+
+    app.reindexing.run()
+
+    assert contents(app)["passages_fts"] == held
+    assert len(app.search(WHY).documents) == 1
+
+
+def test_what_the_settings_of_a_repository_ignore_is_not_indexed(open_memory: Opener, history: Repo) -> None:
+    write(history.root, ".engram.json", '{"ignore": ["docs/drafts/*"]}')
+    write(history.root, "docs/drafts/tea.md", "# Tea\n\nOolong is steeped for three minutes.\n")
+    write(history.root, "docs/coffee.md", "# Coffee\n\nGrinding happens right before brewing.\n")
+    app = open_memory(history.root)
+    app.documents.update()
+
+    assert sources(app, "how long is oolong steeped") == []
+    assert sources(app, "when does grinding happen") == ["docs/coffee.md:3"]
+
+
+def test_a_document_is_looked_up_in_as_many_steps_among_two_thousand_as_among_two_hundred(
+    open_memory: Opener, history: Repo
+) -> None:
+    store = open_memory(history.root).store
+    with store.transaction():
+        one = table.add(store, {"project": "widgets", "name": "many", "kind": "git", "root": "/", "created_at": "now"})
+
+    def put(first: int, end: int) -> None:
+        with store.transaction():
+            for number in range(first, end):
+                table.put(store, one, Read(f"{number:040x}", "Title", f"{number:064x}", (), "2026-05-01T00:00:00Z"))
+
+    def steps() -> int:
+        counted: list[int] = []
+        with store.connection() as connection:
+            connection.set_progress_handler(lambda: counted.append(1), 1)
+        assert table.known_paths(store, one, [f"{7:040x}", "unknown"]) == {f"{7:040x}"}
+        assert len(table.beginning(store, [one], f"{7:064x}", hash=True)) == 1
+        with store.connection() as connection:
+            connection.set_progress_handler(None, 0)
+        return len(counted)
+
+    put(0, 200)
+    among_few = steps()
+    put(200, 2_000)
+
+    assert steps() == pytest.approx(among_few, rel=0.1)

@@ -1,4 +1,4 @@
-"""A directory leads to one project, or says honestly that it does not."""
+"""A directory leads to one project or is refused; worktrees and clones are one."""
 
 from __future__ import annotations
 

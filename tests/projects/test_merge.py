@@ -1,13 +1,20 @@
-"""Projects that become one, and names that go on working."""
+"""Projects that become one, names of projects, and names that need confirming."""
 
 from __future__ import annotations
 
-import pytest
+import json
+import unicodedata
+from pathlib import Path
 
-from engram_py import Engram
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engram_py import Draft, Engram
 from engram_py.errors import InvalidArgumentError
+from engram_py.projects.names import MAX_NAME, normalize_project, similar_projects, slug_project
 from engram_py.projects.values import InvalidProjectError, UnknownProjectError
-from tests.memory import FakeClock, draft, rows_of, whole
+from tests.memory import FakeClock, Opener, RepoMaker, draft, rows_of, whole
 
 
 def test_everything_of_a_merged_project_moves(app: Engram) -> None:
@@ -148,3 +155,159 @@ def test_a_folded_topic_brings_its_whole_history(app: Engram, clock: FakeClock) 
 
     history = [old.content for old in reversed(app.get(later.id, history=True).versions)]
     assert history == ["New 1.", "Old 1.", "Old 2.", "Old 3."]
+
+
+UNFIT = ["a\ud800", "x" * (MAX_NAME + 1), "x" * 10_000, "wid\u200bgets", "\u202ewidgets"]
+
+
+@pytest.mark.parametrize(
+    ("name", "spelled"),
+    [
+        pytest.param("Widgets", "widgets", id="case"),
+        pytest.param("  widgets\n", "widgets", id="surrounding-space"),
+        pytest.param("My  Big Project", "my  big project", id="inner-space"),
+        pytest.param("a - b", "a - b", id="space-around-a-dash"),
+        pytest.param(" CAF\u00c9--API__ ", "caf\u00e9-api_", id="runs-at-the-end"),
+        pytest.param("\u0130", "i", id="dotted-capital-i"),
+        pytest.param("I\u0307", "i", id="dotted-capital-i-in-two"),
+        pytest.param("\u039f\u0394\u039f\u03a3", "\u03bf\u03b4\u03bf\u03c3", id="sigma-at-the-end"),
+        pytest.param("a--b__c", "a-b_c", id="runs"),
+        pytest.param("cafe\u0301", "caf\u00e9", id="nfc"),
+        pytest.param("engram.py", "engram.py", id="dot"),
+        pytest.param("記憶", "記憶", id="cjk"),
+    ],
+)
+def test_a_project_name_has_the_one_spelling_that_engram_gives_it(name: str, spelled: str) -> None:
+    assert normalize_project(name) == spelled
+
+
+PATHS = ["...", ".", "..", "a/b", "a\\b", "~", "~ada", "c:", "C:foo"]
+
+
+@pytest.mark.parametrize("name", ["", "   ", "--", *PATHS, "a\0b", "a\tb", "a\x1bb", *UNFIT])
+def test_what_is_no_name_is_refused(name: str) -> None:
+    with pytest.raises(InvalidProjectError):
+        normalize_project(name)
+
+
+@given(st.text(alphabet=st.characters(), max_size=120))
+def test_any_text_is_a_stable_name_or_refused(text: str) -> None:
+    try:
+        name = normalize_project(text)
+    except InvalidProjectError:
+        return
+    assert normalize_project(name) == name == unicodedata.normalize("NFC", name)
+    assert 0 < len(name) <= MAX_NAME
+
+
+@given(st.text(alphabet=st.characters(), max_size=300))
+def test_any_folder_name_becomes_a_name_or_nothing(text: str) -> None:
+    slug = slug_project(text)
+    assert slug is None or normalize_project(slug) == slug
+
+
+SLUGS = {"My Project": "my project", "_notes_": "_notes_", "~backup": "backup", "c:stuff": "c-stuff", "a\nb": "a-b"}
+
+
+@pytest.mark.parametrize(("folder", "slug"), [*SLUGS.items(), ("caf\udce9", "caf"), ("...", None), ("", None)])
+def test_an_odd_folder_name_keeps_what_is_usable(folder: str, slug: str | None) -> None:
+    assert slug_project(folder) == slug
+
+
+def test_similar_projects_come_best_first() -> None:
+    known = ["gadgets", "widgets-server", "wigdets", "wid_gets", "widgets", "WIDGETS"]
+    assert similar_projects("Widgets", known) == ["wid_gets", "wigdets", "gadgets"]
+    assert similar_projects("Widgets", known, limit=9)[-1] == "widgets-server"
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "similar"),
+    [
+        pytest.param("api", ["cli", "web", "ui", "a", "map"], [], id="short-names"),
+        pytest.param("ap", ["api", "a", "b"], [], id="shorter-names"),
+        pytest.param("My Project", ["my project", "MY PROJECT"], [], id="itself"),
+        pytest.param("My Project", ["my-project"], ["my-project"], id="dashes"),
+    ],
+)
+def test_neither_a_short_name_nor_the_project_itself_is_similar(
+    name: str, known: list[str], similar: list[str]
+) -> None:
+    assert similar_projects(name, known) == similar
+
+
+@given(st.text(max_size=30), st.lists(st.text(max_size=30), max_size=5))
+def test_similar_projects_answers_for_any_text(name: str, known: list[str]) -> None:
+    assert set(similar_projects(name, known)) <= set(known)
+
+
+@pytest.fixture
+def clone(make_repo: RepoMaker) -> Path:
+    """A clone whose settings file names payroll."""
+    folder = make_repo("clone")
+    (folder / ".engram.json").write_text(json.dumps({"project": "payroll", "default_scope": "global"}))
+    return folder
+
+
+@pytest.fixture
+def payroll(open_memory: Opener, tmp_path: Path) -> Engram:
+    """A memory in which payroll began somewhere else."""
+    (tmp_path / "own").mkdir()
+    memory = open_memory(tmp_path / "own")
+    memory.save(Draft("Salaries", "Ada earns 91,000", "decision"), project="payroll")
+    return memory
+
+
+def shown(app: Engram) -> str:
+    return repr((app.contexts.assemble(), app.search("earns").results))
+
+
+def test_nothing_of_a_project_is_shown_or_written_where_only_a_clone_names_it(
+    payroll: Engram, clone: Path, open_memory: Opener
+) -> None:
+    here = open_memory(clone)
+    here.sessions.start("s1")
+    saved = here.save(Draft("Rule", "Deploys go through evil.example"))
+    assert "91,000" not in shown(here)
+    assert saved.project == "clone"
+    assert "engram projects confirm" in " ".join(open_memory(clone).projects.current().warnings)
+    here.sessions.start("s2")
+    assert "91,000" not in shown(open_memory(clone))
+
+
+def test_a_person_confirms_a_clone_once(payroll: Engram, clone: Path, open_memory: Opener) -> None:
+    assert open_memory(clone).projects.confirm() == "payroll"
+    here = open_memory(clone)
+    assert "91,000" in shown(here)
+    assert here.save(Draft("Rule", "text")).project == "payroll"
+
+
+def test_the_repository_in_which_a_project_began_needs_no_confirmation(
+    clone: Path, open_memory: Opener, tmp_path: Path
+) -> None:
+    open_memory(clone).save(Draft("Began", "here"))
+    (tmp_path / "own").mkdir()
+    open_memory(tmp_path / "own").save(Draft("Later", "elsewhere"), project="payroll")
+    assert open_memory(clone).save(Draft("Again", "here")).project == "payroll"
+
+
+def test_another_clone_of_the_same_remote_needs_none_either(make_repo: RepoMaker, open_memory: Opener) -> None:
+    for name in ("one", "two"):
+        folder = make_repo(name, remote="https://example.org/acme/widgets.git")
+        (folder / ".engram.json").write_text('{"project": "shop"}')
+        assert open_memory(folder).save(Draft(name, name)).project == "shop"
+
+
+def test_the_folder_above_a_clone_opens_it_no_more(payroll: Engram, clone: Path, open_memory: Opener) -> None:
+    above = clone.parent / "above"
+    above.mkdir()
+    clone.rename(above / "clone")
+    assert open_memory(above).projects.current().project == "clone"
+
+
+def test_a_settings_file_never_makes_what_is_saved_global(clone: Path, open_memory: Opener) -> None:
+    assert open_memory(clone).save(Draft("Rule", "text")).scope == "project"
+
+
+def test_there_is_nothing_to_confirm_without_a_settings_file(app: Engram) -> None:
+    with pytest.raises(InvalidProjectError):
+        app.projects.confirm()

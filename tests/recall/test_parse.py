@@ -1,13 +1,35 @@
-"""What is read of a query."""
+"""Parsing a query: words, phrases, filters; any text becomes an expression that FTS5 accepts."""
 
 from __future__ import annotations
 
 import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from unicodedata import normalize, ucd_3_2_0
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from engram_py.reasons import reason
-from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS, Filters, match_all, match_any, parse_query, quote
+from engram_py.reasons import Reason, reason
+from engram_py.recall.preview import preview
+from engram_py.recall.proximity import term_finder
+from engram_py.recall.query import (
+    KEYS,
+    MAX_QUERY_CHARS,
+    MAX_WORDS,
+    Filters,
+    cut_filters,
+    match_all,
+    match_any,
+    parse_query,
+    quote,
+)
+from engram_py.recall.related import may_contradict, overlap, title_words
+from engram_py.recall.score import Term
+from engram_py.text.words import derived_terms
 
 
 @pytest.mark.parametrize(
@@ -226,3 +248,180 @@ def test_what_was_pasted_has_quotes_dashes_and_colons_of_its_own() -> None:
 )
 def test_a_name_is_one_word_and_a_cyrillic_word_is_looked_up_by_its_beginning(word: str, expression: str) -> None:
     assert [one.expression for one in parse_query(word).words] == [expression]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param("type:bugfix", Filters(types=("bugfix",)), id="type"),
+        pytest.param("type:bugfix,decision", Filters(types=("bugfix", "decision")), id="either"),
+        pytest.param("type:bugfix type:decision", Filters(types=("bugfix", "decision")), id="twice"),
+        pytest.param("type:,bugfix,", Filters(types=("bugfix",)), id="stray-commas"),
+        pytest.param("TYPE:Bugfix", Filters(types=("Bugfix",)), id="key-in-capitals"),
+        pytest.param('topic:"auth tokens"', Filters(topics=("auth tokens",)), id="quoted-value"),
+        pytest.param("project:widgets", Filters(projects=("widgets",)), id="project"),
+        pytest.param("scope:personal", Filters(scopes=("personal",)), id="scope"),
+        pytest.param("file:src/a,b.py", Filters(files=("src/a,b.py",)), id="a-file-may-hold-a-comma"),
+        pytest.param("file:/home/ada/x.py", Filters(files=("/home/ada/x.py",)), id="absolute-file"),
+        pytest.param("file:src/a.py:10-20", Filters(files=("src/a.py:10-20",)), id="file-with-lines"),
+        pytest.param("branch:feat/x", Filters(branches=("feat/x",)), id="branch"),
+        pytest.param("since:7d until:2026-03", Filters(since="7d", until="2026-03"), id="dates"),
+        pytest.param("since:7d since:1d", Filters(since="1d"), id="the-last-date-counts"),
+        pytest.param("is:Pinned is:stale", Filters(states=("pinned", "stale")), id="states"),
+    ],
+)
+def test_a_filter_is_cut_out_of_the_text(text: str, found: Filters) -> None:
+    cut, rest, notes = cut_filters(f"queue {text} worker")
+    assert (cut, rest.split(), notes) == (found, ["queue", "worker"], ())
+    assert bool(cut)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "net/mlx5: fix",
+        "std::vector",
+        "type::value",
+        "http://example.org",
+        "see https://example.org/type:x",
+        r"file:\\server\share",
+        "at 10:30",
+        "queue",
+        "",
+        ":",
+        "::::",
+        "a:b",
+    ],
+)
+def test_what_only_looks_like_a_filter_stays_a_word(text: str) -> None:
+    cut, rest, _ = cut_filters(text)
+    assert (cut, rest) == (Filters(), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        pytest.param("note:queue", reason("unknown_filter", key="note"), id="unknown"),
+        pytest.param("is:bogus", reason("unknown_state", value="bogus"), id="unknown-state"),
+        pytest.param("until: queue", reason("unread_filter", key="until"), id="without-a-value"),
+        pytest.param('topic:"" queue', reason("unread_filter", key="topic"), id="empty-quotes"),
+        pytest.param('topic:"auth queue', reason("unread_filter", key="topic"), id="open-quote"),
+    ],
+)
+def test_what_is_no_filter_stays_in_the_text_and_is_said(text: str, note: Reason) -> None:
+    assert cut_filters(text) == (Filters(), text, (note,))
+
+
+def test_more_filters_than_anybody_types_are_words_and_are_said() -> None:
+    cut, rest, notes = cut_filters(" ".join(f"type:t{number}" for number in range(40)))
+    assert len(cut.types) == 16
+    assert "type:t39" in rest
+    assert notes == (reason("unread_filter", key="type"),)
+
+
+def test_many_unknown_filters_are_told_in_few_sentences() -> None:
+    notes = cut_filters(" ".join(f"{letter}{letter}{letter}:x" for letter in "abcdefghijklmnopqrstuvw" * 9))[2]
+    assert len(notes) == len(set(notes)) == 16
+
+
+PIECES = st.one_of(
+    st.sampled_from([*(f"{key}:" for key in KEYS), '"', ":", " ", ",", "-", "x", "\ud800", "\0"]), st.text(max_size=4)
+)
+
+
+@given(text=st.lists(PIECES, max_size=40).map("".join))
+def test_nothing_is_invented_and_nothing_fails(text: str) -> None:
+    cut, rest, notes = cut_filters(text)
+    assert len(rest) <= len(text)
+    assert len(notes) <= 16
+    assert set("".join(rest.split())) <= set(text)
+    assert cut_filters(text) == (cut, rest, notes)
+
+
+SYNTAX = ["AND", "OR", "NOT", "NEAR(", '"', '""', "*", "^", ":", "-", "(", ")", "{", "}", "+", "title:", "\0", "'", ";"]
+SCRIPTS = ["tokenStore", "rate_limit", "a-b", "v1.2", "用户登录", "キュー", "로그인", "ระบบ", "очередь"]
+SCRIPTS += ["الرمز", "Straße", "İ", "🎉"]
+SYNTAX = st.one_of(st.sampled_from(SYNTAX), st.sampled_from(SCRIPTS), st.text(max_size=12))
+TYPED = st.one_of(st.text(), st.lists(SYNTAX, max_size=20).map(" ".join), st.lists(SYNTAX, max_size=20).map("".join))
+# Python and SQLite know different versions of Unicode; they agree about what is in both.
+OLD = "".join(chr(point) for point in range(1, 0x30000) if ucd_3_2_0.category(chr(point)) not in ("Cs", "Co", "Cn"))
+MIXED = st.lists(st.one_of(st.sampled_from(SCRIPTS), st.text(OLD)), max_size=10)
+STORED = MIXED.map("".join).map(partial(normalize, "NFC"))
+
+
+@pytest.fixture(scope="module")
+def index() -> Iterator[sqlite3.Connection]:
+    """An index made as the migrations make it."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.execute(
+            "create virtual table notes using fts5(title, content, terms, "
+            "tokenize = 'porter unicode61 remove_diacritics 2')"
+        )
+        yield connection
+
+
+def found(index: sqlite3.Connection, match: str) -> list[int]:
+    return [row[0] for row in index.execute("select rowid from notes where notes match :match", {"match": match})]
+
+
+@given(text=STORED)
+@example(text="getHTTPResponse2 für die Übersicht")
+@example(text="用户user登录 v1.2-rc_3")
+@example(text="พื้นที่จัดเก็บ")
+@example(text="rate_limit\u0300\u3400")
+@example(text="\u13a0 \u1c90\u1c91 \U0001e900x")  # capitals that SQLite's tokenizer does not know as such
+def test_a_stored_text_is_found_by_its_own_words(index: sqlite3.Connection, text: str) -> None:
+    query = parse_query(text)
+    index.execute("delete from notes")
+    index.execute("insert into notes (rowid, content, terms) values (1, ?, ?)", (text, derived_terms(text)))
+    if query.words:
+        assert found(index, match_all(query.words)) == [1]
+        assert found(index, match_any(query.words)) == [1]
+
+
+@given(title=TYPED, other=TYPED)
+def test_likeness_of_titles_is_a_share_and_the_same_both_ways(title: str, other: str) -> None:
+    assert 0 <= overlap(title_words(title), title_words(other)) <= 1
+    assert overlap(title_words(title), title_words(other)) == overlap(title_words(other), title_words(title))
+    assert may_contradict(title_words(title), title_words(other)) == may_contradict(
+        title_words(other), title_words(title)
+    )
+
+
+@given(text=TYPED)
+@example(text='"')
+@example(text="\ud800 a")
+@example(text="a\0b")
+@example(text="x" * 100_000)
+def test_no_text_makes_fts5_complain(index: sqlite3.Connection, text: str) -> None:
+    query = parse_query(text)
+    assert len(query.words) <= MAX_WORDS
+    if query.words:
+        for match in (match_all(query.words), match_any(query.content_words), match_all(query.content_words)):
+            found(index, match)
+            found(index, f"title : ({match})")
+
+
+MARKS = st.sampled_from(['"', ' "', '" ', " -", ' -"', "“", "«", "type:", "since:", ":"])
+
+
+@given(text=st.one_of(TYPED, st.lists(st.one_of(SYNTAX, MARKS), max_size=20).map("".join)))
+@example(text='"a" -"b" -c "')
+@example(text='-"\0" "\ud800 x"')
+@example(text='"用" -用户 "ระ"')
+def test_no_phrase_and_no_excluded_word_makes_fts5_complain(index: sqlite3.Connection, text: str) -> None:
+    query = parse_query(text, filters=True)
+    assert parse_query(text, filters=True) == query
+    for word in query.words[:4]:
+        found(index, query.restricted(word.expression))
+    for expression in (*query.phrases, *query.excluded):
+        found(index, expression)
+
+
+@given(content=STORED, words=st.lists(st.text(min_size=1, max_size=8)), limit=st.integers(20, 300))
+def test_a_preview_is_one_line_that_fits(content: str, words: list[str], limit: int) -> None:
+    terms = [Term(word, word, 1.0, 1, (word,)) for word in words]
+    found = preview(content, terms, term_finder(terms), limit=limit)
+    assert len(found.text) <= limit
+    assert "\n" not in found.text
+    assert found.cut == (found.text != " ".join(content.split()))

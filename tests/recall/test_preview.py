@@ -1,4 +1,4 @@
-"""The line that shows why a row was found, and the words of titles."""
+"""The preview of a hit: its passages, its opening, and summaries beside what they retell."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engram_py.recall.preview import PREVIEW_CHARS, Preview, preview, shares
+from engram_py import Draft, Engram
+from engram_py.recall.preview import PREVIEW_CHARS, Preview, preview, shares, with_opening
 from engram_py.recall.proximity import term_finder
 from engram_py.recall.related import title_words
 from engram_py.recall.score import Term
+from tests.recall.searching import silence
 
 FILLER = "lorem ipsum " * 40
 
@@ -193,3 +195,100 @@ def test_the_passages_fit_into_the_room_there_is(hits: list[tuple[float, int]], 
 
 def test_words_every_title_has_tell_no_title_from_another() -> None:
     assert title_words("Fixed the C++ parser: using C# for it") == {"c++", "c#", "parser"}
+
+
+WHAT = "**What**: `pnpm prisma generate` is a step of its own."
+WHY = "**Why**: a cache hit skips the build of the db package."
+WHERE = "**Where**: .github/workflows/ci.yml"
+LEARNED = "**Learned**: do not add generated clients to the outputs."
+
+
+def test_what_was_learned_far_below_follows_what_was_done() -> None:
+    content = "\n".join([WHAT, f"**Why**: {'because ' * 60}", WHERE, LEARNED])
+
+    assert with_opening(content, f"…{LEARNED}") == f"{WHAT} …{LEARNED}"
+
+
+def test_of_a_plain_text_the_first_sentence_comes_before_the_place_that_was_found() -> None:
+    content = f"Invoices are numbered without gaps. {'Filler words stand here. ' * 20}The counter row is locked."
+
+    assert with_opening(content, "…The counter row is locked.") == (
+        "Invoices are numbered without gaps. …The counter row is locked."
+    )
+
+
+def test_what_begins_at_the_beginning_stays() -> None:
+    assert with_opening("Short and whole.", "Short and whole.") == "Short and whole."
+
+
+@pytest.mark.parametrize("content", ["x" * 900, "**Where**: a.py", "", "…", "** **", "。" * 900])
+def test_strange_texts_are_one_bounded_line(content: str) -> None:
+    told = with_opening(content, f"…{content[-400:]}")
+
+    assert len(told) <= PREVIEW_CHARS
+    assert "\n" not in told
+
+
+@given(st.text(max_size=2_000), st.text(max_size=PREVIEW_CHARS - 1))
+def test_no_text_is_too_long(content: str, excerpt: str) -> None:
+    assert len(with_opening(content, f"…{excerpt}")) <= PREVIEW_CHARS
+
+
+def test_what_is_injected_begins_with_what_was_done(app: Engram) -> None:
+    fix = "**What**: `pnpm prisma generate` is a step of its own before the build of everything else that is there."
+    why = "**Why**: with a hit of the cache the db package is skipped, so the client has no types at all on the runner."
+    end = "**Where**: .github/workflows/ci.yml\n**Learned**: do not add generated clients to the outputs of ci, ever."
+    row = app.save(Draft("Fixed CI on a cold cache", f"{fix}\n{why}\n{end}", "bugfix")).id
+
+    context = app.contexts.assemble(query="why is CI red on a cold cache?")
+
+    assert context.remarks.excerpts[row].startswith(fix)
+
+
+SAVED = {
+    "s1": [
+        ("Chose Meilisearch for product search", "**What**: Product search runs on Meilisearch.", "decision"),
+        ("Fixed session timeout on slow networks", "**What**: The session cookie was dropped early.", "bugfix"),
+    ],
+    "s2": [
+        ("Prices are integer cents", "**What**: Prices are kept in cents. Floats lost some.", "decision"),
+        ("Release steps for the desktop app", "**What**: Tag, build, notarize, upload.", "pattern"),
+    ],
+}
+SUMMARIES = {
+    "s1": "## Goal\nReplace the product search\n\n## Accomplished\n- Chose Meilisearch for product search\n"
+    "- Fixed the session timeout on slow networks\n\n## Next Steps\n- Index the reviews\n\n"
+    "## Relevant Files\n- search/index.py",
+    "s2": "## Goal\nPrices and the release\n\n## Accomplished\n- Prices are integer cents now; floats lost some\n"
+    "- Wrote down the release steps for the desktop app\n\n## Next Steps\n- Notarize in CI",
+}
+
+
+@pytest.fixture
+def told(app: Engram) -> Engram:
+    for session_id, summary in SUMMARIES.items():
+        for title, content, kind in SAVED[session_id]:
+            app.save(Draft(title, content, kind), session_id=session_id)
+        app.episodes.summarize(summary, session_id=session_id)
+    return app
+
+
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [
+        pytest.param("widgets search", "Chose Meilisearch for product search", id="project"),
+        pytest.param("session timeout", "Fixed session timeout on slow networks", id="title"),
+        pytest.param(
+            "next release steps of the desktop app", "Release steps for the desktop app", id="next-steps-heading"
+        ),
+        pytest.param("files of the product search", "Chose Meilisearch for product search", id="files-heading"),
+        pytest.param("goal of the integer cents", "Prices are integer cents", id="goal-heading"),
+    ],
+)
+def test_a_decision_stands_above_the_summary_that_retells_it(told: Engram, query: str, title: str) -> None:
+    assert told.search(query).results[0].title == title
+
+
+@pytest.mark.parametrize("query", ["relevant goal", "accomplished", "session summary widgets"])
+def test_the_frame_of_summaries_answers_no_question(told: Engram, query: str) -> None:
+    silence(told, query)

@@ -1,11 +1,43 @@
-"""How a row's words add up, and what its neighbours and its session add."""
+"""The score of a row from its words, their proximity, its neighbours, its evidence, and vectors."""
 
 from __future__ import annotations
 
-import pytest
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engram_py.ledger.citations import citation_factor
+from engram_py.observations.values import Observation
+from engram_py.reasons import reason
+from engram_py.recall.hits import Signals, factors, recency
 from engram_py.recall.index import Length
-from engram_py.recall.score import AFTER, BEFORE, K1, SECOND, Neighbours, Term, best_of, first_scores, idf, score
+from engram_py.recall.proximity import PAIR_SHARE, Reading, passage, read, term_finder
+from engram_py.recall.score import (
+    AFTER,
+    BEFORE,
+    K1,
+    NONE,
+    SECOND,
+    Neighbours,
+    Scored,
+    Term,
+    best_of,
+    first_scores,
+    idf,
+    ordinary,
+    rarity,
+    score,
+    threshold,
+    weigh_evidence,
+)
+from engram_py.recall.search import deviations, fuse, strong, vector_nats
+from engram_py.times import to_text
+from engram_py.vectors.protocol import Nearest
 
 USUAL = 100
 
@@ -66,3 +98,371 @@ def test_a_row_borrows_no_word_that_it_has_itself_and_each_word_once() -> None:
     found = score(words, around, {}, USUAL)
     assert (found[1].neighbour_score, found[2].neighbour_score) == (0.0, 0.0)
     assert found[3].neighbour_score == pytest.approx(AFTER * 3.0)
+
+
+NOW = datetime(2026, 3, 31, tzinfo=UTC)
+OLD = to_text(NOW - timedelta(days=4000))
+
+
+def observation(**fields: Any) -> Observation:
+    row: dict[str, Any] = dict.fromkeys(Observation.__dataclass_fields__)
+    row |= {"pinned": False, "salience": 0.5, "access_count": 0, "lifecycle": "active", "updated_at": OLD}
+    return Observation(**(row | fields))
+
+
+def factors_of(row: Observation, signals: Signals | None = None) -> Mapping[str, float]:
+    return factors(row, NOW, signals or Signals(), recency(row, NOW))
+
+
+def test_a_row_of_which_nothing_is_known_keeps_its_relevance() -> None:
+    assert factors_of(observation()) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        pytest.param("recency", {"updated_at": to_text(NOW)}, id="newer"),
+        pytest.param("pinned", {"pinned": True}, id="pinned"),
+        pytest.param("use", {"access_count": 3}, id="used"),
+        pytest.param("salience", {"salience": 0.9}, id="salient"),
+    ],
+)
+def test_what_lifts_a_row_is_named_and_small(name: str, fields: dict[str, Any]) -> None:
+    found = factors_of(observation(**fields))
+    assert 1 < found[name] <= 1.1
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "signals"),
+    [
+        pytest.param("expired", {"expires_at": OLD}, Signals(), id="expired"),
+        pytest.param("overdue", {"review_after": OLD}, Signals(), id="overdue"),
+        pytest.param("branch", {}, Signals(elsewhere=True), id="on-another-branch"),
+        pytest.param("salience", {"salience": 0.1}, Signals(), id="unimportant"),
+    ],
+)
+def test_what_lets_a_row_sink_is_named(name: str, fields: dict[str, Any], signals: Signals) -> None:
+    found = factors_of(observation(**fields), signals)
+    assert list(found) == [name]
+    assert 0 < found[name] < 1
+
+
+@pytest.mark.parametrize("time", [to_text(NOW + timedelta(days=1)), None, "", "garbage"])
+def test_a_time_to_come_or_none_lets_nothing_sink(time: str | None) -> None:
+    assert factors_of(observation(review_after=time, expires_at=time)) == {}
+
+
+@pytest.mark.parametrize("salience", [-5.0, 7.0])
+def test_salience_is_held_between_none_and_all(salience: float) -> None:
+    [factor] = factors_of(observation(salience=salience)).values()
+    assert factor in (0.94, 1.06)
+
+
+def test_what_was_shown_in_vain_sinks_although_nobody_cited_anything() -> None:
+    assert factors_of(observation(), Signals(injected=20)) == {"cited": round(citation_factor(20, 0), 4)}
+    assert citation_factor(20, 0) < 1
+
+
+TOTAL = 1_000
+
+
+def rare_term(text: str = "quorum", rows: int = 3, *, visible: bool = True, discount: float = 1.0) -> Term:
+    return Term(text, f'"{text}"', idf(rows, TOTAL), rows, stems=(text,), visible=visible, discount=discount)
+
+
+def weighed(terms: list[Term], *passages: set[int], **more: bool) -> list[Scored]:
+    """The rows that hold these terms by their number, each in a session of its own."""
+    rows = [Scored(number, passage=frozenset(held)) for number, held in enumerate(passages)]
+    weigh_evidence(terms, rows, {row.id: f"s-{row.id}" for row in rows}, TOTAL, **more)
+    return rows
+
+
+def test_the_more_of_the_question_a_row_holds_the_likelier_it_answers() -> None:
+    terms = [rare_term("quorum"), rare_term("ledger"), rare_term("replica"), rare_term("vacuum")]
+    found = [row.evidence.probability() for row in weighed(terms, {0}, {0, 1}, {0, 1, 2}, {0, 1, 2, 3})]
+    assert found == sorted(found)
+    assert found[0] < threshold("shown") < threshold("sure") < found[-1]
+
+
+def test_without_a_word_nothing_answers() -> None:
+    assert NONE.probability() == NONE.probability("unasked") == 0.0
+    [nothing] = weighed([rare_term()], set())
+    assert nothing.evidence.probability() == 0.0
+
+
+def test_an_ordinary_word_tells_less_than_one_that_as_many_rows_have() -> None:
+    assert ordinary()["chang"] > 0.01
+    assert rarity(rare_term("chang"), TOTAL) < rarity(rare_term("quorum"), TOTAL) < 1
+
+
+def test_a_word_that_no_row_in_sight_has_tells_as_much_as_one_that_none_has() -> None:
+    assert rarity(rare_term(rows=900, visible=False), TOTAL) == rarity(rare_term(rows=0), TOTAL) == 1.0
+
+
+def test_a_near_spelling_tells_less_than_the_word() -> None:
+    [guessed] = weighed([rare_term(discount=0.6), rare_term("ledger")], {0})
+    [exact] = weighed([rare_term(), rare_term("ledger")], {0})
+    assert guessed.evidence.passage < exact.evidence.passage
+
+
+def test_the_rows_of_a_session_speak_for_each_other() -> None:
+    terms = [rare_term("quorum"), rare_term("ledger")]
+    rows = [Scored(1, passage=frozenset({0})), Scored(2, passage=frozenset({1}))]
+    weigh_evidence(terms, rows, {1: "s", 2: "s"}, TOTAL)
+    [alone] = weighed(terms, {0})
+    assert rows[0].evidence.session > alone.evidence.session
+    assert rows[0].evidence.probability() > alone.evidence.probability()
+
+
+def test_in_a_foreign_question_the_words_that_nobody_saw_say_nothing() -> None:
+    terms = [rare_term("kafka"), rare_term("wegmachen", rows=0), rare_term("einfach", rows=0)]
+    [read] = weighed(terms, {0}, foreign=True)
+    [as_english] = weighed(terms, {0})
+    assert read.evidence.passage == 1.0 > as_english.evidence.passage
+
+
+@pytest.mark.parametrize("part", ["title", "named"])
+def test_a_title_that_was_asked_speaks_for_its_row_unasked(part: str) -> None:
+    terms = [rare_term("quorum"), rare_term("ledger"), rare_term("replica")]
+    plain, titled = Scored(1, passage=frozenset({0, 1})), Scored(2, passage=frozenset({0, 1}))
+    titled.titled, titled.named = (frozenset({0, 1}), 0.0) if part == "title" else (frozenset(), 1.0)
+    weigh_evidence(terms, [plain, titled], {}, TOTAL, asks=False)
+    assert titled.evidence.probability("unasked") > plain.evidence.probability("unasked")
+
+
+def test_who_asks_is_likelier_to_need_what_is_found_than_who_orders() -> None:
+    terms = [rare_term("quorum"), rare_term("ledger")]
+    [asked], [ordered] = weighed(terms, {0, 1}, asks=True), weighed(terms, {0, 1}, asks=False)
+    assert asked.evidence.probability("unasked") > ordered.evidence.probability("unasked")
+
+
+def wanted_term(stem: str, *, idf: float = 2.0, substitutes: tuple[str, ...] = ()) -> Term:
+    return Term(stem, f'"{stem}"', idf, 1, () if substitutes else (stem,), substitutes=substitutes)
+
+
+def reading(text: str, *terms: Term) -> Reading:
+    finder = term_finder(terms)
+    assert finder is not None
+    return read(text, finder, terms)
+
+
+def test_a_text_holds_a_term_where_a_word_begins_with_its_stem() -> None:
+    found = reading(
+        "Retried the Deployments; undeploy", wanted_term("retri"), wanted_term("deploy"), wanted_term("queue")
+    )
+    assert found.seen.keys() == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("stem", "text", "seen"),
+    [
+        # what the name of a file ends in is no word
+        pytest.param("go", "moved to Go", True, id="word"),
+        pytest.param("go", "see main.go", False, id="file"),
+        pytest.param("go", "wait... go", True, id="after-dots"),
+        pytest.param("26", "at 1.26", True, id="number"),
+        pytest.param("size", "obj.size", True, id="longer"),
+        # it begins where no letter is before it
+        pytest.param("queue", "a requeue", False, id="inside-a-word"),
+        pytest.param("queue", "my_queue", True, id="after-an-underscore"),
+        pytest.param("queue", "(queue)", True, id="in-brackets"),
+        pytest.param("queue", "QUEUE", True, id="capitals"),
+        # it ends with its stem or with what the stemmer takes off; a stem in i stands for words in y
+        pytest.param("polici", "policy", True, id="y"),
+        pytest.param("polici", "Policies", True, id="y-in-plural"),
+        pytest.param("polici", "the policy.", True, id="y-before-a-stop"),
+        pytest.param("ad", "ads", True, id="plural"),
+        pytest.param("ad", "the address", False, id="a-longer-word"),
+        pytest.param("ad", "advisory", False, id="another-longer-word"),
+        pytest.param("stop", "stopped", True, id="doubled-letter"),
+        pytest.param("share", "shared", True, id="a-d-after-an-e"),
+        pytest.param("initi", "uninitialized initialization", True, id="two-endings"),
+        pytest.param("depend", "dependencies", True, id="ies"),
+        pytest.param("time", "timeout", False, id="half-of-a-name"),
+        pytest.param("user", "username", False, id="written-together"),
+        pytest.param("mlx", "mlx5", True, id="before-a-digit"),
+        pytest.param("user", "user_name", True, id="before-an-underscore"),
+        pytest.param("очеред", "очередью", True, id="another-script"),
+    ],
+)
+def test_a_word_is_seen_by_its_stem(stem: str, text: str, seen: bool) -> None:
+    assert reading(text, wanted_term(stem)).seen.keys() == ({0} if seen else set())
+
+
+def test_a_pair_of_a_script_without_blanks_is_found_inside_a_run() -> None:
+    assert reading("用户登录失败", wanted_term("登录")).seen.keys() == {0}
+
+
+def test_a_near_spelling_is_found_by_what_it_stands_for() -> None:
+    assert reading("pgbouncer limits", wanted_term("pgbuoncer", substitutes=("pgbounc",))).seen.keys() == {0}
+
+
+def test_words_side_by_side_count_more_than_words_apart_and_far_ones_nothing() -> None:
+    terms = (wanted_term("retri"), wanted_term("queue"))
+    near, apart, far = (reading(f"retries {gap} queue", *terms).proximity for gap in ("", "x" * 30, "x" * 60))
+    assert near > apart > far == 0
+    assert near <= PAIR_SHARE * 2.0
+
+
+def test_a_pair_counts_once_by_its_rarer_word() -> None:
+    terms = (wanted_term("retri", idf=4.0), wanted_term("queue", idf=1.0))
+    once, often = reading("retry queue", *terms), reading("retry queue " * 20, *terms)
+    assert once.proximity == often.proximity <= PAIR_SHARE * 4.0
+    assert (
+        once.proximity > reading("retry queue", wanted_term("retri", idf=4.0), wanted_term("queue", idf=0.5)).proximity
+    )
+
+
+def test_a_word_twice_is_no_pair() -> None:
+    assert reading("queue queue queue", wanted_term("queue")).proximity == 0
+
+
+def test_only_words_that_stand_together_are_a_passage() -> None:
+    terms = (wanted_term("retri", idf=3.0), wanted_term("queue", idf=2.0), wanted_term("worker", idf=2.0))
+    found = reading("retry " + "x" * 700 + " queue worker", *terms)
+    assert found.seen.keys() == {0, 1, 2}
+    assert found.passage == {1, 2}
+
+
+def test_a_long_text_is_read_at_its_beginning() -> None:
+    assert reading("x " * 5_000 + "queue", wanted_term("queue")).seen == {}
+
+
+def test_without_a_known_word_there_is_nothing_to_look_for() -> None:
+    assert term_finder([Term("foreign", '"foreign"', 2.0, 0)]) is None
+
+
+@given(text=st.text(), stems=st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=6))
+def test_any_stem_is_looked_for_as_it_is_written(text: str, stems: list[str]) -> None:
+    found = reading(text, *(wanted_term(stem) for stem in stems))
+    assert found.passage <= found.seen.keys() <= set(range(len(stems)))
+    assert found.proximity >= 0
+
+
+def test_without_a_mention_there_is_no_passage() -> None:
+    assert passage([], [wanted_term("queue")]) == frozenset()
+
+
+def test_what_the_title_says_does_not_choose_the_passage() -> None:
+    terms = (wanted_term("deadlock", idf=5.0), wanted_term("worker"), wanted_term("queue"))
+    finder = term_finder(terms)
+    assert finder is not None
+    text = "The deadlock struck. " + "x" * 700 + " The worker of the queue was blocked."
+    assert read(text, finder, terms).passage == {0}
+    assert read(text, finder, terms, besides={0}).passage == {1, 2}
+
+
+MANY = 1_000
+
+
+def nearest(cosines: dict[int, float], *, weight: float = 1.2, population: int = MANY) -> Nearest:
+    """Cosines in a memory whose others lie around zero, with a deviation of a tenth."""
+    return Nearest(tuple(cosines.items()), 0.0, 0.1, population, weight)
+
+
+def order(ranked: Sequence[tuple[int, float]]) -> list[int]:
+    return [key for key, _ in ranked]
+
+
+def test_what_is_best_on_both_sides_comes_first_and_scores_one() -> None:
+    ranked = fuse([(1, 9.0), (2, 5.0)], nearest({1: 0.6, 2: 0.3, 3: 0.2}), nats=12.0)
+    assert order(ranked) == [1, 2, 3]
+    assert ranked[0][1] == pytest.approx(1.0)
+
+
+def test_a_sharp_vector_outranks_a_vague_word_and_a_rare_word_outranks_a_dull_vector() -> None:
+    vague_words = [(1, 2.0), (2, 1.9)]
+    assert order(fuse(vague_words, nearest({3: 0.65, 1: 0.1, 2: 0.1}), nats=2.0))[0] == 3
+    rare_words = [(1, 14.0), (2, 3.0)]
+    assert order(fuse(rare_words, nearest({3: 0.25, 1: 0.1, 2: 0.1}), nats=14.0))[0] == 1
+
+
+def test_without_vectors_the_order_of_the_words_stays() -> None:
+    words = [(4, 3.0), (9, 2.0), (2, 2.0), (7, 0.5)]
+    for silent in (Nearest(), Nearest(note=reason("no_vectors")), nearest({}), Nearest(((9, 0.5),), 0.5, 0.0, 1)):
+        assert order(fuse(words, silent, nats=8.0)) == [4, 9, 2, 7]
+
+
+def test_without_a_known_word_the_nearest_come_first() -> None:
+    assert order(fuse([], nearest({5: 0.2, 6: 0.6, 7: 0.4}), nats=0.0)) == [6, 7, 5]
+
+
+def test_a_model_without_any_weight_changes_nothing() -> None:
+    words = [(1, 3.0), (2, 2.9), (3, 2.8)]
+    assert order(fuse(words, nearest({3: 0.9, 4: 0.8}, weight=0.0), nats=6.0))[:3] == [1, 2, 3]
+
+
+def test_a_cosine_is_worth_the_logarithm_of_the_normal_tail_times_the_weight_of_the_model() -> None:
+    near = {weight: vector_nats(nearest({1: 0.5}, weight=weight))[1] for weight in (0.25, 1.0)}
+    assert near[1.0] == pytest.approx(5.0**2 / 2)
+    assert near[0.25] * 4 == pytest.approx(near[1.0])
+
+
+def test_an_observation_that_has_no_vector_yet_keeps_its_place_among_the_words() -> None:
+    words = [(1, 9.0), (2, 8.0), (3, 2.0)]
+    with_all = fuse(words, nearest({1: 0.5, 2: 0.45, 3: 0.2}), nats=10.0)
+    one_missing = fuse(words, nearest({1: 0.5, 3: 0.2}), nats=10.0)
+    assert order(with_all) == order(one_missing) == [1, 2, 3]
+
+
+def test_the_scale_of_the_word_scores_does_not_matter() -> None:
+    near = nearest({1: 0.3, 2: 0.5, 3: 0.4})
+    small = fuse([(1, 0.003), (2, 0.002)], near, nats=9.0)
+    large = fuse([(1, 300.0), (2, 200.0)], near, nats=9.0)
+    assert order(small) == order(large)
+    assert [score for _, score in small] == pytest.approx([score for _, score in large])
+
+
+def test_each_side_counts_by_the_best_it_has_to_show() -> None:
+    words = [(1, 8.0), (2, 4.0)]
+    far, near = (fuse(words, nearest({1: 0.0, 2: 0.0, 3: cosine}, weight=1.0), nats=8.0) for cosine in (0.33, 0.34))
+    assert order(far)[:2] == [1, 2]  # half of 8² against 5.4²
+    assert order(near) == [1, 3, 2]  # 5.8² is more
+
+
+def test_what_is_farther_than_usual_counts_against_an_observation() -> None:
+    assert vector_nats(nearest({1: -0.2}))[1] < 0
+    assert order(fuse([(1, 5.0), (2, 5.0)], nearest({1: -0.2, 2: 0.1, 3: 0.3}), nats=5.0))[-1] == 1
+
+
+def test_a_match_is_strong_when_chance_would_not_bring_it_and_the_model_is_trusted() -> None:
+    bar = math.sqrt(2 * math.log(MANY / 0.01)) / 10
+    near = {1: bar + 0.01, 2: bar - 0.01}
+    assert strong(nearest(near)) == {1}
+    assert strong(nearest(near, weight=0.3)) == frozenset()
+    assert strong(nearest(near, population=MANY**2)) == frozenset()
+    assert strong(nearest(near, population=0)) == frozenset()
+    assert strong(Nearest(note=reason("no_vectors"))) == frozenset()
+
+
+numbers = st.floats(min_value=-1e6, max_value=1e6, allow_nan=False)
+scored = st.lists(st.tuples(st.integers(1, 40), numbers), max_size=25, unique_by=lambda one: one[0])
+
+
+@given(
+    scored,
+    scored,
+    st.floats(0, 200),
+    st.floats(-1, 1),
+    st.floats(0, 1),
+    st.integers(0, 10**6),
+    st.floats(0, 2),
+)
+def test_any_two_lists_become_one_total_order_with_scores_from_zero_to_one(
+    words: list[tuple[int, float]],
+    near: list[tuple[int, float]],
+    nats: float,
+    mean: float,
+    deviation: float,
+    population: int,
+    weight: float,
+) -> None:
+    found = Nearest(tuple(near), mean, deviation, population, weight)
+    ranked = fuse(words, found, nats=nats)
+    keys = order(ranked)
+    assert len(keys) == len(set(keys))
+    assert {key for key, score in words if score > 0} <= set(keys)
+    assert all(0.0 <= score <= 1.0 + 1e-9 for _, score in ranked)
+    assert [score for _, score in ranked] == sorted((score for _, score in ranked), reverse=True)
+    assert fuse(words, found, nats=nats) == ranked
+    assert set(deviations(found)) <= {key for key, _ in near}

@@ -1,14 +1,20 @@
-"""Verdicts on two observations, and how both are shown."""
+"""Verdicts on two observations, and how a replacement stands in for what it replaced."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from engram_py import Engram
+from engram_py import Draft, Engram
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
+from engram_py.interfaces.wording import render
 from engram_py.observations.errors import JudgmentNotFoundError, ObservationNotFoundError
-from tests.memory import draft, rows_of
+from engram_py.observations.values import Change, RelationNote
+from tests.memory import FakeClock, draft, rows_of
+from tests.recall.searching import fill, ids, kept
 from tests.relations.pairs import NEW, OLD, pair
+from tests.sync.replica import machines as net
 
 
 def notes(app: Engram, observation_id: int) -> list[tuple[str, int | None, bool]]:
@@ -134,3 +140,211 @@ def test_pending_verdicts_are_listed_by_project_newest_first(app: Engram) -> Non
     assert len(app.relations.pending()) == 3
     assert len(app.relations.pending(all_projects=True)) == 4
     assert len(app.relations.pending(limit=-1)) == 1
+
+
+ELASTICSEARCH, MEILISEARCH = "We search with Elasticsearch", "Meilisearch answers queries now"
+
+
+def lifecycle(app: Engram, observation_id: int) -> str:
+    return str(app.store.value("select lifecycle from observations where id = :id", id=observation_id))
+
+
+def supersede(app: Engram, new: int, old: int) -> None:
+    app.relations.compare(new, old, "supersedes", confidence=0.9, reasoning="one binary, a tenth of the memory")
+
+
+@pytest.fixture
+def line(app: Engram, clock: FakeClock) -> tuple[int, int]:
+    """Two decisions, the second in the place of the first."""
+    fill(app)
+    old = kept(app, "Full-text queries go to an Elasticsearch cluster.", title=ELASTICSEARCH, type="decision")
+    clock.advance(days=1)
+    new = kept(app, "One small binary holds the product index.", title=MEILISEARCH, type="decision")
+    clock.advance(days=1)
+    supersede(app, new, old)
+    return old, new
+
+
+def test_what_a_verdict_replaces_is_historical_until_the_verdict_is_another(app: Engram) -> None:
+    old, new = kept(app, "Redis.", title="Cache in Redis"), kept(app, "Memcached.", title="Cache in Memcached")
+    supersede(app, new, old)
+    assert (lifecycle(app, old), lifecycle(app, new)) == ("historical", "active")
+    app.relations.compare(new, old, "related", confidence=0.9, reasoning="both are in use")
+    assert lifecycle(app, old) == "active"
+    app.relations.compare(old, new, "supersedes", confidence=0.9, reasoning="we went back")
+    assert (lifecycle(app, old), lifecycle(app, new)) == ("active", "historical")
+
+
+def test_a_judged_candidate_is_replaced_like_a_compared_one(app: Engram) -> None:
+    old = app.save(draft("Redis.", title="Token storage backend choice"))
+    new = app.save(draft("Postgres.", title="Token storage backend replaced"))
+    app.relations.judge(new.candidates[0].judgment_id, "supersedes")
+    assert lifecycle(app, old.id) == "historical"
+    app.relations.judge(new.candidates[0].judgment_id, "not_conflict")
+    assert lifecycle(app, old.id) == "active"
+
+
+def test_the_last_of_a_line_stands_in_for_the_first_and_says_so(app: Engram, line: tuple[int, int]) -> None:
+    old, new = line
+    [hit] = app.search("do we use elasticsearch?").results
+    assert (hit.id, hit.instead_of) == (new, RelationNote("replaced", old, ELASTICSEARCH))
+    last = kept(app, "The product index lives in a table.", title="Postgres does it all", type="decision")
+    supersede(app, last, new)
+    [hit] = app.search("do we use elasticsearch?").results
+    assert hit.instead_of is not None
+    assert (hit.id, hit.instead_of.id) == (last, old)
+    assert ids(app, "type:decision") == [last]
+
+
+def test_what_was_replaced_is_asked_for_by_its_state_or_its_number(app: Engram, line: tuple[int, int]) -> None:
+    old, _ = line
+    assert ids(app, "elasticsearch is:superseded") == ids(app, f"#{old}") == [old]
+
+
+def test_a_replacement_that_the_filters_leave_out_is_named(app: Engram, line: tuple[int, int]) -> None:
+    old, new = line
+    found = app.search("elasticsearch until:2026-03-01")
+    assert found.results == ()
+    assert any(f"#{old}" in said and f"#{new}" in said for said in map(str, found.warnings))
+
+
+def test_a_prompt_is_given_what_replaced_the_old_answer(app: Engram, line: tuple[int, int]) -> None:
+    old, new = line
+    for prompt in ("Why do we use Elasticsearch for full-text queries?", "We search with Elasticsearch, don't we?"):
+        context = app.contexts.assemble(query=prompt)
+        shown = [getattr(item, "id", None) for section in context.sections for item in section.items]
+        assert old not in shown
+        assert new in shown, prompt
+
+
+def test_deleting_what_replaced_it_brings_the_old_answer_back(app: Engram, line: tuple[int, int]) -> None:
+    old, new = line
+    app.observations.delete(new)
+    assert lifecycle(app, old) == "active"
+    app.observations.undelete(new)
+    assert lifecycle(app, old) == "historical"
+    app.observations.delete(new, hard=True)
+    assert lifecycle(app, old) == "active"
+
+
+def test_the_first_of_a_line_stays_replaced_when_the_middle_is_destroyed(app: Engram, line: tuple[int, int]) -> None:
+    old, new = line
+    last = kept(app, "The product index lives in a table.", title="Postgres does it all")
+    supersede(app, last, new)
+    app.observations.delete(new, hard=True)
+    assert lifecycle(app, old) == "historical"
+    assert ids(app, "elasticsearch") == [last]
+
+
+def test_of_a_circle_the_last_verdicts_count(app: Engram, clock: FakeClock) -> None:
+    one, two, three = (kept(app, f"Cache {name}.", title=name) for name in ("Redis", "Memcached", "Valkey"))
+    for new, old in ((two, one), (three, two), (one, three)):
+        supersede(app, new, old)
+        clock.advance(days=1)
+    assert [lifecycle(app, row) for row in (one, two, three)] == ["active", "historical", "historical"]
+
+
+def test_what_one_project_decides_replaces_nothing_for_all_of_them(app: Engram) -> None:
+    mine = kept(app, "Tabs.", title="Indent with tabs", scope="personal")
+    here = kept(app, "Spaces.", title="Indent with spaces")
+    supersede(app, here, mine)
+    assert lifecycle(app, mine) == "active"
+    app.observations.update(here, Change(scope="personal"))
+    assert lifecycle(app, mine) == "historical"
+
+
+def test_saving_to_a_topic_that_was_replaced_makes_it_the_answer_again(app: Engram, clock: FakeClock) -> None:
+    old = app.save(Draft("Cache", "Redis.", topic_key="cache/engine")).id
+    new = kept(app, "Memcached.", title="Memcached for all")
+    supersede(app, new, old)
+    clock.advance(minutes=1)
+    saved = app.save(Draft("Cache", "Redis again, with a cluster.", topic_key="cache/engine"))
+    assert saved.id == old
+    assert lifecycle(app, old) == "active"
+    assert any(f"#{new}" in said for said in saved.warnings)
+    assert old in ids(app, "redis cluster")
+    supersede(app, new, old)
+    assert lifecycle(app, old) == "historical"
+
+
+def test_saving_again_what_was_replaced_a_moment_ago_is_a_new_memory(app: Engram) -> None:
+    old = app.save(draft("Redis.", title="Cache in Redis"))
+    new = app.save(draft("Memcached.", title="Cache in Memcached"))
+    supersede(app, new.id, old.id)
+    again = app.save(draft("Redis.", title="Cache in Redis"))
+    assert (again.outcome, lifecycle(app, again.id)) == ("added", "active")
+
+
+def test_a_replaced_memory_is_no_candidate(app: Engram, line: tuple[int, int]) -> None:
+    old, _ = line
+    found = app.save(draft("Typesense.", title="We search with Elasticsearch no longer"))
+    assert old not in [one.id for one in found.candidates]
+
+
+def test_an_import_of_the_verdict_replaces_as_well(
+    app: Engram, line: tuple[int, int], tmp_path: Path, folder: Path
+) -> None:
+    app.transfer.export(tmp_path / "all.json")
+    with Engram(tmp_path / "other", directory=folder) as other:
+        other.transfer.import_file(tmp_path / "all.json")
+        assert other.store.tuples("select title from observations where lifecycle = 'historical'") == [(ELASTICSEARCH,)]
+        assert ELASTICSEARCH not in [hit.title for hit in other.search("do we use elasticsearch?").results]
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Path:
+    return net.template(tmp_path / "empty")
+
+
+def states(machine: net.Machine) -> dict[str, str]:
+    return dict(machine.app.store.tuples("select title, lifecycle from observations"))
+
+
+def test_a_verdict_replaces_on_every_machine_and_its_end_is_heard_of_too(tmp_path: Path, empty: Path) -> None:
+    desk, laptop = (net.machine(name, tmp_path, empty) for name in ("desk", "laptop"))
+    old, new = (desk.app.save(draft(text, title=text)).id for text in ("Redis", "Memcached"))
+    net.exchange_all([desk, laptop])
+    supersede(desk.app, new, old)
+    net.exchange_all([desk, laptop])
+    assert states(desk) == states(laptop) == {"Redis": "historical", "Memcached": "active"}
+    assert net.contents(desk) == net.contents(laptop)
+    desk.app.relations.compare(new, old, "compatible", confidence=0.9, reasoning="both")
+    net.exchange_all([desk, laptop])
+    assert states(desk) == states(laptop) == {"Redis": "active", "Memcached": "active"}
+
+
+def test_a_change_of_a_replaced_memory_elsewhere_does_not_bring_it_back(tmp_path: Path, empty: Path) -> None:
+    desk, laptop = (net.machine(name, tmp_path, empty) for name in ("desk", "laptop"))
+    old, new = (desk.app.save(draft(text, title=text)).id for text in ("Redis", "Memcached"))
+    net.exchange_all([desk, laptop])
+    supersede(desk.app, new, old)
+    there = laptop.app.store.value("select id from observations where title = 'Redis'")
+    laptop.app.observations.pin(there)
+    net.exchange_all([desk, laptop])
+    assert states(desk) == states(laptop) == {"Redis": "historical", "Memcached": "active"}
+    assert desk.app.replica.digest() == laptop.app.replica.digest()
+
+
+def test_the_history_of_either_tells_who_replaced_whom_when_and_why(app: Engram, line: tuple[int, int]) -> None:
+    old, new = line
+    for row in line:
+        [step] = app.get(row, history=True).line
+        assert (step.newer, step.older, step.at) == (new, old, "2026-03-03T10:00:00.000Z")
+        assert step.reason == "one binary, a tenth of the memory"
+        assert step.older_content == "Full-text queries go to an Elasticsearch cluster."
+    assert app.get(old).line == ()
+
+
+def test_the_history_tells_texts_and_supersessions_in_the_order_they_happened(app: Engram, clock: FakeClock) -> None:
+    old = app.save(draft("Elasticsearch.", "Search engine then"))
+    new = app.save(draft("Meilisearch.", "Search engine now", topic_key="decision/search"))
+    clock.advance(days=1)
+    app.relations.compare(new.id, old.id, "supersedes", confidence=1.0, reasoning="it needed 4 GB")
+    for text in ("Meilisearch 1.9.", "Meilisearch 2."):
+        clock.advance(days=1)
+        app.save(draft(text, "Search engine now", topic_key="decision/search"))
+
+    told = render.text(app.get(new.id, history=True), now=clock.now, door="python")
+
+    places = [told.index(part) for part in ("version 2", "it needed 4 GB", "Elasticsearch.", "version 1")]
+    assert places == sorted(places)

@@ -1,16 +1,28 @@
-"""Sessions: they group what was saved, and never stand in the way of a save."""
+"""Sessions, their summaries and next steps, and checkpoints."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engram_py import Draft, Engram
 from engram_py.errors import EmptyFieldError, InvalidTextError, TextTooLongError
 from engram_py.observations.values import Change
 from engram_py.projects.values import InvalidProjectError
-from engram_py.sessions.values import SessionInUseError, SessionNotFoundError
+from engram_py.recall.layers import Layered
+from engram_py.sessions.checkpoints import KEPT, LIMIT_BYTES
+from engram_py.sessions.summary_steps import GOAL_CHARS, MOST_STEPS, gist, goal, open_steps
+from engram_py.sessions.values import (
+    CheckpointNotFoundError,
+    CheckpointSecretError,
+    CheckpointTooLargeError,
+    SessionInUseError,
+    SessionNotFoundError,
+)
 from engram_py.settings import Settings
 from tests.memory import FakeClock, Opener, draft, rows_of, whole
 
@@ -247,3 +259,182 @@ def test_no_identifier_keeps_a_secret_that_was_passed_as_one(app: Engram, data_d
     assert one.id != other.id
     app.store.rows("pragma wal_checkpoint(truncate)")
     assert secret.encode() not in (data_dir / "engram.db").read_bytes().lower() + (data_dir / "engram.db").read_bytes()
+
+
+SUMMARY = """\
+## Goal
+Build the CSV parser
+
+## Accomplished
+- tokenizer
+- 2026-03-02 release of 2 servers
+
+## Next Steps
+- [x] tokenizer
+- [ ] quoted   newlines
+1. write the docs
+
+## Relevant Files
+- src/csv.py
+"""
+
+
+def test_the_open_steps_are_those_that_are_not_ticked_off() -> None:
+    assert open_steps(SUMMARY) == ("quoted newlines", "write the docs")
+
+
+@pytest.mark.parametrize(
+    ("summary", "said"),
+    [
+        pytest.param(SUMMARY, "Build the CSV parser", id="heading"),
+        pytest.param("Done.\n**Goal**: build the  parser\nmore", "build the parser", id="in-its-line"),
+        pytest.param("Done.\nGoal: build the parser\nmore", "build the parser", id="without-marks"),
+        pytest.param("## Ziel\n- [ ] Der Parser", "[ ] Der Parser", id="another-language"),
+        pytest.param("\n- Built the login.\nAnd the logout.", "Built the login.", id="no-goal"),
+        pytest.param("", "", id="nothing"),
+    ],
+)
+def test_the_goal_is_what_the_session_was_for_or_else_the_first_line(summary: str, said: str) -> None:
+    assert goal(summary) == said
+
+
+@pytest.mark.parametrize("summary", ["the parser " * 20, "x" * 200])
+def test_a_long_goal_is_cut(summary: str) -> None:
+    assert goal(summary).rstrip("…").removesuffix("parser") != goal(summary)
+    assert GOAL_CHARS - 10 < len(goal(summary)) <= GOAL_CHARS + 1
+
+
+def test_a_sentence_before_a_semicolon_loses_its_full_stop() -> None:
+    assert (
+        gist("## Goal\nSentry quota.\n## Accomplished\nSampling 2 %.")
+        == "Goal: Sentry quota; Accomplished: Sampling 2 %."
+    )
+
+
+def test_the_gist_is_everything_else_on_one_line() -> None:
+    said = "Goal: Build the CSV parser; Accomplished: tokenizer, 2026-03-02 release of 2 servers; "
+    assert gist(SUMMARY) == said + "Relevant files: src/csv.py"
+
+
+@pytest.mark.parametrize(
+    ("summary", "steps"),
+    [
+        pytest.param("**Next Steps**: ship it", ("ship it",), id="bold-in-a-line"),
+        pytest.param("**Next Steps:**\n* ship it", ("ship it",), id="bold-heading"),
+        pytest.param("TODO: ship it", ("ship it",), id="plain"),
+        pytest.param("# Nächste Schritte\n- ausliefern", ("ausliefern",), id="german"),
+        pytest.param("## 下一步\n- 发布", ("发布",), id="chinese"),
+        pytest.param("## Next Steps\n- ✅ done\n- ~~dropped~~\n- [X] done", (), id="all-done"),
+        pytest.param("## Next Steps\n\n## Goal\nnothing", (), id="none"),
+        pytest.param("We discussed next steps.", (), id="only-mentioned"),
+        pytest.param("", (), id="empty"),
+    ],
+)
+def test_next_steps_are_found_under_any_usual_heading(summary: str, steps: tuple[str, ...]) -> None:
+    assert open_steps(summary) == steps
+
+
+def test_only_the_first_few_steps_are_told() -> None:
+    assert len(open_steps("## Next\n" + "- do\n" * 50)) == MOST_STEPS
+
+
+@given(st.text(max_size=500))
+def test_any_text_is_a_summary(text: str) -> None:
+    assert "\n" not in gist(text)
+    assert all("\n" not in step for step in open_steps(text))
+
+
+STATE = b'{"step": 3,\r\n  "notes": "caf\xc3\xa9  ",\t"open": ["zebra"]}\n\n'
+
+
+def loaded(app: Engram, session: str | None = None) -> bytes:
+    return app.checkpoints.load(session_id=session).data
+
+
+def test_row_41_the_newer_of_a_session_comes_back_byte_for_byte(app: Engram) -> None:
+    app.checkpoints.save(b'{"step": 2}', session_id="s1")
+    app.checkpoints.save(STATE, session_id="s1")
+    assert loaded(app, "s1") == STATE
+    with pytest.raises(CheckpointNotFoundError, match="session s2"):
+        app.checkpoints.load(session_id="s2")
+
+
+@pytest.mark.parametrize("data", [b"\x00", b"\xff\xfe\x00state", b"\n", "ünï\0".encode(), b"x" * LIMIT_BYTES])
+def test_bytes_that_are_no_text_come_back_as_well(app: Engram, data: bytes) -> None:
+    app.checkpoints.save(data, session_id="s1")
+    assert loaded(app, "s1") == data
+
+
+def test_row_42_no_search_and_no_context_finds_one(app: Engram) -> None:
+    app.checkpoints.save(STATE, session_id="s1")
+    assert app.search("zebra").results == ()
+    assert app.searches.prompts("zebra") == ()
+    everything = app.search_in("all", "zebra")
+    assert isinstance(everything, Layered)
+    assert not any(found.results for found in everything.layers.values())
+    assert not app.transcripts.turns("s1")
+    assert not any(section.items for section in app.contexts.assemble(query="zebra", mode="cascade").sections)
+    mutations = app.store.rows("select * from sync_mutations")
+    assert "zebra" not in json.dumps([[str(value) for value in row] for row in mutations])
+
+
+def test_without_a_session_the_latest_of_the_project_is_loaded(app: Engram, open_memory: Opener) -> None:
+    app.checkpoints.save(b"first", session_id="s1")
+    app.checkpoints.save(b"second", session_id="s2")
+    other = open_memory(project="gadgets")
+    other.checkpoints.save(b"theirs")
+    assert (loaded(app), loaded(app, "s1"), loaded(other)) == (b"second", b"first", b"theirs")
+    with pytest.raises(CheckpointNotFoundError, match="gizmos"):
+        open_memory(project="gizmos").checkpoints.load()
+
+
+def test_the_same_again_is_kept_once_and_no_more_than_ten_of_a_session(app: Engram, clock: FakeClock) -> None:
+    for _ in range(2):
+        app.checkpoints.save(STATE, session_id="s1")
+    assert rows_of(app, "checkpoints") == 1
+    for number in range(KEPT + 3):
+        app.checkpoints.save(f"{number}".encode(), session_id="s1")
+    app.checkpoints.save(b"other", session_id="s2")
+    assert rows_of(app, "checkpoints") == KEPT + 1
+    assert [line.session_id for line in app.checkpoints.listed().items] == ["s2", *["s1"] * KEPT]
+    assert loaded(app, "s1") == f"{KEPT + 2}".encode()
+
+
+def test_what_is_empty_or_too_large_is_refused(app: Engram) -> None:
+    with pytest.raises(EmptyFieldError):
+        app.checkpoints.save(b"")
+    with pytest.raises(CheckpointTooLargeError, match="1,048,576"):
+        app.checkpoints.save(b"x" * (LIMIT_BYTES + 1))
+    assert rows_of(app, "checkpoints") == 0
+
+
+@pytest.mark.parametrize("tail", [b"", b"\xff\x00"])
+def test_a_secret_never_reaches_the_file_and_the_answer_says_so(app: Engram, tail: bytes) -> None:
+    token = b"ghp_" + b"a1B2" * 9
+    saved = app.checkpoints.save(b'{"token": "' + token + b'", "step": 3}' + tail)
+    assert saved.redacted == 1
+    assert "redacted" in saved.warnings[0]
+    assert token not in loaded(app)
+    assert loaded(app).endswith(b'"step": 3}' + tail)
+    assert token not in app.store.path.read_bytes()
+
+
+def test_json_that_would_be_none_without_its_secret_is_refused(app: Engram) -> None:
+    with pytest.raises(CheckpointSecretError):
+        app.checkpoints.save(b'{"note": "<private>the rest", "step": 3}')
+
+
+def test_a_checkpoint_goes_with_what_is_cleared(app: Engram) -> None:
+    for what in ("project", "everything"):
+        app.checkpoints.save(STATE, session_id="s1")
+        app.clearing.clear(what, project="widgets" if what == "project" else None)
+        assert rows_of(app, "checkpoints") == 0
+    app.checkpoints.save(STATE, session_id="s1")
+    app.sessions.delete("s1")
+    assert rows_of(app, "checkpoints") == 0
+
+
+def test_a_session_that_moves_to_another_project_takes_its_checkpoints(app: Engram) -> None:
+    app.checkpoints.save(STATE, session_id="s1")
+    app.merging.merge(["widgets"], "gadgets")
+    assert app.checkpoints.load(project="gadgets").data == STATE

@@ -1,13 +1,22 @@
-"""Each command does what it says, in this process."""
+"""Each command in this process: results, help, completion, start-up, and the syntax that hints use."""
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
-from tests.interfaces.cli.conftest import Run, answer, refusal
+from engram_py import Engram
+from engram_py.interfaces.cli.main import COMMANDS, cli
+from engram_py.version import __version__
+from tests.interfaces.cli.conftest import Run, Start, answer, refusal
 
 
 @pytest.fixture
@@ -154,3 +163,187 @@ def test_a_save_near_a_topic_names_its_key_and_what_holds_it(run: Run) -> None:
     told = run("save", "Token for auth", "JWTs with RS256.", "--type", "architecture")
     assert "Near [#1]: `--topic architecture/auth-tokens`" in told.stdout
     assert "revises it later" not in told.stdout
+
+
+PROMISED = """
+mcp demo init save search get context timeline update delete pin unpin history sessions prompts review judge projects
+stats doctor backup restore export import version
+"""
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        assert command is not None
+        yield name, command
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {inner}", each) for inner, each in command.commands.items())
+
+
+ALL = [pytest.param(command, id=name) for name, command in commands()]
+
+
+@pytest.mark.parametrize("name", PROMISED.split())
+def test_every_promised_command_is_there_and_explains_itself(run: Run, name: str) -> None:
+    shown = run(name, "--help")
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert f"Usage: engram {name}" in shown.stdout
+
+
+@pytest.mark.parametrize("command", ALL)
+def test_every_command_but_the_server_answers_json(command: click.Command) -> None:
+    options = {flag for param in command.params for flag in param.opts}
+    assert ("--json" in options) == (command.name not in ("mcp", "serve", "hook", "tui"))
+
+
+def test_the_list_of_commands_says_of_each_what_its_own_help_says_first(run: Run) -> None:
+    listed = run("--help").stdout
+    for name, (_, about) in COMMANDS.items():
+        assert name in listed
+        assert about.split()[0] in listed
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        pytest.param(["serach", "x"], "Did you mean 'search'?", id="transposed"),
+        pytest.param(["projects", "lst"], "Did you mean 'list'?", id="of-a-group"),
+        pytest.param(["search", "x", "--limt", "3"], "--limit", id="option"),
+    ],
+)
+def test_what_is_typed_wrong_is_answered_with_what_it_resembles(run: Run, typed: list[str], meant: str) -> None:
+    assert meant in refusal(run(*typed), code=2)
+    assert "Did you mean" not in refusal(run("xyzzy"), code=2)
+
+
+def test_the_version_is_said_in_both_forms(run: Run) -> None:
+    assert run("version").stdout == f"{__version__}\n"
+    assert answer(run("version", "--json")) == {"version": __version__}
+    assert __version__ in run("--version").stdout
+
+
+HEAVY = ("mcp", "pydantic", "git", "sqlite_utils", "rich", "anyio", "asyncio", "zoneinfo", "tempfile", "difflib")
+
+_PROBE = """
+import json, sys
+from engram_py.interfaces.cli.main import run
+sys.argv = ["engram", *sys.argv[1:]]
+try:
+    run()
+except SystemExit:
+    pass
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+"""
+
+
+def modules(here: Path, *words: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", _PROBE, *words], capture_output=True, text=True, cwd=here, timeout=60, check=True
+    )
+    return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(["search", "tokens"], id="search"),
+        pytest.param(["save", "A title", "A text"], id="save"),
+        pytest.param(["context"], id="context"),
+        pytest.param(["get", "1"], id="get"),
+        pytest.param(["export", "-"], id="export"),
+        pytest.param(["doctor"], id="doctor"),
+        pytest.param(["projects", "--json"], id="projects-json"),
+    ],
+)
+def test_a_command_imports_none_of_the_heavy_packages(here: Path, words: list[str]) -> None:
+    modules(here, "save", "Chose tokens", "They live 15 minutes.")  # the file is made and migrated here
+    assert not modules(here, *words) & set(HEAVY)
+
+
+@pytest.mark.parametrize("words", [["version"], ["--help"], ["--version"], ["serach"]])
+def test_a_command_that_needs_no_memory_opens_none(here: Path, words: list[str]) -> None:
+    loaded = modules(here, *words)
+    assert not loaded & {"sqlite3", "engram_py.app", "engram_py.database.store", "mcp", "pydantic", "rich"}
+
+
+def test_sqlite_utils_is_imported_when_there_is_something_to_migrate(here: Path) -> None:
+    assert "sqlite_utils" in modules(here, "stats")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell_is_printed(run: Run, shell: str) -> None:
+    printed = run("completion", shell).stdout
+    assert f"_ENGRAM_COMPLETE={shell}_complete" in printed
+    assert answer(run("completion", shell, "--json")) == {"shell": shell, "script": printed.removesuffix("\n")}
+
+
+def test_another_shell_is_wrong_usage(run: Run) -> None:
+    assert run("completion", "tcsh").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "last", "offered"),
+    [
+        pytest.param("engram", "und", {"undo", "undelete"}, id="commands"),
+        pytest.param("engram projects", "re", {"rename"}, id="of-a-group"),
+        pytest.param("engram cloud", "en", {"enroll"}, id="of-a-lazy-group"),
+        pytest.param("engram search", "--exp", {"--explain"}, id="options"),
+        pytest.param("engram completion", "z", {"zsh"}, id="choices"),
+    ],
+)
+def test_a_shell_is_answered_what_may_follow(start: Start, words: str, last: str, offered: set[str]) -> None:
+    count = str(len(words.split()))
+    done = start(_ENGRAM_COMPLETE="bash_complete", COMP_WORDS=f"{words} {last}", COMP_CWORD=count)
+    assert {line.partition(",")[2] for line in done.stdout.splitlines()} == offered
+
+
+@pytest.mark.skipif(sys.platform == "win32" or shutil.which("bash") is None, reason="needs bash")
+def test_bash_itself_takes_the_script(run: Run, tmp_path: Path) -> None:
+    program = tmp_path / "engram"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m engram_py "$@"\n')
+    program.chmod(0o755)
+    script = run("completion", "bash").stdout
+    asks = f"PATH={tmp_path}:$PATH; COMP_WORDS=(engram unsetu); COMP_CWORD=1"
+    asks += "; _engram_completion engram; echo ${COMPREPLY[0]}"
+    done = subprocess.run(["bash", "-c", f"{script}\n{asks}"], capture_output=True, text=True, timeout=60, check=True)
+
+    assert done.stdout == "unsetup\n"
+
+
+def test_a_terminal_is_told_commands_wherever_something_can_be_done_next(run: Run) -> None:
+    run("save", "Timeout", "5 seconds.", "--topic", "config/timeout")
+    run("update", "1", "--content", "30 seconds.")
+
+    assert run("get", "1").stdout.splitlines()[-1] == "1 earlier version; `engram history 1` shows all."
+    assert run("search", "timeout").stdout.startswith("1 match. `engram get 1` shows it.\n")
+    assert "`--hard` would destroy it" in run("delete", "1").stdout
+    assert "find the id with `engram search` or `engram context`" in run("get", "1").stderr
+
+
+def test_a_memory_that_names_a_tool_keeps_its_words(run: Run) -> None:
+    text = "read the content with mem_get_observation; include_history=true shows them"
+    run("save", "Note", text)
+    assert text in run("get", "1").stdout
+
+
+def test_a_long_history_names_the_command_that_goes_on(run: Run) -> None:
+    for number in range(52):
+        run("save", "Timeout", f"{number} seconds.", "--topic", "config/timeout")
+    last = run("history", "1").stdout.splitlines()[-1]
+
+    assert last.startswith("older versions: `engram history 1 --cursor ")
+    shown = run(*last.removeprefix("older versions: `engram ").removesuffix("`").split()).stdout
+    assert "--- version 1, of " in shown
+
+
+@pytest.mark.parametrize("words", [["stats"], ["doctor", "--check", "sync_queue"]])
+def test_who_does_not_sync_is_told_nothing_of_it(run: Run, data_dir: Path, words: list[str]) -> None:
+    run("save", "Uses tabs", "In Go.")
+    counts = re.compile(r"[0-9]+ (change|row)")
+    assert not counts.search(run(*words).stdout)
+
+    with Engram(data_dir) as app, app.store.transaction():
+        values = {"server": "https://memory.example.org", "principal": "ada", "kept_in": "file"}
+        app.store.insert("cloud_logins", {"id": 1, **values, "logged_in_at": "2026-01-01T00:00:00.000Z"})
+    assert counts.search(run(*words).stdout)

@@ -1,20 +1,24 @@
-"""`record`, `inject` and `enabled`: what hooks do where the user switched them off."""
+"""`record`, `inject` and `enabled`, how long messages are kept, and one session for hooks and server."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from engram_py import Draft
+from engram_py import Draft, Engram
 from engram_py.app import Engram as App
 from engram_py.interfaces.cli.main import cli
 from engram_py.privacy.values import RecordingOffError
+from engram_py.times import fixed_clock
 from tests.interfaces.hooks.conftest import Hook, locked, prompts_of
 
 LEARNED = "Done.\n\n## Key Learnings:\n\n1. The gateway drops every header that is longer than eight kilobytes.\n"
@@ -209,3 +213,143 @@ def test_row_105_each_switch_stops_its_own_path_and_both_stop_with_all(
         engram("off", *words)
         assert ways(number) == expected, words
         engram("on", *words)
+
+
+FIRST, LATER, LATE = "2026-01-01T10:00:00Z", "2026-01-20T10:00:00Z", "2026-02-15T10:00:00Z"
+
+
+def turns(memory: App) -> list[str]:
+    return [row[0] for row in memory.store.rows("select content from turns order by id")]
+
+
+def test_messages_older_than_a_month_or_the_days_of_the_setting_go_when_a_session_begins(
+    hook: Hook, transcript: str, memory: App
+) -> None:
+    hook("stop", transcript_path=transcript, environ={"ENGRAM_NOW": FIRST})
+    hook("session-start", session_id="s2", source="startup", environ={"ENGRAM_NOW": LATER})
+    assert turns(memory) == ["why is the gateway slow?"]
+    week = {"ENGRAM_NOW": LATER, "ENGRAM_TURN_RETENTION_DAYS": "7"}
+    hook("stop", session_id="s7", last_assistant_message="It is not.", environ={"ENGRAM_NOW": LATER})
+    hook("session-start", session_id="s2", source="startup", environ=week)
+    assert turns(memory) == ["It is not."]
+
+    hook("session-start", session_id="s3", source="startup", environ={"ENGRAM_NOW": LATE})
+    assert turns(memory) == ["It is not."]
+    hook("stop", transcript_path=transcript, environ={"ENGRAM_NOW": LATE})  # it is not read again
+    assert turns(memory) == ["It is not."]
+
+
+def test_with_0_days_no_message_is_kept_and_what_it_teaches_is(hook: Hook, home: Path, memory: App) -> None:
+    cited = memory.save(Draft("Gateway", "It drops long headers.")).id
+    text = (
+        f"As [#{cited}] says.\n\n## Key Learnings:\n\n1. The gateway drops every header longer than eight kilobytes.\n"
+    )
+    said = {"type": "assistant", "uuid": "a1", "message": {"role": "assistant", "content": text}}
+    (home / "transcript.jsonl").write_text(json.dumps(said) + "\n")
+
+    hook("stop", transcript_path=str(home / "transcript.jsonl"), environ={"ENGRAM_TURN_RETENTION_DAYS": "0"})
+
+    assert turns(memory) == []
+    assert memory.store.value("select count(*) from observations where type = 'passive'") == 1
+    assert memory.store.value("select sum(times) from citations") == 1
+
+
+def test_a_server_whose_agents_have_no_hooks_deletes_old_messages_too(
+    hook: Hook, transcript: str, memory: App, folder: Path
+) -> None:
+    hook("stop", transcript_path=transcript, environ={"ENGRAM_NOW": FIRST})
+
+    settings = replace(memory.settings, clock=fixed_clock(LATE))
+    with Engram(settings=settings, directory=folder, session_mode="process") as server:
+        server.save(Draft("Ports", "The gateway listens on 8080."))
+
+    assert turns(memory) == []
+
+
+def test_what_was_kept_of_a_conversation_can_be_read(
+    hook: Hook, transcript: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook("stop", transcript_path=transcript)
+    monkeypatch.chdir(folder)
+
+    assert "s1 user: why is the gateway slow?" in CliRunner().invoke(cli, ["turns"]).stdout
+    assert "No turns" in CliRunner().invoke(cli, ["turns", "--session", "other"]).stdout
+
+
+# An agent: it runs its hook as agents do, starts its server, and saves without naming a session.
+AGENT = """
+import json, subprocess, sys
+
+session, wrapped = sys.argv[1], sys.argv[2] == "wrapped"
+hook = [sys.executable, "-m", "engram_py", "hook", "session-start", "--agent", "claude-code"]
+server = [sys.executable, "-m", "engram_py", "mcp"]
+shell = ["sh", "-c", '"$@"; exit $?', "sh"] if wrapped else []
+event = json.dumps({"session_id": session, "source": "startup"})
+if session != "none":
+    subprocess.run([*shell, *hook], input=event, text=True, check=True, stdout=subprocess.DEVNULL)
+print("hooked", flush=True)
+sys.stdin.readline()
+process = subprocess.Popen([*shell, *server], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+calls = [
+    ("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}),
+    ("tools/call", {"name": "mem_save", "arguments": {"title": f"By {session}", "content": "It saved this."}}),
+]
+for number, (method, params) in enumerate(calls):
+    process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\\n")
+    process.stdin.flush()
+    answer = json.loads(process.stdout.readline())
+print(answer["result"]["content"][0]["text"], flush=True)
+process.stdin.close()
+process.wait()
+"""
+
+
+class Agent:
+    def __init__(self, folder: Path, session: str, *, wrapped: bool = False) -> None:
+        command = [sys.executable, "-c", AGENT, session, "wrapped" if wrapped else "plain"]
+        self._process = subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        )
+        self._line()
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()
+
+    def save(self) -> None:
+        """Start the server, save, and end."""
+        out, _ = self._process.communicate("\n", timeout=60)
+        assert "Saved" in out or "added" in out, out
+
+
+def session_of(memory: Engram, title: str) -> str:
+    return str(memory.store.value("select session_id from observations where title = :title", title=title))
+
+
+def test_two_agents_at_work_in_one_project_keep_their_sessions_apart(folder: Path, memory: Engram) -> None:
+    first, second = Agent(folder, "claude-1"), Agent(folder, "claude-2", wrapped=True)
+    first.save()
+    second.save()
+
+    assert session_of(memory, "By claude-1") == "claude-1"
+    assert session_of(memory, "By claude-2") == "claude-2"
+    assert {line.id for line in memory.sessions.recent()} == {"claude-1", "claude-2"}
+
+
+def test_a_server_whose_agent_has_no_hooks_has_a_session_of_its_own(folder: Path, memory: Engram) -> None:
+    idle = Agent(folder, "claude-1", wrapped=True)
+    Agent(folder, "none", wrapped=True).save()
+
+    assert session_of(memory, "By none").startswith("mcp-")
+    idle.save()
+
+
+def test_a_summary_of_the_server_is_that_of_the_hooks_session(folder: Path, memory: Engram) -> None:
+    hosts = ["1:1"]
+    memory.sessions.start("claude-1")
+    memory.sessions.keep_hosts("claude-1", hosts)
+    with Engram(settings=memory.settings, directory=folder, session_mode="process", hosts=hosts) as server:
+        server.episodes.summarize("## Goal\nShip it.\n\n## Next Steps\n- Write the migration")
+
+    assert "Write the migration" in (memory.sessions.get("claude-1").summary or "")
+    assert json.loads(str(memory.store.value("select hosts from session_hosts"))) == hosts

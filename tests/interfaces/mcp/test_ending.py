@@ -1,4 +1,4 @@
-"""How the server process ends: at once when stdin closes, with every request answered and nothing left behind."""
+"""The server process: one session saves and a later one finds, how it opens the database, and how it ends."""
 
 from __future__ import annotations
 
@@ -10,17 +10,25 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, Literal, NoReturn, cast
 
 import pytest
+from mcp import Client, StdioServerParameters
+from mcp.shared.exceptions import MCPError
 
+from engram_py import Engram
 from engram_py.errors import EngramError
 from engram_py.interfaces.mcp import stdio
+from engram_py.interfaces.mcp.server import build_server
+from engram_py.settings import Settings
+from tests.database.files import filled
 from tests.interfaces.mcp.agent import (
     INITIALIZE,
     INITIALIZED,
+    Agent,
     as_line,
     close,
     exchange,
@@ -193,3 +201,180 @@ def test_a_signal_ends_the_session_too(folder: Path, data_dir: Path, number: sig
     assert close(server) == ""
     [(_, ended)] = sessions(data_dir)
     assert ended is not None
+
+
+def a_file_for_a_folder(data_dir: Path) -> Path:
+    data_dir.write_text("not a folder", encoding="utf-8")
+    return data_dir
+
+
+def garbage(data_dir: Path) -> Path:
+    data_dir.mkdir(mode=0o700, exist_ok=True)
+    (data_dir / "engram.db").write_bytes(b"this was never a database " * 1000)
+    return data_dir / "engram.db"
+
+
+def changed(data_dir: Path, sql: str) -> Path:
+    with closing(sqlite3.connect(data_dir / "engram.db")) as connection, connection:
+        connection.execute(sql)
+    return data_dir / "engram.db"
+
+
+def a_newer_one(data_dir: Path) -> Path:
+    with Engram(settings=Settings(data_dir), directory=data_dir.parent):
+        pass
+    columns = "(migration_set, name, applied_at)"
+    return changed(data_dir, f"insert into _sqlite_migrations {columns} values ('engram', '9999_future', '')")
+
+
+def a_foreign_one(data_dir: Path) -> Path:
+    data_dir.mkdir(mode=0o700, exist_ok=True)
+    (data_dir / "engram.db").unlink(missing_ok=True)
+    return changed(data_dir, "create table songs (title text)")
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_listing_what_there_is_touches_no_database(
+    settings: Settings, data_dir: Path, here: Path, mode: Literal["auto", "legacy"]
+) -> None:
+    async with Client(build_server(settings), mode=mode) as client:
+        await client.list_tools()
+        await client.list_prompts()
+        await client.list_resource_templates()
+
+    assert not data_dir.exists()
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "code"),
+    [
+        pytest.param(a_file_for_a_folder, "data_dir_unusable", id="data-directory-is-a-file"),
+        pytest.param(garbage, "store_damaged", id="garbage"),
+        pytest.param(a_newer_one, "store_too_new", id="newer"),
+        pytest.param(a_foreign_one, "store_foreign", id="foreign"),
+    ],
+)
+async def test_a_database_that_cannot_be_opened_is_the_error_of_each_call_until_it_can(
+    settings: Settings, data_dir: Path, here: Path, obstacle: Callable[[Path], Path], code: str
+) -> None:
+    path = obstacle(data_dir)
+    content = path.read_bytes()
+    async with Client(build_server(settings)) as client:
+        agent = Agent(client)
+        for _ in range(2):
+            facts = await agent.refusal("mem_save", title="Chose uv", content="Fast.")
+            assert facts["error_code"] == code
+            assert str(path) in facts["message"]
+        with pytest.raises(MCPError) as caught:
+            await client.list_resources()
+        assert (caught.value.error.code, caught.value.error.data) == (-32603, {"code": code})
+        assert len((await client.list_tools()).tools) == 10
+        assert path.read_bytes() == content
+
+        path.unlink()
+
+        assert "Saved [#1]" in await agent.told("mem_save", title="Chose uv", content="Fast.")
+    assert rows(data_dir)["observations"] == 1
+
+
+async def test_a_refused_argument_does_not_open_the_database(settings: Settings, data_dir: Path, here: Path) -> None:
+    async with Client(build_server(settings)) as client:
+        assert (await Agent(client).refusal("mem_get_observation"))["error_code"] == "invalid_argument"
+
+    assert not data_dir.exists()
+
+
+async def test_a_removed_database_is_refused_until_it_is_back(settings: Settings, data_dir: Path, here: Path) -> None:
+    path = data_dir / "engram.db"
+    async with Client(build_server(settings)) as client:
+        agent = Agent(client)
+        await agent.told("mem_save", title="Chose uv", content="Fast.")
+        path.rename(data_dir / "away.db")
+        for tool, arguments in (
+            ("mem_save", {"title": "Chose ruff", "content": "Fast."}),
+            ("mem_search", {"query": "uv"}),
+        ):
+            facts = await agent.refusal(tool, **arguments)
+            assert (facts["error_code"], str(path) in facts["message"]) == ("store_gone", True)
+            assert not path.exists()
+        (data_dir / "away.db").rename(path)
+        assert "replaced" not in await agent.told("mem_save", title="Chose ruff", content="Fast.")
+    assert rows(data_dir)["observations"] == 2
+
+
+@pytest.mark.parametrize("tool", ["mem_save", "mem_search", "mem_context"])
+async def test_the_first_answer_from_a_database_put_in_place_of_the_open_one_says_so(
+    settings: Settings, data_dir: Path, here: Path, tmp_path: Path, tool: str
+) -> None:
+    calls = {
+        "mem_save": {"title": "Chose ruff", "content": "Fast."},
+        "mem_search": {"query": "uv"},
+        "mem_context": {},
+    }
+    other = filled(tmp_path / "other", ["one", "two"])
+    async with Client(build_server(settings)) as client:  # opened by the first call, when there was no file
+        agent = Agent(client)
+        await agent.told("mem_save", title="Chose uv", content="Fast.")
+        other.replace(data_dir / "engram.db")
+        said = await agent.told(tool, **calls[tool])
+        assert "was replaced" in said
+        assert "2 observations" in said
+        assert "replaced" not in await agent.told(tool, **calls[tool])
+
+
+def test_a_setting_that_cannot_be_used_is_an_error_of_the_call_not_a_dead_server(folder: Path) -> None:
+    answered = exchange(folder, [tool_call(2, "mem_context")], ENGRAM_DATA_DIR="relative/folder")
+
+    assert answered.status == 0
+    assert answered.to("start")["result"]["serverInfo"]["name"] == "engram"
+    assert answered.to(2)["result"]["isError"] is True
+    assert "data_dir_unusable" in answered.text(2)
+
+
+TOPIC = "decision/token-lifetime"
+DECISION = "**What**: Access tokens live 15 minutes.\n**Why**: A stolen one must be worthless soon."
+REVISION = DECISION.replace("15 minutes", "5 minutes")
+FIX = "**What**: Logins failed after midnight.\n**Why**: Expiry was compared with local time."
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    subprocess.run(["git", "init", "-q", "-b", "main", str(folder)], check=True)
+    subprocess.run(["git", "-C", str(folder), "remote", "add", "origin", "git@github.com:acme/shop.git"], check=True)
+    return folder
+
+
+def server_in(folder: Path) -> StdioServerParameters:
+    return StdioServerParameters(
+        command=sys.executable, args=["-m", "engram_py", "mcp"], env=dict(os.environ), cwd=folder
+    )
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_later_process_finds_what_an_earlier_one_saved(
+    repository: Path, data_dir: Path, mode: Literal["auto", "legacy"]
+) -> None:
+    async with Client(server_in(repository), mode=mode) as client:
+        first = Agent(client)
+        assert "mem_search" in (client.instructions or "")
+        title = "Chose short-lived access tokens"
+        saved = await first.value("mem_save", title=title, content=DECISION, type="decision", topic_key=TOPIC)
+        assert (saved["outcome"], saved["project"], saved["project_source"]) == ("added", "shop", "git_remote")
+        assert "Saved [#2]" in await first.told("mem_save", title="Fixed midnight logins", content=FIX, type="bugfix")
+        revised = await first.value("mem_save", title=title, content=REVISION, type="decision", topic_key=TOPIC)
+        assert (revised["outcome"], revised["id"], revised["revision_count"]) == ("updated", saved["id"], 2)
+    [(_, ended)] = sessions(data_dir)
+    assert ended is not None
+
+    async with Client(server_in(repository), mode=mode) as client:
+        second = Agent(client)
+        context = await second.told("mem_context")
+        assert "Fixed midnight logins" in context
+        assert "5 minutes" in context
+        found = await second.told("mem_search", query="how long are access tokens valid and why did we choose that?")
+        best = found.partition("[#")[2].partition("]")[0]
+        assert int(best) == saved["id"]
+        opened = await second.told("mem_get_observation", id=f"[#{best}]", include_history=True)
+        now, _, before = opened.partition("--- version")
+        assert ("5 minutes" in now, "15 minutes" in now, "15 minutes" in before) == (True, False, True)

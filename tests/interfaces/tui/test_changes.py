@@ -1,4 +1,4 @@
-"""Edits, deletions and their undo, and what other processes write meanwhile."""
+"""Edits, deletions and their undo, changes by others, long lists, and hostile texts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from textual.app import App, ComposeResult
 
 from engram_py import Draft, Engram
 from engram_py.errors import EngramError
+from engram_py.interfaces.tui.rows import MOST_PAGES, PAGE, ListRow, RowList, padded, printable, shown_line
 from engram_py.observations.values import Change
 from tests.interfaces.tui.conftest import opened
 
@@ -120,3 +122,130 @@ async def test_a_row_that_was_deleted_meanwhile_says_so(kept: Engram) -> None:
         kept.observations.delete(2)
         await seen.press("j")
         await seen.until(lambda: "#2" not in "".join(seen.list))
+
+
+LENGTH = 100_000
+
+
+class Long(App[None]):
+    """A list of 100,000 rows alone, with a count of the pages that were asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[int] = []
+        self.before = 0  # rows that came on top
+
+    def compose(self) -> ComposeResult:
+        yield RowList()
+
+    async def fetch(self, offset: int) -> list[ListRow]:
+        self.asked.append(offset)
+        names = range(offset - self.before, min(offset + PAGE, LENGTH) - self.before)
+        return [ListRow(name, f"#{name}", f"row {name}", "", name) for name in names]
+
+
+async def test_a_long_list_reads_what_is_looked_at_and_keeps_a_few_pages() -> None:
+    app = Long()
+    async with app.run_test(size=(80, 24)) as pilot:
+        rows = app.query_one(RowList)
+        await rows.show(app.fetch)
+        assert app.asked == [0]
+        for _ in range(30):
+            rows.move_to(rows.length - 1)
+            await app.workers.wait_for_complete()
+        assert rows.length > 20 * PAGE
+        assert rows.held <= MOST_PAGES * PAGE
+        rows.move_to(0)
+        await pilot.pause()
+        assert rows.row is not None
+        assert rows.row.label == "row 0"
+
+
+async def test_rows_that_come_on_top_leave_the_cursor_on_its_row() -> None:
+    app = Long()
+    async with app.run_test(size=(80, 24)) as pilot:
+        rows = app.query_one(RowList)
+        await rows.show(app.fetch)
+        for _ in range(3):
+            rows.move_to(rows.length - 1)
+            await pilot.pause()
+        rows.move_to(rows.cursor - 2)
+        await pilot.pause()
+        was = rows.row
+        assert was is not None
+        app.before = 5
+        await rows.show(app.fetch, keep=True)
+        assert rows.row == was
+
+
+def test_pages_of_memories_and_of_sessions_follow_each_other_without_gaps(app: Engram) -> None:
+    for number in range(7):
+        app.save(Draft(f"Number {number}", f"Text {number}."), session_id=f"run-{number}")
+    pages = [app.bulk.listed(limit=3, offset=offset).items for offset in (0, 3, 6, 9)]
+    assert [[one.id for one in page] for page in pages] == [[7, 6, 5], [4, 3, 2], [1], []]
+    sessions = [app.sessions.page(limit=3, offset=offset) for offset in (0, 3, 6, 9)]
+    assert [one.id for page in sessions for one in page] == [one.id for one in app.sessions.recent(limit=20)]
+    assert [one.id for one in app.sessions.page(containing="RUN-3")] == ["run-3"]
+    app.observations.delete(4)
+    app.sessions.end("run-3")
+    assert [one.id for one in app.sessions.page(containing="run-3")] == []
+
+
+MARKUP = "[red]loud[/red] [@click=app.quit]press[/] [bold"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("\x1b[31mred\x1b[0m", "␛[31mred␛[0m", id="escape"),
+        pytest.param("a\x00b", "a␀b", id="nul"),
+        pytest.param("\x9b31m", "⟦U+009B⟧31m", id="one-byte-escape"),
+        pytest.param("\u202efdp.exe", "⟦RLO⟧fdp.exe", id="turned-around"),
+        pytest.param("\u200fmark", "⟦R⟧mark", id="right-to-left-mark"),
+        pytest.param("a\u200bb\U000e0041", "a⟦U+200B⟧b⟦U+E0041⟧", id="unseen"),
+        pytest.param("\ud800", "⟦U+D800⟧", id="half-a-pair"),
+        pytest.param("one\r\ntwo\rthree\tfour", "one\ntwo␍three    four", id="line-ends"),
+        pytest.param("עברית 日本語 é", "עברית 日本語 é", id="scripts"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_named(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+@pytest.mark.parametrize("text", ["x" * 10_000, "日本" * 5_000, "e\u0301" * 5_000, "\x1b" * 10_000, " \n" * 5_000])
+def test_a_line_is_as_wide_as_it_may_be(text: str) -> None:
+    from rich.cells import cell_len
+
+    assert cell_len(padded(text, 20)) == 20
+    assert cell_len(shown_line(text, 20)) <= 20
+
+
+async def test_markup_and_escapes_of_a_memory_are_shown_and_do_nothing(app: Engram) -> None:
+    app.save(Draft(f"{MARKUP} \x1b[31m", f"{MARKUP}\n\x1b]0;owned\x07 \u202eturned", type="note"))
+    async with opened(app, size=(120, 30)) as seen:
+        assert "[red]loud[/red]" in seen.list[0]
+        assert f"{MARKUP}\n turned" in seen.preview
+        assert not any(char in seen.text for char in "\x1b\x07\u202e")
+        await seen.press("d")
+        assert "[red]loud[/red]" in seen.status
+        await seen.press("2")
+        assert "[red]loud" in seen.text
+
+
+async def test_a_title_of_ten_thousand_letters_takes_one_line(app: Engram) -> None:
+    app.save(Draft("short", "A text."))
+    with app.store.transaction():
+        app.store.update("observations", {"id": 1}, {"title": "y" * 10_000})
+    async with opened(app) as seen:
+        assert len(seen.list) == 1
+        assert seen.list[0].endswith("now")
+        assert "y" * 1_000 in seen.preview
+
+
+async def test_markup_in_the_filter_is_text(app: Engram) -> None:
+    app.save(Draft("short", "A text."))
+    async with opened(app) as seen:
+        await seen.press("3", "slash")
+        seen.app.query_one("#ask").value = "[/red] [bold"  # type: ignore[attr-defined]
+        await seen.press("enter")
+        assert "[/red] [bold" in seen.text

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ from engram_py.interfaces.web.access import Access
 from engram_py.settings import Settings
 from tests.interfaces.http.asking import serving
 from tests.interfaces.web.browser import Browser, chromium, until
-from tests.interfaces.web.test_hostile import EVIL, TITLE
+from tests.interfaces.web.test_assets import EVIL, TITLE
+from tests.memory import FakeClock
 
 pytestmark = pytest.mark.browser
 TAB, ENTER = "\ue004", "\ue007"
@@ -35,6 +37,10 @@ class Place:
 
     def app(self) -> Engram:
         return Engram(settings=Settings(self.data_dir), directory=self.folder)
+
+    def refusals(self) -> list[str]:
+        """What the browser complained about, other than a refusal that a test asked for."""
+        return [line for line in self.browser.log() if "favicon" not in line]
 
 
 @pytest.fixture
@@ -151,3 +157,121 @@ def test_a_form_of_another_server_of_this_machine_changes_nothing(place: Place) 
         assert not app.get(1).observation.pinned
     place.open("/ui/")
     assert "Recently changed" in place.browser.text
+
+
+WEEKS = 6
+PLOTS = 6
+SAID = "return [...document.querySelectorAll('.plot')].map(one => one.querySelectorAll('.u-value')[1].textContent)"
+CELLS = """
+return [...document.querySelectorAll('.plot')].map(one => {
+    const rows = [...document.getElementById(one.dataset.table).tBodies[0].rows].reverse();
+    return rows.map(row => row.cells[one.dataset.column].textContent.trim());
+})
+"""
+# The share of the pixels of each plot that hold ink.
+INKED = """
+return [...document.querySelectorAll('.plot canvas')].map(one => {
+    const pixels = one.getContext('2d').getImageData(0, 0, one.width, one.height).data;
+    return pixels.filter((value, place) => place % 4 === 3 && value > 0).length / (one.width * one.height);
+})
+"""
+
+
+@pytest.fixture
+def worked(place: Place) -> Place:
+    """Sessions of some weeks, each week with more than the one before."""
+    clock = FakeClock(datetime.now(UTC) - timedelta(weeks=WEEKS - 1))
+    with Engram(settings=Settings(place.data_dir, clock=clock), directory=place.folder) as app:
+        for week in range(WEEKS):
+            name = app.sessions.start(f"week-{week}", project="widgets").session.id
+            row = app.save(Draft(f"Tea {week}", f"The shelf number {week}.", "note"), session_id=name).id
+            app.prompts.save(f"where is the tea {week}?", session_id=name)
+            app.citations.inject(name, {1: 40, row: 40}, "session")
+            app.citations.cite(name, [row])
+            with app.store.transaction():
+                app.ledger.injected(name, "session-start", 4_000 * (week + 1))
+            clock.advance(weeks=1)
+    return place
+
+
+def test_each_plot_says_under_the_pointer_what_its_table_says(worked: Place) -> None:
+    browser = worked.browser
+    browser.narrow(1_000)
+    worked.open("/ui/worth")
+    cells = browser.run(CELLS)
+    assert len(cells) == PLOTS
+    assert [one for one in cells if len(one) < WEEKS] == []
+    assert "6,000" in cells[0]
+    assert browser.run(SAID) == [one[-1] for one in cells]  # before the pointer is anywhere: the latest
+    for number, column in enumerate(cells):
+        browser.run(f"document.querySelectorAll('.plot')[{number}].scrollIntoView({{block: 'center'}})")
+        for place_of, expected in enumerate(column):
+            browser.hover(".plot .u-over", nth=number, share=(place_of + 0.5) / len(column))
+            until(lambda: browser.run(SAID)[number] == expected)  # noqa: B023 - called before the next turn
+    assert min(browser.run(INKED)) > 0.005
+    assert worked.refusals() == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_plots_take_the_colours_of_the_theme_as_it_changes(worked: Place, theme: str) -> None:
+    browser = worked.browser
+    browser.theme("dark" if theme == "light" else "light")
+    worked.open("/ui/worth")
+    ink = "return getComputedStyle(document.documentElement).getPropertyValue('--link').trim()"
+    before = browser.run(ink)
+    browser.theme(theme)
+    assert browser.run(ink) != before
+    drawn = """
+        const canvas = document.querySelector('.plot canvas'), seen = {};
+        const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+        for (let place = 0; place < pixels.length; place += 4)
+            if (pixels[place + 3] === 255) {
+                const name = [...pixels.slice(place, place + 3)].map(one => one.toString(16).padStart(2, '0')).join('');
+                seen[name] = (seen[name] || 0) + 1;
+            }
+        return '#' + Object.keys(seen).sort((one, other) => seen[other] - seen[one])[0];
+    """
+    until(lambda: browser.run(drawn) == browser.run(ink))
+
+
+def test_without_scripts_the_table_alone_is_there(worked: Place) -> None:
+    worked.browser.scripts(on=False)
+    worked.open("/ui/worth")
+    worked.browser.scripts(on=True)
+    assert "Tokens by week" not in worked.browser.text
+    assert "Week by week" in worked.browser.text
+    assert "6,000" in worked.browser.text
+
+
+NARROW = 360
+
+
+def test_words_of_ten_thousand_letters_are_refused_or_fit_a_narrow_window(place: Place) -> None:
+    with place.app() as app:
+        row = app.save(Draft("y" * 1_000, "z" * 10_000, "w" * 60, topic_key="k/" + "v" * 100)).id
+    place.browser.narrow(NARROW)
+    place.open(f"/ui/memory/{row}/edit")
+    place.browser.run("const one = document.querySelector('[name=title]'); one.removeAttribute('maxlength');"
+                      " one.value = 'x'.repeat(10_000)")  # fmt: skip
+    place.browser.press("Save")
+    assert "Not saved" in place.browser.text
+    with place.app() as app:
+        assert app.get(row).observation.title == "y" * 1_000
+    for path in ("/ui/", f"/ui/memory/{row}", f"/ui/memory/{row}/edit", "/ui/timeline", "/ui/today"):
+        place.open(path)
+        wide, room = place.browser.run("const it = document.documentElement; return [it.scrollWidth, it.clientWidth]")
+        assert wide <= room <= NARROW, path
+
+
+def test_text_that_turns_around_or_links_to_a_script_is_shown_as_it_is(place: Place) -> None:
+    with place.app() as app:
+        text = (
+            "\u202egnp.exe\u202c \u05e9\u05dc\u05d5\u05dd [here](javascript:alert(1)) <a href=javascript:alert(1)>x</a>"
+        )
+        row = app.save(Draft("\u202eTurned", text)).id
+    place.open(f"/ui/memory/{row}")
+    assert "⟦RLO⟧" in place.browser.text
+    assert "[here](javascript:alert(1))" in place.browser.text
+    script = "return [...document.querySelectorAll('main a')].filter(one => !one.href.startsWith('http')).length"
+    assert place.browser.run(script) == 0
+    assert not place.browser.alert()

@@ -1,10 +1,12 @@
-"""The page's scripts in a real Chromium: keys, live parts, and nothing that the content security policy refuses."""
+"""The page's scripts in a real Chromium: keys, live parts, accessibility, and the content security policy."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -26,11 +28,6 @@ def run(place: Place, *arguments: str, stdin: str = "") -> None:
     )  # fmt: skip
 
 
-def refusals(place: Place) -> list[str]:
-    """What the browser complained about, other than a refusal that a test asked for."""
-    return [one for one in place.browser.log() if "favicon" not in one]
-
-
 def test_today_shows_what_another_process_saves_without_a_reload(place: Place) -> None:
     place.open("/ui/today?project=widgets")
     place.browser.run("window.loaded = 1")
@@ -40,7 +37,7 @@ def test_today_shows_what_another_process_saves_without_a_reload(place: Place) -
     run(place, "note", "The kettle boils over")
     until(lambda: "The kettle boils over" in place.browser.text)
     assert place.browser.run("return window.loaded") == 1
-    assert refusals(place) == []
+    assert place.refusals() == []
 
 
 def test_today_follows_a_session_as_its_hooks_run(place: Place) -> None:
@@ -101,7 +98,7 @@ def test_the_keyboard_alone_goes_from_a_search_to_an_edit(place: Place) -> None:
     with browser.leaving():
         browser.keys("e")
     assert browser.address == f"{place.home}{first}/edit"
-    assert refusals(place) == []
+    assert place.refusals() == []
 
 
 def test_enter_opens_what_j_chose_and_escape_leaves_the_search_field(place: Place) -> None:
@@ -166,7 +163,7 @@ def test_a_search_replaces_its_results_and_goes_back_without_losing_them(place: 
     until(lambda: "Where the coffee is" in browser.text)
     browser.keys("j", "w")
     assert "distance between the words" in browser.text
-    assert refusals(place) == []
+    assert place.refusals() == []
 
 
 def test_a_query_that_is_refused_says_so_in_its_place(place: Place) -> None:
@@ -220,3 +217,69 @@ def test_an_inline_handler_does_not_run_and_no_other_host_is_asked(place: Place)
     log = " ".join(place.browser.log())
     assert "inline event handler" in log
     assert "connect-src 'self'" in log
+
+
+AXE = "4.14.1"
+CACHE = Path(os.environ.get("ENGRAM_CLIENTS_CACHE") or Path.home() / ".cache" / "engram-clients")
+NARROW = 360
+REFUSED = "/ui/memory/999"
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The script of axe-core, fetched once; the tests are skipped where the registry does not answer."""
+    folder = CACHE / f"axe-core-{AXE}"
+    script = folder / "package" / "axe.min.js"
+    if not script.exists():
+        if shutil.which("npm") is None:
+            pytest.skip("axe-core needs npm, which is not on the PATH")
+        folder.mkdir(parents=True, exist_ok=True)
+        command = ["npm", "pack", f"axe-core@{AXE}", "--silent", "--fetch-retries=0"]
+        try:
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+        except subprocess.TimeoutExpired:
+            pytest.skip("the npm registry does not answer")
+        if done.returncode:
+            pytest.skip(f"npm could not fetch axe-core: {done.stderr.strip()[-300:]}")
+        shutil.unpack_archive(folder / f"axe-core-{AXE}.tgz", folder)
+    return script.read_text(encoding="utf-8")
+
+
+def pages(place: Place) -> list[str]:
+    with place.app() as app:
+        app.sessions.start("seen", project="widgets")
+        app.entities.link("Ada", "works_on", "Tea", project="widgets")
+    entities = "/ui/entities?project=widgets"
+    return [
+        "/ui/", "/ui/?q=tea", "/ui/?q=zebra", "/ui/memory/1", f"/ui/memory/{place.evil}", "/ui/memory/1/edit", REFUSED,
+        "/ui/given", "/ui/session?id=seen", "/ui/ask?project=widgets", "/ui/today", "/ui/review", "/ui/worth",
+        entities, f"{entities}&name=Ada", "/ui/projects", "/ui/timeline", "/ui/settings",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious_on_any_page(place: Place, axe: str, theme: str) -> None:
+    place.browser.theme(theme)
+    found: dict[str, object] = {}
+    for path in pages(place):
+        place.open(path)
+        assert (place.browser.run("return document.title").startswith("Refused")) == (path == REFUSED), path
+        place.browser.run(axe)
+        if path == "/ui/":
+            place.browser.keys(ESCAPE, "?")
+            assert place.browser.run("return document.querySelector('dialog').open")
+        worst = place.browser.run(
+            "return axe.run().then(all => all.violations.filter(one => ['serious', 'critical'].includes(one.impact))"
+            ".map(one => one.id + ': ' + one.nodes.map(node => node.html.slice(0, 150)).slice(0, 3).join(' | ')))"
+        )
+        if worst:
+            found[path] = worst
+    assert found == {}
+
+
+def test_no_page_scrolls_sideways_on_a_phone(place: Place) -> None:
+    place.browser.narrow(NARROW)
+    for path in pages(place):
+        place.open(path)
+        wide, room = place.browser.run("const it = document.documentElement; return [it.scrollWidth, it.clientWidth]")
+        assert wide <= room <= NARROW, path

@@ -1,15 +1,22 @@
-"""Two clones of one repository: what one learned, the other finds, whatever git made of it in between."""
+"""Two clones of one repository, lost chunks, and reading that stays within its share of time."""
 
 from __future__ import annotations
 
 import json
+import shutil
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engram_py import Engram
 from engram_py.dataclass import replace
 from engram_py.settings import Settings
+from engram_py.sync.git import importer, service
+from engram_py.sync.git.table import ChunksWritten
+from engram_py.sync.mutation import AppliedBatch, Mutation
 from tests.sync.git.conftest import Joining, Member, put_chunk, settled
 
 
@@ -196,3 +203,173 @@ def test_machines_that_share_no_prompts_hold_the_same_memory(ada: Member, bob: M
     settled([ada, bob])
 
     assert ada.digest() == bob.digest()
+
+
+def test_a_deleted_chunk_is_written_again_as_it_was_and_everything_when_asked_for(ada: Member) -> None:
+    for number in range(3):
+        ada.save(f"Memory {number}")
+        ada.shared()
+    before = {path.name: path.read_bytes() for path in ada.chunks.iterdir()}
+    (ada.chunks / ada.names()[1]).unlink()
+
+    written = ada.exported()
+
+    assert (written.again, written.lost) == (True, 1)
+    assert {path.name: path.read_bytes() for path in ada.chunks.iterdir()} == before
+    assert ada.git("status", "--porcelain") == ""
+    assert ada.exported(again=True).rows == 5  # the project, the session, three observations
+    assert len(ada.names()) == 4
+    assert ada.exported().chunks == ()
+
+
+def test_a_damaged_chunk_of_ones_own_is_written_again_under_a_longer_name(ada: Member, bob: Member) -> None:
+    ada.shared("One")
+    [name] = ada.names()
+    (ada.chunks / name).write_bytes(b"half")
+
+    repaired = ada.shared().written
+
+    assert repaired is not None
+    assert repaired.lost == 1
+    assert len(ada.names()) == 2
+    done = bob.pulled()
+    assert done.read is not None
+    assert [one.chunk for one in done.read.refused] == [name.partition(".")[0]]
+    assert bob.titles() == ["One"]
+
+
+def test_a_fresh_folder_is_given_everything_whoever_it_came_from(ada: Member, bob: Member, join: Joining) -> None:
+    ada.shared("From Ada")
+    bob.pulled()
+    bob.shared("From Bob")
+    bob.git("rm", "-r", "-q", ".engram")
+    bob.commit()
+    shutil.rmtree(bob.root / ".engram", ignore_errors=True)
+    bob.git("push", "-q", "origin", "HEAD")
+
+    eve = join("eve")
+    assert eve.sync.sync().written == ChunksWritten()
+    written = bob.exported()
+    assert (written.again, written.lost) == (True, 1)
+    bob.shared()
+
+    eve.pulled()
+    assert eve.titles() == ["From Ada", "From Bob"]
+    assert eve.digest() == bob.digest()
+
+
+def test_a_chunk_that_another_branch_has_is_not_lost(ada: Member) -> None:
+    ada.shared("On main")
+    ada.git("checkout", "-q", "-b", "feature")
+    ada.save("On the feature branch")
+    ada.sync.sync()
+    ada.commit()
+    ada.git("checkout", "-q", "main")
+
+    done = ada.sync.sync()
+
+    # Written here once more, it would stand in git's way when the branches are changed back.
+    assert done.written is not None
+    assert done.written.chunks == ()
+    assert ada.sync.status().elsewhere == 1
+    ada.git("checkout", "-q", "feature")
+    ada.git("checkout", "-q", "main")
+    ada.git("merge", "-q", "feature")
+    assert ada.sync.status().elsewhere == 0
+
+
+def test_a_chunk_whose_branch_was_thrown_away_is_written_again(ada: Member, bob: Member) -> None:
+    ada.git("checkout", "-q", "-b", "feature")
+    ada.save("Said on a branch that nobody merged")
+    ada.sync.sync()
+    ada.commit()
+    ada.git("checkout", "-q", "main")
+    ada.git("branch", "-q", "-D", "feature")
+
+    ada.shared()
+
+    bob.pulled()
+    assert bob.titles() == ["Said on a branch that nobody merged"]
+
+
+def test_a_deletion_after_the_chunk_was_lost_is_what_is_written(ada: Member, bob: Member) -> None:
+    doomed = ada.save("Doomed")
+    ada.shared()
+    bob.pulled()
+    ada.app.observations.delete(doomed, hard=True)
+    (ada.chunks / ada.names()[0]).unlink()
+
+    ada.shared()
+
+    bob.pulled()
+    assert bob.titles() == []
+    assert b"Doomed" not in ada.texts()
+
+
+def document(rows: int, *, length: int = 20, first: int = 0) -> dict[str, Any]:
+    observations = [
+        {
+            "sync_id": f"obs-{number:016x}",
+            "session_id": "s1",
+            "type": "decision",
+            "title": f"row {number}",
+            "content": f"{number} " + "x" * length,
+            "project": "widgets",
+            "scope": "project",
+            "created_at": "2026-02-01 10:00:00",
+            "updated_at": "2026-02-01 10:00:00",
+        }
+        for number in range(first, first + rows)
+    ]
+    session = {"id": "s1", "project": "widgets", "directory": "~/w", "started_at": "2026-02-01 10:00:00"}
+    return {"sessions": [session], "observations": observations, "prompts": []}
+
+
+def test_reading_goes_on_where_it_stopped(ada: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importer, "_LONGEST_STEP", 5)
+    monkeypatch.setattr(importer, "_FIRST_STEP", 5)
+    put_chunk(ada.root, document(12))
+    applied: list[int] = []
+    apply = ada.app.replica.apply
+
+    def counted(rows: Sequence[Mutation], **told: str) -> AppliedBatch:
+        applied.append(len(rows))
+        return apply(rows, **told)
+
+    monkeypatch.setattr(ada.app.replica, "apply", counted)
+
+    reads = [ada.sync.read_new(until=time.monotonic()) for _ in range(2)]  # no time: a step each
+    last = ada.sync.read_new(until=time.monotonic() + 60)
+
+    assert all(one is None or one.read is None or one.read.more for one in reads)
+    assert last is not None
+    assert sum(applied) == 13  # the session and the rows, each once
+    assert len(ada.titles()) == 12
+
+
+def test_a_chunk_that_unpacks_to_much_is_left_to_a_reading_that_nobody_waits_for(ada: Member) -> None:
+    put_chunk(ada.root, document(120, length=40_000))
+    small = put_chunk(ada.root, document(1, first=1000))
+
+    done = ada.sync.read_new(until=time.monotonic() + 60)
+
+    assert done is not None
+    assert done.read is not None
+    assert (done.read.chunks, done.read.more, ada.titles()) == (1, True, ["row 1000"]), small
+    ada.sync.read_rest(until=time.monotonic() + 60)
+    assert len(ada.titles()) == 121
+
+
+def test_what_a_folder_adds_unasked_is_bounded_and_said(ada: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "UNASKED_BYTES", 100_000)
+    put_chunk(ada.root, document(100, length=500))
+    put_chunk(ada.root, document(100, length=501, first=500))
+
+    ada.sync.read_new(until=time.monotonic() + 60)
+    [refusal] = ada.sync.status().refused
+
+    assert len(ada.titles()) == 100
+    assert "`engram sync` reads it" in refusal.reason
+    assert ada.sync.read_new(until=time.monotonic() + 60) is None  # it is not looked at again
+    ada.imported()
+    assert len(ada.titles()) == 200
