@@ -215,7 +215,7 @@ def _table(db: sqlite3.Connection, name: str, sql: str) -> Iterator[str]:
 def errors() -> str:
     """Every error code by family."""
     for module in pkgutil.walk_packages(engram_py.__path__, "engram_py."):
-        if module.name.endswith((".errors", ".values", ".manifest")):  # where a room keeps its refusals
+        if not module.name.endswith("__main__"):  # refusals stand where they are raised, or in a module of their own
             import_module(module.name)
     families = [family for family in EngramError.__subclasses__() if family.__subclasses__()]
     leaves = {family: list(_leaves(family)) for family in families}
