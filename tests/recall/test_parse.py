@@ -341,8 +341,8 @@ def test_nothing_is_invented_and_nothing_fails(text: str) -> None:
 SYNTAX = ["AND", "OR", "NOT", "NEAR(", '"', '""', "*", "^", ":", "-", "(", ")", "{", "}", "+", "title:", "\0", "'", ";"]
 SCRIPTS = ["tokenStore", "rate_limit", "a-b", "v1.2", "用户登录", "キュー", "로그인", "ระบบ", "очередь"]
 SCRIPTS += ["الرمز", "Straße", "İ", "🎉"]
-SYNTAX = st.one_of(st.sampled_from(SYNTAX), st.sampled_from(SCRIPTS), st.text(max_size=12))
-TYPED_TEXTS = st.one_of(st.text(), st.lists(SYNTAX, max_size=20).map(" ".join), st.lists(SYNTAX, max_size=20).map("".join))
+PARTS = st.one_of(st.sampled_from(SYNTAX), st.sampled_from(SCRIPTS), st.text(max_size=12))
+TYPED = st.one_of(st.text(), st.lists(PARTS, max_size=20).map(" ".join), st.lists(PARTS, max_size=20).map("".join))
 # Python and SQLite know different versions of Unicode; they agree about what is in both.
 OLD = "".join(chr(point) for point in range(1, 0x30000) if ucd_3_2_0.category(chr(point)) not in ("Cs", "Co", "Cn"))
 MIXED = st.lists(st.one_of(st.sampled_from(SCRIPTS), st.text(OLD)), max_size=10)
@@ -379,7 +379,7 @@ def test_a_stored_text_is_found_by_its_own_words(index: sqlite3.Connection, text
         assert found(index, match_any(query.words)) == [1]
 
 
-@given(title=TYPED_TEXTS, other=TYPED_TEXTS)
+@given(title=TYPED, other=TYPED)
 def test_likeness_of_titles_is_a_share_and_the_same_both_ways(title: str, other: str) -> None:
     assert 0 <= overlap(title_words(title), title_words(other)) <= 1
     assert overlap(title_words(title), title_words(other)) == overlap(title_words(other), title_words(title))
@@ -388,7 +388,7 @@ def test_likeness_of_titles_is_a_share_and_the_same_both_ways(title: str, other:
     )
 
 
-@given(text=TYPED_TEXTS)
+@given(text=TYPED)
 @example(text='"')
 @example(text="\ud800 a")
 @example(text="a\0b")
@@ -405,7 +405,7 @@ def test_no_text_makes_fts5_complain(index: sqlite3.Connection, text: str) -> No
 MARKS = st.sampled_from(['"', ' "', '" ', " -", ' -"', "“", "«", "type:", "since:", ":"])
 
 
-@given(text=st.one_of(TYPED_TEXTS, st.lists(st.one_of(SYNTAX, MARKS), max_size=20).map("".join)))
+@given(text=st.one_of(TYPED, st.lists(st.one_of(PARTS, MARKS), max_size=20).map("".join)))
 @example(text='"a" -"b" -c "')
 @example(text='-"\0" "\ud800 x"')
 @example(text='"用" -用户 "ระ"')
