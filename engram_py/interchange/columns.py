@@ -14,7 +14,7 @@ from engram_py.anchors.worktree import is_relative
 from engram_py.capture.redact import redact
 from engram_py.errors import EngramError
 from engram_py.lazy import regex
-from engram_py.observations.columns import Kind
+from engram_py.observations.table import Kind
 from engram_py.observations.validation import SESSION_ID_LIMIT, Prepared, clean_content, prepare
 from engram_py.observations.values import SCOPES, TITLE_LIMIT_CHARS, Draft
 from engram_py.projects.names import slug_project

@@ -13,8 +13,8 @@ from engram_py.anchors import table as anchor_table
 from engram_py.database.journal import TABLES
 from engram_py.database.store import Row
 from engram_py.errors import InvalidArgumentError
-from engram_py.interchange.values import Exported, Imported, Progress
-from engram_py.observations.columns import COUNTED_HERE, ENGRAM, EXACT, OWN, SOMETIMES, SPECIAL, TIMES
+from engram_py.interchange.results import Exported, Imported, Progress
+from engram_py.observations.table import COUNTED_HERE, ENGRAM, EXACT, OWN_COLUMNS, SOMETIMES, SPECIAL, TIMES
 from engram_py.privacy.provenance import author_of, unchecked
 from engram_py.projects import table as project_table
 from engram_py.projects.names import similar_projects
@@ -27,7 +27,7 @@ ExportVersion = Literal["0.1.0", "0.2.0"]
 
 _IN_PROJECT = "(:projects is null or project in (select value from json_each(:projects)))"
 
-_OWN_OBSERVATION = (*SPECIAL, *OWN, *COUNTED_HERE, *EXACT, "clock")
+_OWN_OBSERVATION = (*SPECIAL, *OWN_COLUMNS, *COUNTED_HERE, *EXACT, "clock")
 _RELATION = (
     "id", "sync_id", "source_id", "target_id", "relation", "reason", "evidence", "confidence", "judgment_status",
     "marked_by_actor", "marked_by_kind", "marked_by_model", "session_id", "superseded_at",

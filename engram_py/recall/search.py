@@ -30,7 +30,7 @@ from engram_py.recall.values import DocumentHit, Explain, Hit, LadderStep, Resul
 from engram_py.sessions import table as session_table
 from engram_py.sessions.values import PROMPTS_MOST, Prompt
 from engram_py.text.normalize import normalize_topic_key
-from engram_py.vectors.protocol import Nearest
+from engram_py.vectors.values import Nearest
 from engram_py.vectors.vectors import Vectors
 
 # A cosine is strong when, of N observations that have nothing to do with the question, the nearest would be as near

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from engram_py.clock import dated, due_before
-from engram_py.database import backup, counts, filesystem, health, journal
+from engram_py.database import backup, filesystem, health, journal
 from engram_py.database.compaction import log_bytes
 from engram_py.database.errors import InvalidBackupError, StoreDamagedError, StoreForeignError, StoreTooNewError
 from engram_py.database.store import Row, Store
@@ -245,7 +245,7 @@ class Doctor:
                 for row in self._store.rows(health.UNLISTED_PROJECTS):
                     self._identities.create(row[0])
             if "counts" in broken:
-                counts.count_again(self._store)
+                journal.count_again(self._store)
         if "permissions" in broken:
             for path in self._private_paths():
                 filesystem.tighten(path)
@@ -344,7 +344,7 @@ class Doctor:
         return Check("projects", "warning", message, {"projects": unlisted}, "run `engram doctor --fix`", fixable=True)
 
     def _counts(self) -> Check:
-        wrong = counts.wrong(self._store)
+        wrong = journal.wrong_counts(self._store)
         if not wrong:
             return Check("counts", "ok", "what is counted is there")
         message = f"the kept number is not that of the rows: {', '.join(wrong[:5])}"

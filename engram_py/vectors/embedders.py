@@ -17,15 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from engram_py.files import lines_of
 from engram_py.lazy import regex
-from engram_py.vectors.protocol import (
-    Embedder,
-    EmbedderFailedError,
-    Spec,
-    half_of_the_processors,
-    library,
-    running,
-    unit,
-)
+from engram_py.vectors.protocol import Embedder, Spec, half_of_the_processors, library, running, unit
+from engram_py.vectors.values import EmbedderFailedError
 
 if TYPE_CHECKING:
     from engram_py.vectors.protocol import Vectors

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from engram_py.vectors.protocol import Embedder, EmbedderFailedError, Spec, library, unit
+from engram_py.vectors.protocol import Embedder, Spec, library, unit
+from engram_py.vectors.values import EmbedderFailedError
 
 if TYPE_CHECKING:
     from engram_py.vectors.protocol import Vectors

@@ -19,7 +19,8 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.observations.visible import live_ids
 from engram_py.vectors import table
-from engram_py.vectors.protocol import EmbedderFailedError, Nearest, unit, unpack
+from engram_py.vectors.protocol import unit, unpack
+from engram_py.vectors.values import EmbedderFailedError, Nearest
 
 if TYPE_CHECKING:
     from engram_py.vectors.protocol import Vectors

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING
 from engram_py.dataclass import dataclass
 from engram_py.errors import EmbedderError
 from engram_py.vectors import embedders
-from engram_py.vectors.protocol import Embedder, EmbedderFailedError, Spec, parse_embedder
+from engram_py.vectors.protocol import Embedder, Spec, parse_embedder
+from engram_py.vectors.values import EmbedderFailedError
 
 if TYPE_CHECKING:
     from engram_py.vectors.protocol import Vectors

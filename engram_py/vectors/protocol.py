@@ -14,115 +14,16 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 from engram_py.dataclass import dataclass
-from engram_py.errors import EmbedderError
-from engram_py.reasons import Reason
+from engram_py.vectors.values import (
+    SENTENCE_WEIGHT,
+    STATIC_WEIGHT,
+    EmbedderFailedError,
+    EmbedderMissingError,
+    InvalidEmbedderError,
+)
 
 if TYPE_CHECKING:
     from types import ModuleType
-
-
-# How much a cosine counts beside words (see recall.fusion): a sentence model reads, a table of words does not.
-# Of a static model .25 finds less of recipes and code; of a sentence model 1.0 less of code, 1.5 less of conversations.
-SENTENCE_WEIGHT, STATIC_WEIGHT = 1.2, 0.4
-
-
-@dataclass(frozen=True, slots=True)
-class Nearest:
-    """The nearest observations to a question.
-
-    ``hits`` are (id, cosine), nearest first, and the ids that were asked about besides. ``mean`` and ``deviation`` are
-    of the cosines of the ``population`` that the question may see; ``weight`` is that of the model's cosines beside
-    words. Without hits the ``note`` says why.
-    """
-
-    hits: tuple[tuple[int, float], ...] = ()
-    mean: float = 0.0
-    deviation: float = 0.0
-    population: int = 0
-    weight: float = SENTENCE_WEIGHT
-    note: Reason | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class VectorState:
-    """State of vectors: ``done`` of ``observations`` have theirs; ``question_ms`` is the model's time for a
-    question."""
-
-    embedder: str
-    host: str
-    observations: int
-    done: int
-    dimension: int
-    bytes: int
-    others: tuple[str, ...] = ()
-    problem: str | None = None
-    hint: str | None = None
-    model_bytes: int = 0
-    question_ms: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Embedded:
-    """The result of one pass: observations, passages of them, and the seconds it took."""
-
-    embedder: str
-    observations: int
-    passages: int
-    seconds: float
-    state: VectorState
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TurnedOff:
-    """Vectors are off; ``kept`` observations keep theirs, ``deleted`` had theirs deleted."""
-
-    kept: int
-    deleted: int
-    warnings: tuple[str, ...] = ()
-
-
-class InvalidEmbedderError(EmbedderError):
-    code = "invalid_embedder"
-
-    def __init__(self, setting: str, expected: str) -> None:
-        self.setting = setting[:200]
-        super().__init__(
-            f"embedder {self.setting!r} is not understood: {expected}",
-            hint="run `engram vectors on`, or `engram vectors off`; ENGRAM_EMBEDDER, where it is set, wins over both",
-        )
-
-
-class EmbedderMissingError(EmbedderError):
-    code = "embedder_not_installed"
-
-    def __init__(self, setting: str, package: str) -> None:
-        self.setting, self.package = setting, package
-        lane = package in ("numpy", "onnxruntime")
-        hint = "run `engram vectors on`: it installs what is missing" if lane else f"pip install {package}"
-        super().__init__(f"{setting} needs the package {package}", hint=hint)
-
-
-class EmbedderFailedError(EmbedderError):
-    code = "embedder_failed"
-
-    def __init__(self, setting: str, reason: str, *, hint: str) -> None:
-        self.setting, self.reason = setting, reason[:300]
-        super().__init__(f"{setting}: {self.reason}", hint=hint)
-
-    @classmethod
-    def absent(cls, setting: str) -> EmbedderFailedError:
-        hint = "run `engram vectors on` once: it fetches the model"
-        return cls(setting, "the model is not on this machine", hint=hint)
-
-    @classmethod
-    def loading(cls, setting: str, cause: Exception) -> EmbedderFailedError:
-        reason = f"the model cannot be loaded: {cause or type(cause).__name__}"
-        return cls(setting, reason, hint="check that the folder holds a whole model of this kind")
-
-    @classmethod
-    def running(cls, setting: str, cause: Exception) -> EmbedderFailedError:
-        return cls(setting, f"the model failed: {cause or type(cause).__name__}", hint="run `engram doctor`")
 
 
 if TYPE_CHECKING:

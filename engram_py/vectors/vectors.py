@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from engram_py.dataclass import replace
 from engram_py.errors import EmbedderError
 from engram_py.reasons import reason
-from engram_py.vectors.protocol import EmbedderFailedError
+from engram_py.vectors.values import EmbedderFailedError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from engram_py.times import Clock
     from engram_py.vectors.index import VectorIndex
     from engram_py.vectors.model import Loader, VectorModel
-    from engram_py.vectors.protocol import Embedded, Nearest, TurnedOff, VectorState
     from engram_py.vectors.upkeep import VectorWorker
+    from engram_py.vectors.values import Embedded, Nearest, TurnedOff, VectorState
 
 # Every search imports this module, and most have no embedder: what only vectors need is imported where it is used.
 
@@ -102,7 +102,7 @@ class Vectors:
         ``projects`` are as in a search; ``sees``, given ids, answers which of them may be shown. When the embedder
         fails, the note says why.
         """
-        from engram_py.vectors.protocol import Nearest
+        from engram_py.vectors.values import Nearest
 
         if not self.enabled or not text.strip():
             return Nearest()
@@ -189,9 +189,9 @@ class Vectors:
 
         Raises EmbedderError: the model cannot be loaded, or fails.
         """
-        from engram_py.vectors.protocol import Embedded
         from engram_py.vectors.table import retry_empty
         from engram_py.vectors.upkeep import VectorUpkeep
+        from engram_py.vectors.values import Embedded
 
         started = time.perf_counter()
         self.open()
@@ -212,7 +212,7 @@ class Vectors:
         from shutil import rmtree
 
         from engram_py.vectors import table
-        from engram_py.vectors.protocol import TurnedOff
+        from engram_py.vectors.values import TurnedOff
 
         with self._store.transaction():
             had = table.clear(self._store) if delete else table.count_observations(self._store)
@@ -225,7 +225,7 @@ class Vectors:
         fails."""
         from engram_py.observations.visible import count_live
         from engram_py.vectors import table
-        from engram_py.vectors.protocol import VectorState
+        from engram_py.vectors.values import VectorState
 
         problem = hint = None
         name, host, model_bytes, question_ms = self._setting, "", 0, 0.0

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from mcp import Client
 
 from engram_py import Draft, Engram
-from engram_py.database import counts
+from engram_py.database import journal
 from engram_py.database.errors import IndexDamagedError
 from engram_py.database.store import Store
 from engram_py.interfaces.mcp.server import build_server
@@ -216,8 +216,8 @@ def synced(app: Engram) -> None:
     changes = app.replica.changes()
     other.replica.apply(changes.mutations)
     other.replica.apply(changes.mutations)
-    assert counts.number(other.store, "observation") == 2
-    assert counts.wrong(other.store) == []
+    assert journal.count_rows(other.store, "observation") == 2
+    assert journal.wrong_counts(other.store) == []
     other.close()
 
 
@@ -244,8 +244,8 @@ def test_what_is_kept_is_what_counting_gives(app: Engram, change: Callable[[Engr
     save(app, "two", type="decision")
     app.prompts.save("A prompt")
     change(app)
-    assert counts.wrong(app.store) == []
-    kept = counts.types(app.store)
+    assert journal.wrong_counts(app.store) == []
+    kept = journal.count_types(app.store)
     assert sum(kept.values()) == app.store.value("select count(*) from observations where deleted_at is null")
 
 
@@ -253,11 +253,11 @@ def test_a_number_that_went_wrong_is_named_and_counted_again(app: Engram) -> Non
     save(app, "one")
     with app.store.transaction():
         app.store.execute("update counts set number = 7 where kind = 'session'")
-    [wrong] = counts.wrong(app.store)
+    [wrong] = journal.wrong_counts(app.store)
     assert wrong.startswith("session ")
     with app.store.transaction():
-        counts.count_again(app.store)
-    assert counts.wrong(app.store) == []
+        journal.count_again(app.store)
+    assert journal.wrong_counts(app.store) == []
 
 
 DAMAGE = {

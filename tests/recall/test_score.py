@@ -37,7 +37,7 @@ from engram_py.recall.score import (
 )
 from engram_py.recall.search import deviations, fuse, strong, vector_nats
 from engram_py.times import to_text
-from engram_py.vectors.protocol import Nearest
+from engram_py.vectors.values import Nearest
 
 USUAL = 100
 

@@ -9,6 +9,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
 from engram_py.interfaces.wording import render
+from engram_py.interfaces.wording.reasons import spelled
 from engram_py.observations.errors import JudgmentNotFoundError, ObservationNotFoundError
 from engram_py.observations.values import Change, RelationNote
 from tests.memory import FakeClock, draft, rows_of
@@ -205,7 +206,7 @@ def test_a_replacement_that_the_filters_leave_out_is_named(app: Engram, line: tu
     old, new = line
     found = app.search("elasticsearch until:2026-03-01")
     assert found.results == ()
-    assert any(f"#{old}" in said and f"#{new}" in said for said in map(str, found.warnings))
+    assert any(f"#{old}" in said and f"#{new}" in said for said in (spelled(one, "python") for one in found.warnings))
 
 
 def test_a_prompt_is_given_what_replaced_the_old_answer(app: Engram, line: tuple[int, int]) -> None:

@@ -21,15 +21,9 @@ from hypothesis import strategies as st
 from engram_py.vectors import endpoint as module
 from engram_py.vectors.endpoint import WireError, post_json
 from engram_py.vectors.model import LANES, Lane, fetch, load_embedder
-from engram_py.vectors.protocol import (
-    Embedder,
-    EmbedderFailedError,
-    EmbedderMissingError,
-    InvalidEmbedderError,
-    parse_embedder,
-    unit,
-)
+from engram_py.vectors.protocol import Embedder, parse_embedder, unit
 from engram_py.vectors.upkeep import MAX_PASSAGES, MAX_TOKENS, passages, text_hash, tokens
+from engram_py.vectors.values import EmbedderFailedError, EmbedderMissingError, InvalidEmbedderError
 from tests.embedders import DIMENSION, Endpoint, endpoint, np, trigrams
 from tests.vectors.test_models import VOCABULARY, onnx_lookup
 

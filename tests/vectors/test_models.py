@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from engram_py.vectors import embedders
 from engram_py.vectors.embedders import WordPiece
 from engram_py.vectors.model import load_embedder
-from engram_py.vectors.protocol import Embedder, EmbedderFailedError, EmbedderMissingError, parse_embedder
+from engram_py.vectors.protocol import Embedder, parse_embedder
+from engram_py.vectors.values import EmbedderFailedError, EmbedderMissingError
 from tests.embedders import np
 
 WORDS = ["[PAD]", "[UNK]", "login", "token", "expire", "queue", "job", "worker", "the", "of", "a"]

@@ -16,7 +16,7 @@ from engram_py.observations.values import Change
 from engram_py.settings import Settings, following, keep_setting
 from engram_py.upkeep.backups import restore
 from engram_py.vectors import table
-from engram_py.vectors.protocol import EmbedderFailedError
+from engram_py.vectors.values import EmbedderFailedError
 from engram_py.vectors.vectors import Vectors
 from tests.embedders import SETTING, TinyEmbedder
 from tests.memory import FakeClock, Opener, draft

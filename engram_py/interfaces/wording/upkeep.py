@@ -23,7 +23,7 @@ from engram_py.upkeep.values import (
     Restored,
     Runs,
 )
-from engram_py.vectors.protocol import Embedded, TurnedOff, VectorState
+from engram_py.vectors.values import Embedded, TurnedOff, VectorState
 
 if TYPE_CHECKING:
     from engram_py.interfaces.setup.installing import Done

@@ -10,7 +10,7 @@ from typing import Any
 from engram_py.anchors import table as anchor_table
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import replace
-from engram_py.observations.columns import ENGRAM, EXACT, OWN, SOMETIMES, SPECIAL, TIMES
+from engram_py.observations.table import ENGRAM, EXACT, OWN_COLUMNS, SOMETIMES, SPECIAL, TIMES
 from engram_py.privacy.provenance import author_of
 from engram_py.sync.merge import version_key, version_owner
 from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation, chosen_lifecycle
@@ -19,7 +19,7 @@ from engram_py.times import to_engram
 
 # The project of a row is that which it had when it was queued.
 _OBSERVATION = (*(name for name in ENGRAM if name != "project"), "review_after")
-_OWN_OBSERVATION = (*SPECIAL, *OWN, *EXACT, "review_after")
+_OWN_OBSERVATION = (*SPECIAL, *OWN_COLUMNS, *EXACT, "review_after")
 _SESSION = ("id", "ownership_mode", "directory", "started_at", "ended_at", "summary")
 _OWN_SESSION = ("agent", "started_at", "ended_at", "updated_at")
 _PROMPT = ("sync_id", "session_id", "content", "created_at")

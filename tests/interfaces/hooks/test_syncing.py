@@ -77,7 +77,7 @@ def settled(memory: Engram) -> None:
 def went(done: Done) -> bool:
     """Whether the hook sent somebody to the server."""
     assert done.code == 0
-    return "hooks.background" in done.stderr
+    return "engram_py.interfaces.background" in done.stderr
 
 
 def titles(team: TeamServer) -> list[str]:
