@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,26 +26,21 @@ def logger_of(name: str) -> Logger:
     return logger  # type: ignore[no-any-return]
 
 
-_METHODS = ("match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer", "pattern", "flags", "groups")
-
-
 class _Regex:
     def __init__(self, expression: str, flags: int) -> None:
         self._given = expression, flags
 
+    @cached_property
+    def _made(self) -> re.Pattern[str]:
+        return re.compile(*self._given)
+
     def __getattr__(self, name: str) -> Any:
-        made = re.compile(*self._given)
-        self.__dict__.update({method: getattr(made, method) for method in _METHODS})
-        return getattr(made, name)
+        value = getattr(self._made, name)
+        self.__dict__[name] = value  # the next time it is found at once
+        return value
 
 
 def regex(expression: str, flags: int = 0) -> re.Pattern[str]:
     """Return ``re.compile`` of an expression, done when it is first used: compiling was a fifth of a prompt hook."""
     lazy: Any = _Regex(expression, int(flags))
     return lazy  # type: ignore[no-any-return]
-
-
-@cache
-def compiled(expression: str) -> re.Pattern[str]:
-    """``expression`` compiled; flags are written inside it, ``(?ai)``."""
-    return re.compile(expression)

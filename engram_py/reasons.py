@@ -21,7 +21,7 @@ PYTHON = {
     "context": "contexts.assemble()",
     "judge": "relations.judge()",
     "unjudged": "relations.pending()",
-    "deleted": "listed(deleted=True)",
+    "deleted": "bulk.listed(deleted=True)",
     "undelete": "undelete(ID)",
     "destroy": "hard=True",
     "topic": 'topic_key="{key}"',

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from engram_py.lazy import compiled
+from engram_py.lazy import regex
 
 # What people call a password, in lower case; each name is looked for wherever it stands in a longer one.
 PASSWORD_NAMES = (
@@ -68,18 +68,18 @@ _WORDS = """
 """
 PLACEHOLDERS = frozenset(_WORDS.split())
 
-_REFERENCE_INSIDE = r"(?a)\$[{(]|#\{|\{\{|<%|\{[A-Za-z_][\w.]{0,60}\}"
-_REFERENCE = r"""(?xia)\$[A-Za-z_][\w:.]*$ | %[\w-]+%$ | %\(?\w*\)?[sdrv]$ | @[\w.]+(?:\(|$) | \{[\w.:!,\s]*\}?$
+_REFERENCE_INSIDE = regex(r"(?a)\$[{(]|#\{|\{\{|<%|\{[A-Za-z_][\w.]{0,60}\}")
+_REFERENCE = regex(r"""(?xia)\$[A-Za-z_][\w:.]*$ | %[\w-]+%$ | %\(?\w*\)?[sdrv]$ | @[\w.]+(?:\(|$) | \{[\w.:!,\s]*\}?$
       | <[^<>]*>$ | \[[^\[\]]*\]$ | \(.*\)$ | !\w | ENC\[ | (?:vault|op|ssm|arn|sops|env|secretref|keyring)[:+]
       | (?:your|my|the|some|insert|enter|replace|put|add|use|example|dummy|fake|sample)[-_ ][A-Za-z_ -]+$
-    """
+    """)
 _SHORTENED = ("...", "\u2026")
-_CALL = r"^(?:await |new |!|\*|&)?[A-Za-z_$][\w.$:>?!-]{0,80}(?:\(|\[)"
-_DOTTED = r"^[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+;?$"
-_KEYWORD_ARGUMENT = r"^[A-Za-z_]+=\w*$"
-_PATH = r"^(?:[~.]{0,2}/|[A-Za-z]:[\\/])?[\w.@%+-]+(?:[\\/][\w.@%+-]*)+$"
-_PIECES = r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+"
-_PART = r"[A-Za-z0-9]+"
+_CALL = regex(r"^(?:await |new |!|\*|&)?[A-Za-z_$][\w.$:>?!-]{0,80}(?:\(|\[)")
+_DOTTED = regex(r"^[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+;?$")
+_KEYWORD_ARGUMENT = regex(r"^[A-Za-z_]+=\w*$")
+_PATH = regex(r"^(?:[~.]{0,2}/|[A-Za-z]:[\\/])?[\w.@%+-]+(?:[\\/][\w.@%+-]*)+$")
+_PIECES = regex(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_PART = regex(r"[A-Za-z0-9]+")
 # Which letters follow a letter in 97 of 100 places of English, German, French and code. A random value has three of
 # five of its neighbours from outside of this table, a word one in thirty.
 _FOLLOWERS = """
@@ -89,11 +89,11 @@ _FOLLOWERS = """
 """
 _ORDINARY = frozenset(row[0] + letter for row in _FOLLOWERS.split() for letter in row[1:])
 _ODD_SHARE = 0.34
-_CASE_CHANGE = r"[a-z][A-Z]"
-_HEX = r"(?i)^(?:0x)?[0-9a-f-]+$"
-_SIGN = r"[!@#$%^&*+=?~|\\]"
-_SIGNS_INSIDE = r"(?<=\w)[!#$%^*+?~@]+(?=\w)"  # they cut a password into pieces that are as short as words
-_DIGIT_OR_SIGN = r"[\d!@#$%^&*+=?~|\\]"
+_CASE_CHANGE = regex(r"[a-z][A-Z]")
+_HEX = regex(r"(?i)^(?:0x)?[0-9a-f-]+$")
+_SIGN = regex(r"[!@#$%^&*+=?~|\\]")
+_SIGNS_INSIDE = regex(r"(?<=\w)[!#$%^*+?~@]+(?=\w)")  # they cut a password into pieces that are as short as words
+_DIGIT_OR_SIGN = regex(r"[\d!@#$%^&*+=?~|\\]")
 
 
 def is_placeholder(value: str) -> bool:
@@ -103,26 +103,26 @@ def is_placeholder(value: str) -> bool:
         return True
     if "://" in value or value.startswith(_SHORTENED) or value.endswith(_SHORTENED):
         return True
-    return compiled(_REFERENCE).match(value) is not None or compiled(_REFERENCE_INSIDE).search(value) is not None
+    return _REFERENCE.match(value) is not None or _REFERENCE_INSIDE.search(value) is not None
 
 
 def is_code(value: str) -> bool:
     """Return whether an unquoted ``value`` reads as an expression: a call, a subscript, an attribute, ``name=1``."""
     if value[0] in ")]},;=|&":
         return True
-    if compiled(_DOTTED).match(value):
+    if _DOTTED.match(value):
         return is_wordy(value)
-    return compiled(_CALL).match(value) is not None or compiled(_KEYWORD_ARGUMENT).match(value) is not None
+    return _CALL.match(value) is not None or _KEYWORD_ARGUMENT.match(value) is not None
 
 
 def is_path(value: str) -> bool:
-    return compiled(_PATH).match(value) is not None and is_wordy(value)
+    return _PATH.match(value) is not None and is_wordy(value)
 
 
 def is_wordy(value: str) -> bool:
     """Return whether ``value`` is made of pronounceable pieces: ``db-credentials-v2``, ``refreshToken``, not
     ``k3Jx9Qf0``."""
-    return all(map(_is_wordy_part, compiled(_PART).findall(compiled(_SIGNS_INSIDE).sub("", value[:160]))))
+    return all(map(_is_wordy_part, _PART.findall(_SIGNS_INSIDE.sub("", value[:160]))))
 
 
 def _is_wordy_part(part: str) -> bool:
@@ -130,7 +130,7 @@ def _is_wordy_part(part: str) -> bool:
         return True
     if not part.isalpha() and odd_share(part) > _ODD_SHARE:
         return False
-    pieces: list[str] = compiled(_PIECES).findall(part)
+    pieces: list[str] = _PIECES.findall(part)
     digits = sum(piece[0].isdigit() for piece in pieces)
     return digits <= 1 and len(part) >= 3 * (len(pieces) - digits)
 
@@ -145,7 +145,7 @@ def odd_share(value: str) -> float:
 
 def is_scrambled(value: str) -> bool:
     """Return whether ``value`` is letters alone in an order and of a case that words do not have."""
-    return value.isalpha() and len(compiled(_CASE_CHANGE).findall(value)) >= 2 and odd_share(value) > _ODD_SHARE / 2
+    return value.isalpha() and len(_CASE_CHANGE.findall(value)) >= 2 and odd_share(value) > _ODD_SHARE / 2
 
 
 def is_generated(value: str) -> bool:
@@ -153,7 +153,7 @@ def is_generated(value: str) -> bool:
 
     Hex digits show nothing: most are names of commits and checksums.
     """
-    if len(value) < 8 or not any(map(str.isdigit, value)) or compiled(_HEX).match(value):
+    if len(value) < 8 or not any(map(str.isdigit, value)) or _HEX.match(value):
         return False
     mixed = any(map(str.islower, value)) and any(map(str.isupper, value))
     return (mixed or len(value) >= 20) and not is_wordy(value) and odd_share(value) > _ODD_SHARE
@@ -171,11 +171,11 @@ def looks_random(value: str) -> bool:
 def is_mixed(value: str) -> bool:
     """Return whether ``value`` mixes letters with digits or signs, as passwords do and words of a sentence do not."""
     bare = value.rstrip("!?.")
-    return any(map(str.isalpha, bare)) and compiled(_DIGIT_OR_SIGN).search(bare) is not None
+    return any(map(str.isalpha, bare)) and _DIGIT_OR_SIGN.search(bare) is not None
 
 
 def has_sign(value: str) -> bool:
-    return compiled(_SIGN).search(value.rstrip("!?.")) is not None
+    return _SIGN.search(value.rstrip("!?.")) is not None
 
 
 # Searched in lower-cased text, each with the rest of the name it may begin.
@@ -194,22 +194,24 @@ _AFTER_NAME = (
     r"""(?P<below>(?:[|>][+-]?\d?[ \t]*)?\r?\n[ \t]{0,40})?"""
 )
 # What a name goes on with when it does not end in the secret's word: `_OLD`, `s`, `-for-ci`; a number is no more name.
-_NUMBERED = r"[_-]?\d{1,2}$"
-_MORE = r"s?[_-]|s$|\d?[A-Z]"
+_NUMBERED = regex(r"[_-]?\d{1,2}$")
+_MORE = regex(r"s?[_-]|s$|\d?[A-Z]")
 # Such a name says that the value may be seen, however random it looks.
-_PUBLIC = r"""(?xa)(?i:public | publishable | idempotency | cache | fingerprint | checksum | digest | sha\d | md5 | hash
+_PUBLIC = regex(
+    r"""(?xa)(?i:public | publishable | idempotency | cache | fingerprint | checksum | digest | sha\d | md5 | hash
       | (?:^|[_-])(?:ids?|kid|path|file(?:name)?|ur[il]|arn|version)$) | Ids?$"""
-_FLAG = (
+)
+_FLAG = regex(
     r"--(?:[a-z0-9]{1,20}-){0,4}(?P<stem>pass|pwd|secret|token|key|auth)(?P<rest>word|wd|phrase)?(?P<sep>[ \t]{1,4})"
 )
-_KEY_OF = (
+_KEY_OF = regex(
     r"(?:api|access|secret|private|auth|account|signing|encryption|encrypt|master|service|admin|storage|app|client"
     r"|session|jwt|license|subscription|webhook|hmac|ssh|root)[_\-. ]?$"
 )
-_QUOTED = rf"""(?:[fbrFBR]{{1,2}}|@)?({_QUOTE})((?:(?!\1)(?:\\.|[^\n\\])){{1,512}})\1(?!\w)"""
-_BARE = rf"""(?P<open>{_QUOTE}{{0,3}})(?P<value>[^\s"'`<>]{{1,512}})"""
-_NEXT_PAIR = r"[,;&](?=[\w .-]{1,40}=|$)"
-_ALONE = r"""["'`]?[ \t]*(?:$|[\r\n])"""
+_QUOTED = regex(rf"""(?:[fbrFBR]{{1,2}}|@)?({_QUOTE})((?:(?!\1)(?:\\.|[^\n\\])){{1,512}})\1(?!\w)""")
+_BARE = regex(rf"""(?P<open>{_QUOTE}{{0,3}})(?P<value>[^\s"'`<>]{{1,512}})""")
+_NEXT_PAIR = regex(r"[,;&](?=[\w .-]{1,40}=|$)")
+_ALONE = regex(r"""["'`]?[ \t]*(?:$|[\r\n])""")
 
 
 class _Assignment(NamedTuple):
@@ -249,9 +251,9 @@ def find_assignments(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
                 if value.hide:
                     yield value.start, value.end, value.kind
     if "--" in lowered:
-        for match in compiled(_FLAG).finditer(lowered):
+        for match in _FLAG.finditer(lowered):
             start = match.start("stem")
-            if match["stem"] != "key" or compiled(_KEY_OF).search(lowered, match.start(), start):
+            if match["stem"] != "key" or _KEY_OF.search(lowered, match.start(), start):
                 name = _Name(match.start(), match.start("sep"), match["stem"] in _PASSWORDS, direct=True)
                 flag = _value(name, match, text)
                 if flag and flag.hide:
@@ -262,29 +264,29 @@ def _name(stem: str, match: re.Match[str], text: str, lowered: str) -> _Name | N
     """Return the name that the word for a secret stands in; None when it is part of another word."""
     start, end = match.start(), match.end("rest")
     tail = text[end : match.end("tail")]
-    numbered = not tail or compiled(_NUMBERED).match(tail)
-    if not numbered and not compiled(_MORE).match(tail):
+    numbered = not tail or _NUMBERED.match(tail)
+    if not numbered and not _MORE.match(tail):
         return None  # tokenizer
     before = text[start - 1 : start]
     is_camel = text[start].isupper() and before.islower()
     if before.isalpha() and not is_camel and stem + match["rest"] in _WHOLE_WORDS:
         return None  # bypass, not dbPass
-    known = stem not in ("key", "pat") or compiled(_KEY_OF).search(lowered, max(0, start - 14), start)
+    known = stem not in ("key", "pat") or _KEY_OF.search(lowered, max(0, start - 14), start)
     if not known and not before.strip():
         return None
     name = _Name(_name_start(text, start), match.end("tail"), stem in _PASSWORDS, bool(known and numbered))
-    return name if name.direct or not compiled(_PUBLIC).search(text[name.start : name.end]) else None
+    return name if name.direct or not _PUBLIC.search(text[name.start : name.end]) else None
 
 
 def _value(name: _Name, after: re.Match[str], text: str) -> _Assignment | None:
     sep = after["sep"].strip()
     below = "below" in after.re.groupindex and after["below"] is not None
     kind = "password" if name.password else "secret"
-    if quoted := compiled(_QUOTED).match(text, after.end()):
+    if quoted := _QUOTED.match(text, after.end()):
         if _hide_quoted(quoted[2], quoted[1], sep, password=name.password and name.direct and not below):
             return _Assignment(*quoted.span(2), kind, hide=True)
         return None
-    bare = compiled(_BARE).match(text, after.end())
+    bare = _BARE.match(text, after.end())
     if bare is None:
         return None
     if sep == ">" and not text.startswith("</", bare.end()):
@@ -295,7 +297,7 @@ def _value(name: _Name, after: re.Match[str], text: str) -> _Assignment | None:
     password = name.password and name.direct
     hide = begin < end and _hide_bare(text[begin:end], sep, env=env, quoted=bool(bare["open"]), password=password)
     if below:
-        hide = hide and compiled(_ALONE).match(text, end) is not None
+        hide = hide and _ALONE.match(text, end) is not None
     return _Assignment(begin, end, kind, hide)
 
 
@@ -316,7 +318,7 @@ def _bare_end(value: str, start: int, *, env: bool) -> int:
     redacted = value.find("[REDACTED")
     if redacted >= 0:
         value = value[:redacted]
-    pair = compiled(_NEXT_PAIR).search(value)
+    pair = _NEXT_PAIR.search(value)
     if pair:
         value = value[: pair.start()]
     return start + len(value if env else value.rstrip(",;.)]}\\|*"))
@@ -355,16 +357,16 @@ def _hide_bare(value: str, sep: str, *, env: bool, quoted: bool, password: bool)
 # --- a value that speaks for itself ---------------------------------------------------------------------
 
 
-_REST = r"[A-Za-z0-9!#$%^*+?~@_./:=-]*"
+_REST = regex(r"[A-Za-z0-9!#$%^*+?~@_./:=-]*")
 _NEAR_CHARS = 64
 _AFTER_CHARS = 40
 # A short name counts where it does not begin another word: `authors`, `keyboard`, `path`.
-_NEAR = (
+_NEAR = regex(
     r"pass(?:word|wort|wd|phrase|code|e?(?![a-z]))|(?<!public)(?<!public.)(?:pw|psk|key|auth|salt)(?![a-z])"
     r"|(?!pass|pw(?!d)|psk|key|auth|salt|pat)"
 )
-_MARKER = r"(?:\[redacted:|^)[a-z_]{1,30}(?:\]|$)"  # `[REDACTED:password]` names no secret that is still there
-_LETTER_FLAG = r"(?:^|\s)--?(?:[pwka]|[ua](?:ser|uth)?[ =]{0,2}[\"']?[\w.@-]{1,40}[:%])[ =]{0,2}[\"']?$"
+_MARKER = regex(r"(?:\[redacted:|^)[a-z_]{1,30}(?:\]|$)")  # `[REDACTED:password]` names no secret that is still there
+_LETTER_FLAG = regex(r"(?:^|\s)--?(?:[pwka]|[ua](?:ser|uth)?[ =]{0,2}[\"']?[\w.@-]{1,40}[:%])[ =]{0,2}[\"']?$")
 
 
 def find_generated(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
@@ -377,7 +379,7 @@ def find_generated(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
         while start >= 0:
             end = start + len(value)
             if kind := _told(text, lowered, start, end):
-                rest = compiled(_REST).match(text, end)
+                rest = _REST.match(text, end)
                 end += len(rest[0].rstrip(".:?!")) if rest else 0
                 yield start, end, kind
             start = text.find(value, end)
@@ -389,12 +391,12 @@ def _told(text: str, lowered: str, start: int, end: int) -> str | None:
     before = lowered[line:start]
     if _is_part_of_address(before, lowered, start):
         return None
-    if compiled(_LETTER_FLAG).search(before):
+    if _LETTER_FLAG.search(before):
         return "password"
     after = lowered[end : end + _AFTER_CHARS].split("\n", 1)[0]
     if after.startswith("("):
         return None  # a function
-    sides = [compiled(_MARKER).sub("", side) if "]" in side else side for side in (before, after)]
+    sides = [_MARKER.sub("", side) if "]" in side else side for side in (before, after)]
     if any(_names(side, PASSWORD_NAMES) for side in sides):
         return "password"
     return "secret" if any(_names(side, SECRET_NAMES) for side in sides) else None
@@ -405,13 +407,16 @@ def _names(side: str, names: tuple[str, ...]) -> bool:
     for name in names:
         at = side.find(name)
         while at >= 0:
-            if compiled(_NEAR).match(side, at):
+            if _NEAR.match(side, at):
                 return True
             at = side.find(name, at + 1)
     return False
 
 
+_CHECKSUM = regex(r"(?:sha\d+|md5|aaaa)[\w+/=-]{0,3}[:-]?$")
+
+
 def _is_part_of_address(before: str, lowered: str, start: int) -> bool:
     """Return whether a value stands in a path, a URL or a checksum: those have their own rules."""
     word = before[max(before.rfind(" "), before.rfind("\t")) + 1 :]
-    return "://" in word or "/" in word or compiled(r"(?:sha\d+|md5|aaaa)[\w+/=-]{0,3}[:-]?$").search(word) is not None
+    return "://" in word or "/" in word or _CHECKSUM.search(word) is not None

@@ -9,7 +9,7 @@ and the end of a text alone: what stands in the middle, somebody pasted.
 from __future__ import annotations
 
 from engram_py.dataclass import dataclass
-from engram_py.lazy import compiled
+from engram_py.lazy import regex
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +75,16 @@ _AROUND = tuple(one for host in HOSTS.values() for one in host.around)
 _INSTEAD = tuple(text for host in HOSTS.values() for text in host.instead)
 _BLOCKS = tuple(pair for host in HOSTS.values() for pair in host.blocks)
 _NAMES = "|".join(name for host in HOSTS.values() for name in host.tags)
-_FIRST = rf"<({_NAMES})(?:\s[^<>]*)?>"
-_LAST = rf"</({_NAMES})>$"
-_LINES = "(?m)^(?:" + "|".join(line for host in HOSTS.values() for line in host.lines) + ")$"
+_FIRST = regex(rf"<({_NAMES})(?:\s[^<>]*)?>")
+_LAST = regex(rf"</({_NAMES})>$")
+_LINES = regex("(?m)^(?:" + "|".join(line for host in HOSTS.values() for line in host.lines) + ")$")
 
 
 def typed(text: str) -> str:
     """Return what the user typed of a text that a host hands over as theirs; "" where a program wrote all of it."""
     text = without_memory_blocks(text).strip()
     if "[" in text:
-        text = compiled(_LINES).sub("", text).strip()
+        text = _LINES.sub("", text).strip()
     while (shorter := _shorter(text)) != text:
         text = shorter
     return "" if text.startswith(_INSTEAD) else text
@@ -96,11 +96,11 @@ def _shorter(text: str) -> str:
         if text.startswith(one.head) and (start := _line(text, one.before)) >= 0:
             end = text.rfind(one.after) if one.after else len(text)
             return text[start + len(one.before) : end if end > start else len(text)].strip()
-    if text[:1] == "<" and (first := compiled(_FIRST).match(text)):
+    if text[:1] == "<" and (first := _FIRST.match(text)):
         closing = f"</{first[1]}>"
         if (end := text.find(closing, first.end())) >= 0:
             return text[end + len(closing) :].strip()
-    if text[-1:] == ">" and (last := compiled(_LAST).search(text)):
+    if text[-1:] == ">" and (last := _LAST.search(text)):
         start = text.rfind(f"<{last[1]}", 0, last.start())
         if start == 0 or (start > 0 and text[start - 1] == "\n"):
             return text[:start].strip()
@@ -120,16 +120,16 @@ def _line(text: str, beginning: str) -> int:
 
 # A block that is cut off has no end, so everything behind its opening is the block. Prose that only names the tag has
 # no attribute: without an end it stays.
-_MEMORY = r"(?si)<\s*engram-memory\b[^<>]*>.*?<\s*/\s*engram-memory\s*>|<\s*engram-memory\s+project\s*=.*"
+_MEMORY = regex(r"(?si)<\s*engram-memory\b[^<>]*>.*?<\s*/\s*engram-memory\s*>|<\s*engram-memory\s+project\s*=.*")
 # What Engram itself injects has no fence: it goes from its heading to the next of that level.
-_ENGRAM = r"(?m)^[ \t>]*#{1,2} Memory from (?:Previous Sessions|This Session)\b.*(?:\n(?![ \t>]*#{1,2} ).*)*"
+_ENGRAM = regex(r"(?m)^[ \t>]*#{1,2} Memory from (?:Previous Sessions|This Session)\b.*(?:\n(?![ \t>]*#{1,2} ).*)*")
 
 
 def without_memory_blocks(text: str) -> str:
     """``text`` without each ``<engram-memory …>`` block and context of Engram, quoted or cut off ones included."""
     if "engram-memory" in text.lower():
-        text = compiled(_MEMORY).sub("", text)
-    return compiled(_ENGRAM).sub("", text) if " Memory from " in text else text
+        text = _MEMORY.sub("", text)
+    return _ENGRAM.sub("", text) if " Memory from " in text else text
 
 
 # What a person types to keep an agent going; not kept as a prompt and not searched for.

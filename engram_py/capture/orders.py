@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from engram_py.lazy import compiled
+from engram_py.lazy import regex
 
 READ_CHARS = 50_000
 
@@ -18,48 +18,62 @@ READ_CHARS = 50_000
 _EXPRESSIONS = (
     (
         ("ignor", "disregard", "forget", "overrid", "bypass"),
-        r"\b(?:ignore|disregard|forget|override|bypass)\b\W+(?:\w+\W+){0,3}?(?:(?:all|any|every|each)\W+(?:\w+\W+){0,2}?"
-        r"|(?:previous|prior|above|earlier|preceding|your|system|other)\W+(?:\w+\W+){0,2}?)"
-        r"(?:instructions?|prompts?|directives?|messages|commands|guidelines)\b",
+        regex(
+            r"\b(?:ignore|disregard|forget|override|bypass)\b\W+(?:\w+\W+){0,3}?(?:(?:all|any|every|each)\W+(?:\w+\W+){0,2}?"
+            r"|(?:previous|prior|above|earlier|preceding|your|system|other)\W+(?:\w+\W+){0,2}?)"
+            r"(?:instructions?|prompts?|directives?|messages|commands|guidelines)\b"
+        ),
     ),
     (
         ("instruc", "anweisung", "consignes", "инструкци"),
-        r"(?:ignor\w*|oubli\w+|olvida\w*|vergiss|missachte|игнорируй\w*|забудь)\W+(?:\w+\W+){0,3}?"
-        r"(?:instruc\w+|anweisung\w*|consignes|инструкци\w+)",
+        regex(
+            r"(?:ignor\w*|oubli\w+|olvida\w*|vergiss|missachte|игнорируй\w*|забудь)\W+(?:\w+\W+){0,3}?"
+            r"(?:instruc\w+|anweisung\w*|consignes|инструкци\w+)"
+        ),
     ),
-    (("指令", "指示", "提示"), r"(?:忽略|無視|无视|忘记|忘掉)[^。\n]{0,12}(?:指令|指示|提示)|指示を無視"),
+    (("指令", "指示", "提示"), regex(r"(?:忽略|無視|无视|忘记|忘掉)[^。\n]{0,12}(?:指令|指示|提示)|指示を無視")),
     (
         ("you", "pretend"),
-        r"\byou are (?:now|no longer)\b|\bfrom now on,? you\b|\bpretend (?:to be|you are)\b"
-        r"|\bact as (?:if|though) you\b",
+        regex(
+            r"\byou are (?:now|no longer)\b|\bfrom now on,? you\b|\bpretend (?:to be|you are)\b"
+            r"|\bact as (?:if|though) you\b"
+        ),
     ),
     (
         ("prompt", "instruction"),
-        r"\b(?:new|updated|real|hidden) (?:(?:system )?instructions?|system prompt)\s*:"
-        r"|\b(?:reveal|print|output|repeat|leak)\W+(?:\w+\W+){0,3}?(?:system prompt|instructions)\b",
+        regex(
+            r"\b(?:new|updated|real|hidden) (?:(?:system )?instructions?|system prompt)\s*:"
+            r"|\b(?:reveal|print|output|repeat|leak)\W+(?:\w+\W+){0,3}?(?:system prompt|instructions)\b"
+        ),
     ),
     (
         ("the user",),
-        r"\b(?:do not|don't|never) (?:tell|inform|mention (?:this|it) to|show|alert) the user\b"
-        r"|\bwithout (?:telling|asking|informing) the user\b",
+        regex(
+            r"\b(?:do not|don't|never) (?:tell|inform|mention (?:this|it) to|show|alert) the user\b"
+            r"|\bwithout (?:telling|asking|informing) the user\b"
+        ),
     ),
     (
         ("http", "@"),
-        r"\b(?:send|post|upload|exfiltrate|leak|forward|email)\b[^.\n]{0,60}"
-        r"\b(?:secret|password|credential|token|api key|private key|memory|conversation|\.env|environment)\w*"
-        r"[^.\n]{0,60}\b(?:to|at)\b\W{0,3}(?:https?://|\S{1,64}@)",
+        regex(
+            r"\b(?:send|post|upload|exfiltrate|leak|forward|email)\b[^.\n]{0,60}"
+            r"\b(?:secret|password|credential|token|api key|private key|memory|conversation|\.env|environment)\w*"
+            r"[^.\n]{0,60}\b(?:to|at)\b\W{0,3}(?:https?://|\S{1,64}@)"
+        ),
     ),
-    (("curl", "wget"), r"\b(?:curl|wget)\b[^\n|]{0,200}\|\s*(?:sudo )?(?:ba|z|da)?sh\b"),
+    (("curl", "wget"), regex(r"\b(?:curl|wget)\b[^\n|]{0,200}\|\s*(?:sudo )?(?:ba|z|da)?sh\b")),
     (
         ("run", "execut", "invoke"),
-        r"\b(?:run|execute|invoke) (?:the following|this) (?:command|code|script|tool)s?"
-        r" (?:now|immediately|first|at once)\b",
+        regex(
+            r"\b(?:run|execute|invoke) (?:the following|this) (?:command|code|script|tool)s?"
+            r" (?:now|immediately|first|at once)\b"
+        ),
     ),
     (
         ("<", "["),
-        r"</?\s*(?:system|instructions?|tool_call|function_calls?|important)\s*>|\[/?inst\]|<\|[a-z_]{2,20}\|>",
+        regex(r"</?\s*(?:system|instructions?|tool_call|function_calls?|important)\s*>|\[/?inst\]|<\|[a-z_]{2,20}\|>"),
     ),
-    (("assistant", "human"), r"(?m)^(?:assistant|human)\s?:"),
+    (("assistant", "human"), regex(r"(?m)^(?:assistant|human)\s?:")),
 )
 
 
@@ -69,7 +83,7 @@ def reads_like_an_order(*texts: str) -> bool:
     for text in texts:
         plain = _plain(text[:READ_CHARS])
         for words, expression in _EXPRESSIONS:
-            if any(word in plain for word in words) and compiled(expression).search(plain):
+            if any(word in plain for word in words) and expression.search(plain):
                 return True
     return False
 

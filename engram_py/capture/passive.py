@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from engram_py.capture.host_formats import without_memory_blocks
 from engram_py.files import lines_of
-from engram_py.lazy import compiled
+from engram_py.lazy import regex
 
 TITLE_LIMIT_CHARS = 60
 
@@ -24,15 +25,15 @@ _HEADINGS = """
 _NAMES = frozenset(name.strip() for line in _HEADINGS.split("\n") for name in line.split("|") if name.strip())
 
 # Of each place only one way to match: an expression that also took the closing marks was cubic in the blanks.
-_HEADING = r"^ {0,3}(#{1,6})[ \t]+(.*)$"
-_BOLD_LINE = r"^ {0,3}(\*\*|__)(?P<name>[^*_\n]{1,80})\1[ \t]*[:：]?[ \t]*$"
-_FENCE = r"^ {0,3}(`{3,}|~{3,})"
-_NUMBERED = r"^ {0,3}\d{1,3}[.)、．][ \t]*(?=\S)(.*)$"
-_BULLET = r"^ {0,3}[-*+•][ \t]+(?=\S)(.*)$"
-_NESTED = r"^\s{2,}(?:[-*+•]|\d{1,3}[.)])[ \t]+"
-_RULE = r"^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$"
-_EMPHASIS = r"\*\*|__|`|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|(?<!\w)_(?=\S)|(?<=\S)_(?!\w)"
-_CJK = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
+_HEADING = regex(r"^ {0,3}(#{1,6})[ \t]+(.*)$")
+_BOLD_LINE = regex(r"^ {0,3}(\*\*|__)(?P<name>[^*_\n]{1,80})\1[ \t]*[:：]?[ \t]*$")
+_FENCE = regex(r"^ {0,3}(`{3,}|~{3,})")
+_NUMBERED = regex(r"^ {0,3}\d{1,3}[.)、．][ \t]*(?=\S)(.*)$")
+_BULLET = regex(r"^ {0,3}[-*+•][ \t]+(?=\S)(.*)$")
+_NESTED = regex(r"^\s{2,}(?:[-*+•]|\d{1,3}[.)])[ \t]+")
+_RULE = regex(r"^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$")
+_EMPHASIS = regex(r"\*\*|__|`|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|(?<!\w)_(?=\S)|(?<=\S)_(?!\w)")
+_CJK = regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
 
 def parse_learnings(text: str) -> list[str]:
@@ -63,8 +64,8 @@ def _sections(text: str) -> Iterator[list[str]]:
     section: list[str] | None = None
     level = 0
     for line in _outside_fences(text):
-        heading = compiled(_HEADING).match(line)
-        bold = None if heading else compiled(_BOLD_LINE).match(line)
+        heading = _HEADING.match(line)
+        bold = None if heading else _BOLD_LINE.match(line)
         name = heading[2] if heading and len(heading[1]) <= 4 else bold["name"] if bold else ""
         if name.strip(" \t*_:：#").lower() in _NAMES:
             if section is not None:
@@ -83,7 +84,7 @@ def _sections(text: str) -> Iterator[list[str]]:
 def _outside_fences(text: str) -> Iterator[str]:
     fence = ""
     for line in lines_of(text):
-        mark = compiled(_FENCE).match(line)
+        mark = _FENCE.match(line)
         if fence:
             if mark and mark[1].startswith(fence):
                 fence = ""
@@ -94,28 +95,28 @@ def _outside_fences(text: str) -> Iterator[str]:
             yield line
 
 
-def _items(lines: list[str], start: str) -> list[str]:
+def _items(lines: list[str], start: re.Pattern[str]) -> list[str]:
     """Return the list items that ``start`` recognises, with the lines that continue each."""
     items: list[str] = []
-    other = _BULLET if start == _NUMBERED else _NUMBERED
+    other = _BULLET if start is _NUMBERED else _NUMBERED
     open_item = after_blank = False
     for line in lines:
-        if match := compiled(start).match(line):
-            if not compiled(_RULE).match(line):
+        if match := start.match(line):
+            if not _RULE.match(line):
                 items.append(match[1])
-            open_item, after_blank = not compiled(_RULE).match(line), False
+            open_item, after_blank = not _RULE.match(line), False
         elif not line.strip():
             after_blank = True
-        elif open_item and (line[0] in " \t" or not (after_blank or compiled(other).match(line))):
-            items[-1] += " " + compiled(_NESTED).sub("", line).strip()
+        elif open_item and (line[0] in " \t" or not (after_blank or other.match(line))):
+            items[-1] += " " + _NESTED.sub("", line).strip()
             after_blank = False
         else:
             open_item = False
-    plain = (" ".join(compiled(_EMPHASIS).sub("", item).split()) for item in items)
+    plain = (" ".join(_EMPHASIS.sub("", item).split()) for item in items)
     return [item for item in plain if _says_something(item)]
 
 
 def _says_something(item: str) -> bool:
-    if len(compiled(_CJK).findall(item)) >= 8:
+    if len(_CJK.findall(item)) >= 8:
         return True
     return len(item.encode("utf-8", "replace")) >= 20 and len(item.split()) >= 4

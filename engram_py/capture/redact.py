@@ -12,7 +12,7 @@ from functools import cache
 from engram_py.capture.assignments import find_assignments, find_generated, is_mixed, is_placeholder, looks_random
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.errors import InvalidArgumentError
-from engram_py.lazy import compiled
+from engram_py.lazy import regex
 
 WORD = r"[A-Za-z0-9_-]"
 EDGE = r"(?a)(?:(?<!\w)|(?<=\\[nrt]))"  # `\n` stands before a token inside escaped text
@@ -106,17 +106,17 @@ SK_BODY = r"[A-Za-z0-9_-]{16,}+"
 JWT_BODY = rf"{WORD}{{8,}}+\.(?:eyJ{WORD}{{8,}}+(?:\.{WORD}*+)?|{WORD}*+\.{WORD}{{8,}}+\.{WORD}{{16,}}+\.{WORD}{{8,}}+)"
 
 # A literal that must occur before the expression is worth running, and the expression.
-FLOATING: tuple[tuple[str, str, str], ...] = (
-    ("telegram_token", ":AA", EDGE + r"(?<!:)\d{8,10}:AA[\w-]{30,35}(?![\w-])"),
-    ("mailchimp_key", "-us", EDGE + r"[0-9a-f]{32}-us\d{1,2}(?!\w)"),
-    ("terraform_token", ".atlasv1.", EDGE + r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,}+"),
-    ("azure_sas", "sig=", r"(?a)[?&]sig=(?P<secret>[A-Za-z0-9%/+=]{24,}+)"),
+FLOATING: tuple[tuple[str, str, re.Pattern[str]], ...] = (
+    ("telegram_token", ":AA", regex(EDGE + r"(?<!:)\d{8,10}:AA[\w-]{30,35}(?![\w-])")),
+    ("mailchimp_key", "-us", regex(EDGE + r"[0-9a-f]{32}-us\d{1,2}(?!\w)")),
+    ("terraform_token", ".atlasv1.", regex(EDGE + r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{40,}+")),
+    ("azure_sas", "sig=", regex(r"(?a)[?&]sig=(?P<secret>[A-Za-z0-9%/+=]{24,}+)")),
     # The first part is base64 of decimal digits, so its first two characters are few. The expression starts with
     # a set so that `re` skips to it quickly; the look behind comes second.
     (
         "discord_token",
         ".",
-        r"(?a)[MNO](?:(?<![\w.-].)|(?<=\\[nrt].))[DTjz][\w-]{21,26}\.[\w-]{6}\.[\w-]{27,40}(?![\w-])",
+        regex(r"(?a)[MNO](?:(?<![\w.-].)|(?<=\\[nrt].))[DTjz][\w-]{21,26}\.[\w-]{6}\.[\w-]{27,40}(?![\w-])"),
     ),
 )
 
@@ -154,24 +154,24 @@ Span = tuple[int, int, str]
 
 
 _URL_USER = r"""://(?!\[REDACTED:)[^\s:/@"'`<>]{0,128}:"""
-_URL = _URL_USER + r"""([^\s/"'`<>]{1,256})@(?=[\w\[$<{%*-])"""
+_URL = regex(_URL_USER + r"""([^\s/"'`<>]{1,256})@(?=[\w\[$<{%*-])""")
 # A password with an unescaped slash; not a port followed by a path that has an @ in it.
-_URL_SLASH = _URL_USER + r"""(?!\d{1,5}[/?#])([^\s"'`<>@:]{1,128}/[^\s"'`<>@:]{0,64})@(?=[\w\[$<{])"""
+_URL_SLASH = regex(_URL_USER + r"""(?!\d{1,5}[/?#])([^\s"'`<>@:]{1,128}/[^\s"'`<>@:]{0,64})@(?=[\w\[$<{])""")
 
 
 def _url_passwords(text: str, lowered: str) -> Iterator[Span]:
     if "://" not in text or "@" not in text:
         return
     for pattern in (_URL, _URL_SLASH):
-        for match in compiled(pattern).finditer(text):
+        for match in pattern.finditer(text):
             value = match[1]
             if not is_placeholder(value) and "[REDACTED" not in value:
                 yield *match.span(1), "url_password"
 
 
-_URL_USER_ALONE = r"""://([^\s:/@"'`<>?#]{16,512})(?=(?::[\w-]{0,32})?@)"""
-_PARAMETER = r"""(?a)[?&#;]([\w.~%-]{1,48})=([\w.~%+/=-]{12,2048})"""
-_TELLING_PARAMETER = (
+_URL_USER_ALONE = regex(r"""://([^\s:/@"'`<>?#]{16,512})(?=(?::[\w-]{0,32})?@)""")
+_PARAMETER = regex(r"""(?a)[?&#;]([\w.~%-]{1,48})=([\w.~%+/=-]{12,2048})""")
+_TELLING_PARAMETER = regex(
     r"(?i)(?:sig|signature|token|key|auth|code|secret|pass(?:word)?|pwd|jwt|session|credential|ticket|state)$"
 )
 
@@ -180,17 +180,20 @@ def _url_parts(text: str, lowered: str) -> Iterator[Span]:
     """Yield tokens that are the user of a URL, and parameters that let in whoever has the URL."""
     if "://" not in text:
         return
-    for match in compiled(_URL_USER_ALONE).finditer(text):
+    for match in _URL_USER_ALONE.finditer(text):
         if looks_random(match[1]) and not is_placeholder(match[1]):
             yield *match.span(1), "url_password"
-    for match in compiled(_PARAMETER).finditer(text):
-        if compiled(_TELLING_PARAMETER).search(match[1]) and looks_random(match[2]) and not is_placeholder(match[2]):
+    for match in _PARAMETER.finditer(text):
+        if _TELLING_PARAMETER.search(match[1]) and looks_random(match[2]) and not is_placeholder(match[2]):
             yield *match.span(2), "url_secret"
 
 
 _COOKIE_START = r"""[\\"'`]{0,4}(?=[^\s=;"']{1,128}=)"""
-_COOKIES = (r"""cookie(?:["'\\]{0,4}[ \t]{0,4}[:=,][ \t]{0,4}|[ ])""" + _COOKIE_START, r" -b[ =]?" + _COOKIE_START)
-_COOKIE_PAIR = r"""[ \t]*[^\s=;"'`<>]{1,128}(?:=(?P<value>[^\s;"'`<>\\]{0,4096}))?;?"""
+_COOKIES = (
+    regex(r"""cookie(?:["'\\]{0,4}[ \t]{0,4}[:=,][ \t]{0,4}|[ ])""" + _COOKIE_START),
+    regex(r" -b[ =]?" + _COOKIE_START),
+)
+_COOKIE_PAIR = regex(r"""[ \t]*[^\s=;"'`<>]{1,128}(?:=(?P<value>[^\s;"'`<>\\]{0,4096}))?;?""")
 
 
 def _cookies(text: str, lowered: str) -> Iterator[Span]:
@@ -198,20 +201,20 @@ def _cookies(text: str, lowered: str) -> Iterator[Span]:
         return
     for pattern in _COOKIES:
         position = 0
-        while match := compiled(pattern).search(lowered, position):
+        while match := pattern.search(lowered, position):
             position = match.end()
-            while pair := compiled(_COOKIE_PAIR).match(text, position):
+            while pair := _COOKIE_PAIR.match(text, position):
                 position = pair.end()
                 if pair["value"] and looks_random(pair["value"]) and not is_placeholder(pair["value"]):
                     yield *pair.span("value"), "cookie"
 
 
-_HEADER = (
+_HEADER = regex(
     r"""authorization["'`\]*\\]{0,4}[ \t]{0,4}[:=,][ \t]{0,4}[\\"'`*]{0,3}"""
     r"""(?:(?P<scheme>[a-z][a-z-]{3,20})[ \t]{1,4})?"""
 )
-_BEARER = r"bearer[ \t]{1,4}(?P<scheme>)"
-_CREDENTIAL = r"(?a)[A-Za-z0-9._~+/=:-]{6,}"
+_BEARER = regex(r"bearer[ \t]{1,4}(?P<scheme>)")
+_CREDENTIAL = regex(r"(?a)[A-Za-z0-9._~+/=:-]{6,}")
 
 
 def _headers(text: str, lowered: str) -> Iterator[Span]:
@@ -219,9 +222,9 @@ def _headers(text: str, lowered: str) -> Iterator[Span]:
         if word not in lowered:
             continue
         position = 0
-        while match := compiled(pattern).search(lowered, position):
+        while match := pattern.search(lowered, position):
             position = match.end()
-            if value := compiled(_CREDENTIAL).match(text, position):
+            if value := _CREDENTIAL.match(text, position):
                 position = value.end()
                 secret = value[0].rstrip(".:")
                 likely = looks_random(secret) or (match["scheme"] == "basic" and _is_basic(secret))
@@ -237,7 +240,7 @@ def _is_basic(value: str) -> bool:
         return False
 
 
-_USER = (
+_USER = regex(
     r"""-(?:u|a|-user|-proxy-user|-auth)[ =]{0,2}["']?(?P<user>[^\s:"'-][^\s:"']{0,63}):(?P<secret>[^\s"']{3,256})?"""
 )
 
@@ -245,7 +248,7 @@ _USER = (
 def _curl_users(text: str, lowered: str) -> Iterator[Span]:
     if "curl" not in lowered:
         return
-    for match in compiled(_USER).finditer(text):
+    for match in _USER.finditer(text):
         near = text.rfind("curl", max(0, match.start() - 400), match.start()) >= 0
         group = "secret" if match["secret"] else "user"  # a token stands alone, as `curl -u TOKEN:`
         numbers = match["user"].isdigit() and match[group].isdigit()  # docker run -u 1000:1000
@@ -256,7 +259,7 @@ def _curl_users(text: str, lowered: str) -> Iterator[Span]:
 
 
 # The value of -p is a password: at once after it for mysql, which reads a word that stands apart as the database.
-_LOGIN = (
+_LOGIN = regex(
     r"""(?a)(?:\b(?:mysql|mariadb)\w*[^\n|;&]{0,200}?\s-p|\b(?:sshpass|login)\b[^\n|;&]{0,200}?\s-p[ =]?)"""
     r"""(?!\w+-)(["']?)(?P<secret>[^\s"']{6,256})\1"""
 )
@@ -265,7 +268,7 @@ _LOGIN = (
 def _logins(text: str, lowered: str) -> Iterator[Span]:
     if " -p" not in lowered or not any(name in lowered for name in ("mysql", "mariadb", "sshpass", "login")):
         return
-    for match in compiled(_LOGIN).finditer(text):
+    for match in _LOGIN.finditer(text):
         if is_mixed(match["secret"]) and not is_placeholder(match["secret"]) and "[REDACTED" not in match["secret"]:
             yield *match.span("secret"), "password"
 
@@ -373,14 +376,14 @@ def _ascii_aligned(text: str) -> str:
 # --- passages ---------------------------------------------------------------------------------------------
 
 
-_PRIVATE_TAG = r"(?ia)<\s{0,99}(?P<close>/?)\s{0,99}private(?:\s[^<>]*)?(?<!/)>"
+_PRIVATE_TAG = regex(r"(?ia)<\s{0,99}(?P<close>/?)\s{0,99}private(?:\s[^<>]*)?(?<!/)>")
 
 
 def _private_passages(text: str, lowered: str) -> Iterator[Span]:
     if "private" not in lowered or "<" not in text:
         return
     depth = start = 0
-    for tag in compiled(_PRIVATE_TAG).finditer(text):
+    for tag in _PRIVATE_TAG.finditer(text):
         if not tag["close"]:
             start = start if depth else tag.start()
             depth += 1
@@ -392,18 +395,18 @@ def _private_passages(text: str, lowered: str) -> Iterator[Span]:
         yield start, len(text), "private_tag"
 
 
-_KEY_BEGIN = r"(?a)-----?[ ]?BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?[ ]?-----?"
-_KEY_END = r"(?a)-----?[ ]?END[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?[ ]?-----?"
-_KEY_MATERIAL = r"""[ \t"']{0,4}(?:$|[\r\n]|\\+[nr]|[A-Za-z0-9+/=]{24})"""
-_PUTTY_BEGIN = r"(?a)PuTTY-User-Key-File-\d[^\n]*"
-_PUTTY_END = r"(?a)Private-(?:MAC|Hash):[ \t]*[0-9A-Fa-f]+"
+_KEY_BEGIN = regex(r"(?a)-----?[ ]?BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?[ ]?-----?")
+_KEY_END = regex(r"(?a)-----?[ ]?END[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?[ ]?-----?")
+_KEY_MATERIAL = regex(r"""[ \t"']{0,4}(?:$|[\r\n]|\\+[nr]|[A-Za-z0-9+/=]{24})""")
+_PUTTY_BEGIN = regex(r"(?a)PuTTY-User-Key-File-\d[^\n]*")
+_PUTTY_END = regex(r"(?a)Private-(?:MAC|Hash):[ \t]*[0-9A-Fa-f]+")
 
 
 def _key_blocks(text: str, lowered: str) -> Iterator[Span]:
     if "private key" in lowered:
-        yield from _blocks(text, compiled(_KEY_BEGIN), compiled(_KEY_END))
+        yield from _blocks(text, _KEY_BEGIN, _KEY_END)
     if "putty-user" in lowered:
-        yield from _blocks(text, compiled(_PUTTY_BEGIN), compiled(_PUTTY_END))
+        yield from _blocks(text, _PUTTY_BEGIN, _PUTTY_END)
 
 
 def _blocks(text: str, begin: re.Pattern[str], end: re.Pattern[str]) -> Iterator[Span]:
@@ -417,7 +420,7 @@ def _blocks(text: str, begin: re.Pattern[str], end: re.Pattern[str]) -> Iterator
         if last and not (following and following.start() < last.start()):
             yield start.start(), last.end(), "private_key"
             position = last.end()
-        elif compiled(_KEY_MATERIAL).match(text, start.end()):
+        elif _KEY_MATERIAL.match(text, start.end()):
             yield start.start(), len(text), "private_key"
             return
         else:
@@ -439,8 +442,8 @@ def _known_shapes(text: str, lowered: str) -> Iterator[Span]:
     if "eyJ" in runs:
         yield from _spans(prefixed("eyJ", JWT_BODY, r"\w-"), text, "jwt")
     for kind, literal, expression in FLOATING:
-        if literal in runs and compiled(expression).search(runs):
-            yield from _spans(compiled(expression), text, kind)
+        if literal in runs and expression.search(runs):
+            yield from _spans(expression, text, kind)
     yield from _ambiguous_keys(text, runs)
 
 

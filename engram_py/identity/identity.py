@@ -27,7 +27,7 @@ from engram_py.identity.statements import (
     Statement,
     StatementNotFoundError,
 )
-from engram_py.lazy import compiled, regex
+from engram_py.lazy import regex
 from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.listing import Listing
 from engram_py.observations.lookup import live_observation
@@ -56,8 +56,8 @@ _ALWAYS = r"""(?:i (?:always|never) (?:want|like|prefer|use|need|write)\b|always
 |je (?:veux|préfère|utilise) toujours\b|réponds(?:-moi)? toujours\b|(?:siempre (?:quiero|prefiero|uso)
 |(?:quiero|prefiero|uso) siempre)\b|resp[oó]nde(?:me)? siempre\b|preferisco sempre\b|rispondi(?:mi)? sempre\b
 |(?:eu )?sempre (?:quero|prefiro|uso)\b)""".replace("\n", "")
-_STATEMENT = rf"(?i:{_LEAD}{_NAME})\s*[A-ZÀ-ÞΑ-ΩА-Я\u3040-\u30ff\u3400-\u9fff]|(?i:{_LEAD}{_ALWAYS})"
-_NAMED = rf"(?i:{_LEAD}{_NAME})\s*([^\W\d_]+(?:[ -][A-ZÀ-ÞΑ-ΩА-Я][^\W\d_]+)*)"
+_STATEMENT = regex(rf"(?i:{_LEAD}{_NAME})\s*[A-ZÀ-ÞΑ-ΩА-Я\u3040-\u30ff\u3400-\u9fff]|(?i:{_LEAD}{_ALWAYS})")
+_NAMED = regex(rf"(?i:{_LEAD}{_NAME})\s*([^\W\d_]+(?:[ -][A-ZÀ-ÞΑ-ΩА-Я][^\W\d_]+)*)")
 _SENTENCE_END = regex(r"(?<=[.!?。！？])\s+|\n")
 
 
@@ -65,7 +65,7 @@ def statements(text: str) -> Iterator[str]:
     """Yield the sentences of a prompt that say something lasting about who wrote it."""
     for sentence in _SENTENCE_END.split(_own_words(text[:_READ_CHARS])):
         said = " ".join(sentence.split())
-        if len(said) > LONGEST_SENTENCE_CHARS or said.endswith(("?", "？")) or not compiled(_STATEMENT).match(said):
+        if len(said) > LONGEST_SENTENCE_CHARS or said.endswith(("?", "？")) or not _STATEMENT.match(said):
             continue
         if not reads_like_an_order(said):
             yield said.rstrip(" .!。！")  # the same said again is the same
@@ -74,7 +74,7 @@ def statements(text: str) -> Iterator[str]:
 def names_in(statement: str) -> list[str]:
     """Return what somebody is called by their own statement, whole and by the first name; nothing where it names
     nobody."""
-    found = compiled(_NAMED).match(statement)
+    found = _NAMED.match(statement)
     return list(dict.fromkeys([found[1], found[1].split()[0]])) if found else []
 
 

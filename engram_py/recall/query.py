@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 from engram_py.dataclass import dataclass, field, replace
-from engram_py.lazy import compiled, regex
+from engram_py.lazy import regex
 from engram_py.reasons import Reason, reason
 from engram_py.text.words import forms, is_foreign, is_unspaced, lowered, pairs, segment_terms, segments, stop_words_of
 
@@ -100,7 +100,7 @@ _MAX_WORD_CHARS = 80
 _MAX_PHRASES = 8
 _EDGE = 3  # words at either end of a pasted text
 
-_HEAD = rf"(?i)(?:\s*(?:{'|'.join(KEYS)}):(?:\"[^\"]*\"|\S+))*"
+_HEAD = regex(rf"(?i)(?:\s*(?:{'|'.join(KEYS)}):(?:\"[^\"]*\"|\S+))*")
 _ID = regex(r"\s*\[?#([0-9]{1,18})\]?\s*\Z")
 _QUOTED = regex(r"(?<![^\s(])(-?)[\"“”„«]([^\"“”„«»]{1,300})[\"“”»]")
 # "What kind of", "how many", "did we decide", "do orders use": the last word asks, it is not what is asked about.
@@ -118,7 +118,7 @@ _LEAST_OF_A_SENTENCE = 2  # stop words
 # `error -102`, `-EINVAL`, `-O2` and `-rf` are what somebody saw; nobody leaves a number or two letters out.
 _SEEN = regex(r"[0-9]|[A-Z][A-Z0-9_]+\W*\Z|[^\W_]{1,2}(?![^\W_])")
 # When a line of a log was written says nothing about what it says.
-_MOMENT = (
+_MOMENT = regex(
     r"(?<![\w.:-])(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[T ])?[0-9]{2}:[0-9]{2}:[0-9]{2}"
     r"(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?(?!\w)"
 )
@@ -203,7 +203,7 @@ def parse_query(text: str, *, filters: bool = False) -> Query:
     if not filters:
         words, cut = _most_telling(clean)
         return Query(clean, words, observation_id, shortened or cut, asked=clean, pasted=pasted)
-    head = compiled(_HEAD).match(clean) if pasted else None
+    head = _HEAD.match(clean) if pasted else None
     found, rest, notes = cut_filters(clean[: head.end()] if head else clean)
     phrases, excluded, unmarked = _marked(rest)
     if head:
@@ -291,7 +291,7 @@ def _most_telling(text: str) -> tuple[tuple[Word, ...], bool]:
     Stop words go first, then words that begin with a digit. The first words stay; of the others the longest do, since
     as a rule they are the rare ones.
     """
-    runs = segments(compiled(_MOMENT).sub(" ", text) if ":" in text else text) or segments(text)
+    runs = segments(_MOMENT.sub(" ", text) if ":" in text else text) or segments(text)
     distinct = _distinct_words(runs)
     framing = {word for frame in _FRAME.finditer(text.lower()) for word in frame.groups() if word}
     nothing = stop_words_of(runs)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from engram_py.lazy import compiled
+from engram_py.lazy import regex
 
 # Terminal sequences, whole: CSI (``ESC [ … letter``), strings up to their end (OSC, DCS, APC, PM, SOS), two bytes.
-_SEQUENCE = r"""(?x)
+_SEQUENCE = regex(r"""(?x)
 \x1b\[[0-?]*[ -/]*[@-~]
 |\x9b[0-?]*[ -/]*[@-~]
 |(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?
 |\x1b[ -/]*[0-~]
-"""
+""")
 _PLAIN_CONTROLS = dict.fromkeys([*range(9), 11, 12, *range(14, 32), *range(127, 160)])
-_LINE_ENDS = r"\r(?!\n)|\x85|\u2028|\u2029"
+_LINE_ENDS = regex(r"\r(?!\n)|\x85|\u2028|\u2029")
 
 # What opens a tag for a reader, by the names of the characters; quotation marks of some languages only before a slash.
 _LESS = "<\N{FULLWIDTH LESS-THAN SIGN}\N{SMALL LESS-THAN SIGN}\u02c2\u2329\u27e8\u276c\u276e\u3008\u1438\ufe3f\u29fc"
@@ -26,7 +26,7 @@ _NAME = rf"""
 |{_OURS}
 |(?:system|user|assistant|human|developer|tool|function|instructions?|thinking)\b)
 """
-_FRAME = rf"(?xi)(?:[{_LESS}]|[{_LESS}{_QUOTES}]\s*[{_SLASH}]\s*)(?={_NAME})|[{_LESS}]\s+(?={_OURS})"
+_FRAME = regex(rf"(?xi)(?:[{_LESS}]|[{_LESS}{_QUOTES}]\s*[{_SLASH}]\s*)(?={_NAME})|[{_LESS}]\s+(?={_OURS})")
 
 
 def visible(text: str) -> str:
@@ -39,7 +39,7 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     if not text.isprintable():
-        text = compiled(_LINE_ENDS).sub("\n", compiled(_SEQUENCE).sub("", text)).translate(_PLAIN_CONTROLS)
+        text = _LINE_ENDS.sub("\n", _SEQUENCE.sub("", text)).translate(_PLAIN_CONTROLS)
     if text.isascii():
         return text
     return "".join(char for char in text if char.isprintable() or not _is_hidden(char)).translate(_SELECTORS)
@@ -62,4 +62,4 @@ def harmless(text: str) -> str:
     shown = visible(text)
     if shown.isascii() and "<" not in shown:
         return shown
-    return compiled(_FRAME).sub(lambda found: f"&lt;{found[0][1:]}", shown)
+    return _FRAME.sub(lambda found: f"&lt;{found[0][1:]}", shown)
