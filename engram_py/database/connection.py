@@ -9,7 +9,7 @@ import sqlite3
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -188,24 +188,17 @@ class ForeignDatabase:
     """An open file of another program. Raises sqlite3.Error as SQLite does."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+        from sqlite_utils import Database  # only an import reads such files
+
+        self._tables = Database(connection, execute_plugins=False)
 
     def tables(self) -> set[str]:
-        rows = self._connection.execute("select name from sqlite_master where type = 'table'").fetchall()
-        return {str(row[0]) for row in rows}
+        return set(self._tables.table_names())
 
-    def rows(self, table: str, wanted: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a table with those of the ``wanted`` columns that it has, bytes decoded to text.
-
-        ``table`` and ``wanted`` are this program's own names, never the file's.
-        """
-        there = {row[1] for row in self._connection.execute(f"pragma table_info({table})")}
-        names = [name for name in wanted if name in there]
-        if not names:
-            return
-        listed = ", ".join(f'"{name}"' for name in names)
-        for row in self._connection.execute(f"select {listed} from {table} order by rowid"):
-            yield dict(zip(names, map(_plain, row), strict=True))
+    def rows(self, table: str) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a table, bytes decoded to text; none where the file lacks the table."""
+        for row in self._tables[table].rows_where(order_by="rowid"):
+            yield {name: _plain(value) for name, value in row.items()}
 
 
 @contextmanager
@@ -213,8 +206,7 @@ def open_foreign(path: Path) -> Iterator[ForeignDatabase]:
     """Open the file read-only. Raises sqlite3.Error, OSError."""
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not there")
-    connection = connect_read_only(path)
-    with closing(connection):
+    with closing(connect_read_only(path)) as connection:
         connection.text_factory = lambda data: data.decode("utf-8", "replace")
         yield ForeignDatabase(connection)
 

@@ -25,14 +25,6 @@ from engram_py.interchange.values import (
     first_problem,
 )
 
-_SAID = ("id", "memory_session_id", "sdk_session_id", "project", "created_at", "created_at_epoch")
-_OBSERVATION = (
-    *_SAID, "type", "title", "subtitle", "narrative", "text", "facts", "concepts", "files_read", "files_modified",
-)  # fmt: skip
-_SUMMARY = (*_SAID, "request", "investigated", "learned", "completed", "next_steps", "notes")
-_PROMPT = ("id", "content_session_id", "claude_session_id", "prompt_text", "created_at", "created_at_epoch")
-_SESSION = ("content_session_id", "claude_session_id", "project", "started_at", "started_at_epoch", "completed_at")
-
 
 def read_claude_mem(source: Source) -> None:
     """Read claude-mem's ``~/.claude-mem/claude-mem.db``: observations, session summaries and prompts."""
@@ -62,19 +54,19 @@ def _read(source: Source, needed: set[str], take: Callable[[Source, ForeignDatab
 
 def _claude_mem(source: Source, db: ForeignDatabase) -> None:
     projects = {}
-    for row in db.rows("sdk_sessions", _SESSION):
+    for row in db.rows("sdk_sessions"):
         ours = text_of(row.get("content_session_id") or row.get("claude_session_id"))
         if ours:
             projects[ours] = text_of(row.get("project")) or None
             started = _when(row, "started_at")
             source.session(ours, project=projects[ours], started_at=started, ended_at=moment(row.get("completed_at")))
-    for row in db.rows("observations", _OBSERVATION):
+    for row in db.rows("observations"):
         _claude_mem_observation(source, row)
-    for row in db.rows("session_summaries", _SUMMARY):
+    for row in db.rows("session_summaries"):
         names = ("request", "investigated", "learned", "completed", "next_steps", "notes")
         parts = [(name.replace("_", " ").capitalize(), text_of(row.get(name))) for name in names]
         _keep(source, row, "summary", title=text_of(row.get("request")), content=joined(parts), type="session_summary")
-    for row in db.rows("user_prompts", _PROMPT):
+    for row in db.rows("user_prompts"):
         session_id = text_of(row.get("content_session_id") or row.get("claude_session_id"))
         content, said_at = text_of(row.get("prompt_text")), _when(row, "created_at")
         more = {"session_id": session_id, "project": projects.get(session_id), "created_at": said_at}
@@ -82,7 +74,7 @@ def _claude_mem(source: Source, db: ForeignDatabase) -> None:
 
 
 def _claude_mem_observation(source: Source, row: dict[str, Any]) -> None:
-    facts = "\n".join(f"- {one}" for one in _list(row.get("facts")))
+    facts = "\n".join(f"- {fact}" for fact in _list(row.get("facts")))
     where = ", ".join(dict.fromkeys((*_list(row.get("files_modified")), *_list(row.get("files_read")))))
     body = text_of(row.get("narrative") or row.get("text"))
     parts = [("", text_of(row.get("subtitle"))), ("", body), ("", facts), ("Where", where)]
@@ -104,16 +96,16 @@ def _when(row: dict[str, Any], name: str) -> str | None:
 def _list(value: object) -> list[str]:
     """Return a list that is stored as JSON text."""
     try:
-        found = json.loads(value) if isinstance(value, str) else None
+        listed = json.loads(value) if isinstance(value, str) else None
     except (ValueError, RecursionError):
         return []
-    return [text_of(one) for one in found if one] if isinstance(found, list) else []
+    return [text_of(item) for item in listed if item] if isinstance(listed, list) else []
 
 
 def _engram(source: Source, db: ForeignDatabase) -> None:
     source.identified = True
     reader = _Engram(source, db)
-    source.sessions = {one.id: one for one in reader.rows("sessions", SessionIn)}
+    source.sessions = {session.id: session for session in reader.rows("sessions", SessionIn)}
     source.observations = reader.rows("observations", ObservationIn)
     source.prompts = reader.rows("prompts", PromptIn, table="user_prompts")
     source.relations = reader.relations()
@@ -137,41 +129,38 @@ class _Engram:
         self._db = db
 
     def rows(self, kind: str, model: type[_Model], *, table: str | None = None) -> list[_Model]:
-        wanted = tuple(model.model_fields)
-        return [one for row in self._db.rows(table or kind, wanted) if (one := self._valid(kind, model, row))]
+        return [record for row in self._db.rows(table or kind) if (record := self._valid(kind, model, row))]
 
     def relations(self) -> list[RelationIn]:
-        wanted = ("id", "superseded_by_relation_id", *RelationIn.model_fields)
-        rows = list(self._db.rows("memory_relations", wanted))
+        rows = list(self._db.rows("memory_relations"))
         names = {row["id"]: row["sync_id"] for row in rows}
         for row in rows:
             row["superseded_by_relation_sync_id"] = names.get(row.get("superseded_by_relation_id"))
-        return [one for row in rows if (one := self._valid("relations", RelationIn, row))]
+        return [relation for row in rows if (relation := self._valid("relations", RelationIn, row))]
 
     def versions(self) -> list[OwnVersion]:
         """Return the older texts, each named by its observation as the import names that one."""
-        names = {one.id: sync_id_of(one) for one in self._source.observations}
-        found = []
-        for row in self._db.rows("observation_versions", ("observation_id", *OwnVersion.model_fields)):
+        names = {observation.id: sync_id_of(observation) for observation in self._source.observations}
+        versions = []
+        for row in self._db.rows("observation_versions"):
             row["sync_id"] = names.get(row["observation_id"])
             if row["sync_id"] is None:
                 self._source.left_out["versions", "their memory is not in the file"] += 1
-            elif (one := self._valid("versions", OwnVersion, row)) is not None:
-                found.append(one)
-        return found
+            elif (version := self._valid("versions", OwnVersion, row)) is not None:
+                versions.append(version)
+        return versions
 
     def destroyed(self) -> list[OwnTombstone]:
         """Return the tombstones of what was deleted for good."""
-        wanted = ("hard_delete", "active", *OwnTombstone.model_fields)
-        rows = self._db.rows("sync_delete_tombstones", wanted)
+        rows = self._db.rows("sync_delete_tombstones")
         rows = (row for row in rows if row.get("hard_delete") and row.get("active", 1))
-        return [one for row in rows if (one := self._valid("tombstones", OwnTombstone, row))]
+        return [tombstone for row in rows if (tombstone := self._valid("tombstones", OwnTombstone, row))]
 
     def _valid(self, kind: str, model: type[_Model], row: dict[str, Any]) -> _Model | None:
         # What a column does not say is what the model says of it; but a review date that is none is said.
-        said = {name: value for name, value in row.items() if value is not None or name == "review_after"}
+        values = {name: value for name, value in row.items() if value is not None or name == "review_after"}
         try:
-            return model.model_validate(said)
+            return model.model_validate(values)
         except ValidationError as exc:
             self._source.left_out[kind, first_problem(exc)] += 1
             return None
