@@ -66,7 +66,7 @@ class Anchors:
         from engram_py.anchors.moved_files import texts_of
 
         pairs = zip(anchors, states, strict=True)
-        return tuple(texts_of(one, state, repository, tree, deadline) for one, state in pairs if state.stale)
+        return tuple(texts_of(anchor, state, repository, tree, deadline) for anchor, state in pairs if state.stale)
 
     def _states(
         self, rows: Sequence[Observation], deadline: Deadline, here: CurrentRepository | None = None
@@ -76,20 +76,20 @@ class Anchors:
             return {}
         here = here or self._here()
         rows = [row for row in rows if row.id in anchors]
-        found = {row.id: local_states(anchors[row.id], here.tree_of(row.project)) for row in rows}
+        states = {row.id: local_states(anchors[row.id], here.tree_of(row.project)) for row in rows}
         repository, tree = here.repository, here.tree
-        if repository is None or tree is None or not any(state.stale for some in found.values() for state in some):
-            return found
+        if repository is None or tree is None or not any(state.stale for some in states.values() for state in some):
+            return states
         mine = {row.id: anchors[row.id] for row in rows if here.tree_of(row.project)}
-        found |= refined_states(mine, found, repository, tree, self._answers, deadline)
-        stale = [row for row in rows if any(state.stale for state in found[row.id])]
+        states |= refined_states(mine, states, repository, tree, self._answers, deadline)
+        stale = [row for row in rows if any(state.stale for state in states[row.id])]
         branched = [row for row in stale if row.git_branch not in (None, repository.branch)]
         for row, where in self._visibility(branched, deadline, here).items():
             if where.elsewhere and where.branch:
-                found[row] = unmerged_states(reason("only_on_branch", branch=where.label), found[row])
+                states[row] = unmerged_states(reason("only_on_branch", branch=where.label), states[row])
             elif where.reason == "not_in_history":
-                found[row] = unmerged_states(reason("not_in_history"), found[row])
-        return found
+                states[row] = unmerged_states(reason("not_in_history"), states[row])
+        return states
 
     def observe(self, files: Sequence[str], content: str) -> Observed | None:
         """Read the files that are listed and those the content's Where line names. To be called before the
@@ -137,7 +137,7 @@ class Anchors:
 
     def _write(self, row: int, anchors: Sequence[dict[str, Any]]) -> None:
         now = self._journal.now()
-        table.replace(self._store, row, [one | {"recorded_at": now} for one in anchors[:MOST_ANCHORS]])
+        table.replace(self._store, row, [anchor | {"recorded_at": now} for anchor in anchors[:MOST_ANCHORS]])
 
     def visibility(self, rows: Sequence[Observation], *, git_seconds: float = TIMEOUT_SECONDS) -> dict[int, Visibility]:
         """Return whether each row's commit is in the history of HEAD, by the row's id."""
@@ -177,10 +177,10 @@ class Anchors:
             wanted = placed.path
         folder = wanted.endswith("/")
         find = table.of_folder if folder else table.of_file
-        found = find(self._store, wanted, projects=projects, limit=limit)
+        ids = find(self._store, wanted, projects=projects, limit=limit)
         here = self._here()
         if here.repository is None:
-            return found
+            return ids
         from engram_py.anchors.moved_files import Moves
         from engram_py.anchors.trace import trace
 
@@ -188,7 +188,7 @@ class Anchors:
         traces = partial(trace, here.repository, answers=self._answers, deadline=Deadline(git_seconds))
         moves = Moves(self._store, here, states, traces, projects=projects, limit=limit)
         moved = moves.into_folder(wanted) if folder else moves.into_file(wanted)
-        return [*dict.fromkeys([*found, *moved])][:limit]
+        return [*dict.fromkeys([*ids, *moved])][:limit]
 
     def check(self, project: str | None = None) -> Checked:
         """Compare everything a project's observations are about with the working tree."""
@@ -200,16 +200,16 @@ class Anchors:
             warnings.append(f"only the {_MOST_CHECKED:,} newest observations with files were checked")
         if rows and here.repository_of(place.project) is None:
             warnings.append(f"the repository of {place.project} is not here; run this inside it")
-        found = self._states(rows, Deadline(_CHECK_SECONDS), here)
-        every = [state for states in found.values() for state in states]
+        by_id = self._states(rows, Deadline(_CHECK_SECONDS), here)
+        every = [state for states in by_id.values() for state in states]
         return Checked(
             project=place.project,
-            observations=len(found),
+            observations=len(by_id),
             anchors=len(every),
-            states=dict(sorted(Counter("elsewhere" if one.elsewhere else one.state for one in every).items())),
-            stale=_lines(rows, found, lambda state: state.stale),
+            states=dict(sorted(Counter("elsewhere" if state.elsewhere else state.state for state in every).items())),
+            stale=_lines(rows, by_id, lambda state: state.stale),
             warnings=tuple(warnings),
-            elsewhere=_lines(rows, found, lambda state: state.elsewhere),
+            elsewhere=_lines(rows, by_id, lambda state: state.elsewhere),
         )
 
     def stale(

@@ -49,7 +49,7 @@ def texts_of(
         return FileTexts(state, why=now.reason)
     if then.binary or now.binary:
         return FileTexts(state, why=BINARY)
-    before, after = (one.data.decode("utf-8", "replace") for one in (then, now))
+    before, after = (file.data.decode("utf-8", "replace") for file in (then, now))
     return FileTexts(state, before, after, span=_span(anchor, then))
 
 
@@ -57,14 +57,14 @@ def _then(anchor: Anchor, repository: Repository, deadline: Deadline) -> Content
     """Return the file as it was saved about, or for a span one that holds its lines; else why there is none."""
     if not is_relative(anchor.path):
         return OUTSIDE
-    commit, blob = (one if one and is_commit(one) else None for one in (anchor.git_commit, anchor.blob))
+    commit, blob = (text if text and is_commit(text) else None for text in (anchor.git_commit, anchor.blob))
     for name in filter(None, (blob, commit and f"{commit}:{anchor.path}")):
         answer = ask_git(repository.root, "cat-file", "blob", name, deadline=deadline, limit=MAX_FILE)
         if answer is None or not answer[1]:
             continue
-        found = Content(answer[0])
-        if anchor.digest is not None and (_span(anchor, found) or anchor.digest in (found.digest, found.text_digest)):
-            return found
+        file = Content(answer[0])
+        if anchor.digest is not None and (_span(anchor, file) or anchor.digest in (file.digest, file.text_digest)):
+            return file
     return NOT_COMMITTED
 
 
@@ -129,11 +129,11 @@ class Moves:
         held = observation_table.by_ids(self._store, self._held_by(targets, self._tree))
         kinds = {posixpath.splitext(target)[1] for target in targets}
         same_name = table.paths_named(self._store, self._names, posixpath.basename(path), limit=_ANCHORS_READ)
-        alike = (one for one in recorded if posixpath.splitext(one)[1] in kinds)
+        alike = (old for old in recorded if posixpath.splitext(old)[1] in kinds)
         # Those first that most likely got the name of a target.
-        gone = (one for one in dict.fromkeys((*same_name, *alike, *recorded)) if not self._is_there(one))
+        gone = (old for old in dict.fromkeys((*same_name, *alike, *recorded)) if not self._is_there(old))
         ends = self._ends(islice(gone, _MOST_GONE))
-        renamed = self._at([one for one, end in ends.items() if end in targets])
+        renamed = self._at([old for old, end in ends.items() if end in targets])
 
         def is_at(now: str) -> bool:
             return now == path or now.endswith(f"/{path}")
@@ -144,10 +144,10 @@ class Moves:
         """Return the same for ``folder``, which ends in ``/``: files that are gone and are below it now."""
         if not self._names or not os.path.isdir(f"{self._root}/{folder}"):  # noqa: PTH112
             return []
-        gone = [one for one in self._recorded() if not one.startswith(folder) and not self._is_there(one)]
-        likely = [one for one in gone if any(self._is_there(folder + tail) for tail in _tails(one))]
+        gone = [path for path in self._recorded() if not path.startswith(folder) and not self._is_there(path)]
+        likely = [path for path in gone if any(self._is_there(folder + tail) for tail in _tails(path))]
         ends = self._ends(islice(dict.fromkeys((*likely, *gone)), _MOST_GONE))
-        rows = self._at([*dict.fromkeys((*likely, *(one for one, end in ends.items() if end.startswith(folder))))])
+        rows = self._at([*dict.fromkeys((*likely, *(path for path, end in ends.items() if end.startswith(folder))))])
         return self._moved(rows, lambda now: now.startswith(folder))
 
     def _moved(self, rows: Iterable[Observation], is_wanted: Callable[[str], bool]) -> list[int]:
@@ -155,15 +155,15 @@ class Moves:
         rows = sorted(rows, key=lambda row: (row.updated_at, row.id), reverse=True)
         states = self._states(rows)
 
-        def went(one: AnchorState) -> bool:
-            return one.now_path is not None and is_wanted(one.now_path) and not is_wanted(one.path)
+        def went(state: AnchorState) -> bool:
+            return state.now_path is not None and is_wanted(state.now_path) and not is_wanted(state.path)
 
         return [row.id for row in rows if any(map(went, states.get(row.id, ())))][: self._limit]
 
     def _recorded(self) -> list[str]:
         """Return the paths of the newest anchors."""
-        found = (table.newest_paths(self._store, name, limit=_ANCHORS_READ) for name in self._names)
-        return [*dict.fromkeys(path for paths in found for path in paths)]
+        newest = (table.newest_paths(self._store, name, limit=_ANCHORS_READ) for name in self._names)
+        return [*dict.fromkeys(path for paths in newest for path in paths)]
 
     def _at(self, paths: Sequence[str]) -> list[Observation]:
         return table.at_paths(self._store, paths, projects=self._names, limit=self._most) if paths else []
@@ -172,14 +172,14 @@ class Moves:
         """Return what the files at these paths are called now, as history tells."""
         anchors = table.newest_at(self._store, [*paths], projects=self._names)
         traces = self._traces(anchors) if anchors else {}
-        return {one.path: traces[one.id].path for one in anchors}
+        return {anchor.path: traces[anchor.id].path for anchor in anchors}
 
     def _targets(self, path: str, recorded: Iterable[str], tree: WorkingTree) -> list[str]:
         """Return the files that ``path`` names: itself, or those that end in it and are tracked or beside a recorded
         one."""
         if self._is_there(path):
             return [path]
-        tracked = (one.path for one in tree.tracked.ending_in(path)) if tree.tracked is not None else ()
+        tracked = (file.path for file in tree.tracked.ending_in(path)) if tree.tracked is not None else ()
         folders = dict.fromkeys(map(posixpath.dirname, recorded))
         named = [*islice(tracked, _MOST_TARGETS), *(posixpath.join(folder, path) for folder in folders)]
         return [*islice(filter(self._is_there, dict.fromkeys(named)), _MOST_TARGETS)]
@@ -195,11 +195,11 @@ class Moves:
             probes = () if file.binary else file.lines.by_probe
             texts = _Texts(file)
             for name in self._names:
-                for one in table.alike(self._store, target, probes, digests, project=name, limit=_ANCHORS_COMPARED):
+                for row in table.alike(self._store, target, probes, digests, project=name, limit=_ANCHORS_COMPARED):
                     if len(held) >= self._most:
                         return list(held)
-                    if one.observation_id not in held and texts.hold(one):
-                        held[one.observation_id] = None
+                    if row.observation_id not in held and texts.hold(row):
+                        held[row.observation_id] = None
         return list(held)
 
     def _is_there(self, path: str) -> bool:
@@ -225,17 +225,17 @@ class _Texts:
         self._left = _BYTES_HASHED
         self._digests: dict[tuple[int, int], str] = {}
 
-    def hold(self, one: table.Likeness) -> bool:
-        if one.probe is None or one.lines is None:
+    def hold(self, likeness: table.Likeness) -> bool:
+        if likeness.probe is None or likeness.lines is None:
             return True  # the whole file, which was found by its digest
-        offset, _, line = one.probe.partition(".")
+        offset, _, line = likeness.probe.partition(".")
         likely = self._file.lines.by_probe.get(line, ())[:MOST_COPIES]
-        return any(self._digest(at - int(offset), one.lines) == one.digest for at in likely)
+        return any(self._digest(at - int(offset), likeness.lines) == likeness.digest for at in likely)
 
     def _digest(self, first: int, count: int) -> str | None:
-        found = self._digests.get((first, count))
-        if found is None and first >= 0 and first + count <= len(self._file.lines) and self._left > 0:
+        digest = self._digests.get((first, count))
+        if digest is None and first >= 0 and first + count <= len(self._file.lines) and self._left > 0:
             span = self._file.lines[first : first + count]
             self._left -= sum(map(len, span)) + _LINE_COSTS * count
-            found = self._digests[first, count] = digest_of(span)
-        return found
+            digest = self._digests[first, count] = digest_of(span)
+        return digest

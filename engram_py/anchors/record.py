@@ -85,13 +85,13 @@ def references(files: Sequence[str], content: str) -> tuple[Reference, ...]:
     A Where line's file without lines is left out where the same file is given with lines.
     """
     given = [reference for text in files[:_MOST_GIVEN] if (reference := parse_reference(text))]
-    found = dict.fromkeys((*given, *where_references(content)))
-    spans = {one.path for one in found if one.start is not None}
+    named = dict.fromkeys((*given, *where_references(content)))
+    spans = {reference.path for reference in named if reference.start is not None}
     kept: dict[tuple[str, int | None, int | None], Reference] = {}
-    for one in found:
-        if one.origin == "where" and one.start is None and one.path in spans:
+    for reference in named:
+        if reference.origin == "where" and reference.start is None and reference.path in spans:
             continue
-        kept.setdefault((one.path, one.start, one.end), one)
+        kept.setdefault((reference.path, reference.start, reference.end), reference)
     return tuple(kept.values())
 
 
@@ -112,13 +112,13 @@ def parse_reference(text: str, origin: AnchorOrigin = "given") -> Reference | No
 
 def where_references(content: str) -> list[Reference]:
     """Return the files that the Where line names. ``sure`` is false for what may be no path at all, as ``and/or``."""
-    found: list[Reference] = []
+    named: list[Reference] = []
     for text in _sections(content):
         for match in islice(_WORD.finditer(text), _MOST_WORDS):
             quoted = match[1] is not None
             if reference := _named(match[1] or match[2], text[match.end() : match.end() + 60], quoted=quoted):
-                found.append(reference)
-    return found[:_MOST_GIVEN]
+                named.append(reference)
+    return named[:_MOST_GIVEN]
 
 
 def _sections(content: str) -> Iterator[str]:
@@ -143,8 +143,8 @@ def _named(word: str, after: str, *, quoted: bool) -> Reference | None:
     if not path or _NO_PATH.search(path) or not _FILE_NAME.search(path):
         return None
     first, last = (lines[1], _last(lines)) if lines else (None, None)
-    if lines is None and (said := _LINES_AFTER.match(after)):
-        first, last = said[1], said[2]
+    if lines is None and (match := _LINES_AFTER.match(after)):
+        first, last = match[1], match[2]
     extension = _EXTENSION.search(path) is not None
     slash = "/" in path or "\\" in path
     if not (slash or extension or quoted or first):
@@ -189,7 +189,9 @@ class Observed:
 
     def elsewhere(self) -> Observed:
         """Return only the names, for an observation of another project than the one whose files were read."""
-        kept = tuple(_bare(one["path"], one["start_line"], one["end_line"], one["origin"]) for one in self.anchors)
+        kept = tuple(
+            _bare(anchor["path"], anchor["start_line"], anchor["end_line"], anchor["origin"]) for anchor in self.anchors
+        )
         return replace(self, anchors=kept)
 
 
@@ -199,10 +201,10 @@ NOTHING = Observed()
 def observe(files: Sequence[str], content: str, here: CurrentRepository) -> Observed:
     """Read the files that were listed and those of the content's Where line. Never fails."""
     names = [redact(name[:_READ_CHARS]).text for name in files]
-    found = references(names, content)
+    named = references(names, content)
     reader = _Reader(here)
     reader.leave_out_blank(names)
-    for reference in found:
+    for reference in named:
         reader.take(reference)
     return Observed(tuple(reader.anchors.values()), any(name.strip() for name in files), reader.notes())
 
@@ -213,9 +215,11 @@ def renewed(observed: Observed, old: Iterable[Anchor], project: str, here: Curre
     now = list((observed if mine else observed.elsewhere()).anchors)
     if not observed.given:
         kept = [anchor for anchor in old if anchor.origin == "given"]
-        named = {_place(one) for one in now}
+        named = {_place(values) for values in now}
         now += [
-            one for one in present(kept, local_states(kept, here.tree_of(project)), here) if _place(one) not in named
+            values
+            for values in present(kept, local_states(kept, here.tree_of(project)), here)
+            if _place(values) not in named
         ]
     return now
 
@@ -271,12 +275,12 @@ class _Reader:
         self.anchors.setdefault((anchor.path, anchor.start_line, anchor.end_line), values)
 
     def notes(self) -> tuple[str, ...]:
-        found = [
+        left_out = [
             ("not anchored", self._left_out),
             ("kept by name, their text was not read", self._kept_bare),
             ("taken otherwise", self._read_as),
         ]
-        return tuple(f"{what}: {_listed(files)}" for what, files in found if files)
+        return tuple(f"{what}: {_listed(files)}" for what, files in left_out if files)
 
     def leave_out_blank(self, names: Sequence[str]) -> None:
         if any(parse_reference(name) is None for name in names):

@@ -49,23 +49,23 @@ def refined_states(
     """
     from engram_py.anchors.trace import trace
 
-    every = [one for some in anchors.values() for one in some]
-    now = {one.id: state for row, some in anchors.items() for one, state in zip(some, states[row], strict=True)}
-    for one in every:
-        if now[one.id].state == "gone":
-            now[one.id] = renamed_file(one, tree) or now[one.id]
-    stale = [one for one in every if now[one.id].stale]
+    every = [anchor for some in anchors.values() for anchor in some]
+    now = {anchor.id: state for row, some in anchors.items() for anchor, state in zip(some, states[row], strict=True)}
+    for anchor in every:
+        if now[anchor.id].state == "gone":
+            now[anchor.id] = renamed_file(anchor, tree) or now[anchor.id]
+    stale = [anchor for anchor in every if now[anchor.id].stale]
     traces = trace(repository, stale, answers, deadline) if stale else {}
-    for one in stale:
-        now[one.id] = _as_traced(one, now[one.id], traces[one.id], tree)
-    return {row: tuple(now[one.id] for one in some) for row, some in anchors.items()}
+    for anchor in stale:
+        now[anchor.id] = _as_traced(anchor, now[anchor.id], traces[anchor.id], tree)
+    return {row: tuple(now[anchor.id] for anchor in some) for row, some in anchors.items()}
 
 
 def unmerged_states(why: Reason, states: Sequence[AnchorState]) -> tuple[AnchorState, ...]:
     """Return the states of an observation of an unmerged branch: what is missing here never was here."""
     return tuple(
-        AnchorState(one.path, one.start, one.end, "unknown", one.now_path, reason=why) if one.stale else one
-        for one in states
+        AnchorState(state.path, state.start, state.end, "unknown", state.now_path, reason=why) if state.stale else state
+        for state in states
     )
 
 
@@ -109,33 +109,33 @@ def _unread(anchor: Anchor, otherwise: Reason) -> AnchorState:
     return _state(anchor, "unknown", _STORED.get(anchor.reason) or reason("unreadable_then", problem=anchor.reason))
 
 
-def _as_traced(anchor: Anchor, state: AnchorState, found: Trace, tree: WorkingTree) -> AnchorState:
+def _as_traced(anchor: Anchor, state: AnchorState, traced: Trace, tree: WorkingTree) -> AnchorState:
     """Return the state with what history adds: a new name, another file, or who changed it."""
-    if found.path != anchor.path:
-        file = tree.read(found.path)
-        if elsewhere := _in_file(anchor, found.path, file, surely=True):
+    if traced.path != anchor.path:
+        file = tree.read(traced.path)
+        if elsewhere := _in_file(anchor, traced.path, file, surely=True):
             return elsewhere
         if isinstance(file, Unread) and not file.missing:
             return replace(
-                state, state="unknown", now_path=found.path, reason=reason("unreadable", problem=file.reason)
+                state, state="unknown", now_path=traced.path, reason=reason("unreadable", problem=file.reason)
             )
         if not isinstance(file, Unread):
-            state = replace(state, state="changed", now_path=found.path)
+            state = replace(state, state="changed", now_path=traced.path)
     # Lines can leave a file that stays; a whole file that is still there changed, whatever copies of it there are.
     if anchor.lines is not None or state.state == "gone":
         # What a commit took away it may have put into another of its files; what is not committed stands nearby.
-        nearby = found.candidates if found.changed_by else _siblings(anchor, tree.root)
+        nearby = traced.candidates if traced.changed_by else _siblings(anchor, tree.root)
         if elsewhere := _in_files(anchor, nearby, tree):
             return elsewhere
     # A file that is gone is told by who deleted it, whoever changed the text before.
-    event, uncommitted = found.changed_by, found.uncommitted
+    event, uncommitted = traced.changed_by, traced.uncommitted
     if state.state == "gone":
-        event, uncommitted = found.deleted_by, found.deleted_by is None and (found.present or found.uncommitted)
-    elif tree.is_linked(found.path):  # the history of the name is not that of the text
+        event, uncommitted = traced.deleted_by, traced.deleted_by is None and (traced.present or traced.uncommitted)
+    elif tree.is_linked(traced.path):  # the history of the name is not that of the text
         return state
     if event is None:
         return replace(
-            state, uncommitted=uncommitted and (found.present or _may_be_committed(anchor, state, found.path, tree))
+            state, uncommitted=uncommitted and (traced.present or _may_be_committed(anchor, state, traced.path, tree))
         )
     return replace(state, commit=event.commit, author=event.author, commits_ago=event.commits_ago)
 
@@ -171,8 +171,8 @@ def _in_file(anchor: Anchor, path: str, file: Content | Unread, *, surely: bool)
 
 def _in_files(anchor: Anchor, paths: Iterable[str], tree: WorkingTree) -> AnchorState | None:
     for path in paths:
-        if path != anchor.path and (found := _in_file(anchor, path, tree.read(path), surely=False)):
-            return found
+        if path != anchor.path and (elsewhere := _in_file(anchor, path, tree.read(path), surely=False)):
+            return elsewhere
     return None
 
 
@@ -190,7 +190,7 @@ def _siblings(anchor: Anchor, root: str) -> Iterator[str]:
     """Yield the files of the same kind in the folder that were written since the anchor, newest first."""
     folder = PurePosixPath(anchor.path).parent
     recorded = parse_time(anchor.recorded_at) or datetime.now(UTC)
-    found: list[tuple[float, str]] = []
+    siblings: list[tuple[float, str]] = []
     try:
         with os.scandir(Path(root, folder)) as entries:
             for count, entry in enumerate(entries):
@@ -199,8 +199,8 @@ def _siblings(anchor: Anchor, root: str) -> Iterator[str]:
                 if entry.name.endswith(PurePosixPath(anchor.path).suffix) and entry.is_file(follow_symlinks=False):
                     written = entry.stat(follow_symlinks=False).st_mtime
                     if written >= recorded.timestamp() - 1:
-                        found.append((written, entry.name))
+                        siblings.append((written, entry.name))
     except (OSError, ValueError):
         return
-    for _, name in sorted(found, reverse=True)[:_MOST_SIBLINGS]:
+    for _, name in sorted(siblings, reverse=True)[:_MOST_SIBLINGS]:
         yield (folder / name).as_posix()

@@ -166,10 +166,10 @@ order by observations.id, anchors.id
 
 def of_observations(store: Store, ids: Sequence[int]) -> dict[int, tuple[Anchor, ...]]:
     """Return the anchors of each observation that has any, in the order they were given."""
-    found: dict[int, tuple[Anchor, ...]] = {}
+    anchors: dict[int, tuple[Anchor, ...]] = {}
     for anchor in _anchors(store, OF_OBSERVATIONS, ids=ids):
-        found[anchor.observation_id] = (*found.get(anchor.observation_id, ()), anchor)
-    return found
+        anchors[anchor.observation_id] = (*anchors.get(anchor.observation_id, ()), anchor)
+    return anchors
 
 
 def of_file(store: Store, path: str, *, projects: Sequence[str] | None, limit: int) -> list[int]:
@@ -247,10 +247,10 @@ def exported_of(store: Store, ids: Sequence[int]) -> dict[int, list[dict[str, An
 
 
 def _exported(rows: Sequence[Row], key: str) -> dict[Any, list[dict[str, Any]]]:
-    found: dict[Any, list[dict[str, Any]]] = {}
+    exported: dict[Any, list[dict[str, Any]]] = {}
     for row in rows:
-        found.setdefault(row[key], []).append({name: row[name] for name in _EXPORTED})
-    return found
+        exported.setdefault(row[key], []).append({name: row[name] for name in _EXPORTED})
+    return exported
 
 
 def replace(store: Store, observation_id: int, anchors: Sequence[Mapping[str, Any]]) -> None:

@@ -96,25 +96,25 @@ class Log:
 
     def ancestors(self, commit: str) -> set[str]:
         """``commit`` and those of the listed ones it descends from."""
-        known, pending = {commit}, [commit]
+        reached, pending = {commit}, [commit]
         while pending:
-            one = self._commit(pending.pop())
-            for parent in one.parents if one is not None else ():
-                if parent not in known:
-                    known.add(parent)
+            listed = self._commit(pending.pop())
+            for parent in listed.parents if listed is not None else ():
+                if parent not in reached:
+                    reached.add(parent)
                     pending.append(parent)
-        return known
+        return reached
 
     def commits_since(self, commit: str) -> int:
         """Return how many of them ``commit`` does not know of: 0 for HEAD."""
         if commit not in self._since:
-            known = self.ancestors(commit)
-            self._since[commit] = sum(1 for one in self.commits if one.id not in known)
+            ancestors = self.ancestors(commit)
+            self._since[commit] = sum(1 for listed in self.commits if listed.id not in ancestors)
         return self._since[commit]
 
     def _commit(self, commit: str) -> FileCommit | None:
         if not self._by_id:
-            self._by_id.update({one.id: one for one in self.commits})
+            self._by_id.update({listed.id: listed for listed in self.commits})
         return self._by_id.get(commit)
 
 
@@ -134,7 +134,7 @@ def read_log(root: Path, head: str, paths: Sequence[str], *, context: int, most:
 def read_renames(root: Path, commits: Sequence[str], deadline: Deadline) -> dict[str, list[FileChange]]:
     """Return every file that each commit touched, without its text; a rename is a change of kind ``R``."""
     answer = ask_git(root, *_RENAMES, *commits, "--", deadline=deadline)
-    return {one.id: one.changes for one in _parsed(answer[0])} if answer and answer[1] else {}
+    return {commit.id: commit.changes for commit in _parsed(answer[0])} if answer and answer[1] else {}
 
 
 def read_added(root: Path, head: str, paths: Sequence[str], deadline: Deadline) -> set[str] | None:
@@ -264,16 +264,16 @@ def trace(
     def ask(missing: Sequence[str]) -> dict[str, str]:
         told: dict[str, str] = {}
         for some in _by_paths([anchor for anchor in anchors if keys[anchor.id] in missing]):
-            found = _follow(repository, head, some, deadline)
-            if found is None:
+            traced = _follow(repository, head, some, deadline)
+            if traced is None:
                 break
-            told |= {keys[one]: json.dumps(asdict(found[one])) for one in found}
+            told |= {keys[anchor_id]: json.dumps(asdict(traced[anchor_id])) for anchor_id in traced}
         return told
 
     questions = [*dict.fromkeys(keys.values())]
-    known = answers.ask(repository, head, questions, kind="trace", deadline=deadline, git=ask)
+    answered = answers.ask(repository, head, questions, kind="trace", deadline=deadline, git=ask)
     return {
-        anchor.id: _from_json(known[key]) if (key := keys[anchor.id]) in known else Trace(anchor.path)
+        anchor.id: _from_json(answered[key]) if (key := keys[anchor.id]) in answered else Trace(anchor.path)
         for anchor in anchors
     }
 
@@ -298,13 +298,16 @@ def _follow(
         events = _events(repository, head, open_ends, paths, deadline, was_here=not turn)
         if events is None:
             return None
-        ends = {one: file_deleted_by(log, paths[one]) for one, (_, log) in events.items()}
+        ends = {anchor_id: file_deleted_by(log, paths[anchor_id]) for anchor_id, (_, log) in events.items()}
         left = {
-            end.id for one, (event, _) in events.items() for end in (event, ends[one]) if isinstance(end, FileCommit)
+            end.id
+            for anchor_id, (event, _) in events.items()
+            for end in (event, ends[anchor_id])
+            if isinstance(end, FileCommit)
         }
         touched = read_renames(repository.root, sorted(left), deadline) if left else {}
-        for one, (event, log) in events.items():
-            traces[one] = _ended(_seen(traces[one], event, log, touched), ends[one], log, touched)
+        for anchor_id, (event, log) in events.items():
+            traces[anchor_id] = _ended(_seen(traces[anchor_id], event, log, touched), ends[anchor_id], log, touched)
         open_ends = [anchor for anchor in open_ends if _renamed(traces, anchor, ends.get(anchor.id), touched)]
         if not open_ends:
             return traces
@@ -313,20 +316,20 @@ def _follow(
     return traces
 
 
-def _seen(known: Trace, event: FileCommit | NoCommit, log: Log, touched: Touched) -> Trace:
+def _seen(traced: Trace, event: FileCommit | NoCommit, log: Log, touched: Touched) -> Trace:
     """Return what is known of a text after a look at the history of one name of its file."""
     if event is NoCommit.PRESENT:  # so an earlier name of the file lost it by the renaming alone
-        return Trace(known.path, uncommitted=True)
+        return Trace(traced.path, uncommitted=True)
     if not isinstance(event, FileCommit):
-        return known
-    candidates = _candidates(touched.get(event.id, ()), known.path)
-    return Trace(known.path, changed_by=_event(event, log), candidates=candidates)
+        return traced
+    candidates = _candidates(touched.get(event.id, ()), traced.path)
+    return Trace(traced.path, changed_by=_event(event, log), candidates=candidates)
 
 
-def _ended(known: Trace, end: FileCommit | NoCommit, log: Log, touched: Touched) -> Trace:
+def _ended(traced: Trace, end: FileCommit | NoCommit, log: Log, touched: Touched) -> Trace:
     """Return the trace with what became of the file; a commit whose renames are unknown deleted nothing for sure."""
     deleted_by = _event(end, log) if isinstance(end, FileCommit) and end.id in touched else None
-    return replace(known, deleted_by=deleted_by, present=end is NoCommit.PRESENT)
+    return replace(traced, deleted_by=deleted_by, present=end is NoCommit.PRESENT)
 
 
 def _event(commit: FileCommit, log: Log) -> FileEvent:
@@ -335,10 +338,10 @@ def _event(commit: FileCommit, log: Log) -> FileEvent:
 
 def _renamed(traces: dict[int, Trace], anchor: Anchor, end: FileCommit | NoCommit | None, touched: Touched) -> bool:
     """Return whether the commit that removed the file only renamed it; the trace goes on under the new name then."""
-    known = traces[anchor.id]
+    traced = traces[anchor.id]
     for change in touched.get(end.id, ()) if isinstance(end, FileCommit) else ():
-        if change.kind == "R" and change.old_path == known.path:
-            traces[anchor.id] = replace(known, path=change.path, deleted_by=None)
+        if change.kind == "R" and change.old_path == traced.path:
+            traces[anchor.id] = replace(traced, path=change.path, deleted_by=None)
             return True
     return False
 
@@ -352,7 +355,7 @@ def _events(
     *,
     was_here: bool,
 ) -> dict[int, tuple[FileCommit | NoCommit, Log]] | None:
-    found: dict[int, tuple[FileCommit | NoCommit, Log]] = {}
+    events: dict[int, tuple[FileCommit | NoCommit, Log]] = {}
     pending = list(anchors)
     for most in _DEPTHS:
         names = sorted({paths[anchor.id] for anchor in pending})
@@ -361,23 +364,25 @@ def _events(
         if log is None:
             return None
         for anchor in pending:
-            found[anchor.id] = text_removed_by(log, paths[anchor.id], anchor, was_here=was_here), log
-        pending = [anchor for anchor in pending if found[anchor.id][0] is NoCommit.BEYOND_LOG]
+            events[anchor.id] = text_removed_by(log, paths[anchor.id], anchor, was_here=was_here), log
+        pending = [anchor for anchor in pending if events[anchor.id][0] is NoCommit.BEYOND_LOG]
         if not pending or log.complete:
             break
-    return found
+    return events
 
 
 def _candidates(changes: Sequence[FileChange], path: str) -> tuple[str, ...]:
     """Return the files a commit wrote besides ``path``, the likeliest new places first."""
     old = PurePosixPath(path)
-    likely = [one for one in changes if one.kind != "D" and one.path != path and one.path.endswith(old.suffix)]
+    likely = [
+        change for change in changes if change.kind != "D" and change.path != path and change.path.endswith(old.suffix)
+    ]
 
     def rank(change: FileChange) -> tuple[bool, bool, bool, str]:
         new = PurePosixPath(change.path)
         return new.name != old.name, change.kind == "M", new.parent != old.parent, change.path
 
-    return tuple(one.path for one in sorted(likely, key=rank)[:MOST_CANDIDATES])
+    return tuple(change.path for change in sorted(likely, key=rank)[:MOST_CANDIDATES])
 
 
 def _key(anchor: Anchor) -> str:
@@ -434,8 +439,8 @@ def file_deleted_by(log: Log, path: str) -> FileCommit | NoCommit:
     while at.is_merge:
         merged = [log.last_touch(parent, changes) for parent in at.parents[1:]]
         before = log.ancestors(at.parents[0])  # a file that was deleted there as well has come back since
-        deleted = (one for one in merged if one is not None and changes[one.id] == "D")
-        deeper = next((one for one in deleted if one.id not in before), None)
+        deleted = (commit for commit in merged if commit is not None and changes[commit.id] == "D")
+        deeper = next((commit for commit in deleted if commit.id not in before), None)
         if deeper is None:
             return at if log.complete or None not in merged else NoCommit.BEYOND_LOG
         at = deeper

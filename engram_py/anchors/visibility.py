@@ -27,7 +27,7 @@ def visibility_of(
     rows: Sequence[Observation], here: CurrentRepository, store: Store, answers: GitAnswers, deadline: Deadline
 ) -> dict[int, Visibility]:
     """Return whether each row's commit is in the history of HEAD, by the row's id."""
-    found = {row.id: _UNJUDGED for row in rows}
+    visibilities = {row.id: _UNJUDGED for row in rows}
     judged = [
         row
         for row in rows
@@ -35,21 +35,25 @@ def visibility_of(
     ]
     repository, tree = here.repository, here.tree
     if repository is None or tree is None or not judged:
-        return found
+        return visibilities
     commits = _work_commits(judged, repository)
-    known = _ancestry_of(repository, commits.values(), answers, deadline)
-    foreign = [row.id for row in judged if known.get(commits[row.id]) in ("other", "missing")]
+    ancestries = _ancestry_of(repository, commits.values(), answers, deadline)
+    foreign = [row.id for row in judged if ancestries.get(commits[row.id]) in ("other", "missing")]
     anchors = table.of_observations(store, foreign) if foreign else {}
     is_branch = cache(lambda branch: branch_exists(repository, branch))
     for row in judged:
         states = local_states(anchors.get(row.id, ()), tree)
-        found[row.id] = _judge(row, commits[row.id], repository, known, states, is_branch)
-    deleted = {row.id: row.git_branch for row in judged if row.git_branch and found[row.id] == _gone(row.git_branch)}
-    for one in _never_merged({one: anchors.get(one, ()) for one in deleted}, repository, tree, answers, deadline):
+        visibilities[row.id] = _judge(row, commits[row.id], repository, ancestries, states, is_branch)
+    deleted = {
+        row.id: row.git_branch for row in judged if row.git_branch and visibilities[row.id] == _gone(row.git_branch)
+    }
+    about = {row_id: anchors.get(row_id, ()) for row_id in deleted}
+    for row_id in _never_merged(about, repository, tree, answers, deadline):
         # A HEAD that is detached may be older than what the branch was merged into.
-        elsewhere = Visibility("elsewhere", deleted[one], deleted=True)
-        found[one] = elsewhere if repository.branch else Visibility("unknown", deleted[one], "not_in_history")
-    return found
+        branch = deleted[row_id]
+        elsewhere = Visibility("elsewhere", branch, deleted=True)
+        visibilities[row_id] = elsewhere if repository.branch else Visibility("unknown", branch, "not_in_history")
+    return visibilities
 
 
 def _work_commits(rows: Sequence[Observation], repository: Repository) -> dict[int, str]:
@@ -80,32 +84,32 @@ def _ancestry_of(
     """Return how each commit relates to HEAD, from what was asked before where possible."""
     head = repository.commit
     # Only git knows: a row made at HEAD costs nothing.
-    asked = [one for one in dict.fromkeys(commits) if one != head and is_commit(one)][:_MOST_COMMITS]
+    asked = [commit for commit in dict.fromkeys(commits) if commit != head and is_commit(commit)][:_MOST_COMMITS]
     if head is None or not asked:
         return {_NOT_COMMITTED: "other"}
 
     def ask(missing: Sequence[str]) -> dict[str, str]:
-        told = ancestry(repository, head, [one.removeprefix("ancestry:") for one in missing], deadline)
-        return {f"ancestry:{one}": word for one, word in told.items()}
+        told = ancestry(repository, head, [question.removeprefix("ancestry:") for question in missing], deadline)
+        return {f"ancestry:{commit}": word for commit, word in told.items()}
 
-    known = answers.ask(
+    answered = answers.ask(
         repository,
         head,
-        [f"ancestry:{one}" for one in asked],
+        [f"ancestry:{commit}" for commit in asked],
         kind="ancestry",
         deadline=deadline,
         git=ask,
         # Below the cut of a shallow clone an ancestor looks like a stranger until more is fetched.
         lasting=lambda word: word == "ancestor" or not is_shallow(repository),
     )
-    return {_NOT_COMMITTED: "other"} | {one.removeprefix("ancestry:"): word for one, word in known.items()}
+    return {_NOT_COMMITTED: "other"} | {question.removeprefix("ancestry:"): word for question, word in answered.items()}
 
 
 def _judge(
     row: Observation,
     commit: str,
     repository: Repository,
-    known: Mapping[str, str],
+    ancestries: Mapping[str, str],
     states: Sequence[AnchorState],
     is_branch: Callable[[str], bool],
 ) -> Visibility:
@@ -113,9 +117,9 @@ def _judge(
 
     ``states`` are those of its anchors: a squash merge and a rebase leave nothing of a commit but the text it brought.
     """
-    if commit == repository.commit or known.get(commit) == "ancestor":
+    if commit == repository.commit or ancestries.get(commit) == "ancestor":
         return _IN_HISTORY
-    if repository.commit is None or commit not in known:
+    if repository.commit is None or commit not in ancestries:
         return Visibility("unknown", row.git_branch, "git_failed")
     if is_shallow(repository):
         return Visibility("unknown", row.git_branch, "shallow")
@@ -125,7 +129,7 @@ def _judge(
     if row.git_branch is None:
         return Visibility("unknown", None, "detached")
     if row.git_branch == repository.branch:
-        lost = known[commit] == "missing"
+        lost = ancestries[commit] == "missing"
         return Visibility("unknown", row.git_branch, "no_commit" if lost else "rewritten")
     if is_branch(row.git_branch):
         return Visibility("elsewhere", row.git_branch)
@@ -149,24 +153,27 @@ def _never_merged(
 ) -> list[int]:
     """Return the observations whose files neither are here nor ever were in HEAD's history."""
     head = repository.commit
-    paths = {one: _without_file(anchors, tree) for one, anchors in about.items()}
+    paths = {row_id: _without_file(anchors, tree) for row_id, anchors in about.items()}
     every = [*dict.fromkeys(path for some in paths.values() for path in some)][:_MOST_PATHS]
     if head is None or not every:
         return []
 
     def ask(missing: Sequence[str]) -> dict[str, str]:
-        asked = [one.removeprefix("had:") for one in missing]
+        asked = [question.removeprefix("had:") for question in missing]
         added = read_added(repository.root, head, asked, deadline)
         return {} if added is None else {f"had:{path}": "yes" if path in added else "no" for path in asked}
 
-    known = answers.ask(repository, head, [f"had:{path}" for path in every], kind="had", deadline=deadline, git=ask)
-    return [one for one, some in paths.items() if some and all(known.get(f"had:{path}") == "no" for path in some)]
+    answered = answers.ask(repository, head, [f"had:{path}" for path in every], kind="had", deadline=deadline, git=ask)
+    return [
+        row_id for row_id, some in paths.items() if some and all(answered.get(f"had:{path}") == "no" for path in some)
+    ]
 
 
 def _without_file(anchors: Sequence[Anchor], tree: WorkingTree) -> list[str]:
     """Return the paths of the anchors when no file is at any of them, and one was read once; else none."""
-    found = [tree.read(anchor.path) for anchor in anchors]
-    gone = all(isinstance(file, Unread) and file.missing for file in found)
-    if not gone or not any(anchor.digest for anchor in anchors) or any(renamed_file(one, tree) for one in anchors):
+    files = [tree.read(anchor.path) for anchor in anchors]
+    gone = all(isinstance(file, Unread) and file.missing for file in files)
+    renamed = (renamed_file(anchor, tree) for anchor in anchors)
+    if not gone or not any(anchor.digest for anchor in anchors) or any(renamed):
         return []
     return [anchor.path for anchor in anchors]

@@ -37,10 +37,10 @@ class Lines(list[bytes]):
     @cached_property
     def by_probe(self) -> dict[str, list[int]]:
         """The indexes of equal lines, by what follows the offset in the probe of a span that has one."""
-        found: dict[str, list[int]] = {}
+        indexes: dict[str, list[int]] = {}
         for at, line in enumerate(self):
-            found.setdefault(_probe(line), []).append(at)
-        return found
+            indexes.setdefault(_probe(line), []).append(at)
+        return indexes
 
     def like(self, probe: str) -> Sequence[int]:
         """Return the indexes of the lines that a probe may mean."""
@@ -112,14 +112,14 @@ def _probe(line: bytes) -> str:
 
 def _like(lines: Sequence[bytes], probe: str) -> list[int]:
     length, checksum = map(int, probe.split("."))
-    found: list[int] = []
+    indexes: list[int] = []
     for at, size in enumerate(map(len, lines)):
         # The length first: it costs nothing and rules out nearly every line.
         if size == length and crc32(lines[at]) == checksum:
-            found.append(at)
-            if len(found) >= MOST_COPIES:
+            indexes.append(at)
+            if len(indexes) >= MOST_COPIES:
                 break
-    return found
+    return indexes
 
 
 def _is_at(lines: Sequence[bytes], mark: Mark, first: int, count: int) -> bool:
@@ -128,8 +128,8 @@ def _is_at(lines: Sequence[bytes], mark: Mark, first: int, count: int) -> bool:
 
 def distinctive(lines: Sequence[bytes]) -> bool:
     """Return whether a span says enough to know it again in another file: ``return None`` stands in every file."""
-    said = [line.strip() for line in lines]
-    return sum(1 for line in said if len(line) > 3) >= 3 and sum(map(len, said)) >= 60
+    stripped = [line.strip() for line in lines]
+    return sum(1 for line in stripped if len(line) > 3) >= 3 and sum(map(len, stripped)) >= 60
 
 
 # Reading, hashing, splitting and searching this much takes about three milliseconds. What people write is smaller;
@@ -205,17 +205,17 @@ class WorkingTree:
 
     def read(self, path: str) -> Content | Unread:
         """Return the file at ``path``; never one outside of the root, whatever a symlink or an imported path says."""
-        found = self._read.get(path)
-        if found is None:
-            found = _read(self.root, path)
-            if isinstance(found, Unread) and found.missing:
-                found = self._left_out(path) or found
-            self._held += len(found.data) if isinstance(found, Content) else 0
+        file = self._read.get(path)
+        if file is None:
+            file = _read(self.root, path)
+            if isinstance(file, Unread) and file.missing:
+                file = self._left_out(path) or file
+            self._held += len(file.data) if isinstance(file, Content) else 0
             if self._held > _MOST_HELD:
                 self._read.clear()
                 self._held = 0
-            self._read[path] = found
-        return found
+            self._read[path] = file
+        return file
 
     @cached_property
     def tracked(self) -> TrackedFiles | None:
@@ -237,7 +237,7 @@ class WorkingTree:
         if self.tracked is None:
             sparse = exists(self._repository.git_dir / "info" / "sparse-checkout")
             return Unread(SPARSE) if sparse else None
-        if any(path.startswith(f"{one}/") and not self.is_nested(path) for one in self.tracked.submodules):
+        if any(path.startswith(f"{submodule}/") and not self.is_nested(path) for submodule in self.tracked.submodules):
             return Unread(NO_SUBMODULE)
         file = self.tracked.get(path)
         return Unread(SPARSE, blob=file.blob) if file is not None and file.skipped else None
@@ -262,8 +262,8 @@ class CurrentRepository:
         if self.repository is None:
             return frozenset()
         place = self._projects.for_read()
-        said = place.project if place.source == "override" else None
-        return frozenset(name for name in (self._own, said) if name)
+        override = place.project if place.source == "override" else None
+        return frozenset(name for name in (self._own, override) if name)
 
     def repository_of(self, project: str) -> Repository | None:
         """Return the repository here, when ``project`` is its project."""

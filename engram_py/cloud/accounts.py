@@ -130,17 +130,17 @@ def bearer(header: str) -> str:
 async def authenticate(connection: Connection, token: str, *, pepper: str) -> Caller:
     """Return the account of a token. Raises AuthRequiredError, with the reason for a token that was valid once."""
     wanted = token_hash(token, pepper=pepper)
-    found = await one(connection, _FIND, {"hash": wanted})
-    if found is None or not hmac.compare_digest(found["token_hash"], wanted):
+    row = await one(connection, _FIND, {"hash": wanted})
+    if row is None or not hmac.compare_digest(row["token_hash"], wanted):
         raise AuthRequiredError
-    reason = _refusal(found["revoked_at"], found["expires_at"], enabled=found["enabled"])
+    reason = _refusal(row["revoked_at"], row["expires_at"], enabled=row["enabled"])
     if reason:
         code = reason.rpartition(" ")[2]
-        await connection.execute(_REFUSED.encode(), {"actor": found["name"], "reason": code})
+        await connection.execute(_REFUSED.encode(), {"actor": row["name"], "reason": code})
         raise AuthRequiredError(reason)
-    if found["stale"]:
-        await connection.execute(_TOUCH.encode(), {"token": found["token_id"]})
-    return Caller(**{field.name: found[field.name] for field in fields(Caller)})
+    if row["stale"]:
+        await connection.execute(_TOUCH.encode(), {"token": row["token_id"]})
+    return Caller(**{field.name: row[field.name] for field in fields(Caller)})
 
 
 def _refusal(revoked_at: datetime | None, expires_at: datetime | None, *, enabled: bool) -> str:
@@ -166,9 +166,9 @@ async def _apply_account(
     await connection.execute(_DROP_ENV_TOKENS.encode(), {"name": name, "hash": kept})
     if not token:
         return
-    found = await one(connection, _KEEP_ENV, {"name": name, "role": role})
-    assert found is not None
-    values = {"principal": found["id"], "hash": kept, "projects": list(projects)}
+    row = await one(connection, _KEEP_ENV, {"name": name, "role": role})
+    assert row is not None
+    values = {"principal": row["id"], "hash": kept, "projects": list(projects)}
     await connection.execute(_KEEP_FROM_ENV.encode(), values)
     await connection.execute(_DROP_GRANTS.encode(), values)
     await connection.execute(_KEEP_GRANTS.encode(), values)
@@ -181,8 +181,8 @@ async def check_pepper(connection: Connection, pepper: str) -> None:
     """
     mark = token_hash("the pepper of this database", pepper=pepper)
     await connection.execute(_KEEP_PEPPER.encode(), {"mark": mark})
-    found = await one(connection, _PEPPER, {})
-    if found is None or not hmac.compare_digest(found["value"], mark):
+    row = await one(connection, _PEPPER, {})
+    if row is None or not hmac.compare_digest(row["value"], mark):
         raise InvalidCloudSettingError(
             "ENGRAM_CLOUD_TOKEN_PEPPER",
             expected="what it was when this database was first used; to end all tokens and begin with another: "
@@ -192,8 +192,8 @@ async def check_pepper(connection: Connection, pepper: str) -> None:
 
 async def any_valid_token(connection: Connection) -> bool:
     """Return whether any token would be accepted."""
-    found = await one(connection, _HAS_VALID, {})
-    return bool(found and found["found"])
+    row = await one(connection, _HAS_VALID, {})
+    return bool(row and row["found"])
 
 
 # --- what an account may see and do ---------------------------------------------------------------------------
@@ -269,8 +269,8 @@ def scope(caller: Caller, **values: Any) -> dict[str, Any]:
 
 async def visible(connection: Connection, caller: Caller, asked: Sequence[str] = ()) -> list[Project]:
     """Return the projects that the caller may read, restricted to ``asked`` unless that is empty."""
-    found = await rows(connection, _VISIBLE, scope(caller, asked=list(asked) or None))
-    return [Project(**row) for row in found]
+    listed = await rows(connection, _VISIBLE, scope(caller, asked=list(asked) or None))
+    return [Project(**row) for row in listed]
 
 
 async def readable(connection: Connection, caller: Caller, asked: Sequence[str]) -> list[Project]:
@@ -283,20 +283,20 @@ async def readable(connection: Connection, caller: Caller, asked: Sequence[str])
 
 async def rights(connection: Connection, caller: Caller, asked: Sequence[str]) -> dict[str, Right]:
     """Return the caller's rights in the projects ``asked`` for; projects without a grant are missing."""
-    found = await rows(connection, _RIGHTS, scope(caller, asked=list(dict.fromkeys(asked))))
-    return {row["name"]: Right(row["writes"], row["paused"], row["paused_reason"]) for row in found}
+    listed = await rows(connection, _RIGHTS, scope(caller, asked=list(dict.fromkeys(asked))))
+    return {row["name"]: Right(row["writes"], row["paused"], row["paused_reason"]) for row in listed}
 
 
 async def every(connection: Connection, caller: Caller) -> str:
     """Return the caller's access to all projects, also future ones; '' when there is none."""
-    found = await one(connection, _EVERY, scope(caller))
-    return str(found["access"]) if found else ""
+    row = await one(connection, _EVERY, scope(caller))
+    return str(row["access"]) if row else ""
 
 
 async def instance(connection: Connection) -> str:
     """Return the id of this database, which changes when another takes its place."""
-    found = await one(connection, _INSTANCE, {})
-    return str(found["value"]) if found else ""
+    row = await one(connection, _INSTANCE, {})
+    return str(row["value"]) if row else ""
 
 
 # --- which rows it may replace --------------------------------------------------------------------------------

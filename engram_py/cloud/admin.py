@@ -201,8 +201,8 @@ class Admin:
 
     async def enable(self, given: AdminArguments, *, enabled: bool = True) -> Any:
         name = given.account()
-        found = await one(self._connection, _ENABLE, {"name": name, "enabled": enabled})
-        if found is None:
+        row = await one(self._connection, _ENABLE, {"name": name, "enabled": enabled})
+        if row is None:
             raise UnknownAccountError(name)
         await self._log("users enable" if enabled else "users disable", target=name)
         return {"user": name, "enabled": enabled}
@@ -229,11 +229,11 @@ class Admin:
 
     async def revoke(self, given: AdminArguments) -> Any:
         values = {"id": given.id, "actor": self._actor, "reason": given.reason}
-        found = await one(self._connection, _REVOKE, values)
-        if found is None:
+        row = await one(self._connection, _REVOKE, values)
+        if row is None:
             raise UnknownTokenError(str(given.id))
         await self._log("tokens revoke", target=f"#{given.id}")
-        return {"id": given.id, "prefix": found["prefix"], "revoked": True}
+        return {"id": given.id, "prefix": row["prefix"], "revoked": True}
 
     async def grant(self, given: AdminArguments) -> Any:
         name, project, access = given.account(), given.named_project(every=True), given.access
@@ -244,9 +244,9 @@ class Admin:
 
     async def ungrant(self, given: AdminArguments) -> Any:
         name, project = given.account(), given.named_project(every=True)
-        found = await one(self._connection, _UNGRANT, {"principal": await self._account(name), "project": project})
+        row = await one(self._connection, _UNGRANT, {"principal": await self._account(name), "project": project})
         await self._log("grants remove", project=project, target=name)
-        return {"user": name, "project": project, "removed": found is not None}
+        return {"user": name, "project": project, "removed": row is not None}
 
     async def pause(self, given: AdminArguments) -> Any:
         project = given.named_project()
@@ -257,21 +257,21 @@ class Admin:
 
     async def resume(self, given: AdminArguments) -> Any:
         project = given.named_project()
-        found = await one(self._connection, _RESUME, {"project": project})
+        row = await one(self._connection, _RESUME, {"project": project})
         await self._log("resume", project=project)
-        return {"project": project, "paused": False, "was_paused": found is not None}
+        return {"project": project, "paused": False, "was_paused": row is not None}
 
     async def renew(self, given: AdminArguments) -> Any:
         """Rename the database after a backup was restored, so that clients send everything again."""
-        found = await one(self._connection, _RENEW, {})
+        row = await one(self._connection, _RENEW, {})
         await self._log("instance renew")
-        return {"instance": found["value"] if found else ""}
+        return {"instance": row["value"] if row else ""}
 
     async def _account(self, name: str) -> int:
-        found = await one(self._connection, "select id from cloud_principals where name = %(name)s", {"name": name})
-        if found is None:
+        row = await one(self._connection, "select id from cloud_principals where name = %(name)s", {"name": name})
+        if row is None:
             raise UnknownAccountError(name)
-        return int(found["id"])
+        return int(row["id"])
 
     async def _log(self, action: str, *, project: str = "", target: str = "") -> None:
         await record_audit(self._connection, self._actor, [AuditLine(action, project, target)])

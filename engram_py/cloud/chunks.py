@@ -88,13 +88,13 @@ async def pull_rows(
         projects = await readable(connection, caller, asked)
         newer = [project.name for project in projects if project.latest_seq > since]
         values = scope(caller, projects=newer, since=since, limit=min(limit, MOST_PULLED), bytes=PAGE_BYTES)
-        found = await rows(connection, _PAGE, values) if newer else []
+        page = await rows(connection, _PAGE, values) if newer else []
         source = await instance(connection)
     latest = max((project.latest_seq for project in projects), default=0)
-    counts = Counter(str(row["project"]) for row in found)
-    has_more = bool(found) and found[-1]["seq"] < latest
-    cursor = found[-1]["seq"] if has_more else latest
-    return PulledRows(tuple(_entry(row) for row in found), counts, has_more, cursor, source)
+    counts = Counter(str(row["project"]) for row in page)
+    has_more = bool(page) and page[-1]["seq"] < latest
+    cursor = page[-1]["seq"] if has_more else latest
+    return PulledRows(tuple(_entry(row) for row in page), counts, has_more, cursor, source)
 
 
 async def record_pull(connection: Connection, caller: Caller, counts: Counter[str]) -> None:
@@ -215,7 +215,7 @@ async def push_chunk(connection: Connection, caller: Caller, chunk: Chunk) -> Pu
             raise SyncPausedError(chunk.project, right.paused_reason)
         # The rows first: they take the lock that orders all pushes, and two pushes must take locks in one order.
         pushed = await push(connection, caller, chunk.batch, action="push chunk")
-        await _store(connection, caller, chunk, {one.index for one in pushed.rejected})
+        await _store(connection, caller, chunk, {refusal.index for refusal in pushed.rejected})
         return pushed
 
 
@@ -248,8 +248,8 @@ async def manifest(connection: Connection, caller: Caller, asked: Sequence[str])
 async def read_chunk(connection: Connection, caller: Caller, chunk_id: str, asked: Sequence[str]) -> bytes:
     """Return a chunk as gzip of its JSON. Raises ChunkNotFoundError, also for one the caller may not read."""
     projects = [project.name for project in await visible(connection, caller, asked)]
-    found = await one(connection, _READ, scope(caller, projects=projects, chunk=chunk_id))
-    if found is None:
+    row = await one(connection, _READ, scope(caller, projects=projects, chunk=chunk_id))
+    if row is None:
         raise ChunkNotFoundError(chunk_id)
     await record_audit(connection, caller.name, [AuditLine("pull chunk", target=chunk_id)])
-    return bytes(found["payload"])
+    return bytes(row["payload"])

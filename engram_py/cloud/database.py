@@ -126,7 +126,7 @@ async def migrate(connection: Connection) -> list[str]:
         # All of it in one transaction: a server that starts at the same time waits here, and then finds it done.
         await connection.execute("set local lock_timeout = 0")
         await connection.execute("set local statement_timeout = 0")
-        if (found := await one(connection, _ENCODING, {})) is None or found["encoding"] != "UTF8":
+        if (row := await one(connection, _ENCODING, {})) is None or row["encoding"] != "UTF8":
             raise InvalidCloudSettingError("ENGRAM_DATABASE_URL", expected="the address of a database encoded as UTF8")
         await connection.execute(_LOCK, (MIGRATION_LOCK,))
         await connection.execute(_LEDGER)

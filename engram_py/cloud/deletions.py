@@ -53,16 +53,20 @@ def destroys(op: str, payload: Mapping[str, Any]) -> bool:
 def destroyed_by(given: Iterable[Incoming]) -> set[RowKey]:
     """Return the rows that are destroyed by what was pushed."""
     mutations = [row.mutation for row in given]
-    return {(one.project, one.entity, one.entity_key) for one in mutations if destroys(one.op, one.payload)}
+    return {
+        (mutation.project, mutation.entity, mutation.entity_key)
+        for mutation in mutations
+        if destroys(mutation.op, mutation.payload)
+    }
 
 
 async def destroyed(connection: Connection, asked: Iterable[RowKey]) -> set[RowKey]:
     """Return which of these rows were destroyed before."""
     keys = sorted(asked)
-    found = await rows(connection, _DELETED, key_columns(keys)) if keys else []
+    listed = await rows(connection, _DELETED, key_columns(keys)) if keys else []
     return {
         (row["project"], row["entity"], row["entity_key"])
-        for row in found
+        for row in listed
         if destroys("delete", json.loads(row["payload"]))
     }
 

@@ -146,7 +146,7 @@ async def push(connection: Connection, caller: Caller, batch: EntryBatch, *, act
         tuple(accepted),
         tuple(kept[index] for index in accepted),
         tuple(row.index for row in may if row.index not in kept),
-        tuple(sorted([*batch.rejected, *refused], key=lambda one: one.index)),
+        tuple(sorted([*batch.rejected, *refused], key=lambda refusal: refusal.index)),
         projects.pop() if len(projects) == 1 else "",
         max([latest, *kept.values()]),
         source,
@@ -191,7 +191,7 @@ def _whole_refusal(
     batch: EntryBatch, may: list[Incoming], refused: list[Rejected], allowed: dict[str, Right]
 ) -> PolicyForbiddenError | SyncPausedError | None:
     """Return the error of a push of which nothing could be taken whatever its rows say."""
-    if may or not refused or batch.rejected or any(one.reason_code == "dated_ahead" for one in refused):
+    if may or not refused or batch.rejected or any(refusal.reason_code == "dated_ahead" for refusal in refused):
         return None
     projects = {row.mutation.project for row in batch.rows}
     paused = sorted(name for name in projects if name in allowed and allowed[name].writes)
@@ -278,7 +278,7 @@ def _lines(
 ) -> list[AuditLine]:
     accepted = Counter(row.mutation.project for row in may if row.index in kept)
     project_of = {row.index: row.mutation.project for row in batch.rows}
-    denied = Counter((project_of[one.index], one.reason_code) for one in refused)
+    denied = Counter((project_of[refusal.index], refusal.reason_code) for refusal in refused)
     return [
         *(AuditLine(action, project=name, entries=count) for name, count in sorted(accepted.items())),
         *(

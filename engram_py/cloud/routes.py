@@ -111,10 +111,10 @@ async def _lines(server: Server, caller: Caller, asked: list[str], page: chunks.
 
 async def projects(server: Server, caller: Caller, request: Request) -> Response:
     async with server.database() as connection:
-        found = await visible(connection, caller)
+        listed = await visible(connection, caller)
         everywhere = await every(connection, caller)
         source = await instance(connection)
-    told = {"projects": [asdict(one) for one in found], "every": everywhere, "instance": source}
+    told = {"projects": [asdict(project) for project in listed], "every": everywhere, "instance": source}
     return await as_json(request, encoded(told))
 
 
@@ -210,7 +210,7 @@ def _told(server: Server, pushed: Pushed) -> dict[str, Any]:
         "accepted_seqs": pushed.seqs,
         "accepted": pushed.accepted,
         "unchanged": pushed.unchanged,
-        "rejected": [asdict(one) for one in pushed.rejected],
+        "rejected": [asdict(refusal) for refusal in pushed.rejected],
         "project": pushed.project,
         "latest_seq": pushed.latest_seq,
         "instance": pushed.instance,

@@ -45,7 +45,7 @@ def load_cloud_settings(environ: Mapping[str, str] | None = None) -> CloudSettin
         pepper=_value(given, "cloud_token_pepper"),
         admin_token=_token(given, "cloud_admin"),
         member_token=_token(given, "cloud_token"),
-        member_projects=tuple(dict.fromkeys(one.strip() for one in projects if one.strip())),
+        member_projects=tuple(dict.fromkeys(name.strip() for name in projects if name.strip())),
         audit_days=_value(given, "cloud_audit_days"),
     )
 
@@ -55,8 +55,8 @@ def _value(given: Mapping[str, str], name: str) -> Any:
     text = given.get(setting.variable, "").strip()
     if not text:
         return setting.default
-    value, said = setting.take(text, setting.variable)
-    if said:
+    value, problem = setting.take(text, setting.variable)
+    if problem:
         raise InvalidCloudSettingError(setting.variable, expected=setting.accepted)
     return value
 

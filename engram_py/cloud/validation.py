@@ -156,9 +156,9 @@ def _row(index: int, mutation: Mutation) -> Incoming:
 
 
 def _deletion_time(deletion: Mutation) -> str:
-    said = deletion.payload.get("deleted_at")
-    if isinstance(said, str) and parse_time(said) is not None:
-        return said
+    deleted_at = deletion.payload.get("deleted_at")
+    if isinstance(deleted_at, str) and parse_time(deleted_at) is not None:
+        return deleted_at
     return to_text(datetime.fromtimestamp(parse_stamp(deletion.clock).milliseconds / 1000, UTC))
 
 
@@ -188,7 +188,7 @@ def _check(entry: object) -> None:
             if depth >= MOST_DEPTH:
                 raise _InvalidRowError("invalid_entry", f"nested more than {MOST_DEPTH} deep")
             inner = [*value, *value.values()] if isinstance(value, dict) else value
-            pending += [(one, depth + 1) for one in inner]
+            pending += [(item, depth + 1) for item in inner]
 
 
 def _check_text(text: str) -> None:

@@ -77,15 +77,15 @@ class Collections:
         """
         from engram_py.capture.redact import redact, refuse_secret
 
-        for said, value in (("path", path), ("name", name or ""), ("glob", " ".join(glob))):
-            refuse_secret(said, value)
+        for argument, value in (("path", path), ("name", name or ""), ("glob", " ".join(glob))):
+            refuse_secret(argument, value)
         root = real_path(expanded(path))
         if not root.exists():
             raise NotAFolderError(path)
         with self._store.transaction():
             place = self._projects.for_write(project)
             called = _checked_name(name or root.name)
-            if any(one.name == called for one in table.collections(self._store, [place.project])):
+            if any(collection.name == called for collection in table.collections(self._store, [place.project])):
                 raise CollectionExistsError(called)
             self._make(
                 place.project,
@@ -104,37 +104,37 @@ class Collections:
 
         Raises CollectionNotFoundError.
         """
-        one = self._named(name, project)
+        collection = self._named(name, project)
         from engram_py.capture.redact import redact, refuse_secret
 
         place = f"/{prefix.strip('/')}"
         refuse_secret("prefix", place)
-        contexts = {key: said for key, said in one.contexts.items() if key != place}
+        contexts = {key: text for key, text in collection.contexts.items() if key != place}
         contexts |= {place: redact(context).text[:_CONTEXT_CHARS]} if context.strip() else {}
         with self._store.transaction():
-            self._store.update("collections", {"id": one.id}, {"contexts": json.dumps(contexts)})
-        return replace(one, contexts=contexts)
+            self._store.update("collections", {"id": collection.id}, {"contexts": json.dumps(contexts)})
+        return replace(collection, contexts=contexts)
 
     def include(self, name: str, *, included: bool = True, project: str | None = None) -> Collection:
         """Let searches read a collection that nobody names, or not. Raises CollectionNotFoundError."""
         self._ready_made(project)
-        one = self._named(name, project)
+        collection = self._named(name, project)
         with self._store.transaction():
-            self._store.update("collections", {"id": one.id}, {"included": int(included)})
-        return replace(one, included=included)
+            self._store.update("collections", {"id": collection.id}, {"included": int(included)})
+        return replace(collection, included=included)
 
     def remove(self, name: str, *, project: str | None = None) -> Removed:
         """Forget a collection and what was indexed of it; a ready-made one stays, without documents and excluded.
 
         Raises CollectionNotFoundError.
         """
-        one = self._named(name, project)
+        gone = self._named(name, project)
         with self._store.transaction():
-            table.remove(self._store, one.id)
-            if one.kind != "folder":
-                made = self._make(one.project, one.name, one.kind, Path(one.root), one.globs, one.contexts)
+            table.remove(self._store, gone.id)
+            if gone.kind != "folder":
+                made = self._make(gone.project, gone.name, gone.kind, Path(gone.root), gone.globs, gone.contexts)
                 self._store.update("collections", {"id": made}, {"included": 0})
-        return Removed(one.name, one.documents)
+        return Removed(gone.name, gone.documents)
 
     def cleanup(self, *, project: str | None = None, all_projects: bool = False, dry_run: bool = False) -> Cleaned:
         """Forget the documents that are gone from their collections."""
@@ -162,18 +162,22 @@ class Collections:
         """
         self._ready_made(project)
         place = self._projects.for_read(project)
-        chosen = table.collections(self._store, place.reads if place.project else [])
-        chosen = [self._named(name, project)] if name is not None else [one for one in chosen if one.included]
+        if name is not None:
+            chosen = [self._named(name, project)]
+        else:
+            collections = table.collections(self._store, place.reads if place.project else [])
+            chosen = [collection for collection in collections if collection.included]
         done: list[CollectionUpdate] = []
         with NamedLease(self._store, self._journal, "documents").holding() as held:
-            for one in chosen:
+            for collection in chosen:
                 if held is not None and not done:
                     table.mend(self._store)
                 if held is None or not held():
                     note = "another process updates documents at this moment"
-                    done.append(CollectionUpdate(one.name, one.project, unfinished=True, warnings=(note,)))
+                    about = collection.name, collection.project
+                    done.append(CollectionUpdate(*about, unfinished=True, warnings=(note,)))
                     continue
-                done.append(self._update(one, until, report))
+                done.append(self._update(collection, until, report))
         return Listing("updates", tuple(done), place.warnings)
 
     def refresh(self, *, until: float | None = None) -> bool:
@@ -181,7 +185,7 @@ class Collections:
         anything was left for the next time."""
         if self._repository() is None and not self._of_place():
             return False
-        return any(one.unfinished for one in self.update(until=until).items)
+        return any(update.unfinished for update in self.update(until=until).items)
 
     def head(self) -> str | None:
         """The commit that is checked out here, empty without one; None where there is nothing to index."""
@@ -196,32 +200,32 @@ class Collections:
         here = self._repository()
         if here is None or not here.commit:
             return False
-        known = self._of_place()
-        if not known:
+        collections = self._of_place()
+        if not collections:
             return self.refresh(until=until)
         return any(
-            one.unfinished
-            for history in known
+            update.unfinished
+            for history in collections
             if history.kind == GIT and history.included and _has_news(history, here)
-            for one in self.update(history.name, project=history.project, until=until).items
+            for update in self.update(history.name, project=history.project, until=until).items
         )
 
-    def _update(self, one: Collection, until: float | None, report: Report | None) -> CollectionUpdate:
-        tell = partial(report, one.name) if report is not None else None
+    def _update(self, collection: Collection, until: float | None, report: Report | None) -> CollectionUpdate:
+        tell = partial(report, collection.name) if report is not None else None
         now = self._journal.now()
-        if one.kind == GIT:
+        if collection.kind == GIT:
             from engram_py.documents.history import update_history
 
-            repository = find_repository(Path(one.root))
-            if repository is None or repository.root != Path(one.root):
-                gone = f"{one.root} is no repository now; its commits stay as they were"
-                return CollectionUpdate(one.name, one.project, unfinished=True, warnings=(gone,))
-            return update_history(self._store, one, repository, now=now, until=until, report=tell)
+            repository = find_repository(Path(collection.root))
+            if repository is None or repository.root != Path(collection.root):
+                gone = f"{collection.root} is no repository now; its commits stay as they were"
+                return CollectionUpdate(collection.name, collection.project, unfinished=True, warnings=(gone,))
+            return update_history(self._store, collection, repository, now=now, until=until, report=tell)
         from engram_py.documents.folder import update_folder
 
         # What the repository's settings leave out of the memory, its documents leave out too.
-        ignore = self._projects.preferences().ignore if one.kind == DOCS else ()
-        return update_folder(self._store, one, now=now, ignore=ignore, until=until, report=tell)
+        ignore = self._projects.preferences().ignore if collection.kind == DOCS else ()
+        return update_folder(self._store, collection, now=now, ignore=ignore, until=until, report=tell)
 
     def _repository(self) -> Repository | None:
         return self._projects.settings_here().repository
@@ -239,14 +243,14 @@ class Collections:
         wanted = self._projects.for_read(project) if project else here
         if repository is None or not here.project or wanted.project != here.project:
             return
-        existing = {one.name: one for one in table.collections(self._store, [here.project])}
+        existing = {collection.name: collection for collection in table.collections(self._store, [here.project])}
         for kind, globs in ((GIT, ()), (DOCS, DOCUMENTS)):
             old = existing.get(kind)
             if old is None and not (repository.bare and kind == DOCS):
                 with self._store.transaction():
                     place = self._projects.for_write()
-                    known = {one.name for one in table.collections(self._store, [place.project])}
-                    if kind not in known:
+                    names = {collection.name for collection in table.collections(self._store, [place.project])}
+                    if kind not in names:
                         self._make(place.project, kind, kind, repository.root, globs, {})
             elif old is not None and old.root != str(repository.root) and not Path(old.root).exists():
                 with self._store.transaction():  # the repository was moved
@@ -263,11 +267,11 @@ class Collections:
 
     def _named(self, name: str, project: str | None) -> Collection:
         place = self._projects.for_read(project)
-        known = table.collections(self._store, place.reads if place.project else [])
-        found = next((one for one in known if one.name == name), None)
-        if found is None:
-            raise CollectionNotFoundError(name, [one.name for one in known])
-        return found
+        collections = table.collections(self._store, place.reads if place.project else [])
+        collection = next((collection for collection in collections if collection.name == name), None)
+        if collection is None:
+            raise CollectionNotFoundError(name, [collection.name for collection in collections])
+        return collection
 
 
 def _has_news(history: Collection, here: Repository) -> bool:
@@ -329,21 +333,22 @@ class Documents(Collections):
         from engram_py.documents.opening import overview
 
         place = self._projects.for_read(project)
-        known = table.collections(self._store, place.reads) if place.project else []
-        return overview(self._store, place.project, [one for one in known if one.included])
+        collections = table.collections(self._store, place.reads) if place.project else []
+        return overview(self._store, place.project, [collection for collection in collections if collection.included])
 
     def tour(self, *, project: str | None = None) -> Tour:
         """Return the three most telling things that the documents answer: each is found by what it is called."""
         from engram_py.documents.opening import MOST_TOLD, telling
 
         place = self._projects.for_read(project)
-        known = [one for one in table.collections(self._store, place.reads if place.project else []) if one.included]
+        collections = table.collections(self._store, place.reads if place.project else [])
         told: list[Telling] = []
-        for one in telling(self._store, known):
+        for document in telling(self._store, [collection for collection in collections if collection.included]):
             if len(told) < MOST_TOLD and any(
-                hit.source.startswith(one.source) for hit in self.search(one.title, project=project, limit=3).results
+                hit.source.startswith(document.source)
+                for hit in self.search(document.title, project=project, limit=3).results
             ):
-                told.append(one)
+                told.append(document)
         return Tour(self.overview(project), tuple(told), place.warnings)
 
     # --- finding -----------------------------------------------------------------------------------------
@@ -366,24 +371,24 @@ class Documents(Collections):
         """
         if not query.strip():
             raise EmptyQueryError(query)
-        limit, said = clamp("limit", limit, 1, MOST)
+        limit, notes = clamp("limit", limit, 1, MOST)
         if floor is not None and not 0 <= floor <= 1:
             raise InvalidArgumentError("floor", floor, expected="0 to 1")
         parsed = parse_query(query)
         place = self._projects.for_read(project, session_id=session_id, all_projects=all_projects)
         chosen = self._searched(place.reads, collection)
         if collection is not None and not chosen:
-            known = table.collections(self._store, place.reads)
-            raise CollectionNotFoundError(collection, [one.name for one in known])
+            collections = table.collections(self._store, place.reads)
+            raise CollectionNotFoundError(collection, [other.name for other in collections])
         least = threshold("sure" if parsed.is_question else "shown") if floor is None else floor
-        found, hits = self._searching().find(parsed, chosen, limit=limit, least=least)
+        retrieved, hits = self._searching().find(parsed, chosen, limit=limit, least=least)
         return DocumentResults(
             query=parsed.text,
             results=hits,
             projects=place.reads,
-            documents=sum(one.documents for one in chosen),
-            unknown=found.unknown,
-            warnings=(*said, *place.warnings),
+            documents=sum(searched.documents for searched in chosen),
+            unknown=retrieved.unknown,
+            warnings=(*notes, *place.warnings),
         )
 
     def open(
@@ -406,15 +411,15 @@ class Documents(Collections):
         return opening.open(name, first=first, count=count)
 
     def beside(
-        self, query: Query, projects: tuple[str, ...] | None, known: float, said: Sequence[str]
+        self, query: Query, projects: tuple[str, ...] | None, probability: float, texts: Sequence[str]
     ) -> tuple[DocumentHit, ...]:
-        """Return what documents say that no memory says: at most three, each likelier to answer than ``known``.
+        """Return what documents say that no memory says: at most three, each likelier to answer than ``probability``.
 
         Memories are answered whatever became of the documents' index, which the next update makes again.
         """
         try:
             chosen = self._searched(projects, None, counted=False)
-            return self._searching().beside(query, chosen, known, said) if chosen else ()
+            return self._searching().beside(query, chosen, probability, texts) if chosen else ()
         except StoreError as exc:
             logger.warning("documents were not searched: %s", exc.message)
             return ()
@@ -423,8 +428,8 @@ class Documents(Collections):
         self, projects: Sequence[str] | None, collection: str | None, *, counted: bool = True
     ) -> list[Collection]:
         ids = set(table.searched(self._store, projects, None if collection is None else [collection]))
-        known = table.collections(self._store, projects, counted=counted) if ids else []
-        return [one for one in known if one.id in ids]
+        collections = table.collections(self._store, projects, counted=counted) if ids else []
+        return [searched for searched in collections if searched.id in ids]
 
     def _searching(self) -> DocumentSearch:
         if self._search is None:

@@ -47,7 +47,7 @@ class FoundFile:
 
 def patterns(globs: Sequence[str]) -> tuple[str, ...]:
     """Patterns as somebody gives them: several with commas; without any, every kind of text."""
-    parts = [part.strip() for one in globs for part in _split(one)]
+    parts = [part.strip() for glob in globs for part in _split(glob)]
     return tuple(dict.fromkeys(part for part in parts if part)) or EVERY_TEXT
 
 
@@ -91,27 +91,27 @@ def find_files(
         yield FoundFile(root.name, seen.st_size, seen.st_mtime_ns)
         return
     wanted = GitIgnoreSpec.from_lines(globs)
-    found = 0
-    for one in _walk(root, "", (("", GitIgnoreSpec.from_lines(ignore)),), skipped):
-        path = one.path
+    count = 0
+    for file in _walk(root, "", (("", GitIgnoreSpec.from_lines(ignore)),), skipped):
+        path = file.path
         if until is not None and time.monotonic() >= until:
             raise TimeoutError
         if not wanted.match_file(path):
             continue
-        if why := _unfit(one):
+        if why := _unfit(file):
             skipped(Skipped(path, why))
             continue
-        found += 1
-        if found > MOST_FILES:
+        count += 1
+        if count > MOST_FILES:
             skipped(Skipped(path, f"more than {MOST_FILES:,} files; give --glob to choose"))
             return
-        yield one
+        yield file
 
 
-def _unfit(one: FoundFile) -> str:
-    if not one.size:
+def _unfit(file: FoundFile) -> str:
+    if not file.size:
         return "empty"
-    return f"larger than {LIMIT_BYTES >> 20} MiB" if one.size > LIMIT_BYTES else ""
+    return f"larger than {LIMIT_BYTES >> 20} MiB" if file.size > LIMIT_BYTES else ""
 
 
 # Of a vault, which has this file, the memory writes these: what they say is found as memories.

@@ -83,21 +83,21 @@ def structure(text: str, *, skip: int = 0) -> Structure:
 
 def passages(parts: Structure, *, skip: int = 0) -> tuple[Cut, ...]:
     """Return the passages of a text: those of a section stand under its heading, and none reaches into another."""
-    found: list[Cut] = []
+    cuts: list[Cut] = []
     path: list[Heading] = []
     starts = [*parts.headings, None]
     first = skip
     for heading in starts:
         end = heading.first if heading is not None else len(parts.lines)
-        titles = [one.text for one in path]
+        titles = [above.text for above in path]
         for piece in _joined(list(_pieces(parts, first, end))):
-            found.append(
+            cuts.append(
                 Cut(titles[-1] if titles else "", tuple(titles[:-1]), piece.text, piece.first + 1, piece.last + 1)
             )
         if heading is not None:
-            path = [*(one for one in path if one.level < heading.level), heading]
+            path = [*(above for above in path if above.level < heading.level), heading]
             first = heading.end
-    return tuple(found)
+    return tuple(cuts)
 
 
 @cache
@@ -206,7 +206,7 @@ def split_front_matter(text: str) -> tuple[dict[str, str], int]:
 
 def title_of(path: str, head: Mapping[str, str], parts: Structure) -> str:
     """Return the title of a file: its front matter's, its first heading, else its name."""
-    heading = next((one.text for one in parts.headings if one.level <= 2 and one.text), "")
+    heading = next((top.text for top in parts.headings if top.level <= 2 and top.text), "")
     return (head.get("title") or heading or PurePosixPath(path).name)[:_TITLE_CHARS]
 
 
@@ -214,12 +214,12 @@ def status_of(head: Mapping[str, str], parts: Structure) -> str:
     """Return what took a file's place or that it no longer holds, in its own words; empty for one that stands."""
     if by := head.get(_CITED) or head.get("superseded_by"):
         return _plain(f"superseded by {by}")
-    said = [("status", head["status"])] if head.get("status") else []
+    stated = [("status", head["status"])] if head.get("status") else []
     for line in parts.lines[:_READ_LINES]:
-        if found := _NAMED.match(line):
-            said.append((found[1].lower(), found[2]))
-    said += [("status", text) for text in _under_status(parts)]
-    for name, value in said:
+        if match := _NAMED.match(line):
+            stated.append((match[1].lower(), match[2]))
+    stated += [("status", text) for text in _under_status(parts)]
+    for name, value in stated:
         if name != "status":
             return _plain(f"superseded by {value}")
         if _PAST.search(value):
@@ -229,12 +229,12 @@ def status_of(head: Mapping[str, str], parts: Structure) -> str:
 
 def _under_status(parts: Structure) -> list[str]:
     """Return the first line below each heading `Status`."""
-    found = []
+    lines = []
     for heading in parts.headings:
         if heading.text.strip(" :").lower() == "status":
             following = (line for line in parts.lines[heading.end : heading.end + 4] if line.strip())
-            found += [next(following, "")]
-    return found
+            lines += [next(following, "")]
+    return lines
 
 
 def _plain(text: str) -> str:
@@ -277,29 +277,29 @@ def update_folder(
         return result(unfinished=True, warnings=(f"{root} is not there; its documents stay as they were",))
     globs = patterns(collection.globs)
     try:
-        found = list(find_files(root, globs, skipped.append, ignore=ignore, until=until))
+        files = list(find_files(root, globs, skipped.append, ignore=ignore, until=until))
     except TimeoutError:
         return result(unfinished=True)
-    known = table.known(store, collection.id)
-    gone = [known[path]["id"] for path in known.keys() - {one.path for one in found} if known[path]["active"]]
+    rows = table.known(store, collection.id)
+    gone = [rows[path]["id"] for path in rows.keys() - {file.path for file in files} if rows[path]["active"]]
     with store.transaction():
         table.retire(store, gone)
     counts["removed"] = len(gone)
-    for number, one in enumerate(found):
+    for number, file in enumerate(files):
         if until is not None and time.monotonic() >= until:
             return result(unfinished=True)
-        row = known.get(one.path)
-        if row is not None and row["active"] and (row["size"], row["mtime_ns"]) == (one.size, one.mtime_ns):
+        row = rows.get(file.path)
+        if row is not None and row["active"] and (row["size"], row["mtime_ns"]) == (file.size, file.mtime_ns):
             counts["unchanged"] += 1
             continue
         try:
-            refuse_secret("path", one.path)
-            read = read_document(root, one)
+            refuse_secret("path", file.path)
+            read = read_document(root, file)
         except InvalidArgumentError:
             skipped.append(Skipped("[REDACTED]", "its name looks like a secret"))
             continue
         except OSError as exc:
-            skipped.append(Skipped(one.path, reason(exc)))
+            skipped.append(Skipped(file.path, reason(exc)))
             if row is not None and row["active"]:
                 with store.transaction():
                     table.retire(store, [row["id"]])
@@ -308,37 +308,37 @@ def update_folder(
         store.give_way()
         with store.transaction():
             if row is not None and row["active"] and row["hash"] == read.hash:
-                table.touch(store, row["id"], size=one.size, mtime_ns=one.mtime_ns)
+                table.touch(store, row["id"], size=file.size, mtime_ns=file.mtime_ns)
                 counts["unchanged"] += 1
             else:
                 table.put(store, collection.id, read)
                 counts["updated" if row is not None and row["active"] else "indexed"] += 1
         if report is not None:
-            report(number + 1, len(found))
+            report(number + 1, len(files))
     with store.transaction():
         store.update("collections", {"id": collection.id}, {"updated_at": now})
     return result()
 
 
-def read_document(root: Path, one: FoundFile) -> Read:
+def read_document(root: Path, file: FoundFile) -> Read:
     """Return a file as a document. Raises OSError."""
     from engram_py.capture.redact import redact
 
-    text = redact(read_text(root, one.path)).text
+    text = redact(read_text(root, file.path)).text
     head, skip = split_front_matter(text)
     parts = structure(text, skip=skip)
-    title = title_of(one.path, head, parts)
+    title = title_of(file.path, head, parts)
     cuts = tuple(_under_title(cut, title) for cut in passages(parts, skip=skip))
     return Read(
-        path=one.path,
+        path=file.path,
         title=title,
         hash=hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
         passages=cuts,
-        at=to_text(datetime.fromtimestamp(max(0, one.mtime_ns) / 1e9, UTC)),
-        words_of_path=one.path,
-        terms=tuple(derived_terms(one.path, cut.title, cut.text) for cut in cuts),
-        size=one.size,
-        mtime_ns=one.mtime_ns,
+        at=to_text(datetime.fromtimestamp(max(0, file.mtime_ns) / 1e9, UTC)),
+        words_of_path=file.path,
+        terms=tuple(derived_terms(file.path, cut.title, cut.text) for cut in cuts),
+        size=file.size,
+        mtime_ns=file.mtime_ns,
         status=status_of(head, parts),
     )
 

@@ -48,8 +48,8 @@ class Commit:
     @property
     def links(self) -> tuple[tuple[str, str], ...]:
         """The commits that it takes back or mends."""
-        reverted = [("reverts", one) for one in _REVERTS.findall(self.body)]
-        return tuple(dict.fromkeys([*reverted, *(("fixes", one.lower()) for one in _FIXES.findall(self.trailers))]))
+        reverted = [("reverts", sha) for sha in _REVERTS.findall(self.body)]
+        return tuple(dict.fromkeys([*reverted, *(("fixes", sha.lower()) for sha in _FIXES.findall(self.trailers))]))
 
     @property
     def gives_reason(self) -> bool:
@@ -75,8 +75,8 @@ def _listed(root: Path, head: str, without: str, deadline: Deadline, *options: s
 
 def read_commits(root: Path, ids: Sequence[str], deadline: Deadline) -> list[Commit] | None:
     """These commits, in their order; None where git does not say. A partial clone may lack what tells their files."""
-    found = _read_commits(root, ids, deadline, "--name-only")
-    return _read_commits(root, ids, deadline, "--no-patch") if found is None else found
+    commits = _read_commits(root, ids, deadline, "--name-only")
+    return _read_commits(root, ids, deadline, "--no-patch") if commits is None else commits
 
 
 def _read_commits(root: Path, ids: Sequence[str], deadline: Deadline, files: str) -> list[Commit] | None:
@@ -90,7 +90,7 @@ def _read_commits(root: Path, ids: Sequence[str], deadline: Deadline, files: str
     if answer is None or not answer[1]:
         return None
     records = answer[0].split(mark.encode())[1:]
-    return [one for one in map(_commit, records) if one is not None]
+    return [commit for commit in map(_commit, records) if commit is not None]
 
 
 def _commit(record: bytes) -> Commit | None:
@@ -119,22 +119,22 @@ def commit_documents(commits: Sequence[Commit]) -> Iterator[Read]:
     """Yield the documents that commits make: those whose message gives a reason, each one passage."""
     from engram_py.capture.redact import redact_head
 
-    for one in commits:
-        if not one.gives_reason:
+    for commit in commits:
+        if not commit.gives_reason:
             continue
-        subject, body = redact_head(one.subject, _TITLE_CHARS).text, redact_head(one.body, MESSAGE_CHARS).text
+        subject, body = redact_head(commit.subject, _TITLE_CHARS).text, redact_head(commit.body, MESSAGE_CHARS).text
         text = f"{subject}\n\n{body}".strip()
         yield Read(
-            path=one.id,
+            path=commit.id,
             title=subject,
             hash=hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
             passages=(Cut(subject, (), body, 3, 3 + body.count("\n")),),
-            at=one.at,
-            terms=(" ".join(filter(None, (derived_terms(subject, body), derived_terms(*one.files)))),),
+            at=commit.at,
+            terms=(" ".join(filter(None, (derived_terms(subject, body), derived_terms(*commit.files)))),),
             size=len(text),
-            author=redact_head(one.author, _AUTHOR_CHARS).text,
-            files=tuple(name for name in one.files if not redact_head(name, _TITLE_CHARS).count),
-            links=one.links,
+            author=redact_head(commit.author, _AUTHOR_CHARS).text,
+            files=tuple(name for name in commit.files if not redact_head(name, _TITLE_CHARS).count),
+            links=commit.links,
         )
 
 
@@ -216,18 +216,19 @@ def _store(
     store: Store, collection: Collection, root: Path, ids: list[str], counts: _Counts, until: float | None
 ) -> bool:
     """Index a batch of commits; whether git printed it."""
-    known = table.known_paths(store, collection.id, ids)
-    missing = [one for one in ids if one not in known]
+    indexed = table.known_paths(store, collection.id, ids)
+    missing = [commit for commit in ids if commit not in indexed]
     read = read_commits(root, missing, _deadline(until, _BATCH_SECONDS)) if missing else []
     if read is None:
         return False
     documents = list(commit_documents(read))
     store.give_way()
     with store.transaction():
-        stored = table.known_paths(store, collection.id, [one.path for one in documents])  # by another process
-        for one in documents:
-            if one.path not in stored:
-                table.put(store, collection.id, one)
+        # Another process may have stored some of them meanwhile.
+        stored = table.known_paths(store, collection.id, [document.path for document in documents])
+        for document in documents:
+            if document.path not in stored:
+                table.put(store, collection.id, document)
     counts.indexed += len(documents)
     counts.skipped += len(missing) - len(documents)
     return True
@@ -246,8 +247,8 @@ def _remove_lost(
         lost = table.known_paths(store, collection.id, gone)
     else:
         lost = table.known(store, collection.id).keys() - set(new)
-    known = table.known(store, collection.id)
-    ids = [known[path]["id"] for path in lost if known[path]["active"]]
+    rows = table.known(store, collection.id)
+    ids = [rows[path]["id"] for path in lost if rows[path]["active"]]
     with store.transaction():
         table.retire(store, ids)
     return len(ids)

@@ -59,8 +59,8 @@ class Opening:
 
     def __init__(self, store: Store, collections: Sequence[Collection]) -> None:
         self._store = store
-        self._collections = {one.id: one for one in collections}
-        self._files = [one.id for one in collections if one.kind != GIT]
+        self._collections = {collection.id: collection for collection in collections}
+        self._files = [collection.id for collection in collections if collection.kind != GIT]
 
     def open(self, name: str, *, first: int | None = None, count: int | None = None) -> Opened:
         """Return the lines of one document; ``first`` and ``count`` win over those in the name.
@@ -70,34 +70,34 @@ class Opening:
         name = name.strip()
         if commit := _COMMIT.fullmatch(name):
             return self._open_commit(commit[1].lower())
-        found = self._by_docid(name) or self._by_path(name)
-        place = None if found else _PLACE.fullmatch(name)
+        entry = self._by_docid(name) or self._by_path(name)
+        place = None if entry else _PLACE.fullmatch(name)
         if place is not None:
-            found = self._by_docid(place[1]) or self._by_path(place[1])
+            entry = self._by_docid(place[1]) or self._by_path(place[1])
             first = int(place[2]) if first is None else first
             count = int(place[3]) if count is None and place[3] else count
-        if found is None:
+        if entry is None:
             raise self._unknown(place[1] if place is not None else name)
-        return self._shown(found, max(1, first or 1), count)
+        return self._shown(entry, max(1, first or 1), count)
 
     def open_several(self, names: str) -> OpenedSeveral:
         """Return what a glob or a comma list names; what is unknown or too large is listed with its reason."""
         opened: list[Opened] = []
         skipped: list[Skipped] = []
-        for name in dict.fromkeys(one.strip() for one in names.split(",") if one.strip()):
+        for name in dict.fromkeys(part.strip() for part in names.split(",") if part.strip()):
             matching = self._matching(name) if any(char in name for char in "*?[") else [name]
             if not matching:
                 skipped.append(Skipped(name, "matches no document"))
-            for one in matching:
+            for path in matching:
                 try:
                     if len(opened) >= MOST_SEVERAL:
-                        skipped.append(Skipped(one, f"more than {MOST_SEVERAL} documents"))
-                    elif (size := self._size(one)) > MOST_BYTES_OF_SEVERAL:
-                        skipped.append(Skipped(one, f"{size >> 10} KB, larger than {MOST_BYTES_OF_SEVERAL >> 10} KB"))
+                        skipped.append(Skipped(path, f"more than {MOST_SEVERAL} documents"))
+                    elif (size := self._size(path)) > MOST_BYTES_OF_SEVERAL:
+                        skipped.append(Skipped(path, f"{size >> 10} KB, larger than {MOST_BYTES_OF_SEVERAL >> 10} KB"))
                     else:
-                        opened.append(self.open(one))
+                        opened.append(self.open(path))
                 except EngramError as exc:
-                    skipped.append(Skipped(one, sentence(f"{exc.message}; ", exc.next_step)))
+                    skipped.append(Skipped(path, sentence(f"{exc.message}; ", exc.next_step)))
         return OpenedSeveral(tuple(opened), tuple(skipped))
 
     # --- which document ------------------------------------------------------------------------------------
@@ -113,12 +113,12 @@ class Opening:
         """Return an exact path, one that begins with a collection's name, an absolute one, else what ends like it
         alone."""
         path = name.removeprefix("./")
-        for one in self._collections.values():
-            if one.kind == GIT:
+        for collection in self._collections.values():
+            if collection.kind == GIT:
                 continue
-            for inner in (path, path.removeprefix(f"{one.name}/"), path.removeprefix(f"{one.root}/")):
-                if found := self._found(table.of_path(self._store, [one.id], inner)):
-                    return found
+            for inner in (path, path.removeprefix(f"{collection.name}/"), path.removeprefix(f"{collection.root}/")):
+                if entry := self._found(table.of_path(self._store, [collection.id], inner)):
+                    return entry
         ending = [row for row in self._all() if f"/{row['path']}".endswith(f"/{path}")] if path else []
         return self._found(ending) if len(ending) == 1 else None
 
@@ -140,8 +140,8 @@ class Opening:
         names = [self._name(row) for row in self._all()]
         near = difflib.get_close_matches(name, names, n=MOST_NEAR, cutoff=_NEAR)
         last = name.rsplit("/", 1)[-1]
-        near += [one for one in names if one.rsplit("/", 1)[-1] == last and one not in near]
-        roots = (Path(one.root) for one in self._collections.values() if one.kind != GIT)
+        near += [other for other in names if other.rsplit("/", 1)[-1] == last and other not in near]
+        roots = (Path(collection.root) for collection in self._collections.values() if collection.kind != GIT)
         ignored = ""
         for root in roots:
             if root.is_dir() and not Path(name).is_absolute() and ".." not in name and (root / name).is_file():
@@ -149,19 +149,19 @@ class Opening:
         return DocumentNotFoundError(name, near[:MOST_NEAR], ignored=ignored)
 
     def _size(self, name: str) -> int:
-        found = None if _COMMIT.fullmatch(name) else self._by_docid(name) or self._by_path(name)
-        if found is None:
+        entry = None if _COMMIT.fullmatch(name) else self._by_docid(name) or self._by_path(name)
+        if entry is None:
             return 0
-        root = Path(found.collection.root)
-        path = root if root.is_file() else root / found.document["path"]
+        root = Path(entry.collection.root)
+        path = root if root.is_file() else root / entry.document["path"]
         return path.stat().st_size if path.is_file() else 0
 
     # --- its lines -------------------------------------------------------------------------------------------
 
-    def _shown(self, found: FoundDocument, first: int, count: int | None) -> Opened:
+    def _shown(self, entry: FoundDocument, first: int, count: int | None) -> Opened:
         from engram_py.capture.redact import redact
 
-        collection, document = found
+        collection, document = entry
         if collection.kind == GIT:
             return self._open_commit(document["path"])
         notes, _ = notes_of(self._store, collection, document["path"], document["status"])
@@ -185,11 +185,11 @@ class Opening:
     def _open_commit(self, commit: str) -> Opened:
         from engram_py.capture.redact import redact
 
-        histories = [one for one in self._collections.values() if one.kind == GIT]
-        ids = [one.id for one in histories]
-        found = self._found(table.beginning(self._store, ids, commit, limit=1))
-        for history in [found.collection] if found else histories:
-            whole = found.document["path"] if found else _resolved(Path(history.root), commit)
+        histories = [collection for collection in self._collections.values() if collection.kind == GIT]
+        ids = [history.id for history in histories]
+        entry = self._found(table.beginning(self._store, ids, commit, limit=1))
+        for history in [entry.collection] if entry else histories:
+            whole = entry.document["path"] if entry else _resolved(Path(history.root), commit)
             read = read_commits(Path(history.root), [whole], Deadline()) if whole else None
             if not read:
                 continue
@@ -198,7 +198,7 @@ class Opening:
             return Opened(
                 source=source_of(history, read[0].id),
                 title=redact(read[0].subject).text,
-                docid=found.document["hash"][:DOCID_CHARS] if found else "",
+                docid=entry.document["hash"][:DOCID_CHARS] if entry else "",
                 lines=tuple(Line(number, line) for number, line in enumerate(lines_of(text), 1)),
                 collection=history.name,
                 context=history.contexts_of(read[0].id),
@@ -213,9 +213,10 @@ def _resolved(root: Path, commit: str) -> str:
     return answer[0].decode("ascii", "replace").strip() if answer else ""
 
 
-def _message(one: Commit) -> str:
-    parts = [f"commit {one.id}\nAuthor: {one.author}\nDate: {one.at}", one.subject, one.body, one.trailers]
-    parts.append("\n".join(["Files:", *one.files]) if one.files else "")
+def _message(commit: Commit) -> str:
+    head = f"commit {commit.id}\nAuthor: {commit.author}\nDate: {commit.at}"
+    parts = [head, commit.subject, commit.body, commit.trailers]
+    parts.append("\n".join(["Files:", *commit.files]) if commit.files else "")
     return "\n\n".join(filter(None, parts))
 
 
@@ -240,8 +241,8 @@ FIRST = "select content from passages where document_id = :document order by id 
 
 def overview(store: Store, project: str, collections: Sequence[Collection]) -> Overview:
     """Return how much of a project's documents answers questions."""
-    commits = sum(one.documents for one in collections if one.kind == GIT)
-    files = table.files(store, [one.id for one in collections])
+    commits = sum(collection.documents for collection in collections if collection.kind == GIT)
+    files = table.files(store, [collection.id for collection in collections])
     decisions = sum(_is_decision(row) for row in files)
     return Overview(project, commits, decisions, len(files) - decisions)
 
@@ -249,17 +250,17 @@ def overview(store: Store, project: str, collections: Sequence[Collection]) -> O
 def telling(store: Store, collections: Sequence[Collection]) -> list[Telling]:
     """Return the most telling documents: the latest decision records, and commits that give a long reason for what
     changes often. What no longer holds, or tells the reader what to do, is left out."""
-    by_id = {one.id: one for one in collections}
+    by_id = {collection.id: collection for collection in collections}
     records = [row for row in table.files(store, list(by_id)) if _is_decision(row)]
     records.sort(key=lambda row: (row["at"], row["path"]), reverse=True)
     newest = records[:MOST_RECORDS]
     best = [_told(store, by_id[row["collection_id"]], row, _begins(store, row)) for row in newest]
-    for history in (one for one in collections if one.kind == GIT):
+    for history in (collection for collection in collections if collection.kind == GIT):
         rows = store.rows(COMMITS, collection=history.id, limit=_LOOKED_AT)
         often = Counter(file for row in rows for file in json.loads(row["files"]))
         best += [_told(store, history, row, row["content"]) for row in _spread(rows, often)]
     best += [_told(store, by_id[row["collection_id"]], row, _begins(store, row)) for row in records[MOST_RECORDS:][:1]]
-    return [one for one in best if one is not None]
+    return [document for document in best if document is not None]
 
 
 def _is_decision(row: Row) -> bool:
@@ -267,7 +268,7 @@ def _is_decision(row: Row) -> bool:
 
 
 def _begins(store: Store, row: Row) -> str:
-    return "\n".join(one["content"] for one in store.rows(FIRST, document=row["id"]))
+    return "\n".join(passage["content"] for passage in store.rows(FIRST, document=row["id"]))
 
 
 def _spread(rows: Sequence[Row], often: Counter[str]) -> list[Row]:

@@ -31,7 +31,7 @@ from engram_py.text.words import alike, shingles
 
 # A smaller share of the passages is known by heart while nothing is written.
 SMALL = 20_000
-_MOST_KNOWN = 8
+_MOST_VERSIONS = 8
 
 PASSING = """
 select id from passages
@@ -109,27 +109,27 @@ class VisiblePassages(VisibleRows):
     """The passages of some collections, for one search; ``places`` of those that were loaded."""
 
     def __init__(
-        self, store: Store, collections: Sequence[int], known: dict[object, ProjectRows], *, share: float
+        self, store: Store, collections: Sequence[int], rows_by_version: dict[object, ProjectRows], *, share: float
     ) -> None:
-        """``known`` remembers between searches which rows a small project has."""
+        """``rows_by_version`` keeps between searches which rows a small project has."""
         super().__init__(store, ScopeFilter.of_projects(()))
         self._collections = json.dumps(list(collections))
-        self._known = known
+        self._rows_by_version = rows_by_version
         self.share = share
         self.places: dict[int, PassagePlace] = {}
 
     def among(self, rows: Sequence[int], *, filtered: bool = True) -> set[int]:
-        found = self._store.tuples(PASSING, ids=json.dumps(list(rows)), collections=self._collections)
-        return {row[0] for row in found}
+        passing = self._store.tuples(PASSING, ids=json.dumps(list(rows)), collections=self._collections)
+        return {row[0] for row in passing}
 
     def neighbours(self, rows: Sequence[int]) -> dict[int, Neighbours]:
-        found = self._store.tuples(NEIGHBOURS, ids=json.dumps(list(rows)), collections=self._collections)
-        return {row[0]: Neighbours(*row[1:]) for row in found}
+        neighbours = self._store.tuples(NEIGHBOURS, ids=json.dumps(list(rows)), collections=self._collections)
+        return {row[0]: Neighbours(*row[1:]) for row in neighbours}
 
     def load(self, ids: Sequence[int]) -> dict[int, Observation]:
-        found = self._store.tuples(ROWS, ids=json.dumps(list(ids)), collections=self._collections)
+        passages = self._store.tuples(ROWS, ids=json.dumps(list(ids)), collections=self._collections)
         loaded: dict[int, Observation] = {}
-        for id, title, content, topic_key, aliases, at, *place in found:
+        for id, title, content, topic_key, aliases, at, *place in passages:
             self.places[id] = where = PassagePlace(*place)
             loaded[id] = _as_observation(id, str(where.document), title, content, topic_key, aliases, at)
         return loaded
@@ -143,12 +143,12 @@ class VisiblePassages(VisibleRows):
 
     def project_rows(self, total: int) -> ProjectRows:
         state = (total, self._store.value("select max(id) from passages"), self._collections)
-        if state not in self._known:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
+        if state not in self._rows_by_version:
+            if len(self._rows_by_version) >= _MOST_VERSIONS:
+                self._rows_by_version.clear()
             rows = self._ids(min(SMALL, total // 2))
-            self._known[state] = ANYWHERE if rows is None else ProjectRows(rows, total)
-        return self._known[state]
+            self._rows_by_version[state] = ANYWHERE if rows is None else ProjectRows(rows, total)
+        return self._rows_by_version[state]
 
 
 def _as_observation(
@@ -205,28 +205,28 @@ class DocumentSearch:
         self._store = store
         self._passages = PassageStore(store)
         self._opened = store.opened
-        self._known: dict[object, ProjectRows] = {}
+        self._rows_by_version: dict[object, ProjectRows] = {}
 
     def find(
         self, query: Query, collections: Sequence[Collection], *, limit: int, least: float
     ) -> tuple[Retrieved, tuple[DocumentHit, ...]]:
         """Return the best passages, one of each document, best first; nothing where the best is less likely."""
-        found, places = self._found(query, collections, limit=limit, least=least)
-        placed = self._placed(found.answers(least), found, places, collections, limit)
-        return found, self._hits(placed, found)
+        retrieved, places = self._found(query, collections, limit=limit, least=least)
+        placed = self._placed(retrieved.answers(least), retrieved, places, collections, limit)
+        return retrieved, self._hits(placed, retrieved)
 
     def beside(
-        self, query: Query, collections: Sequence[Collection], known: float, said: Sequence[str]
+        self, query: Query, collections: Sequence[Collection], probability: float, memories: Sequence[str]
     ) -> tuple[DocumentHit, ...]:
-        """Return what documents are likely to answer, and likelier than the memories that ``said`` something."""
-        least = max(known, LIKELY)
-        found, places = self._found(query, collections, limit=MOST_BESIDE, share=_SHARE_BESIDE)
-        likely = [one for one in found.answers(least) if one.evidence.probability() > least]
+        """Return what documents are likely to answer, and likelier than the ``memories`` with that probability."""
+        least = max(probability, LIKELY)
+        retrieved, places = self._found(query, collections, limit=MOST_BESIDE, share=_SHARE_BESIDE)
+        likely = [answer for answer in retrieved.answers(least) if answer.evidence.probability() > least]
         if not likely:
             return ()
-        texts = [shingles(one) for one in said]
+        texts = [shingles(text) for text in memories]
         kept = []
-        for hit in self._hits(self._placed(likely, found, places, collections, 2 * MOST_BESIDE), found):
+        for hit in self._hits(self._placed(likely, retrieved, places, collections, 2 * MOST_BESIDE), retrieved):
             words = shingles(f"{hit.title} {hit.snippet}")
             if not any(alike(words, text, _SAME) for text in texts):
                 kept.append(hit)
@@ -250,56 +250,57 @@ class DocumentSearch:
         store = self._passages
         totals = index.totals(store)
         terms = word_terms(store, query.content_words, size=totals.rows)
-        visible = VisiblePassages(self._store, [one.id for one in collections], self._known, share=share)
-        found = retrieve_terms(store, query, terms, visible, totals, limit=limit, least=least)
-        return _with_whole_documents(found, visible.places, totals.rows), visible.places
+        ids = [collection.id for collection in collections]
+        visible = VisiblePassages(self._store, ids, self._rows_by_version, share=share)
+        retrieved = retrieve_terms(store, query, terms, visible, totals, limit=limit, least=least)
+        return _with_whole_documents(retrieved, visible.places, totals.rows), visible.places
 
-    def _hits(self, placed: Sequence[PlacedPassage], found: Retrieved) -> tuple[DocumentHit, ...]:
-        finder, best = term_finder(found.terms), max((one.score for one in placed), default=0.0) or 1.0
-        return tuple(_hit(one, found.terms, finder, best) for one in placed)
+    def _hits(self, placed: Sequence[PlacedPassage], retrieved: Retrieved) -> tuple[DocumentHit, ...]:
+        finder, best = term_finder(retrieved.terms), max((passage.score for passage in placed), default=0.0) or 1.0
+        return tuple(_hit(passage, retrieved.terms, finder, best) for passage in placed)
 
     def _placed(
         self,
         answers: Sequence[Scored],
-        found: Retrieved,
+        retrieved: Retrieved,
         places: Mapping[int, PassagePlace],
         collections: Sequence[Collection],
         limit: int,
     ) -> list[PlacedPassage]:
         """Return the first ``limit`` answers with their documents; of a document the best passage."""
-        by_id = {one.id: one for one in collections}
+        by_id = {collection.id: collection for collection in collections}
         answers = answers[: _LOOKED_AT * limit]
-        looked_at = {places[one.id].document for one in answers}
+        looked_at = {places[answer.id].document for answer in answers}
         documents = table.by_ids(self._store, looked_at)
         placed: dict[int, PlacedPassage] = {}
-        for one in answers:
-            place = places[one.id]
+        for answer in answers:
+            place = places[answer.id]
             document = documents.get(place.document)  # None: another process took it out
             if document is None or place.document in placed:
                 continue
             collection = by_id[place.collection]
             notes, past = notes_of(self._store, collection, document["path"], document["status"])
-            score = one.relevance * (PAST if past else 1.0)
+            score = answer.relevance * (PAST if past else 1.0)
             placed[place.document] = PlacedPassage(
-                one, found.rows[one.id], document, collection, place.first_line, place.last_line, notes, score
+                answer, retrieved.rows[answer.id], document, collection, place.first_line, place.last_line, notes, score
             )
-        return sorted(placed.values(), key=lambda one: -one.score)[:limit]
+        return sorted(placed.values(), key=lambda passage: -passage.score)[:limit]
 
 
-def _with_whole_documents(found: Retrieved, places: Mapping[int, PassagePlace], size: int) -> Retrieved:
+def _with_whole_documents(retrieved: Retrieved, places: Mapping[int, PassagePlace], size: int) -> Retrieved:
     """Count for a passage what other passages of its document hold; the index has ``size`` passages."""
     held: dict[int, set[int]] = {}
-    for one in found.scored:
-        held.setdefault(places[one.id].document, set()).update(one.passage | one.titled)
-    telling = [rarity(term, size) * term.discount for term in found.terms]
+    for answer in retrieved.scored:
+        held.setdefault(places[answer.id].document, set()).update(answer.passage | answer.titled)
+    telling = [rarity(term, size) * term.discount for term in retrieved.terms]
     whole = sum(telling) or 1.0
-    for one in found.scored:
-        rest = held[places[one.id].document] - one.passage
-        one.relevance += _REST_RANKS * sum(found.terms[number].weight for number in rest)
-        share = one.evidence.passage + _REST_TELLS * sum(telling[number] for number in rest) / whole
-        one.evidence = replace(one.evidence, passage=min(1.0, share))
-    scored = sorted(found.scored, key=lambda one: (-one.relevance, -one.id))
-    return replace(found, scored=scored, evidence=scored[0].evidence) if scored else found
+    for answer in retrieved.scored:
+        rest = held[places[answer.id].document] - answer.passage
+        answer.relevance += _REST_RANKS * sum(retrieved.terms[number].weight for number in rest)
+        share = answer.evidence.passage + _REST_TELLS * sum(telling[number] for number in rest) / whole
+        answer.evidence = replace(answer.evidence, passage=min(1.0, share))
+    scored = sorted(retrieved.scored, key=lambda answer: (-answer.relevance, -answer.id))
+    return replace(retrieved, scored=scored, evidence=scored[0].evidence) if scored else retrieved
 
 
 def notes_of(store: Store, collection: Collection, path: str, status: str = "") -> tuple[tuple[str, ...], bool]:

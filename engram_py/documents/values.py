@@ -34,7 +34,11 @@ class Collection:
         """Return what somebody said of a path and of the folders above it, the general first."""
         place = f"/{path}"
         prefixes = sorted(self.contexts, key=len)
-        return tuple(self.contexts[one] for one in prefixes if place == one or place.startswith(f"{one.rstrip('/')}/"))
+        return tuple(
+            self.contexts[prefix]
+            for prefix in prefixes
+            if place == prefix or place.startswith(f"{prefix.rstrip('/')}/")
+        )
 
 
 @dataclass(frozen=True, slots=True)

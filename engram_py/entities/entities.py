@@ -74,16 +74,16 @@ class EntityReading:
     ) -> EntityDetail:
         """One entity: its summary, facts, edges, and what mentions it. Raises EntityNotFoundError."""
         place = self._projects.for_read(project, session_id=session_id)
-        known, line, key = self._found(name, place, scope)
-        ends = table.edges(self._store, known.group(line.slug), **key)
+        entities, line, key = self._found(name, place, scope)
+        ends = table.edges(self._store, entities.group(line.slug), **key)
         facts = self._facts.of(line.slug, project=place.project or None, scope=scope, limit=_SHOWN_FACTS)
-        said = table.mentioned(self._store, known.group(line.slug), project=place.project, limit=_SHOWN_MENTIONS)
+        mentions = table.mentioned(self._store, entities.group(line.slug), project=place.project, limit=_SHOWN_MENTIONS)
         return EntityDetail(
             line,
-            known.rows[line.slug].content if line.slug in known.rows else "",
+            entities.rows[line.slug].content if line.slug in entities.rows else "",
             facts.items,
-            tuple(dict.fromkeys(edge_of(known, row) for row in ends)),
-            tuple(Mention(*row) for row in said),
+            tuple(dict.fromkeys(edge_of(entities, row) for row in ends)),
+            tuple(Mention(*row) for row in mentions),
             place.warnings,
         )
 
@@ -97,12 +97,12 @@ class EntityReading:
         session_id: str | None = None,
     ) -> Graph:
         """Return what is at most ``depth`` (1..4) edges away from an entity. Raises EntityNotFoundError."""
-        depth, said = clamp("depth", depth, 1, MOST_DEPTH)
+        depth, notes = clamp("depth", depth, 1, MOST_DEPTH)
         place = self._projects.for_read(project, session_id=session_id)
-        known, line, key = self._found(name, place, scope)
-        edges = [edge_of(known, row) for row in table.edges(self._store, None, **key)]
-        names = {slug: row.title for slug, row in known.rows.items()}
-        return Graph(line.slug, depth, walk(line.slug, edges, names, depth=depth), (*said, *place.warnings))
+        entities, line, key = self._found(name, place, scope)
+        edges = [edge_of(entities, row) for row in table.edges(self._store, None, **key)]
+        names = {slug: row.title for slug, row in entities.rows.items()}
+        return Graph(line.slug, depth, walk(line.slug, edges, names, depth=depth), (*notes, *place.warnings))
 
     def _lines(self, place: Place, scope: str | None) -> Mapping[str, EntityLine]:
         repository = place.project and place.source != "explicit" and self._projects.settings_here().repository
@@ -111,18 +111,18 @@ class EntityReading:
 
     def _found(self, name: str, place: Place, scope: str | None) -> tuple[Known, EntityLine, dict[str, str]]:
         key = {"project": place.project, "scope": clean_scope(scope) or place.default_scope}
-        known = Known.of(self._store, **key)
-        slug = known.canonical(slug_of(name))
+        entities = Known.of(self._store, **key)
+        slug = entities.canonical(slug_of(name))
         lines = self._lines(place, scope)
         if slug not in lines:
             raise EntityNotFoundError(name, get_close_matches(slug, lines, n=3))
-        return known, lines[slug], key
+        return entities, lines[slug], key
 
 
-def edge_of(known: Known, row: Sequence[object]) -> Edge:
-    source, verb, target, fact, said = row
-    ends = (known.canonical(str(end).removeprefix("entity:")) for end in (source, target))
-    return Edge(next(ends), str(verb), next(ends), int(str(fact)), str(said))
+def edge_of(entities: Known, row: Sequence[object]) -> Edge:
+    source, verb, target, fact, text = row
+    ends = (entities.canonical(str(end).removeprefix("entity:")) for end in (source, target))
+    return Edge(next(ends), str(verb), next(ends), int(str(fact)), str(text))
 
 
 _GIT_SECONDS = 1.0
@@ -163,22 +163,22 @@ class Entities(EntityReading):
         with self._store.transaction():
             place = self._projects.for_write(project, session_id=session_id, scope=clean_scope(scope))
             key = {"project": place.project, "scope": clean_scope(scope) or place.default_scope}
-            known = Known.of(self._store, **key)
+            entities = Known.of(self._store, **key)
             lines = self._lines(place, scope)
-            source, target = (known.canonical(self._slug(name)) for name in (subject, object))
+            source, target = (entities.canonical(self._slug(name)) for name in (subject, object))
             if source == target:
                 raise EntityRefusedError(f"{subject!r} and {object!r} are one entity", "connect two different ones")
             before = table.edges(self._store, [source], **key)
             same = [row for row in before if (row[0], row[1], row[2]) == (f"entity:{source}", verb, f"entity:{target}")]
             if same and fact is None:
-                edge = edge_of(known, same[0])
+                edge = edge_of(entities, same[0])
                 return Linked(
                     edge, "duplicate", edge_values(key["project"], key["scope"], source, verb, target)["sync_id"]
                 )
-            said = fact if fact is not None else f"{subject.strip()} {verb.replace('_', ' ')} {object.strip()}"
+            text = fact if fact is not None else f"{subject.strip()} {verb.replace('_', ' ')} {object.strip()}"
             saved = self._facts.add(
                 source,
-                said,
+                text,
                 checked=checked and fact is not None,
                 scope=key["scope"],
                 project=place.project,
@@ -198,12 +198,12 @@ class Entities(EntityReading):
 
     def _keep_edge(self, row: dict[str, object]) -> None:
         now, clock, key = self._journal.now(), self._journal.stamp(), str(row["sync_id"])
-        known = relations_table.by_sync_id(self._store, key)
+        relation = relations_table.by_sync_id(self._store, key)
         values = row | {"superseded_at": None, "updated_at": now, "clock": clock}
-        if known is None:
+        if relation is None:
             self._store.insert("memory_relations", values | {"created_at": now})
         else:
-            self._store.update("memory_relations", {"id": known.id}, values)
+            self._store.update("memory_relations", {"id": relation.id}, values)
         self._journal.changed("relation", key, project=str(row["project"]), clock=clock)
 
     def alias(
@@ -220,13 +220,13 @@ class Entities(EntityReading):
         Raises EntityRefusedError where another entity has the name, or it would have more than 32.
         """
         with self._store.transaction():
-            known, row, slug, key = self._own(name, scope, project, session_id)
+            entities, row, slug, key = self._own(name, scope, project, session_id)
             taken = set(slugs_of((row.title, *aliases_of(row), slug)))
             new: dict[str, str] = {}
             for alias in [aliases] if isinstance(aliases, str) else aliases:
                 line = clean_line("aliases", alias, limit=NAME_LIMIT_CHARS)[0].replace(";", ",")
-                other = known.canonical(slug_of(line))
-                if other != slug and (other in known.rows or other in table.facts(self._store, **key)):
+                other = entities.canonical(slug_of(line))
+                if other != slug and (other in entities.rows or other in table.facts(self._store, **key)):
                     hint = f"`engram entity merge {other} {slug}` makes them one"
                     raise EntityRefusedError(f'"{line}" is another entity already', hint)
                 if slug_of(line) not in taken:
@@ -272,16 +272,16 @@ class Entities(EntityReading):
         """Say that two are one: ``name`` becomes an alias of ``into``, which has the facts and edges of both."""
         with self._store.transaction():
             _, gone, old, _ = self._own(name, scope, project, session_id)
-            known, kept, slug, key = self._own(into, scope, project, session_id)
+            entities, kept, slug, key = self._own(into, scope, project, session_id)
             if old == slug:
                 raise EntityRefusedError(f"{name!r} and {into!r} are one entity already", "nothing is to be merged")
             names = (*aliases_of(kept), gone.title, *aliases_of(gone))
-            unique = {slug_of(one): one for one in reversed(names) if slug_of(one) != slug_of(kept.title)}
+            unique = {slug_of(alias): alias for alias in reversed(names) if slug_of(alias) != slug_of(kept.title)}
             aliases = tuple(reversed(unique.values()))
             self._save(kept, aliases[:MAX_ALIASES], key["project"])
             self._relations.compare(kept.id, gone.id, "supersedes", confidence=1.0, reasoning="they are one entity")
-            known = Known.of(self._store, **key)
-            self._summaries.write(slug, known=known, **key)
+            entities = Known.of(self._store, **key)
+            self._summaries.write(slug, entities=entities, **key)
         left = len(aliases) - MAX_ALIASES
         notes = (f"{left} aliases were left out: an entity has at most {MAX_ALIASES}",) if left > 0 else ()
         return EntityChanged(slug, kept.id, "merged", aliases[:MAX_ALIASES], old, notes)
@@ -299,26 +299,26 @@ class Entities(EntityReading):
         with self._store.transaction():
             _, row, slug, _ = self._own(name, scope, project, session_id)
             done = self._observations.update(row.id, Change(archived=not restore))
-        said = ("restored" if restore else "archived") if done.outcome == "updated" else "unchanged"
-        return EntityChanged(slug, row.id, said, aliases_of(row))
+        outcome = ("restored" if restore else "archived") if done.outcome == "updated" else "unchanged"
+        return EntityChanged(slug, row.id, outcome, aliases_of(row))
 
     def _own(
         self, name: str, scope: str | None, project: str | None, session_id: str | None
     ) -> tuple[Known, Observation, str, dict[str, str]]:
         """Return the own row of an entity that is known, made where it had none. Call inside a transaction."""
         place = self._projects.for_write(project, session_id=session_id, scope=clean_scope(scope))
-        known, line, key = self._found(name, place, scope)
+        entities, line, key = self._found(name, place, scope)
         slug = self._slug(line.slug)
-        if slug not in known.rows:
-            self._summaries.write(slug, known=known, name=line.name, kind=line.kind, **key)
-            known = Known.of(self._store, **key)
-        return known, known.rows[slug], slug, key
+        if slug not in entities.rows:
+            self._summaries.write(slug, entities=entities, name=line.name, kind=line.kind, **key)
+            entities = Known.of(self._store, **key)
+        return entities, entities.rows[slug], slug, key
 
     def _describe(self, slug: str, name: str, kind: str, key: dict[str, str]) -> None:
         kind = clean_line("kind", kind, limit=TYPE_LIMIT_CHARS)[0].lower()
-        known = Known.of(self._store, **key)
-        named = None if slug in known.rows or name == slug else clean_line("entity", name, limit=NAME_LIMIT_CHARS)[0]
-        self._summaries.write(slug, known=known, kind=kind, name=named, **key)
+        entities = Known.of(self._store, **key)
+        named = None if slug in entities.rows or name == slug else clean_line("entity", name, limit=NAME_LIMIT_CHARS)[0]
+        self._summaries.write(slug, entities=entities, kind=kind, name=named, **key)
 
     def _save(self, row: Observation, aliases: Sequence[str], project: str) -> None:
         draft = Draft(row.title, row.content, row.type, scope=row.scope, topic_key=row.topic_key, origin=row.origin)

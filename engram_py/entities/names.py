@@ -76,10 +76,10 @@ def runs(words: list[str]) -> Iterator[str]:
 def names_in(text: str) -> list[Name]:
     """Return the names in a text, each as often as it stands there."""
     text = text[:READ_CHARS]
-    found = [Name(span, True) for span in _SPAN.findall(text) if _is_identifier(span)]
+    names = [Name(span, True) for span in _SPAN.findall(text) if _is_identifier(span)]
     for line in lines_of(_SPAN.sub(" ` ", text)):
-        found += _in_line(list(_tokens(line)))
-    return [name for name in found if LEAST_CHARS <= len(name.text) <= MOST_CHARS]
+        names += _in_line(list(_tokens(line)))
+    return [name for name in names if LEAST_CHARS <= len(name.text) <= MOST_CHARS]
 
 
 def _is_identifier(span: str) -> bool:
@@ -130,9 +130,9 @@ def _owner(tokens: list[_Token], place: int) -> str:
     """Return what somebody calls this theirs as: ``colleague`` of "my colleague Dana Reyes"."""
     before = [token.text for token in tokens[max(0, place - 3) : place]]
     for many in (2, 3):
-        said = before[-many:]
-        if len(said) == many and said[0].lower() == "my" and all(map(str.islower, said[1:])):
-            return said[-1]
+        words = before[-many:]
+        if len(words) == many and words[0].lower() == "my" and all(map(str.islower, words[1:])):
+            return words[-1]
     return ""
 
 
@@ -147,8 +147,8 @@ class Known:
     def of(cls, store: Store, *slugs: str, project: str, scope: str) -> Known:
         """All of them; given ``slugs``, only what tells which entities these are."""
         key = {"project": project, "scope": scope}
-        found = table.rows_about(store, slugs, **key) if slugs else table.own_rows(store, **key)
-        rows = {slug_in(row): row for row in found}
+        listed = table.rows_about(store, slugs, **key) if slugs else table.own_rows(store, **key)
+        rows = {slug_in(row): row for row in listed}
         past = [row.sync_id for row in rows.values() if row.lifecycle == "historical"]
         by = relations.replacements(store, past) if past else {}
         kept = observations.by_ids(store, list(by.values())) if by else {}
@@ -159,12 +159,12 @@ class Known:
     @cached_property
     def called(self) -> dict[str, str]:
         """The slug of each alias; an alias of two entities means neither."""
-        found: dict[str, str] = {}
+        by_name: dict[str, str] = {}
         for slug, row in self.rows.items():
             if slug not in self.merged:
                 for name in slugs_of((row.title, *aliases_of(row))):
-                    found[name] = slug if found.get(name, slug) == slug else ""
-        return {name: slug for name, slug in found.items() if slug}
+                    by_name[name] = slug if by_name.get(name, slug) == slug else ""
+        return {name: slug for name, slug in by_name.items() if slug}
 
     def canonical(self, slug: str) -> str:
         """The slug that a name goes by now."""
@@ -174,7 +174,7 @@ class Known:
     def group(self, slug: str) -> tuple[str, ...]:
         """Return the slug, and those that mean it as well: of aliases, and of entities that were merged into it."""
         slug = self.canonical(slug)
-        others = [one for one, to in (*self.merged.items(), *self.called.items()) if to == slug]
+        others = [other for other, to in (*self.merged.items(), *self.called.items()) if to == slug]
         return tuple(dict.fromkeys((slug, *others)))
 
 
@@ -223,7 +223,7 @@ def is_promoted(name: Mapping[str, Any]) -> bool:
 
 
 @dataclass
-class _Project:
+class _Lexicon:
     """The names of one project, as a pass knows them."""
 
     names: dict[str, dict[str, Any]]
@@ -242,12 +242,12 @@ def count_mentions(
     store: Store, *, authors: Callable[[], Mapping[str, list[str]]], until: float | None = None, rebuild: bool = False
 ) -> Counted:
     """Read what is new, a batch in a transaction, until then (``time.monotonic``)."""
-    projects: dict[str, _Project] = {}
+    projects: dict[str, _Lexicon] = {}
     if rebuild:
         _restart(store)
     with store.transaction():
         for project, people in authors().items():
-            _learn_authors(_known(store, projects, project), people)
+            _learn_authors(_lexicon_of(store, projects, project), people)
             _write(store, project, projects[project], [])
     rows = mentions = 0
     for source in table.SOURCES:
@@ -279,17 +279,17 @@ def _restart(store: Store) -> None:
             set_meta(store, _CURSOR.format(source), "0")
 
 
-def _promoted(store: Store, projects: Mapping[str, _Project]) -> int:
+def _promoted(store: Store, projects: Mapping[str, _Lexicon]) -> int:
     """Return how many names became entities in this pass."""
     now = {name: sum(map(is_promoted, table.names(store, name).values())) for name in projects}
-    return max(0, sum(now[name] - one.promoted for name, one in projects.items()))
+    return max(0, sum(now[name] - lexicon.promoted for name, lexicon in projects.items()))
 
 
-def _known(store: Store, projects: dict[str, _Project], project: str) -> _Project:
+def _lexicon_of(store: Store, projects: dict[str, _Lexicon], project: str) -> _Lexicon:
     if project not in projects:
-        known = Known.of(store, project=project, scope="project")
+        own = Known.of(store, project=project, scope="project")
         facts = table.facts(store, project=project, scope="project")
-        entities = known.called | known.merged | {slug: known.canonical(slug) for slug in (*known.rows, *facts)}
+        entities = own.called | own.merged | {slug: own.canonical(slug) for slug in (*own.rows, *facts)}
         names = {slug: dict(values) for slug, values in table.names(store, project).items()}
         promoted = [slug for slug, values in names.items() if is_promoted(values)]
         parts = defaultdict(set)
@@ -298,31 +298,31 @@ def _known(store: Store, projects: dict[str, _Project], project: str) -> _Projec
             for word in {words[0], words[-1]} if len(words) > 1 else ():
                 parts[word].add(slug)
         only = {word: next(iter(slugs)) for word, slugs in parts.items() if len(slugs) == 1 and word not in entities}
-        projects[project] = _Project(names, entities, only, len(promoted), canonical=frozenset(entities.values()))
+        projects[project] = _Lexicon(names, entities, only, len(promoted), canonical=frozenset(entities.values()))
     return projects[project]
 
 
-def _learn_authors(known: _Project, people: list[str]) -> None:
+def _learn_authors(lexicon: _Lexicon, people: list[str]) -> None:
     """Learn the names of authors of commits; they count once something mentions them."""
     for name in people:
         for slug in slugs_of([name])[:1]:
-            if slug not in known.names and len(slug) <= SLUG_CHARS:
-                known.names[slug] = _new(name, "person")
-                known.dirty.add(slug)
+            if slug not in lexicon.names and len(slug) <= SLUG_CHARS:
+                lexicon.names[slug] = _new(name, "person")
+                lexicon.dirty.add(slug)
 
 
 def _new(name: str, kind: str | None) -> dict[str, Any]:
     return {"name": name, "kind": kind, "claimed": 0, "plain": 0, "mentions": 0, "seen_at": ""}
 
 
-def _batch(store: Store, source: str, projects: dict[str, _Project]) -> tuple[int, int]:
+def _batch(store: Store, source: str, projects: dict[str, _Lexicon]) -> tuple[int, int]:
     cursor = _CURSOR.format(source)
     after = int(get_meta(store, cursor) or 0)
     rows = store.rows(table.SOURCES[source], after=after, limit=_BATCH)
     added: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        known = _known(store, projects, row["project"])
-        added[row["project"]] += _mentions(known, row, source)
+        lexicon = _lexicon_of(store, projects, row["project"])
+        added[row["project"]] += _mentions(lexicon, row, source)
     for project, mentions in added.items():
         _write(store, project, projects[project], mentions)
     if rows:
@@ -330,7 +330,7 @@ def _batch(store: Store, source: str, projects: dict[str, _Project]) -> tuple[in
     return len(rows), sum(map(len, added.values()))
 
 
-def _mentions(known: _Project, row: Row, source: str) -> list[dict[str, Any]]:
+def _mentions(lexicon: _Lexicon, row: Row, source: str) -> list[dict[str, Any]]:
     saved = source == "observations"
     unit = f"observation:{row['id']}" if saved else f"session:{row['session_id']}"
     there = {
@@ -339,54 +339,54 @@ def _mentions(known: _Project, row: Row, source: str) -> list[dict[str, Any]]:
         "session_id": None if saved else row["session_id"],
     }
     trusted = source != "turns" or row["role"] == "user"
-    found: dict[str, bool] = {}
+    mentioned: dict[str, bool] = {}
     for name in names_in(row["text"]):
         for slug in slugs_of([name.text])[:1]:
-            meant = known.meant(slug)
+            meant = lexicon.meant(slug)
             if len(meant) <= SLUG_CHARS:
-                found[meant] = found.get(meant, False) or name.strong
-                _learn(known, meant, name, row["at"], claimed=name.claimed and trusted)
+                mentioned[meant] = mentioned.get(meant, False) or name.strong
+                _learn(lexicon, meant, name, row["at"], claimed=name.claimed and trusted)
     words = words_of(f"{row['text']} {row['paths'] or '' if saved else ''}")
-    for slug in set(runs(words)) - found.keys():
-        meant = known.meant(slug)
-        if meant in found:
+    for slug in set(runs(words)) - mentioned.keys():
+        meant = lexicon.meant(slug)
+        if meant in mentioned:
             continue
-        if meant in known.canonical or "-" in slug:
-            if meant in known.names or meant in known.canonical:
-                found[meant] = False
-                _learn(known, meant, None, row["at"])
-        elif slug in known.names and slug not in known.parts:  # written as a common word
-            known.names[slug]["plain"] += 1
-            known.dirty.add(slug)
-    return [{"slug": slug, "strong": int(strong), **there} for slug, strong in found.items()]
+        if meant in lexicon.canonical or "-" in slug:
+            if meant in lexicon.names or meant in lexicon.canonical:
+                mentioned[meant] = False
+                _learn(lexicon, meant, None, row["at"])
+        elif slug in lexicon.names and slug not in lexicon.parts:  # written as a common word
+            lexicon.names[slug]["plain"] += 1
+            lexicon.dirty.add(slug)
+    return [{"slug": slug, "strong": int(strong), **there} for slug, strong in mentioned.items()]
 
 
-def _learn(known: _Project, slug: str, name: Name | None, at: str, *, claimed: bool = False) -> None:
-    values = known.names.get(slug)
+def _learn(lexicon: _Lexicon, slug: str, name: Name | None, at: str, *, claimed: bool = False) -> None:
+    values = lexicon.names.get(slug)
     if values is None:
         text = name.text if name is not None else slug.replace("-", " ")
-        values = known.names[slug] = _new(text, name.kind if name is not None and claimed else None)
-        known.dirty.add(slug)
+        values = lexicon.names[slug] = _new(text, name.kind if name is not None and claimed else None)
+        lexicon.dirty.add(slug)
     if claimed and name is not None:
         values["claimed"] = 1
         values["kind"] = values["kind"] or name.kind
-        known.dirty.add(slug)
+        lexicon.dirty.add(slug)
     if at > values["seen_at"]:
         values["seen_at"] = at
-        known.dirty.add(slug)
+        lexicon.dirty.add(slug)
 
 
-def _write(store: Store, project: str, known: _Project, mentions: list[dict[str, Any]]) -> None:
-    for slug in known.dirty:
-        one = known.names[slug]
-        values = {name: one[name] for name in ("name", "kind", "claimed", "plain", "seen_at")}
+def _write(store: Store, project: str, lexicon: _Lexicon, mentions: list[dict[str, Any]]) -> None:
+    for slug in lexicon.dirty:
+        counted = lexicon.names[slug]
+        values = {name: counted[name] for name in ("name", "kind", "claimed", "plain", "seen_at")}
         store.insert("entity_names", {"project": project, "slug": slug, **values}, replace=True)
-    known.dirty.clear()
+    lexicon.dirty.clear()
     insert = partial(store.execute, INSERT)
-    for one in mentions:
-        name = known.names[one["slug"]]
+    for mention in mentions:
+        name = lexicon.names[mention["slug"]]
         if name["mentions"] < MOST_MENTIONS:
-            name["mentions"] += insert(project=project, **one).rowcount
+            name["mentions"] += insert(project=project, **mention).rowcount
 
 
 INSERT = """

@@ -37,55 +37,55 @@ class _Entry:
     at: list[str] = field(default_factory=list)
 
 
-def entity_lines(store: Store, known: Known, *, project: str, scope: str, repository: bool) -> dict[str, EntityLine]:
+def entity_lines(store: Store, entities: Known, *, project: str, scope: str, repository: bool) -> dict[str, EntityLine]:
     """Return every entity and candidate by slug, in its order. A ``repository`` is an entity from the start."""
-    found: dict[str, _Entry] = {}
+    entries: dict[str, _Entry] = {}
 
     def entry(slug: str) -> _Entry:
-        return found.setdefault(known.canonical(slug), _Entry())
+        return entries.setdefault(entities.canonical(slug), _Entry())
 
     if repository:
         for slug in slugs_of([project]):
-            one = entry(slug)
-            one.name, one.kind, one.is_entity = project, "project", True
+            record = entry(slug)
+            record.name, record.kind, record.is_entity = project, "project", True
     for slug, values in table.names(store, project).items() if scope == "project" else ():
         _mentioned(entry(slug), values)
     for row in table.edges(store, None, project=project, scope=scope):
         for end in (row[0], row[2]):
             entry(str(end).removeprefix("entity:"))
     for slug, (_, active, at) in table.facts(store, project=project, scope=scope).items():
-        one = entry(slug)
-        one.is_entity, one.facts, one.at = True, one.facts + active, [*one.at, at]
-    for slug in known.rows:
+        record = entry(slug)
+        record.is_entity, record.facts, record.at = True, record.facts + active, [*record.at, at]
+    for slug in entities.rows:
         entry(slug)
-    return {slug: _line(slug, found[slug], known) for slug in sorted(found)}
+    return {slug: _line(slug, entries[slug], entities) for slug in sorted(entries)}
 
 
-def _mentioned(one: _Entry, values: Any) -> None:
-    one.name = one.name or values["name"]
-    one.kind = one.kind or values["kind"]
-    one.is_entity = one.is_entity or is_promoted(values)
-    one.mentions = min(MOST_MENTIONS, one.mentions + values["mentions"])
-    one.at += [values["seen_at"]] if values["seen_at"] else []
+def _mentioned(record: _Entry, values: Any) -> None:
+    record.name = record.name or values["name"]
+    record.kind = record.kind or values["kind"]
+    record.is_entity = record.is_entity or is_promoted(values)
+    record.mentions = min(MOST_MENTIONS, record.mentions + values["mentions"])
+    record.at += [values["seen_at"]] if values["seen_at"] else []
 
 
-def _line(slug: str, one: _Entry, known: Known) -> EntityLine:
-    row = known.rows.get(slug)
-    state = "active" if one.is_entity else "candidate"
+def _line(slug: str, record: _Entry, entities: Known) -> EntityLine:
+    row = entities.rows.get(slug)
+    state = "active" if record.is_entity else "candidate"
     if row is not None:
         state = "archived" if row.lifecycle == "archived" else "active"
-        one.at.append(row.updated_at)
+        record.at.append(row.updated_at)
     return EntityLine(
         slug=slug,
-        name=row.title if row else one.name or slug.replace("-", " ").title(),
-        kind=(row.entity_kind if row else None) or one.kind,
+        name=row.title if row else record.name or slug.replace("-", " ").title(),
+        kind=(row.entity_kind if row else None) or record.kind,
         state=state,
         id=row.id if row else None,
         aliases=aliases_of(row) if row else (),
-        facts=one.facts,
-        mentions=one.mentions,
+        facts=record.facts,
+        mentions=record.mentions,
         has_summary=row is not None and UNKNOWN_YET not in row.content,
-        last_updated=max(one.at, default=None),
+        last_updated=max(record.at, default=None),
     )
 
 
@@ -146,24 +146,24 @@ class Summaries:
 
     def _entity(self, project: str, scope: str, slug: str, done: _Done, before: str) -> None:
         with self._store.transaction():
-            known = Known.of(self._store, slug, project=project, scope=scope)
-            slug = known.canonical(slug)
+            entities = Known.of(self._store, slug, project=project, scope=scope)
+            slug = entities.canonical(slug)
             if (project, scope, slug) in done.seen:
                 return
             done.seen.add((project, scope, slug))
             done.entities += 1
-            done.superseded += self._sweep(known.group(slug), project, scope)
-            done.shortened += self._shorten(known.group(slug), project, scope, before)
-            done.written += self.write(slug, project=project, scope=scope, known=known)
+            done.superseded += self._sweep(entities.group(slug), project, scope)
+            done.shortened += self._shorten(entities.group(slug), project, scope, before)
+            done.written += self.write(slug, project=project, scope=scope, entities=entities)
 
     def _sweep(self, slugs: tuple[str, ...], project: str, scope: str) -> int:
         """Supersede the older of two active facts that have another value of the same kind."""
         active = observations.facts_about(self._store, *slugs, project=project, scope=scope, limit=_SWEPT)
-        active = [one for one in active if has_anchor(one.content, self._rules)]
+        active = [fact for fact in active if has_anchor(fact.content, self._rules)]
         active.sort(key=lambda fact: (fact.updated_at, fact.sync_id))  # ids differ between machines
         gone: set[int] = set()
         for place, fact in enumerate(active):
-            older = [one for one in active[:place] if one.id not in gone]
+            older = [earlier for earlier in active[:place] if earlier.id not in gone]
             for old, phrase in judged(fact.content, older, self._rules).replaced:
                 reason = f'both say "{phrase}", and this one was said later'
                 self._relations.compare(fact.id, old.id, "supersedes", confidence=1.0, reasoning=reason)
@@ -177,7 +177,7 @@ class Summaries:
         for fact in past:
             if fact.lifecycle != "historical" or len(fact.content) <= SHORT_CHARS or fact.updated_at >= before:
                 continue
-            since = [one.updated_at for one in relations_table.replacing(self._store, fact.sync_id)]
+            since = [relation.updated_at for relation in relations_table.replacing(self._store, fact.sync_id)]
             if since and min(since) < before:
                 short = fact.content[: SHORT_CHARS - 1].rsplit(None, 1)[0] + "…"
                 self._observations.update(fact.id, Change(content=short), by="upkeep")
@@ -185,20 +185,20 @@ class Summaries:
         return cut
 
     def write(
-        self, slug: str, *, project: str, scope: str, known: Known, kind: str | None = None, name: str | None = None
+        self, slug: str, *, project: str, scope: str, entities: Known, kind: str | None = None, name: str | None = None
     ) -> bool:
         """Give an entity its own row, or bring its derived summary up to date; whether that changed anything.
 
         Call inside a transaction. ``kind`` and ``name`` are what somebody says of it.
         """
-        row = known.rows.get(slug)
+        row = entities.rows.get(slug)
         if len(slug) > SLUG_CHARS or (row is not None and row.lifecycle != "active"):
             return False
-        said = None if row else table.name_of(self._store, project, slug)
-        spelt = str(said["name"]) if said else slug.replace("-", " ").title()
+        mentioned = None if row else table.name_of(self._store, project, slug)
+        spelt = str(mentioned["name"]) if mentioned else slug.replace("-", " ").title()
         named = name or (row.title if row else spelt)
-        kind = kind or (row.entity_kind if row else None) or (said["kind"] if said else None)
-        content = row.content if row and row.origin != "derived" else self._text(known, slug, kind, project, scope)
+        kind = kind or (row.entity_kind if row else None) or (mentioned["kind"] if mentioned else None)
+        content = row.content if row and row.origin != "derived" else self._text(entities, slug, kind, project, scope)
         if row and (row.title, row.content, row.entity_kind) == (named, content, kind):
             return False
         keep = partial(Draft, named, content, type=row.type if row else TYPE, scope=scope, topic_key=TOPIC + slug)
@@ -206,49 +206,49 @@ class Summaries:
         self._observations.save(keep(origin=origin, entity_kind=kind), project=project)
         return True
 
-    def _text(self, known: Known, slug: str, kind: str | None, project: str, scope: str) -> str:
+    def _text(self, entities: Known, slug: str, kind: str | None, project: str, scope: str) -> str:
         facts = observations.facts_about(
-            self._store, *known.group(slug), project=project, scope=scope, past=True, limit=_SWEPT
+            self._store, *entities.group(slug), project=project, scope=scope, past=True, limit=_SWEPT
         )
-        ends = table.edges(self._store, known.group(slug), project=project, scope=scope)
-        return summary_text(kind, facts, [Edge(a[7:], verb, b[7:], fact, said) for a, verb, b, fact, said in ends])
+        ends = table.edges(self._store, entities.group(slug), project=project, scope=scope)
+        return summary_text(kind, facts, [Edge(a[7:], verb, b[7:], fact, text) for a, verb, b, fact, text in ends])
 
 
 def summary_text(kind: str | None, facts: list[Observation], edges: list[Edge]) -> str:
     """Return what holds, what did, and what it is connected with, in at most 500 words."""
-    facts = sorted(facts, key=lambda one: (one.updated_at, one.sync_id), reverse=True)
-    active = [one for one in facts if one.lifecycle == "active"]
-    past = [one for one in facts if one.lifecycle == "historical"]
-    said = [f"**Kind:** {kind}"] if kind else []
-    ends = sorted({f"- {one.subject} {one.predicate} {one.object}" for one in edges})
+    facts = sorted(facts, key=lambda fact: (fact.updated_at, fact.sync_id), reverse=True)
+    active = [fact for fact in facts if fact.lifecycle == "active"]
+    past = [fact for fact in facts if fact.lifecycle == "historical"]
+    lines = [f"**Kind:** {kind}"] if kind else []
+    ends = sorted({f"- {edge.subject} {edge.predicate} {edge.object}" for edge in edges})
     was = _lines(past, _HISTORY_WORDS)
     left = MOST_WORDS - _words("\n".join(was)) - 10
     now = _lines(active, left)
     left -= _words("\n".join(now))
-    said += ["## Current", *now] if now else ["## Current", UNKNOWN_YET]
+    lines += ["## Current", *now] if now else ["## Current", UNKNOWN_YET]
     kept: list[str] = []
     for end in ends:
         left -= _words(end)
         if left < 10:
             break
         kept.append(end)
-    said += ["", "## Connected", *kept] if kept else []
-    said += ["", "## History", *was] if was else []
-    return "\n".join(said)
+    lines += ["", "## Connected", *kept] if kept else []
+    lines += ["", "## History", *was] if was else []
+    return "\n".join(lines)
 
 
 def _lines(facts: list[Observation], words: int) -> list[str]:
     """Return a line for each fact, the latest first, cut where they are many."""
-    found: list[str] = []
+    lines: list[str] = []
     each = max(3, min(_LINE_WORDS, words // max(1, len(facts)) - 2))
-    for number, one in enumerate(facts):
-        text = one.content.split()
-        line = f"- {one.updated_at[:_DAY]}: {' '.join(text[:each])}" + ("…" if len(text) > each else "")
+    for number, fact in enumerate(facts):
+        text = fact.content.split()
+        line = f"- {fact.updated_at[:_DAY]}: {' '.join(text[:each])}" + ("…" if len(text) > each else "")
         words -= _words(line)
         if words < 10:
-            return [*found, f"- and {len(facts) - number} more"]
-        found.append(line)
-    return found
+            return [*lines, f"- and {len(facts) - number} more"]
+        lines.append(line)
+    return lines
 
 
 def _words(text: str) -> int:

@@ -177,10 +177,10 @@ def fact_ids(store: Store, slugs: Sequence[str], *, project: str, scope: str, li
 def named_in(store: Store, slugs: Sequence[str], projects: Sequence[str] | None) -> set[tuple[str, str, str]]:
     """Of slugs those that an entity has: as project, scope and slug."""
     seen = {"projects": None if projects is None else json.dumps(list(projects))}
-    found = set(store.tuples(ABOUT, slugs=json.dumps(list(slugs)), **seen))
+    named = set(store.tuples(ABOUT, slugs=json.dumps(list(slugs)), **seen))
     topics = json.dumps([f"entity/{slug}" for slug in slugs])
-    found |= {(p, s, key.removeprefix("entity/")) for p, s, key in store.tuples(OWN_NAMED, topics=topics, **seen)}
-    return found
+    named |= {(p, s, key.removeprefix("entity/")) for p, s, key in store.tuples(OWN_NAMED, topics=topics, **seen)}
+    return named
 
 
 def with_aliases(store: Store, projects: Sequence[str] | None) -> list[tuple[Any, ...]]:

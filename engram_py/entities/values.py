@@ -194,8 +194,8 @@ def edge_values(project: str, scope: str, subject: str, predicate: str, object: 
     """Return the columns of an edge. Its id is made of its words: two machines that say the same make the same row."""
     ends = (f"{END}{subject}", f"{END}{object}")
     digest = hashlib.sha256("\n".join((project, scope, ends[0], predicate, ends[1])).encode()).hexdigest()[:16]
-    said = {"sync_id": f"rel-{digest}", "source_id": ends[0], "target_id": ends[1], "relation": predicate}
-    return said | {"judgment_status": "judged", "project": project}
+    values = {"sync_id": f"rel-{digest}", "source_id": ends[0], "target_id": ends[1], "relation": predicate}
+    return values | {"judgment_status": "judged", "project": project}
 
 
 def walk(start: str, edges: Iterable[Edge], names: Mapping[str, str], *, depth: int) -> tuple[Reached, ...]:
@@ -204,14 +204,14 @@ def walk(start: str, edges: Iterable[Edge], names: Mapping[str, str], *, depth: 
     for edge in edges:
         at[edge.subject].append((edge.object, edge))
         at[edge.object].append((edge.subject, edge))
-    found: dict[str, Reached] = {}
+    reached: dict[str, Reached] = {}
     paths: dict[str, tuple[Edge, ...]] = {start: ()}
     for step in range(1, depth + 1):
         further: dict[str, tuple[Edge, ...]] = {}
         for slug, path in paths.items():
             for other, edge in at[slug]:
-                if other != start and other not in found and len(found) < _MOST_REACHED:
+                if other != start and other not in reached and len(reached) < _MOST_REACHED:
                     further[other] = (*path, edge)
-                    found[other] = Reached(other, names.get(other, other), step, further[other])
+                    reached[other] = Reached(other, names.get(other, other), step, further[other])
         paths = further
-    return tuple(found.values())
+    return tuple(reached.values())

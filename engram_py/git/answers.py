@@ -42,16 +42,16 @@ def ancestry(repository: Repository, head: str, commits: Sequence[str], deadline
     if answer is None:
         return {}
     lines = set(lines_of(answer[0].decode("ascii", "replace")))
-    present = [one for one in wanted if f"{one} commit" in lines]
-    found: dict[str, Ancestry] = {one: "missing" for one in wanted if one not in present}
+    present = [commit for commit in wanted if f"{commit} commit" in lines]
+    ancestries: dict[str, Ancestry] = {commit: "missing" for commit in wanted if commit not in present}
     if not present:
-        return found
+        return ancestries
     # What is reachable from them and not from HEAD: an ancestor of HEAD is not among it.
     answer = ask_git(repository.root, "rev-list", "--stdin", given=[*present, f"^{head}"], deadline=deadline)
     if answer is None or not answer[1]:
-        return found
+        return ancestries
     outside = set(answer[0].decode("ascii", "replace").split())
-    return found | {one: "other" if one in outside else "ancestor" for one in present}
+    return ancestries | {commit: "other" if commit in outside else "ancestor" for commit in present}
 
 
 def is_commit(text: str) -> bool:
@@ -70,7 +70,8 @@ def branch_exists(repository: Repository, branch: str) -> bool:
         remotes = sorted(entry.name for entry in (repository.common_dir / "refs" / "remotes").iterdir())
     except OSError:
         remotes = []
-    prefixes = ("refs/heads", *(f"refs/remotes/{one}" for one in dict.fromkeys(("origin", *remotes[:_MOST_REMOTES]))))
+    names = dict.fromkeys(("origin", *remotes[:_MOST_REMOTES]))
+    prefixes = ("refs/heads", *(f"refs/remotes/{name}" for name in names))
     return any(read_ref(repository, f"{prefix}/{branch}") for prefix in prefixes)
 
 
@@ -94,7 +95,7 @@ class TrackedFiles:
 
     def get(self, path: str) -> TrackedFile | None:
         """Return the file at ``path``."""
-        return next((one for one in self._files(f"\t{path}\0") if one.path == path), None)
+        return next((file for file in self._files(f"\t{path}\0") if file.path == path), None)
 
     def with_blob(self, blob: str) -> Iterator[TrackedFile]:
         """Return the files whose content is ``blob``."""
@@ -191,18 +192,18 @@ class GitAnswers:
 
         A question that git did not answer a short while ago is not asked again. Only ``lasting`` answers are kept.
         """
-        found = self._kept(repository, head, questions)
-        missing = [one for one in questions if one not in found]
+        answered = self._kept(repository, head, questions)
+        missing = [question for question in questions if question not in answered]
         # Who has little time finds out once how long git takes, and leaves the question to those that have more.
         kinds = [f"refused:{kind}"] if deadline.whole else [f"refused:{kind}", f"refused:hasty {kind}"]
         if not missing or deadline.left <= 0 or self._refused(repository, head, kinds):
-            return found
+            return answered
         told = git(missing)
         kept = {question: answer for question, answer in told.items() if lasting(answer)}
         if len(told) < len(missing) and has_git(repository.root):  # another process may have one
             kept[kinds[-1]] = self._journal.now()
         self._keep(repository, head, kept)
-        return found | dict(told)
+        return answered | dict(told)
 
     def _kept(self, repository: Repository, head: str, questions: Sequence[str]) -> dict[str, str]:
         return dict(self._store.tuples(ANSWERS, repository=_name(repository), head=head, questions=questions))
@@ -212,12 +213,12 @@ class GitAnswers:
         times = map(parse_time, self._kept(repository, head, kinds).values())
         return any(at is not None and now - _REFUSED_FOR < at <= now for at in times)
 
-    def _keep(self, repository: Repository, head: str, found: Mapping[str, str]) -> None:
+    def _keep(self, repository: Repository, head: str, answers: Mapping[str, str]) -> None:
         """Keep answers, unless the database is being written right now: a search does not wait for that."""
-        if not found:
+        if not answers:
             return
         key = {"repository": _name(repository), "head": head, "asked_at": self._journal.now()}
-        rows = [key | {"question": question, "answer": answer} for question, answer in found.items()]
+        rows = [key | {"question": question, "answer": answer} for question, answer in answers.items()]
         with suppress(StoreError), waiting(self._store, 0), self._store.connection() as connection:
             if connection.in_transaction:
                 return

@@ -126,11 +126,11 @@ def _talk(process: subprocess.Popen[bytes], given: bytes, limit: int, seconds: f
 def _program(root: Path) -> str | None:
     import shutil
 
-    found = shutil.which("git")
-    if found is None:
+    program = shutil.which("git")
+    if program is None:
         return None
     # Windows looks into the working directory first, which a clone may have filled.
-    return None if Path(found).resolve().is_relative_to(root) else found
+    return None if Path(program).resolve().is_relative_to(root) else program
 
 
 def _environment(root: Path) -> dict[str, str]:

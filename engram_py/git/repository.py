@@ -194,10 +194,12 @@ def find_repository(directory: Path) -> Repository | None:
     """
     here = real_path(directory)
     for folder in (here, *here.parents):
-        if found := _repository_at(folder):
-            remote, warnings = _remote(found)
-            branch, commit = read_head(found)
-            return replace(found, remote=remote, branch=branch, commit=commit, warnings=found.warnings + warnings)
+        if repository := _repository_at(folder):
+            remote, warnings = _remote(repository)
+            branch, commit = read_head(repository)
+            return replace(
+                repository, remote=remote, branch=branch, commit=commit, warnings=repository.warnings + warnings
+            )
     return None
 
 
@@ -226,8 +228,8 @@ def read_ref(repository: Repository, ref: str) -> str | None:
 def created_at(repository: Repository, branch: str) -> str | None:
     """Return the commit a local branch was created at; None where unknown or where it continues a remote's branch."""
     ref = f"refs/heads/{branch}"
-    found = _CREATED.match(_read_line(repository.common_dir / "logs" / ref)) if _symbolic(f"ref: {ref}") else None
-    return found[1] if found and not found[2].endswith(f"/{branch}") else None
+    created = _CREATED.match(_read_line(repository.common_dir / "logs" / ref)) if _symbolic(f"ref: {ref}") else None
+    return created[1] if created and not created[2].endswith(f"/{branch}") else None
 
 
 # --- where the git directory is ----------------------------------------------------------------------------------
@@ -349,7 +351,7 @@ def _remote(repository: Repository) -> tuple[str | None, tuple[str, ...]]:
         return None, () if repository.warnings else (warning,)
     settings, plain = _settings(text)
     if not plain and (listed := _ask(repository, "config", "--local", "--includes", "--null", "--list")):
-        settings = [(name, value) for name, _, value in (one.partition("\n") for one in listed.split("\0"))]
+        settings = [(name, value) for name, _, value in (setting.partition("\n") for setting in listed.split("\0"))]
     url = _remote_url(settings)
     common_dir = repository.common_dir
     base = common_dir.parent if common_dir.name == ".git" else common_dir
@@ -358,7 +360,7 @@ def _remote(repository: Repository) -> tuple[str | None, tuple[str, ...]]:
 
 def _settings(text: str) -> tuple[list[tuple[str, str]], bool]:
     """Return names and values of the remotes' settings, and whether they are plain enough not to ask git."""
-    found: list[tuple[str, str]] = []
+    settings: list[tuple[str, str]] = []
     section, plain = "", True
     for line in map(str.strip, text.split("\n")):
         if header := _SECTION.fullmatch(line):
@@ -370,8 +372,8 @@ def _settings(text: str) -> tuple[list[tuple[str, str]], bool]:
             setting = _SETTING.fullmatch(line)
             plain = plain and setting is not None
             if setting is not None:
-                found.append((f"{section}.{setting[1].lower()}", setting[2].strip()))
-    return found, plain
+                settings.append((f"{section}.{setting[1].lower()}", setting[2].strip()))
+    return settings, plain
 
 
 def _remote_url(settings: Sequence[tuple[str, str]]) -> str | None:
@@ -390,7 +392,7 @@ def _remote_url(settings: Sequence[tuple[str, str]]) -> str | None:
     if not named:
         return None
     url = named.get("origin") or named[min(named)]
-    prefix = max((one for one in rewrites if url.startswith(one)), key=len, default="")
+    prefix = max((replaced for replaced in rewrites if url.startswith(replaced)), key=len, default="")
     return rewrites[prefix] + url[len(prefix) :] if prefix else url
 
 

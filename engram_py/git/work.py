@@ -62,8 +62,8 @@ class Work:
     @property
     def kept(self) -> tuple[WorkCommit, ...]:
         """The commits whose changes are still there: neither taken back, nor taking back one of them."""
-        ids = {one.id for one in self.commits}
-        return tuple(one for one in self.commits if one.id not in self.reverted and one.reverts not in ids)
+        ids = {commit.id for commit in self.commits}
+        return tuple(commit for commit in self.commits if commit.id not in self.reverted and commit.reverts not in ids)
 
     @property
     def is_nothing(self) -> bool:
@@ -77,23 +77,23 @@ def work_between(repository: Repository, start: datetime, end: datetime, deadlin
     if not entries and repository.commit:
         return None
     made = _made(entries, first, last)
-    moves = _moves(entries, {one.id for one in made}, first, last)
-    gone = _unreachable(repository.root, [one.id for one in made], deadline)
-    there = {one.id for one in made if one.id not in gone}
-    commits = tuple(replace(one, reverts=_whole(one.reverts, there)) for one in made if one.id in there)
+    moves = _moves(entries, {commit.id for commit in made}, first, last)
+    gone = _unreachable(repository.root, [commit.id for commit in made], deadline)
+    there = {commit.id for commit in made if commit.id not in gone}
+    commits = tuple(replace(commit, reverts=_whole(commit.reverts, there)) for commit in made if commit.id in there)
     work = Work(
         # Where HEAD went elsewhere, nobody tells which branch it was.
         branch="" if moves or any(when > last for when, _ in entries) else repository.branch or "",
         commits=commits[-MOST_COMMITS:],
-        reverted=frozenset(one.reverts for one in commits if one.reverts in there),
+        reverted=frozenset(commit.reverts for commit in commits if commit.reverts in there),
         dropped=tuple(_dropped(made, there))[-MOST_COMMITS:],
     )
-    changed = _files_of(repository.root, [one.id for one in work.kept], deadline)
+    changed = _files_of(repository.root, [commit.id for commit in work.kept], deadline)
     written, unknown = _written(repository.root, start.timestamp(), last, deadline)
     dirty = _differing(repository.root, written, deadline) if written else set()
     restored: list[str] = []
     if not moves:  # who switches branches or pulls has git write files that nobody edited
-        committed = {*_files_of(repository.root, [one.id for one in commits], deadline)}
+        committed = {*_files_of(repository.root, [commit.id for commit in commits], deadline)}
         restored = [path for path in written if path not in dirty and path not in committed]
     return replace(
         work,
@@ -124,9 +124,9 @@ def _entries(root: Path, deadline: Deadline) -> Iterator[tuple[int, WorkCommit]]
 def _made(entries: Sequence[tuple[int, WorkCommit]], first: float, last: float) -> list[WorkCommit]:
     """Return the commits made in that time, oldest first: HEAD first came to them when they were written."""
     reached: dict[str, tuple[int, WorkCommit]] = {}
-    for when, one in reversed(entries):
-        reached.setdefault(one.id, (when, one))
-    made = [one for when, one in reached.values() if first <= when <= last and one.authored >= 0]
+    for when, commit in reversed(entries):
+        reached.setdefault(commit.id, (when, commit))
+    made = [commit for when, commit in reached.values() if first <= when <= last and commit.authored >= 0]
     return made[-4 * MOST_COMMITS :]
 
 
@@ -134,9 +134,11 @@ def _moves(
     entries: Sequence[tuple[int, WorkCommit]], made: Container[str], first: float, last: float
 ) -> list[WorkCommit]:
     """Return the commits that HEAD went to in that time without making them."""
-    before = [*(one.id for _, one in entries[1:]), ""]
+    before = [*(commit.id for _, commit in entries[1:]), ""]
     steps = zip(entries, before, strict=False)
-    return [one for (when, one), old in steps if first <= when <= last and one.id not in made and one.id != old]
+    return [
+        commit for (when, commit), old in steps if first <= when <= last and commit.id not in made and commit.id != old
+    ]
 
 
 def _dropped(made: Sequence[WorkCommit], there: Container[str]) -> Iterator[WorkCommit]:
@@ -144,12 +146,12 @@ def _dropped(made: Sequence[WorkCommit], there: Container[str]) -> Iterator[Work
 
     Amending and rebasing keep the author's time, and the subject or the place in the row.
     """
-    kept = [one for one in made if one.id in there]
-    for number, one in enumerate(made):
-        if one.id not in there:
-            heirs = [*(other for other in kept if other.subject == one.subject), *made[number + 1 : number + 2]]
-            if not any(heir.authored == one.authored for heir in heirs):
-                yield one
+    kept = [commit for commit in made if commit.id in there]
+    for number, commit in enumerate(made):
+        if commit.id not in there:
+            heirs = [*(other for other in kept if other.subject == commit.subject), *made[number + 1 : number + 2]]
+            if not any(heir.authored == commit.authored for heir in heirs):
+                yield commit
 
 
 def _unreachable(root: Path, commits: Sequence[str], deadline: Deadline) -> set[str]:
@@ -162,7 +164,7 @@ def _unreachable(root: Path, commits: Sequence[str], deadline: Deadline) -> set[
 
 
 def _whole(prefix: str, ids: Iterable[str]) -> str:
-    return next((one for one in ids if prefix and one.startswith(prefix)), prefix)
+    return next((commit_id for commit_id in ids if prefix and commit_id.startswith(prefix)), prefix)
 
 
 def _files_of(root: Path, commits: Sequence[str], deadline: Deadline) -> list[str]:

@@ -165,7 +165,7 @@ class LocalIds:
     def __init__(self, store: Store, table: str, offered: Iterable[object]) -> None:
         """``offered`` are the numbers that will be asked for: a row whose own is taken gets one beyond all of them."""
         self._used = int(store.value("select coalesce(max(seq), 0) from sqlite_sequence where name = :t", t=table))
-        self._last = max([self._used, *(number for one in offered if (number := _id_of(one)))])
+        self._last = max([self._used, *(number for value in offered if (number := _id_of(value)))])
         self._given: set[int] = set()
 
     def of(self, offered: object) -> int:

@@ -69,9 +69,9 @@ def import_observation(ledger: ImportLedger, row: ObservationIn) -> None:
     if ledger.buried("observation", sync_id):
         counts.skip(DESTROYED)
         return
-    known = table.by_sync_id(ledger.store, sync_id)
+    here = table.by_sync_id(ledger.store, sync_id)
     updated = moment_of(getattr(_own(ledger, row), "updated_at", None), row.updated_at) or EPOCH
-    if known is not None and updated <= known.updated_at:
+    if here is not None and updated <= here.updated_at:
         counts.skip(HERE_ALREADY)
         return
     try:
@@ -83,11 +83,11 @@ def import_observation(ledger: ImportLedger, row: ObservationIn) -> None:
     ledger.redacted += new.redacted
     if new.truncation is not None:
         ledger.warn(f"observation {new.title[:80]!r}: {cut_note(new.truncation)}")
-    if known is None:
+    if here is None:
         _insert(ledger, sync_id, row, new)
         counts.new += 1
     else:
-        _overwrite(ledger, known, row, new)
+        _overwrite(ledger, here, row, new)
         counts.newer += 1
 
 
@@ -98,18 +98,16 @@ def sync_id_of(row: ObservationIn) -> str:
 
 def import_versions(ledger: ImportLedger) -> None:
     """Import older texts from our block, in the order they were written among those that are here."""
-    versions = sorted(ledger.own.versions, key=lambda one: (one.sync_id, one.version))
-    for sync_id, older in groupby(versions, key=lambda one: one.sync_id):
-        known = table.by_sync_id(ledger.store, sync_id)
-        if known is not None:
-            _merge_versions(ledger, known, [*_cleaned(ledger, known, older)])
+    versions = sorted(ledger.own.versions, key=lambda version: (version.sync_id, version.version))
+    for sync_id, older in groupby(versions, key=lambda version: version.sync_id):
+        here = table.by_sync_id(ledger.store, sync_id)
+        if here is not None:
+            _merge_versions(ledger, here, [*_cleaned(ledger, here, older)])
         else:
             ledger.counts["versions"].skip("their memory is not here", rows=len([*older]))
 
 
-def _cleaned(
-    ledger: ImportLedger, known: Observation, versions: Iterator[OwnVersion]
-) -> Iterator[tuple[str, str, str]]:
+def _cleaned(ledger: ImportLedger, here: Observation, versions: Iterator[OwnVersion]) -> Iterator[tuple[str, str, str]]:
     for version in versions:
         try:
             title, hidden = clean_line("title", without_nul(version.title), limit=TITLE_LIMIT_CHARS)
@@ -120,24 +118,24 @@ def _cleaned(
         ledger.redacted += hidden + more
         if truncation is not None:
             ledger.warn(f"an older text of {title[:80]!r}: {cut_note(truncation)}")
-        yield moment_of(version.created_at) or known.created_at, title, content
+        yield moment_of(version.created_at) or here.created_at, title, content
 
 
-def _merge_versions(ledger: ImportLedger, known: Observation, offered: list[tuple[str, str, str]]) -> None:
+def _merge_versions(ledger: ImportLedger, here: Observation, offered: list[tuple[str, str, str]]) -> None:
     rows = ledger.store.rows(
-        "select * from observation_versions where observation_id = :id order by version", id=known.id
+        "select * from observation_versions where observation_id = :id order by version", id=here.id
     )
     present = {(row["created_at"], row["title"], row["content"]): (row["clock"], row["arrival"]) for row in rows}
-    missing = {key: (ledger.clock, ledger.arrival("version", known.sync_id)) for key in offered if key not in present}
+    missing = {key: (ledger.clock, ledger.arrival("version", here.sync_id)) for key in offered if key not in present}
     ledger.counts["versions"].new += len(missing)
     ledger.counts["versions"].skip(HERE_ALREADY, rows=len(offered) - len(missing))
     if not missing:
         return
     # A stable sort: of one moment, what was here comes first and each side keeps its order.
-    merged = sorted((present | missing).items(), key=lambda one: one[0][0])
-    ledger.store.execute("delete from observation_versions where observation_id = :id", id=known.id)
+    merged = sorted((present | missing).items(), key=lambda entry: entry[0][0])
+    ledger.store.execute("delete from observation_versions where observation_id = :id", id=here.id)
     for number, ((created_at, title, content), (clock, arrival)) in enumerate(merged, 1):
-        values = {"observation_id": known.id, "version": number, "title": title, "content": content}
+        values = {"observation_id": here.id, "version": number, "title": title, "content": content}
         more = {"created_at": created_at, "clock": clock, "arrival": arrival}
         ledger.store.insert("observation_versions", values | more)
 
@@ -160,19 +158,19 @@ def _insert(ledger: ImportLedger, sync_id: str, row: ObservationIn, new: Prepare
         _fold(ledger, rival, row_id)
 
 
-def _overwrite(ledger: ImportLedger, known: Observation, row: ObservationIn, new: Prepared) -> None:
-    if (known.title, known.content) != (new.title, new.content):
-        table.keep_version(ledger.store, known, clock=ledger.clock)
+def _overwrite(ledger: ImportLedger, here: Observation, row: ObservationIn, new: Prepared) -> None:
+    if (here.title, here.content) != (new.title, new.content):
+        table.keep_version(ledger.store, here, clock=ledger.clock)
     columns = _columns(ledger, row, new)
-    columns["revision_count"] = max(columns["revision_count"], known.revision_count + 1)
-    if any(getattr(known, name) != columns[name] for name in _SPOKEN):
-        columns["arrival"] = ledger.arrival("observation", known.sync_id)
-    rival = _rival(ledger, new, columns, known.project)
-    ledger.store.update("observations", {"id": known.id}, columns)
-    import_anchors(ledger, known.id, known.sync_id)
-    ledger.changed("observation", known.sync_id, known.project)
-    if rival is not None and rival.id != known.id:
-        _fold(ledger, rival, known.id)
+    columns["revision_count"] = max(columns["revision_count"], here.revision_count + 1)
+    if any(getattr(here, name) != columns[name] for name in _SPOKEN):
+        columns["arrival"] = ledger.arrival("observation", here.sync_id)
+    rival = _rival(ledger, new, columns, here.project)
+    ledger.store.update("observations", {"id": here.id}, columns)
+    import_anchors(ledger, here.id, here.sync_id)
+    ledger.changed("observation", here.sync_id, here.project)
+    if rival is not None and rival.id != here.id:
+        _fold(ledger, rival, here.id)
 
 
 def _rival(ledger: ImportLedger, new: Prepared, columns: dict[str, Any], project: str) -> Observation | None:
@@ -214,7 +212,7 @@ def _review_date(kind: str, updated: str, row: ObservationIn) -> str | None:
 def import_anchors(ledger: ImportLedger, row_id: int, sync_id: str) -> None:
     """Give an imported observation the anchors it came with; one with an impossible path is left out."""
     offered = ledger.own.anchors.get(sync_id, ())[:MOST_ANCHORS]
-    usable = [values for one in offered if (values := anchor_columns(one, ledger.now))]
+    usable = [values for anchor in offered if (values := anchor_columns(anchor, ledger.now))]
     if len(usable) < len(offered):
         ledger.warn(
             f"{len(offered) - len(usable)} file(s) of observation {sync_id[:80]!r} left out: no path in a project"
@@ -265,8 +263,8 @@ def import_session(ledger: ImportLedger, row: SessionIn) -> None:
     """Import a session that is not here, or is here only as a stand-in."""
     counts = ledger.counts["sessions"]
     key = session_key(row.id)
-    known = session_table.by_id(ledger.store, key)
-    nothing_new = known is not None and (known.directory != RECOVERED_SESSION or row.directory == RECOVERED_SESSION)
+    here = session_table.by_id(ledger.store, key)
+    nothing_new = here is not None and (here.directory != RECOVERED_SESSION or row.directory == RECOVERED_SESSION)
     if not key:
         counts.reject("no id")
         return
@@ -274,13 +272,13 @@ def import_session(ledger: ImportLedger, row: SessionIn) -> None:
         counts.skip(HERE_ALREADY if nothing_new else DESTROYED)
         return
     values = _session_values(ledger, row)
-    if known is None:
+    if here is None:
         ledger.insert_session(key, ledger.project(row.project), values)
         counts.new += 1
     else:
         more = {"clock": ledger.clock, "arrival": ledger.arrival("session", key)}
         ledger.store.update("sessions", {"id": key}, values | more)
-        ledger.changed("session", key, known.project)
+        ledger.changed("session", key, here.project)
         counts.newer += 1
 
 
@@ -333,36 +331,36 @@ def import_relation(ledger: ImportLedger, row: RelationIn) -> None:
         counts.reject("no verdict")
         ledger.warn(f"relation {row.sync_id[:80]!r} left out: {row.relation[:80]!r} is no verdict")
         return
-    known = relation_table.by_sync_id(ledger.store, row.sync_id)
+    here = relation_table.by_sync_id(ledger.store, row.sync_id)
     updated = moment_of(row.updated_at) or moment_of(row.created_at) or ledger.now
     ends = (row.source_id, row.target_id)
     whole = all(end.startswith("entity:") or ledger.store.row(_LIVE["observation"], key=end) for end in ends)
     own = ledger.own.relations.get(row.sync_id)
     status = (own or row).judgment_status if whole else "orphaned"
     # Engram keeps whole seconds. Whatever its age, one that was without an end here and has both now is told again.
-    stale = known is not None and updated[:_WHOLE_SECOND] <= known.updated_at[:_WHOLE_SECOND]
-    if known is not None and known.judgment_status == "orphaned" and status != "orphaned":
+    stale = here is not None and updated[:_WHOLE_SECOND] <= here.updated_at[:_WHOLE_SECOND]
+    if here is not None and here.judgment_status == "orphaned" and status != "orphaned":
         stale = False
     buried = ledger.buried("relation", row.sync_id)
     if stale or buried:
         counts.skip(DESTROYED if buried else HERE_ALREADY)
         return
     values = _relation_values(ledger, row, status=status, updated=updated)
-    if known is None:
+    if here is None:
         ledger.store.insert("memory_relations", values)
         counts.new += 1
     else:
-        ledger.store.update("memory_relations", {"id": known.id}, values)
+        ledger.store.update("memory_relations", {"id": here.id}, values)
         counts.newer += 1
     ledger.changed("relation", row.sync_id, values["project"])
 
 
 def _relation_values(ledger: ImportLedger, row: RelationIn, *, status: str, updated: str) -> dict[str, Any]:
     ends = [table.by_sync_id(ledger.store, end) for end in (row.source_id, row.target_id)]
-    said = ("reason", "evidence", "marked_by_actor", "marked_by_kind", "marked_by_model")
+    texts = ("reason", "evidence", "marked_by_actor", "marked_by_kind", "marked_by_model")
     return {
         **row.model_dump(include={"sync_id", "source_id", "target_id", "relation", "confidence", "session_id"}),
-        **{name: ledger.clean(getattr(row, name)) for name in said},
+        **{name: ledger.clean(getattr(row, name)) for name in texts},
         "judgment_status": status,
         "project": next((end.project for end in ends if end), ledger.project(row.project) if row.project else ""),
         "superseded_at": moment_of(row.superseded_at),

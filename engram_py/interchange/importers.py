@@ -76,9 +76,9 @@ class Importers:
         started = time.monotonic()
         try:
             with self._store.transaction():
-                known = (0, 0)
+                dropped = (0, 0)
                 if not source.identified:
-                    known = (
+                    dropped = (
                         _drop_known(document.observations, self._observation_key, self._has_observation),
                         _drop_known(document.prompts, self._prompt_key, self._has_prompt),
                     )
@@ -89,7 +89,7 @@ class Importers:
             warnings.insert(0, "dry run: nothing was written")
         else:
             compacted(self._store, seconds=IMPORT_SHARE * (time.monotonic() - started))
-        for name, rows in zip(("observations", "prompts"), known, strict=True):
+        for name, rows in zip(("observations", "prompts"), dropped, strict=True):
             ledger.counts[name].read += rows
             ledger.counts[name].skip("the same text is here", rows=rows)
         return Imported(
@@ -134,12 +134,12 @@ def _drop_known(
     for row in rows:
         try:
             key = key_of(row)
-            known = key is not None and (key in seen or is_here(row, key))
+            repeated = key is not None and (key in seen or is_here(row, key))
         except EngramError:  # the import says what is wrong with it
-            key, known = None, False
+            key, repeated = None, False
         if key is not None:
             seen.add(key)
-        if not known:
+        if not repeated:
             fresh.append(row)
     dropped = len(rows) - len(fresh)
     rows[:] = fresh

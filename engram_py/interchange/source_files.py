@@ -34,7 +34,7 @@ class DocumentSection:
 
 def sections(text: str) -> list[DocumentSection]:
     """Return the sections of a document with text of their own; headings inside code are code."""
-    found: list[DocumentSection] = []
+    listed: list[DocumentSection] = []
     path: list[tuple[int, str]] = []
     body: list[str] = []
     fence = ""
@@ -42,7 +42,7 @@ def sections(text: str) -> list[DocumentSection]:
     def close() -> None:
         own = "\n".join(body).strip()
         if own:
-            found.append(DocumentSection(tuple(title for _, title in path), own))
+            listed.append(DocumentSection(tuple(title for _, title in path), own))
         body.clear()
 
     for line in lines_of(_without_marked(text)):
@@ -54,9 +54,9 @@ def sections(text: str) -> list[DocumentSection]:
             continue
         close()
         level = len(heading[1])
-        path = [*(one for one in path if one[0] < level), (level, _title(heading[2]))]
+        path = [*(above for above in path if above[0] < level), (level, _title(heading[2]))]
     close()
-    return found
+    return listed
 
 
 def _title(heading: str) -> str:
@@ -122,10 +122,10 @@ def read_instructions(source: Source) -> None:
         project = source.place(str(path.absolute().parent))
         seen: Counter[str] = Counter()
         short: list[str] = []
-        for one in sections(text) if text is not None else ():
-            heading = " / ".join(one.headings)
+        for section in sections(text) if text is not None else ():
+            heading = " / ".join(section.headings)
             seen[heading] += 1
-            if len(one.text) < _LEAST_CHARS:
+            if len(section.text) < _LEAST_CHARS:
                 short.append(heading or "before the first heading")
                 continue
             source.observation(
@@ -133,7 +133,7 @@ def read_instructions(source: Source) -> None:
                 heading,
                 seen[heading],
                 title=f"{path.name}: {heading}" if heading else path.name,
-                content=one.text,
+                content=section.text,
                 type="policy",
                 project=project,
                 updated_at=changed_at(path),
@@ -144,7 +144,7 @@ def read_instructions(source: Source) -> None:
 def _say_short(source: Source, path: Path, headings: list[str]) -> None:
     if not headings:
         return
-    named = "; ".join(one[:_SHORT_SHOWN_CHARS] for one in headings[:_SHORT_SHOWN])
+    named = "; ".join(heading[:_SHORT_SHOWN_CHARS] for heading in headings[:_SHORT_SHOWN])
     more = f" and {len(headings) - _SHORT_SHOWN} more" if len(headings) > _SHORT_SHOWN else ""
     source.note(
         f"{source.relative(path)}: {len(headings)} section(s) shorter than {_LEAST_CHARS} characters were left out"
@@ -184,10 +184,10 @@ def read_server_memory(source: Source) -> None:
         if not line.strip():
             continue
         value = _object(line)
-        said = value.get("type") if value else None
-        if value and said == "entity" and isinstance(value.get("name"), str):
+        kind = value.get("type") if value else None
+        if value and kind == "entity" and isinstance(value.get("name"), str):
             entities.append((value["name"], value))
-        elif value and said == "relation":
+        elif value and kind == "relation":
             links.setdefault(str(value.get("from")), []).append(f"{value.get('relationType')} {value.get('to')}")
         else:
             source.note(f"line {number} was left out: neither an entity nor a relation")
@@ -196,9 +196,9 @@ def read_server_memory(source: Source) -> None:
     project = source.place(str(source.path.absolute().parent))
     for name, value in entities:
         listed = value.get("observations")
-        facts = [str(one) for one in listed] if isinstance(listed, list) else []
+        facts = [str(fact) for fact in listed] if isinstance(listed, list) else []
         label = str(value.get("entityType") or "")
-        lines = [f"- {one}" for one in (*facts, *links.pop(name, ()))]
+        lines = [f"- {fact}" for fact in (*facts, *links.pop(name, ()))]
         source.observation(
             *source.standing(source.path, project),
             name,
@@ -219,14 +219,14 @@ def read_transcripts(source: Source) -> None:
         directory = directory_of(path)
         project = source.place(directory)
         session_id = path.stem[:100]
-        found = False
+        has_turns = False
         try:
             for turn in _turns(path):
-                found = True
+                has_turns = True
                 _take(source, turn, session_id, project)
         except OSError as exc:
             source.note(f"{path} was left out: {reason(exc)}")
-        if found:
+        if has_turns:
             source.session(session_id, project=project, directory=directory)
 
 
@@ -271,7 +271,7 @@ def _only_links(body: str) -> bool:
 
 
 def _first_heading(body: str) -> str:
-    return next((one.headings[-1] for one in sections(body) if one.headings), "")
+    return next((section.headings[-1] for section in sections(body) if section.headings), "")
 
 
 def _project_of_folder(source: Source, folder: Path) -> str | None:

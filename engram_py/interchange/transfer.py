@@ -96,9 +96,9 @@ class Transfer:
             name = _file_name(source)
             ledger = run_import(self._store, self._journal, document, progress, name=name, trusted=trusted)
         compacted(self._store, seconds=IMPORT_SHARE * (time.monotonic() - started))
-        version, said = document.version or "0.1.0", ledger.warnings
+        version, notes = document.version or "0.1.0", ledger.warnings
         counts: dict[str, Any] = ledger.counts
-        return Imported(name_of(source), version, **counts, redacted=ledger.redacted, warnings=said, trusted=trusted)
+        return Imported(name_of(source), version, **counts, redacted=ledger.redacted, warnings=notes, trusted=trusted)
 
     def document(self, *, project: str | None = None, version: ExportVersion = "0.2.0") -> dict[str, Any]:
         """Return the export as JSON-ready values."""
@@ -131,8 +131,8 @@ class Transfer:
     def _reads(self, project: str) -> tuple[str, ...] | None:
         place = self._projects.for_read(project)
         if not project_table.exists(self._store, place.project):
-            known = project_table.names(self._store)
-            raise UnknownProjectError(place.project, similar_projects(place.project, known), known)
+            names = project_table.names(self._store)
+            raise UnknownProjectError(place.project, similar_projects(place.project, names), names)
         return place.reads
 
     def _rows_of(self, name: str, reads: tuple[str, ...] | None) -> list[Row]:
@@ -185,21 +185,21 @@ class Transfer:
 
     def _unchecked(self, reads: tuple[str, ...] | None) -> dict[str, dict[str, str]]:
         """Return by kind and key, whose the rows are that nobody here trusted."""
-        found: dict[str, dict[str, str]] = {}
+        authors: dict[str, dict[str, str]] = {}
         for entity, (name, key) in _ARRIVING.items():
             sql = f"""
             select {key} as key, {unchecked(name)} as source from {name}
             where arrival is not null and source is not null and {_IN_PROJECT}
             """
-            found[entity] = {row["key"]: author_of(row["source"]) for row in self._store.rows(sql, projects=reads)}
+            authors[entity] = {row["key"]: author_of(row["source"]) for row in self._store.rows(sql, projects=reads)}
         versions = f"""
         select observations.sync_id, {unchecked("v")} as source from observation_versions as v
         join observations on observations.id = v.observation_id
         where v.arrival is not null and source is not null
           and {_IN_PROJECT.replace("project in", "observations.project in")}
         """
-        found["version"] = {row[0]: author_of(row[1]) for row in self._store.tuples(versions, projects=reads)}
-        return found
+        authors["version"] = {row[0]: author_of(row[1]) for row in self._store.tuples(versions, projects=reads)}
+        return authors
 
 
 def _file_name(source: Path | BinaryIO) -> str:
@@ -285,13 +285,13 @@ def _pieces(value: object, depth: int) -> Iterator[str]:
         yield json.dumps(value, ensure_ascii=False)
         return
     named = isinstance(value, dict)
-    items = value.items() if isinstance(value, dict) else ((None, one) for one in value)
+    items = value.items() if isinstance(value, dict) else ((None, item) for item in value)
     before = "{\n" if named else "[\n"
-    for key, one in items:
+    for key, item in items:
         yield before
         if named:
             yield f"{json.dumps(key, ensure_ascii=False)}: "
         # Our own block holds tables of its own, one level further down.
-        yield from _pieces(one, depth + (key == "engram_py") - 1)
+        yield from _pieces(item, depth + (key == "engram_py") - 1)
         before = ",\n"
     yield "\n}" if named else "\n]"

@@ -243,8 +243,8 @@ def _without_rows(values: dict[str, Any], error: ValidationError, left_out: Coun
         _at(values, place[:-1])[place[-1]] = None
         left_out[str(place[-2]), places[place] if len(left_out) < _MOST_NAMED else "of a wrong type"] += 1
     for holder in {place[:-1] for place in places}:
-        found = _at(values, holder)
-        found[:] = [row for row in found if row is not None]
+        rows = _at(values, holder)
+        rows[:] = [row for row in rows if row is not None]
     return bool(places)
 
 
@@ -285,7 +285,7 @@ def _mended(value: Any) -> Any:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case dict():
-            return {_mended(key): _mended(one) for key, one in value.items()}
+            return {_mended(key): _mended(item) for key, item in value.items()}
         case list():
-            return [_mended(one) for one in value]
+            return [_mended(item) for item in value]
     return value

@@ -104,12 +104,12 @@ class EngramChecks:
     def _directories(self) -> Check:
         """Find sessions that an agent started in a repository of another project, the latest 200 places."""
         rows = self._store.rows(health.SESSION_PLACES)
-        found = [row for row in rows if self._project_of(row["directory"]) not in (None, row["project"])]
+        foreign = [row for row in rows if self._project_of(row["directory"]) not in (None, row["project"])]
         return _check(
             "session_project_directory_mismatch",
-            found,
+            foreign,
             f"the sessions of {len(rows)} folder(s) are in the folder's own project",
-            f"{len(found)} folder(s) had sessions of another project than their repository's",
+            f"{len(foreign)} folder(s) had sessions of another project than their repository's",
             step="`engram projects merge OLD --into NEW` joins two names of one project",
         )
 
@@ -123,15 +123,15 @@ class EngramChecks:
     def _several_active(self) -> Check:
         """Always ok: a save without a session goes to its own process's."""
         rows = self._store.rows(health.SEVERAL_OPEN_SESSIONS, since=self._days_ago(_LIVE_DAYS))
-        said = f"{len(rows)} folder(s) have several open sessions; no save depends on it"
-        return Check("ambiguous_active_runtime_sessions", "ok", said, _evidence(rows))
+        message = f"{len(rows)} folder(s) have several open sessions; no save depends on it"
+        return Check("ambiguous_active_runtime_sessions", "ok", message, _evidence(rows))
 
     def _stale(self) -> Check:
         """Always ok: a session that is used again is simply open."""
         rows = self._store.rows(health.STALE_OPEN_SESSIONS, before=self._days_ago(_STALE_DAYS))
-        said = f"{len(rows)} open session(s) were last used over {_STALE_DAYS} days ago; that harms nothing"
+        message = f"{len(rows)} open session(s) were last used over {_STALE_DAYS} days ago; that harms nothing"
         evidence = _evidence(rows) | {"stale_count": len(rows), "threshold_days": _STALE_DAYS}
-        return Check("stale_open_sessions", "ok", said, evidence)
+        return Check("stale_open_sessions", "ok", message, evidence)
 
     def _days_ago(self, days: int) -> str:
         return to_text(self._now() - timedelta(days=days))
@@ -213,17 +213,17 @@ class Doctor:
         if check is not None and check not in self.check_ids(engram=True):
             raise InvalidArgumentError("check", check, expected=f"one of {', '.join(self._checks)}")
         wanted = [check] if check else self.check_ids(engram=engram)
-        found = [self._run(name) for name in wanted]
-        broken = [one for one in found if one.fixable and one.result != "ok"]
+        checks = [self._run(name) for name in wanted]
+        broken = [check for check in checks if check.fixable and check.result != "ok"]
         backup = None
         if fix and broken:
             backup = self._backups.create(label="before-fix").path
-            self._repair({SAME.get(one.check_id, one.check_id) for one in broken})
-            repaired = {one.check_id: replace(self._run(one.check_id), fixed=True) for one in broken}
-            found = [repaired.get(one.check_id, one) for one in found]
-        results = {one.result for one in found}
+            self._repair({SAME.get(check.check_id, check.check_id) for check in broken})
+            repaired = {check.check_id: replace(self._run(check.check_id), fixed=True) for check in broken}
+            checks = [repaired.get(check.check_id, check) for check in checks]
+        results = {check.result for check in checks}
         status: CheckResult = "error" if "error" in results else "warning" if "warning" in results else "ok"
-        return Report(status, str(self._store.path), tuple(found), backup)
+        return Report(status, str(self._store.path), tuple(checks), backup)
 
     def _run(self, name: str) -> Check:
         try:
@@ -270,21 +270,21 @@ class Doctor:
     # --- the checks --------------------------------------------------------------------------------------
 
     def _integrity(self) -> Check:
-        found = health.integrity(self._store)
-        if not found:
+        problems = health.integrity(self._store)
+        if not problems:
             return Check("integrity", "ok", "the file is sound")
         step = "run `engram restore BACKUP` with an earlier backup; it keeps the damaged file"
-        return Check("integrity", "error", f"{len(found)} problem(s): {found[0]}", {"problems": found}, step)
+        return Check("integrity", "error", f"{len(problems)} problem(s): {problems[0]}", {"problems": problems}, step)
 
     def _texts(self) -> Check:
-        found = [text.name for text in health.invalid_texts(self._store)]
-        if not found:
+        names = [text.name for text in health.invalid_texts(self._store)]
+        if not names:
             return Check("texts", "ok", "every text can be read")
         step = (
             "run `engram doctor --fix` to put \N{REPLACEMENT CHARACTER} for what is lost; an earlier backup may have it"
         )
-        message = f"{len(found)} text(s) are not UTF-8: {', '.join(found[:5])}"
-        return Check("texts", "error", message, {"texts": found[:20]}, step, fixable=True)
+        message = f"{len(names)} text(s) are not UTF-8: {', '.join(names[:5])}"
+        return Check("texts", "error", message, {"texts": names[:20]}, step, fixable=True)
 
     def _schema(self) -> Check:
         missing = health.missing_triggers(self._store)
@@ -301,8 +301,8 @@ class Doctor:
             return Check("search_index", "error", "; ".join(damage), {"damage": damage}, step, fixable=True)
         drift = health.index_drift(self._store)
         if not any(missing or extra for missing, extra in drift.values()):
-            if said := reindex_notes(self._store):
-                return Check("search_index", "warning", "; ".join(said), {}, "run `engram reindex`")
+            if notes := reindex_notes(self._store):
+                return Check("search_index", "warning", "; ".join(notes), {}, "run `engram reindex`")
             return Check("search_index", "ok", "the search index agrees with the tables")
         parts = [
             f"{name}: not there" if missing < 0 else f"{name}: {missing} row(s) missing, {extra} too many"
@@ -315,13 +315,13 @@ class Doctor:
         relations = self._store.rows(health.LOOSE_RELATIONS)
         whole = self._store.rows(health.WHOLE_AGAIN_RELATIONS)
         orphaned = self._store.rows(health.ORPHANED_RELATIONS)
-        said = {
+        by_kind = {
             "observation(s) without a session": observations,
             "relation(s) without an end": relations,
             "orphaned relation(s) whose ends are both here": whole,
             "orphaned relation(s) to a memory that never arrived": orphaned,
         }
-        message = ", ".join(f"{len(rows)} {what}" for what, rows in said.items() if rows)
+        message = ", ".join(f"{len(rows)} {what}" for what, rows in by_kind.items() if rows)
         if not message:
             return Check("orphans", "ok", "every row has what it depends on")
         evidence = {"observations": [row["id"] for row in observations[:20]], "relations": len(relations)}
@@ -391,20 +391,20 @@ class Doctor:
     def _clock_check(self) -> Check:
         due = due_before(int(self._journal.moment().timestamp() * 1000))
         waiting, held = (self._store.tuples(sql, due=due)[0] for sql in (_WAITING, _DATED_AHEAD))
-        said: list[str] = []
+        parts: list[str] = []
         if waiting[0]:
-            said.append(
+            parts.append(
                 f"{waiting[0]} row(s) that arrived wait for their time, until {dated(waiting[1])} at the latest"
             )
         if held[0]:
-            said.append(
+            parts.append(
                 f"{held[0]} row(s) here are dated ahead, up to {dated(held[1])}: no other machine takes them yet"
             )
-        if not said:
+        if not parts:
             return Check("clock", "ok", "no change is dated in the future")
         step = "see that the clocks of your machines are right; a change (`engram update ID`) gives a row a true date"
         evidence = {"waiting": waiting[0], "held": held[0], "observations": held[2] or ""}
-        return Check("clock", "warning", "; ".join(said), evidence, step)
+        return Check("clock", "warning", "; ".join(parts), evidence, step)
 
     def _sync(self) -> Check:
         from engram_py.sync.autosync.schedule import passed
@@ -431,15 +431,16 @@ class Doctor:
         if stale and status.pending:
             message = f"{status.pending} change(s) wait, and {status.server} was not reached for a day"
             return Check("sync", "warning", message, evidence, "`engram sync --cloud` tries now and says what is wrong")
-        said = f"in step with {status.server}" if not status.pending else f"{status.pending} change(s) wait to be sent"
-        return Check("sync", "ok", said, evidence)
+        message = f"{status.pending} change(s) wait to be sent" if status.pending else f"in step with {status.server}"
+        return Check("sync", "ok", message, evidence)
 
     def _trust(self) -> Check:
-        found = [one for one in arrivals(self._store) if not one.trusted and one.rows]
-        if not found:
+        unchecked = [arrival for arrival in arrivals(self._store) if not arrival.trusted and arrival.rows]
+        if not unchecked:
             return Check("trust", "ok", "every memory is your own, or of somebody you trust")
-        evidence = {f"{one.source} {one.name}".strip(): one.rows for one in found}
-        message = f"{sum(one.rows for one in found)} memories came from elsewhere and are shown apart, as not checked"
+        evidence = {f"{arrival.source} {arrival.name}".strip(): arrival.rows for arrival in unchecked}
+        rows = sum(arrival.rows for arrival in unchecked)
+        message = f"{rows} memories came from elsewhere and are shown apart, as not checked"
         return Check("trust", "ok", message, evidence, "`engram trust` lists their authors and makes them yours")
 
     def _distilling(self) -> Check:

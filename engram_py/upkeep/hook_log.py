@@ -60,8 +60,8 @@ def lately(data_dir: Path, now: datetime) -> list[Failure]:
         lines = read_bounded(data_dir / FILE, 4 * MOST_BYTES).splitlines()
     except OSError:
         return []
-    found = (_failure(line, now) for line in lines)
-    return [one for one in found if one]
+    failures = (_failure(line, now) for line in lines)
+    return [failure for failure in failures if failure]
 
 
 def _failure(line: bytes, now: datetime) -> Failure | None:
@@ -100,22 +100,22 @@ def hooks_check(store: Store, now: datetime) -> Check:
     data_dir = store.path.parent
     failures, waiting, silent = lately(data_dir, now), len(waiting_files(data_dir)), _never_ran(store)
     evidence: dict[str, object] = {"failures": len(failures), "waiting": waiting}
-    said = [f"{waiting} prompt(s) wait to be stored"] if waiting else []
-    said += [f"no hook of {agent} ran since setup wrote them at {at}" for agent, (at, _) in silent.items()]
+    notes = [f"{waiting} prompt(s) wait to be stored"] if waiting else []
+    notes += [f"no hook of {agent} ran since setup wrote them at {at}" for agent, (at, _) in silent.items()]
     if not failures:
         if silent:
             evidence["never_ran"] = list(silent)
         used = any(is_used or to_text(now - timedelta(days=1)) > at for at, is_used in silent.values())
         steps = ["the next hook stores them"] * bool(waiting) + [_TRUST] * bool(silent)
-        message = "; ".join(said) or "no hook failed in seven days"
+        message = "; ".join(notes) or "no hook failed in seven days"
         return Check("hooks", "warning" if used else "ok", message, evidence, "\n".join(steps) or None)
     reasons = Counter(failure.reason for failure in failures).most_common()
     evidence |= {"reasons": dict(reasons), "last": _line(failures[-1])}
     counted = ", ".join(f"{reason} ({times})" for reason, times in reasons[:_NAMED])
-    said = [f"{len(failures)} hook(s) failed in seven days: {counted}; last {_line(failures[-1])}", *said]
+    notes = [f"{len(failures)} hook(s) failed in seven days: {counted}; last {_line(failures[-1])}", *notes]
     steps = [f"{reason}: {_STEPS[reason]}" for reason, _ in reasons if reason in _STEPS] + [_TRUST] * bool(silent)
     steps.append(f"each failure, and where it happened, is a line of {data_dir / FILE}")
-    return Check("hooks", "warning", "; ".join(said), evidence, "\n".join(steps))
+    return Check("hooks", "warning", "; ".join(notes), evidence, "\n".join(steps))
 
 
 # --- hooks that setup wrote -------------------------------------------------------------------------------
@@ -136,30 +136,30 @@ from sessions where agent = :agent and updated_at >= :at
 
 def expect(data_dir: Path, agent: str, now: datetime | None) -> None:
     """Note that setup wrote hooks for an agent, or (None) that it took them out."""
-    known = _expected(data_dir)
-    known.pop(agent, None)
+    expected = _expected(data_dir)
+    expected.pop(agent, None)
     if now is not None:
-        known[agent] = to_text(now)
+        expected[agent] = to_text(now)
     with contextlib.suppress(OSError):
-        write_atomically(data_dir / _EXPECTED, json.dumps(known).encode())
+        write_atomically(data_dir / _EXPECTED, json.dumps(expected).encode())
 
 
 def _expected(data_dir: Path) -> dict[str, str]:
     try:
-        known = json.loads(read_bounded(data_dir / _EXPECTED, MOST_BYTES))
+        expected = json.loads(read_bounded(data_dir / _EXPECTED, MOST_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
-    return {agent: at for agent, at in known.items() if parse_time(str(at))} if isinstance(known, dict) else {}
+    return {agent: at for agent, at in expected.items() if parse_time(str(at))} if isinstance(expected, dict) else {}
 
 
 def _never_ran(store: Store) -> dict[str, tuple[str, bool]]:
     """Return the agents whose hooks left nothing since setup: when that was, and whether its server was used since."""
-    found: dict[str, tuple[str, bool]] = {}
+    silent: dict[str, tuple[str, bool]] = {}
     for agent, at in sorted(_expected(store.path.parent).items()):
         [(sessions, ran)] = store.tuples(_RAN, agent=agent, at=at)
         if not ran:
-            found[agent] = (at, sessions > 0)
-    return found
+            silent[agent] = (at, sessions > 0)
+    return silent
 
 
 def _line(failure: Failure) -> str:

@@ -128,12 +128,12 @@ class Maintenance:
     def due(self) -> tuple[str, ...]:
         """Return the passes whose time has come. A last run in the future (a wrong clock) counts as none."""
         now = self._journal.moment()
-        found = []
+        names = []
         for name, every in self._every.items():
             last = parse_time(get_meta(self._store, _key(name)))
             if last is None or last > now or now - last >= every:
-                found.append(name)
-        return tuple(found)
+                names.append(name)
+        return tuple(names)
 
     # --- now --------------------------------------------------------------------------------------------
 
@@ -162,13 +162,13 @@ class Maintenance:
     def _pass(self, name: str, until: float | None) -> PassDone:
         begun = time.monotonic()
         steps = tuple(self._taken(name, until))
-        failed = [one for one in steps if one.error]
-        counts = {key: value for one in steps for key, value in one.counts.items() if value}
+        failed = [step for step in steps if step.error]
+        counts = {key: value for step in steps for key, value in step.counts.items() if value}
         done = PassDone(name, "failed" if failed else "done", steps, round((time.monotonic() - begun) * 1000))
         unfinished = until is not None and time.monotonic() >= until
         if unfinished and not counts and not failed:
             return done
-        detail = "; ".join(f"{one.name}: {one.error}" for one in failed)[:500]
+        detail = "; ".join(f"{step.name}: {step.error}" for step in failed)[:500]
         with self._store.transaction():
             runs.record(self._store, self._journal, name, done.status, detail=detail, counts=counts, ms=done.ms)
             if not unfinished:  # else it stays due, and goes on where it was
@@ -259,8 +259,8 @@ class Consolidating:
         since = to_text(self._journal.moment() - timedelta(days=EPISODE_DAYS))
         done = 0
         for project in self._each(until):
-            found = self._episodes(project, since, MOST_EPISODES)
-            episodes = [(row.created_at, shingles(row.content)) for row in found]
+            rows = self._episodes(project, since, MOST_EPISODES)
+            episodes = [(row.created_at, shingles(row.content)) for row in rows]
             if len(episodes) < EPISODES:
                 continue
             with self._store.transaction():
@@ -386,12 +386,12 @@ class Reports:
 
     def runs(self, *, name: str | None = None, limit: int = 20) -> Runs:
         """Return the latest runs, newest first, and how each pass fared in 30 days."""
-        limit, said = clamp("limit", limit, 1, _MOST)
-        return Runs(runs.latest(self._store, name=name, limit=limit), runs.fared(self._store), said)
+        limit, notes = clamp("limit", limit, 1, _MOST)
+        return Runs(runs.latest(self._store, name=name, limit=limit), runs.fared(self._store), notes)
 
     def hot(self, *, limit: int = 10, project: str | None = None, all_projects: bool = False) -> HotReport:
         """Return the memories, and the entities, that were shown most."""
-        limit, said = clamp("limit", limit, 1, _MOST)
+        limit, notes = clamp("limit", limit, 1, _MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
         values = {"projects": place.reads, "limit": limit}
         now = self._journal.moment()
@@ -400,7 +400,7 @@ class Reports:
             for like in ("not like", "like")
         )
         total = int(self._store.value(TOTAL, projects=place.reads))
-        return HotReport(rows, entities, total, (*said, *place.warnings))
+        return HotReport(rows, entities, total, (*notes, *place.warnings))
 
 
 def tier(access_count: int, last: datetime | None, now: datetime) -> str:

@@ -56,11 +56,11 @@ def edits(
         for item in page.items:
             if item.anchor.startswith("rel-"):
                 continue
-            known = now.get(item.anchor) if item.anchor else None
-            if known is None or (item.anchor in seen and item.raw != known.item.raw):
+            current = now.get(item.anchor) if item.anchor else None
+            if current is None or (item.anchor in seen and item.raw != current.item.raw):
                 yield Edit("add", page.path, item)
-            elif item.anchor not in seen and (conflict := _changed(item, known, before)) is not None:
-                yield Edit("revise", page.path, item, known.row, conflict)
+            elif item.anchor not in seen and (conflict := _changed(item, current, before)) is not None:
+                yield Edit("revise", page.path, item, current.row, conflict)
             seen.add(item.anchor)
         ours = heads.get(page.path, frozenset())
         front = {name: value for name, value in page.front.items() if front_line(name, value) not in ours}
@@ -74,9 +74,9 @@ def edits(
         if lines:
             yield Edit("keep", page.path, Item("\n".join(lines), "", "\n".join(lines)))
     paths = {page.path for page in pages}
-    for anchor, one in now.items():
-        if one.path in paths and anchor in before and anchor not in seen:
-            yield Edit("delete", one.path, one.item, one.row)
+    for anchor, current in now.items():
+        if current.path in paths and anchor in before and anchor not in seen:
+            yield Edit("delete", current.path, current.item, current.row)
 
 
 def front_line(name: str, value: str) -> str:
@@ -84,13 +84,13 @@ def front_line(name: str, value: str) -> str:
     return digest(f"{name}: {value}")
 
 
-def _changed(item: Item, known: Now, before: Mapping[str, str]) -> bool | None:
+def _changed(item: Item, current: Now, before: Mapping[str, str]) -> bool | None:
     """None of an item that the person left as it was, else whether the memory changed it as well."""
-    told, is_now, was = digest(item.raw), digest(known.item.raw), before.get(item.anchor)
+    told, is_now, was = digest(item.raw), digest(current.item.raw), before.get(item.anchor)
     if told in (is_now, was):
         return None
-    said, has = (item.title, item.content, item.type, item.topic_key), known.item
-    if said == (has.title, has.content, has.type, has.topic_key):
+    fields, has = (item.title, item.content, item.type, item.topic_key), current.item
+    if fields == (has.title, has.content, has.type, has.topic_key):
         return None
     return was is not None and was != is_now
 
@@ -157,7 +157,7 @@ class Applying:
 
     def _describe(self, edit: Edit, project: str) -> Applied:
         slug, item = slug_of_page(edit.path), edit.item
-        aliases = [one for one in item.content.split(", ") if one]
+        aliases = [alias for alias in item.content.split(", ") if alias]
         done = self._entities.describe(slug, kind=item.type, aliases=aliases, project=project)
         return Applied(edit.path, "describe", done.done, slug, done.id)
 

@@ -101,15 +101,15 @@ def shelved(rows: Sequence[Observation], edges: dict[str, list[VaultEdge]]) -> S
 
 
 def _page(slug: str, row: Observation | None, facts: list[Observation], edges: list[VaultEdge]) -> EntityPage | None:
-    now = sorted((one for one in facts if one.lifecycle == "active"), key=_age, reverse=True)
-    past = sorted((one for one in facts if one.lifecycle != "active"), key=_age, reverse=True)
+    now = sorted((fact for fact in facts if fact.lifecycle == "active"), key=_age, reverse=True)
+    past = sorted((fact for fact in facts if fact.lifecycle != "active"), key=_age, reverse=True)
     if row is None and not facts:
         return None
     return EntityPage(
         slug,
         row.title if row is not None else slug,
         (row.entity_kind if row is not None else None) or "unknown",
-        tuple(one for one in (row.aliases.split("; ") if row is not None else ()) if one),
+        tuple(alias for alias in (row.aliases.split("; ") if row is not None else ()) if alias),
         row is not None and row.lifecycle == "archived",
         row,
         tuple(now),
@@ -164,12 +164,12 @@ class Folder:
         Raises NotAVaultError where another program or version wrote it.
         """
         try:
-            found = json.loads(read_bounded(self.root / MANIFEST, _MANIFEST_BYTES))
-            if found["version"] != _VERSION:
-                raise NotAVaultError(self.root, f"was written by another version ({found['version']})")
+            manifest = json.loads(read_bounded(self.root / MANIFEST, _MANIFEST_BYTES))
+            if manifest["version"] != _VERSION:
+                raise NotAVaultError(self.root, f"was written by another version ({manifest['version']})")
             # A manifest can come with a clone: whatever it names, only files that a memory writes are its.
-            files = {path: text for path, text in dict(found["files"]).items() if is_generated(path)}
-            return Manifest(str(found["project"]), files, dict(found["items"]), dict(found["heads"]))
+            files = {path: text for path, text in dict(manifest["files"]).items() if is_generated(path)}
+            return Manifest(str(manifest["project"]), files, dict(manifest["items"]), dict(manifest["heads"]))
         except FileNotFoundError:
             return None
         except OSError as exc:
@@ -196,12 +196,12 @@ class Folder:
 
         Raises NotAVaultError: it holds something else.
         """
-        known = self.manifest()
-        if known is not None and known.project != project:
-            raise NotAVaultError(self.root, f"is the vault of project {known.project!r}")
-        if known is not None and self.manifest_digest() not in written:
+        manifest = self.manifest()
+        if manifest is not None and manifest.project != project:
+            raise NotAVaultError(self.root, f"is the vault of project {manifest.project!r}")
+        if manifest is not None and self.manifest_digest() not in written:
             raise NotAVaultError(self.root, f"has a {MANIFEST} that this memory did not write")
-        if known is not None:
+        if manifest is not None:
             return False
         if ".git" in self.root.parts:
             raise NotAVaultError(self.root, "lies inside what git keeps of a repository")
@@ -229,10 +229,10 @@ class Folder:
         bad = bad or any(unicodedata.category(letter) in _UNSEEN for letter in path)
         if bad or path.startswith("~") or len(path) > 1_000:
             raise OutsideVaultError(path)
-        found = self.root.joinpath(*parts)
-        if real_path(found) != found:
+        file = self.root.joinpath(*parts)
+        if real_path(file) != file:
             raise OutsideVaultError(path)
-        return found
+        return file
 
     def read(self, path: str) -> str | None:
         """Return the text of a file, None of one that is missing. Raises VaultFileError, OutsideVaultError."""
@@ -284,11 +284,11 @@ class Folder:
     def files(self, under: str = "") -> Iterator[str]:
         """Yield the files below a folder, sorted; hidden ones, links and what they lead to are left out."""
         start = self.place(under) if under.strip("/. ") else self.root
-        found: list[str] = []
+        files: list[str] = []
         for folder, folders, names in os.walk(start):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             paths = (Path(folder, name) for name in names if not name.startswith("."))
-            found += [path.relative_to(self.root).as_posix() for path in paths if not path.is_symlink()]
-            if len(found) > _MOST_LISTED:
+            files += [path.relative_to(self.root).as_posix() for path in paths if not path.is_symlink()]
+            if len(files) > _MOST_LISTED:
                 break
-        yield from sorted(found)
+        yield from sorted(files)

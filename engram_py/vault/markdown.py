@@ -69,10 +69,10 @@ def parse(path: str, text: str) -> VaultPage:
     whole, _, tail = f"\n{plain_lines(text).removeprefix(chr(0xFEFF))}".partition(f"\n{TAIL}\n")
     front, others, whole = _front(whole[1:]) if is_entity(path) else ({}, (), whole[1:])
     if path.endswith("_index.md"):  # a view: nothing of it is an item
-        found = VaultPage("", (), _not_blank(whole.split("\n")))
+        page = VaultPage("", (), _not_blank(whole.split("\n")))
     else:
-        found = _entries(whole) if day_of(path) else _bullets(whole, dated=path.startswith("life/"))
-    return replace(found, path=path, heads=(*others, *found.heads), text=text, tail=tail.strip("\n"), front=front)
+        page = _entries(whole) if day_of(path) else _bullets(whole, dated=path.startswith("life/"))
+    return replace(page, path=path, heads=(*others, *page.heads), text=text, tail=tail.strip("\n"), front=front)
 
 
 def _front(text: str) -> tuple[Mapping[str, str], tuple[str, ...], str]:
@@ -81,18 +81,18 @@ def _front(text: str) -> tuple[Mapping[str, str], tuple[str, ...], str]:
     end = next((at for at, line in enumerate(lines[1:], 1) if line.strip() == "---"), 0)
     if lines[0].strip() != "---" or not end:
         return {}, (), text
-    known: list[str] = []
+    ours: list[str] = []
     others: list[str] = []
     name = ""
     for line in lines[1:end]:
         pair = _WRITTEN.match(line)
-        if pair and not any(one.startswith(pair[0]) for one in known):
+        if pair and not any(earlier.startswith(pair[0]) for earlier in ours):
             name = pair[1]
         elif not (name == "aliases" and _LISTED.match(line)):
             others.append(line)
             continue
-        known.append(line)
-    return front_matter("\n".join(["---", *known, "---"]))[0], _not_blank(others), "\n".join(lines[end + 1 :])
+        ours.append(line)
+    return front_matter("\n".join(["---", *ours, "---"]))[0], _not_blank(others), "\n".join(lines[end + 1 :])
 
 
 def escape(line: str) -> str:
@@ -218,9 +218,9 @@ def rendered(shelf: Shelf, zone: tzinfo | None) -> dict[str, str]:
         files[f"{folder}summary.md"] = _entity(page, links, zone)
         files[f"{folder}items.json"] = _json([_fact(row, page) for row in (*page.facts, *page.history)])
     for folder, pages in groupby(
-        sorted(shelf.entities, key=entity_folder), key=lambda one: entity_folder(one).rpartition("/")[0]
+        sorted(shelf.entities, key=entity_folder), key=lambda entity: entity_folder(entity).rpartition("/")[0]
     ):
-        lines = "".join(f"- {links[one.slug]}\n" for one in pages)
+        lines = "".join(f"- {links[page.slug]}\n" for page in pages)
         files[f"{folder}/_index.md"] = f"# {folder.rpartition('/')[2].capitalize()}\n\n{lines}"
     if shelf.entities:
         files[INDEX] = _json([_listed_entity(page) for page in shelf.entities])
@@ -232,10 +232,10 @@ def with_tail(text: str, tail: str) -> str:
     return f"{text.rstrip()}\n\n{TAIL}\n\n{tail}\n" if tail.strip() else text
 
 
-def bullet(row: Observation, *, typed: bool = False, said: str = "") -> str:
-    """Return a row as an item of a list. ``typed``: with its type and topic; ``said`` stands behind its first line."""
+def bullet(row: Observation, *, typed: bool = False, suffix: str = "") -> str:
+    """Return a row as an item of a list. ``typed``: with its type and topic; ``suffix`` ends its first line."""
     content = plain_lines(row.content).strip("\n")
-    mark = f"{said} <!-- {anchor_of(row)} -->"
+    mark = f"{suffix} <!-- {anchor_of(row)} -->"
     first, _, rest = content.partition("\n")
     if not typed and row.title == title_of(content) and not is_bold(first):
         lines = [f"{first}{mark}", *(rest.split("\n") if rest else ())]
@@ -281,7 +281,7 @@ def _entity(page: EntityPage, links: Mapping[str, str], zone: tzinfo | None) -> 
         parts.append(f"\n## Summary\n\n{bullet(page.row)}\n")
     for title, facts, word in (("Facts", page.facts, ""), ("History", page.history, "until ")):
         if facts:
-            lines = (bullet(row, said=f" ({word}{_local(row.updated_at, zone).date()})") for row in facts)
+            lines = (bullet(row, suffix=f" ({word}{_local(row.updated_at, zone).date()})") for row in facts)
             parts.append(f"\n## {title}\n\n" + "".join(f"{line}\n" for line in lines))
     if page.edges:
         lines = (

@@ -70,10 +70,10 @@ def shown_rows(store: Store, project: str) -> list[Observation]:
 
 def entity_edges(store: Store) -> dict[str, list[VaultEdge]]:
     """Return the links between entities, by the slug they begin at."""
-    found: dict[str, list[VaultEdge]] = {}
+    edges: dict[str, list[VaultEdge]] = {}
     for source, predicate, target, sync_id in store.tuples(EDGES):
-        found.setdefault(source, []).append(VaultEdge(predicate, target, sync_id))
-    return found
+        edges.setdefault(source, []).append(VaultEdge(predicate, target, sync_id))
+    return edges
 
 
 _LEASE_SECONDS = 600.0
@@ -127,8 +127,8 @@ class Vault:
     def folder(self, project: str | None = None, *, home: Path | None = None) -> Folder:
         """Return the folder of the project's vault; without one the folder of its name in ``home`` becomes it."""
         name = self._project(project)
-        if known := get_meta(self._store, _key(name)):
-            return Folder(Path(known))
+        if path := get_meta(self._store, _key(name)):
+            return Folder(Path(path))
         if home is None:
             raise NoVaultError(name)
         self.init(home / slug_of(name), project=name)
@@ -161,7 +161,7 @@ class Vault:
             edited, views = self._edited(folder, name)
             unmerged = self._conflicts(edited, name)
             pages = [page for page in edited if page.path not in unmerged]
-            wanted = [one for one in self._edits(folder, name, pages) if prune or one.action != "delete"]
+            wanted = [edit for edit in self._edits(folder, name, pages) if prune or edit.action != "delete"]
             if dry_run:
                 shown = [_kept_view(path, "would keep", "a file beside it") for path in views]
                 return VaultImported(
@@ -210,7 +210,7 @@ class Vault:
         manifest = folder.manifest() or Manifest(project)
         pages: list[VaultPage] = []
         views: dict[str, str] = {}
-        for path in [one for one in folder.files() if is_generated(one)]:
+        for path in [file for file in folder.files() if is_generated(file)]:
             text = folder.read(path) or ""
             is_page = path.endswith(".md")
             if digest(text if is_page else plain_lines(text)) == manifest.files.get(path):
@@ -224,9 +224,9 @@ class Vault:
 
     def _conflicts(self, pages: list[VaultPage], project: str) -> list[str]:
         """Return the paths of the pages in which a merge left both sides, and that the memory does not write so."""
-        found = [page.path for page in pages if has_conflict(page.text)]
-        texts = self._texts(project) if found else {}
-        return [path for path in found if not has_conflict(texts.get(path, ""))]
+        conflicting = [page.path for page in pages if has_conflict(page.text)]
+        texts = self._texts(project) if conflicting else {}
+        return [path for path in conflicting if not has_conflict(texts.get(path, ""))]
 
     def _edits(self, folder: Folder, project: str, pages: list[VaultPage]) -> list[Edit]:
         if not pages:
@@ -239,8 +239,8 @@ class Vault:
             if path.endswith(".md"):
                 page = parse(path, text)
                 heads[path] = heads.get(path, frozenset()) | {*_digests_beside_items(page)}
-                items = ((one, by_anchor.get(one.anchor)) for one in page.items)
-                now |= {one.anchor: Now(path, one, row) for one, row in items if row is not None}
+                items = ((item, by_anchor.get(item.anchor)) for item in page.items)
+                now |= {item.anchor: Now(path, item, row) for item, row in items if row is not None}
         for page in pages:
             if page.path not in heads and is_entity(page.path):  # a second page of an entity
                 same = [lines for path, lines in heads.items() if page.path.split("/")[-2:] == path.split("/")[-2:]]
@@ -260,17 +260,17 @@ class Vault:
         for path in {*texts, *old} - {*(tails or {})}:
             if path.endswith(".md") and (tail := parse(path, folder.read(path) or "").tail):
                 tails = (tails or {}) | {path: tail}
-        said = []
+        warnings = []
         for path in {*(tails or {})} - {*texts}:  # nothing of it is left but what the person wrote
             if path not in manifest.files and (text := folder.read(path)):
-                said.append(f"the memory writes no {path}; what it said is kept in {folder.set_aside(path, text)}")
+                warnings.append(f"the memory writes no {path}; what it said is kept in {folder.set_aside(path, text)}")
                 folder.remove(path)
             elif (tails or {})[path]:
                 texts[path] = ""
         files = {path: told for path, told in manifest.files.items() if path in without}
         heads = {path: lines for path, lines in manifest.heads.items() if path in without}
         pages = [parse(path, folder.read(path) or "") for path in without]
-        anchors = [one.anchor for page in pages for one in page.items]
+        anchors = [item.anchor for page in pages for item in page.items]
         items = {anchor: manifest.items[anchor] for anchor in anchors if anchor in manifest.items}
         changed: list[str] = []
         for path, text in sorted(texts.items()):
@@ -280,19 +280,19 @@ class Vault:
             files[path] = digest(whole)
             if path.endswith(".md"):
                 page = parse(path, text)
-                items |= {one.anchor: digest(one.raw) for one in page.items if one.anchor}
+                items |= {item.anchor: digest(item.raw) for item in page.items if item.anchor}
                 heads[path] = _digests_beside_items(page)
         gone = [path for path in old if path not in texts]
         for path in gone:
             folder.remove(path)
         self._write_manifest(folder, Manifest(project, files, items, heads))
-        return VaultExported(str(folder.root), len(files), tuple(changed), tuple(gone), tuple(said))
+        return VaultExported(str(folder.root), len(files), tuple(changed), tuple(gone), tuple(warnings))
 
     def _write_manifest(self, folder: Folder, manifest: Manifest) -> None:
         text = written(manifest)
-        known = {one for one in self._written(manifest.project, folder) if one == folder.manifest_digest()}
+        older = {older for older in self._written(manifest.project, folder) if older == folder.manifest_digest()}
         with self._store.transaction():  # before the file: after a crash between them the old one is still known
-            set_meta(self._store, f"{_key(manifest.project)}:written", " ".join([digest(text), *known]))
+            set_meta(self._store, f"{_key(manifest.project)}:written", " ".join([digest(text), *older]))
         folder.write_manifest(text)
 
     def _written(self, project: str, folder: Folder) -> list[str]:
@@ -322,8 +322,8 @@ def _digests_beside_items(page: VaultPage) -> list[str]:
 
 
 def _kept_view(path: str, outcome: str, kept: str) -> Applied:
-    said = f"the memory writes this file and never reads it; your text is kept as {kept}"
-    return Applied(path, "keep", outcome, path, said=said)
+    reason = f"the memory writes this file and never reads it; your text is kept as {kept}"
+    return Applied(path, "keep", outcome, path, said=reason)
 
 
 def _unmerged(path: str) -> Applied:
@@ -332,9 +332,9 @@ def _unmerged(path: str) -> Applied:
 
 def _planned(edit: Edit) -> Applied:
     title = edit.item.title or edit.item.content.split("\n")[0][:100]
-    said = "the memory changed it as well; its text becomes a version" if edit.conflict else ""
+    note = "the memory changed it as well; its text becomes a version" if edit.conflict else ""
     row = edit.row.id if edit.row is not None else None
-    return Applied(edit.path, edit.action, f"would {edit.action}", title, row, said)
+    return Applied(edit.path, edit.action, f"would {edit.action}", title, row, note)
 
 
 _EACH_SECONDS = 2.0
@@ -346,13 +346,13 @@ def watch(vault: Vault, *, project: str | None = None) -> Iterator[VaultImported
     A look costs reading the files that changed; watchfiles wakes it at once, else it is every two seconds.
     """
     waking = _changes(vault.folder(project).root)
-    said: tuple[Applied, ...] = ()
+    shown: tuple[Applied, ...] = ()
     while True:
         with suppress(VaultBusyError, VaultEditedError):  # the next look
             taken = vault.take_in(project=project)
-            if taken.applied and taken.applied != said:  # a conflict stays until somebody mends it
+            if taken.applied and taken.applied != shown:  # a conflict stays until somebody mends it
                 yield taken
-            said = taken.applied
+            shown = taken.applied
             written = vault.export(project=project)
             if written.written or written.removed:
                 yield written
@@ -368,7 +368,7 @@ def _changes(root: Path) -> Iterator[object]:
             yield None
     milliseconds = round(_EACH_SECONDS * 1000)
     followed = watchfiles.watch(root, rust_timeout=milliseconds, yield_on_timeout=True, raise_interrupt=True)
-    yield from (one for one in followed if not one or any(not path.endswith(MANIFEST) for _, path in one))
+    yield from (batch for batch in followed if not batch or any(not path.endswith(MANIFEST) for _, path in batch))
 
 
 class VaultFiles:
