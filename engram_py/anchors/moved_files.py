@@ -169,7 +169,7 @@ class Moves:
         return table.at_paths(self._store, paths, projects=self._names, limit=self._most) if paths else []
 
     def _ends(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return what the files at these paths are called now, as history tells."""
+        """Return the present names of the files at these paths, as history tells."""
         anchors = table.newest_at(self._store, [*paths], projects=self._names)
         traces = self._traces(anchors) if anchors else {}
         return {anchor.path: traces[anchor.id].path for anchor in anchors}

@@ -96,7 +96,7 @@ def references(files: Sequence[str], content: str) -> tuple[Reference, ...]:
 
 
 def parse_reference(text: str, origin: AnchorOrigin = "given") -> Reference | None:
-    """``path``, ``path:line``, ``path:start-end`` (also ``#L10-L20``), ``path:start-``; None for a blank.
+    """Return the reference in ``path``, ``path:line``, ``path:start-end``, ``#L10-L20`` or ``path:start-``, if any.
 
     Lines that make no sense are read as the whole file, a range that runs backwards as its reverse.
     """
@@ -402,7 +402,7 @@ def _bare(path: str, start: int | None, end: int | None, origin: str, reason: st
 
 
 def _before_mark(name: str) -> str:
-    """Return what stands before the first colon or hash of a name, but for the colon of a drive."""
+    """Return the part of a name before its first colon or hash, but for the colon of a drive."""
     mark = _MARK.search(name, 2, PATH_LIMIT_CHARS + 1)
     return name[: mark.start()].rstrip() if mark else name
 

@@ -127,7 +127,7 @@ def _as_traced(anchor: Anchor, state: AnchorState, traced: Trace, tree: WorkingT
         nearby = traced.candidates if traced.changed_by else _siblings(anchor, tree.root)
         if elsewhere := _in_files(anchor, nearby, tree):
             return elsewhere
-    # A file that is gone is told by who deleted it, whoever changed the text before.
+    # Of a file that is gone the commit that deleted it is named, not an earlier one that changed the text.
     event, uncommitted = traced.changed_by, traced.uncommitted
     if state.state == "gone":
         event, uncommitted = traced.deleted_by, traced.deleted_by is None and (traced.present or traced.uncommitted)
@@ -148,7 +148,7 @@ def _may_be_committed(anchor: Anchor, state: AnchorState, path: str, tree: Worki
 
 
 def _in_file(anchor: Anchor, path: str, file: Content | Unread, *, surely: bool) -> AnchorState | None:
-    """Return where the anchor's text stands in another file.
+    """Return the state of an anchor whose text stands in another file.
 
     Unless that is ``surely`` the same file renamed, the text must say enough not to be there by chance.
     """

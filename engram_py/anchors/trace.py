@@ -60,7 +60,7 @@ class FileChange:
         return self.kind == "M" and not self.hunks and not self.binary
 
     def copies(self, mark: Mark, count: int) -> tuple[int, int]:
-        """Return how often a span stands in the changed places before and after."""
+        """Return the number of copies of a span in the changed places, before and after."""
         sides = zip(*self.hunks, strict=True) if self.hunks else ((), ())
         before, after = (sum(len(find_span(lines, mark, count)) for lines in side) for side in sides)
         return before, after
@@ -95,7 +95,7 @@ class Log:
         return at
 
     def ancestors(self, commit: str) -> set[str]:
-        """``commit`` and those of the listed ones it descends from."""
+        """Return ``commit`` and the listed commits it descends from."""
         reached, pending = {commit}, [commit]
         while pending:
             listed = self._commit(pending.pop())
@@ -106,7 +106,7 @@ class Log:
         return reached
 
     def commits_since(self, commit: str) -> int:
-        """Return how many of them ``commit`` does not know of: 0 for HEAD."""
+        """Return the number of listed commits that are no ancestors of ``commit``: 0 for HEAD."""
         if commit not in self._since:
             ancestors = self.ancestors(commit)
             self._since[commit] = sum(1 for listed in self.commits if listed.id not in ancestors)
@@ -221,7 +221,7 @@ MOST_CANDIDATES = 12
 
 
 class NoCommit(Enum):
-    """Why no commit is named."""
+    """The reason that no commit is named."""
 
     PRESENT = "present"  # HEAD still says it: what changed is not committed
     UNSEEN = "unseen"  # this file never said it, as far as history tells
@@ -255,7 +255,7 @@ class Trace:
 def trace(
     repository: Repository, anchors: Sequence[Anchor], answers: GitAnswers, deadline: Deadline
 ) -> dict[int, Trace]:
-    """Return what became of the texts of ``anchors``, by the anchor's id, in a few questions to git for all of them."""
+    """Return the traces of the texts of ``anchors``, by the anchor's id, in a few questions to git for all of them."""
     head = repository.commit
     if head is None:
         return {anchor.id: Trace(anchor.path, uncommitted=True) for anchor in anchors}
@@ -317,7 +317,7 @@ def _follow(
 
 
 def _seen(traced: Trace, event: FileCommit | NoCommit, log: Log, touched: Touched) -> Trace:
-    """Return what is known of a text after a look at the history of one name of its file."""
+    """Return the trace with what the history of one name of the file tells."""
     if event is NoCommit.PRESENT:  # so an earlier name of the file lost it by the renaming alone
         return Trace(traced.path, uncommitted=True)
     if not isinstance(event, FileCommit):
@@ -448,7 +448,7 @@ def file_deleted_by(log: Log, path: str) -> FileCommit | NoCommit:
 
 
 def _without_event(log: Log, path: str, anchor: Anchor) -> FileCommit | NoCommit:
-    """Return that nobody committed the change, or that the text never was committed."""
+    """Return the first later commit of the file where none took the text out, or the reason that none is named."""
     ids = {commit.id for commit in log.commits}
     if anchor.git_commit is not None and anchor.git_commit not in ids:
         return NoCommit.UNSEEN if log.complete else NoCommit.BEYOND_LOG
@@ -475,7 +475,7 @@ def _copies(change: FileChange, anchor: Anchor, blobs: set[str | None]) -> tuple
 
 
 def _same_text(log: Log, path: str, blob: str | None) -> set[str | None]:
-    """``blob``, and what it became by commits that only changed blanks."""
+    """Return ``blob``, and the blobs that commits made of it by changing only blanks."""
     same: set[str | None] = {blob} if blob else set()
     for _, change in reversed([*_touching(log, path)]):
         if change.only_blanks and change.old_blob in same:

@@ -97,7 +97,7 @@ class AnchorState:
 
     @property
     def unreadable(self) -> bool:
-        """Whether the file itself is why nothing can be told of it."""
+        """Whether the file cannot be compared because of the file itself."""
         return self.state == "unknown" and self.reason is not None and self.reason.name not in _NOT_OF_THE_FILE
 
     @property
@@ -123,8 +123,8 @@ class FileTexts:
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """Whether HEAD's history holds the commit an observation was made at. ``branch`` names where it is instead, or was
-    where that branch is ``deleted``."""
+    """The place of an observation's commit: in HEAD's history, or elsewhere. ``branch`` names the branch that has it,
+    or had it and is ``deleted``."""
 
     state: VisibilityWord
     branch: str | None = None
@@ -138,7 +138,7 @@ class Visibility:
 
     @property
     def elsewhere(self) -> bool:
-        """Whether to rank it down and not to inject it unasked: its code is not the code that is checked out."""
+        """Whether its code is not the code that is checked out: it is ranked down, and never injected unasked."""
         return self.state == "elsewhere"
 
 
@@ -170,5 +170,5 @@ class Checked:
 
     @property
     def blind(self) -> bool:
-        """Whether there were files to look at and not one could be: in another folder than the repository's, say."""
+        """Whether there were files and none could be read: outside of the repository, for example."""
         return bool(self.anchors) and set(self.states) == {"unknown"}

@@ -1,4 +1,4 @@
-"""Whether the code an observation was made with is in the history of what is checked out."""
+"""Tell whether the history of HEAD holds the code that an observation was made with."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _work_commits(rows: Sequence[Observation], repository: Repository) -> dict[i
 def _ancestry_of(
     repository: Repository, commits: Iterable[str], answers: GitAnswers, deadline: Deadline
 ) -> dict[str, str]:
-    """Return how each commit relates to HEAD, from what was asked before where possible."""
+    """Return the relation of each commit to HEAD, from earlier answers where possible."""
     head = repository.commit
     # Only git knows: a row made at HEAD costs nothing.
     asked = [commit for commit in dict.fromkeys(commits) if commit != head and is_commit(commit)][:_MOST_COMMITS]
@@ -113,7 +113,7 @@ def _judge(
     states: Sequence[AnchorState],
     is_branch: Callable[[str], bool],
 ) -> Visibility:
-    """Return where a row is, seen from HEAD, whose work ``commit`` brings.
+    """Return the visibility from HEAD of a row whose work ``commit`` brings.
 
     ``states`` are those of its anchors: a squash merge and a rebase leave nothing of a commit but the text it brought.
     """

@@ -1,5 +1,5 @@
-"""Files of a working tree as anchors need them: named by whoever saves, read later by their path alone. A piece of text
-is recognised by hashes: in the lines it stood in, in others of its file, in another file.
+"""Files of a working tree as anchors need them: named when an observation is saved, read later by their path
+alone. Hashes recognise a piece of text: in its own lines, in other lines of its file, in another file.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def raw_digest(data: bytes) -> str:
 
 
 def mark_span(lines: Sequence[bytes], start: int, end: int) -> Mark:
-    """Return how to find lines ``start`` to ``end`` (from 1, both included, within the file) again."""
+    """Return the mark that finds lines ``start`` to ``end`` (from 1, both included, within the file) again."""
     span = lines[start - 1 : end]
     sizes = Counter(map(len, lines))
     # To be found quickly: the line whose length the fewest others have, a long one among several such.
@@ -170,7 +170,7 @@ class Content:
         return b"\0" in self.data[:_BINARY_HEAD]
 
     def blobs(self, *, sha256: bool) -> tuple[str, ...]:
-        """Return what git may call this file: as it stands here, and with the line ends git keeps."""
+        """Return the blob ids that git may have for this file: as it stands here, and with git's own line ends."""
         plain = self.data.replace(b"\r\n", b"\n") if b"\r\n" in self.data else self.data
         texts = (self.data,) if plain is self.data else (self.data, plain)
         make = hashlib.sha256 if sha256 else hashlib.sha1  # not for security: it is git's name of a file
@@ -307,8 +307,7 @@ def _read(root: str, path: str) -> Content | Unread:
 
 
 def place_file(name: str, directory: Path, repository: Repository) -> Placed | Unread:
-    """Return where ``name``, relative to ``directory`` or to the root, lies in the repository or another worktree of
-    it."""
+    """Return the place of ``name``, relative to ``directory`` or to the root, in the repository or a worktree of it."""
     text = slashed(name)
     if not text or not is_path(text):
         return Unread("not a path")
@@ -338,7 +337,7 @@ def is_relative(path: str) -> bool:
 
 
 def _names_a_drive(path: str) -> bool:
-    """Elsewhere than on Windows `a:b.py` is a name like any other; `C:/Users` was written on Windows all the same."""
+    """Return whether a path begins with a drive. Off Windows `a:b.py` is a plain name, and `C:/Users` is not."""
     return (_DRIVE if os.name == "nt" else _DRIVE_ROOT).match(path) is not None
 
 

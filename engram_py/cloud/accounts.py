@@ -274,7 +274,7 @@ async def visible(connection: Connection, caller: Caller, asked: Sequence[str] =
 
 
 async def readable(connection: Connection, caller: Caller, asked: Sequence[str]) -> list[Project]:
-    """Return what ``visible`` does. Raises PolicyForbiddenError when the caller may read none of those it asked for."""
+    """Return the projects of ``visible``. Raises PolicyForbiddenError when none of ``asked`` may be read."""
     projects = await visible(connection, caller, asked)
     if asked and not projects:
         raise PolicyForbiddenError(f"read {', '.join(sorted(set(asked))[:5])}")

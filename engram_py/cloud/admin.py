@@ -173,7 +173,7 @@ class Admin:
         self._pepper = pepper
 
     async def run(self, operation: str, given: Mapping[str, Any]) -> Any:
-        """Do ``users/add`` and the like; what it answers is JSON-ready. Raises a CloudServerError."""
+        """Run an operation such as ``users/add``; return a JSON-ready answer. Raises a CloudServerError."""
         if operation not in _LISTS and operation not in OPERATIONS:
             raise UnknownAddressError(operation)
         try:

@@ -148,7 +148,7 @@ class DatabaseUnavailableError(CloudServerError):
         )
 
 
-# --- what whoever runs the server is told --------------------------------------------------------------------
+# --- messages for the server's operator --------------------------------------------------------------------
 
 
 class DatabaseNotSetError(CloudServerError):

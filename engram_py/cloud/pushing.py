@@ -108,7 +108,7 @@ def key_of(row: Incoming) -> RowKey:
 
 
 def version_of(row: Incoming) -> tuple[str, str]:
-    """Return what orders the states of a row: the clock, then the content. A final deletion is last."""
+    """Return the key that orders the states of a row: the clock, then the content. A final deletion is last."""
     return rank(row.mutation), row.fingerprint
 
 
@@ -190,7 +190,7 @@ def _refusal(row: Incoming, allowed: dict[str, Right]) -> Rejected | None:
 def _whole_refusal(
     batch: EntryBatch, may: list[Incoming], refused: list[Rejected], allowed: dict[str, Right]
 ) -> PolicyForbiddenError | SyncPausedError | None:
-    """Return the error of a push of which nothing could be taken whatever its rows say."""
+    """Return the error of a push whose every row is refused before it is read."""
     if may or not refused or batch.rejected or any(refusal.reason_code == "dated_ahead" for refusal in refused):
         return None
     projects = {row.mutation.project for row in batch.rows}

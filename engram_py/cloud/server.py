@@ -36,7 +36,7 @@ logger = logger_of(__name__)
 
 T = TypeVar("T")
 
-# Who a route is for. `scrape` is for admins, and for programs of this machine that come straight.
+# The callers of a route. `scrape` is for admins, and for programs of this machine that come straight.
 Audience = Literal["anybody", "account", "admin", "scrape"]
 
 # A body of 8 MiB can become some hundreds of MB of Python objects: few are unpacked at once.

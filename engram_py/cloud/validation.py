@@ -62,13 +62,13 @@ class Incoming:
 
     @property
     def hides(self) -> bool:
-        """Whether it is Engram's soft deletion: it has the time of the deletion, and nothing of the text."""
+        """Whether the row is Engram's soft deletion, which has the time of the deletion and none of the text."""
         payload = self.mutation.payload
         is_deletion = self.mutation.op == "delete" and self.mutation.entity == "observation"
         return is_deletion and payload.get(OWN_BLOCK) is None and payload.get("hard_delete") is not True
 
     def over(self, kept: dict[str, Any]) -> Incoming:
-        """Return a soft deletion together with the payload it hides: whoever comes later gets both."""
+        """Return a soft deletion together with the payload it hides: a machine that pulls later gets both."""
         deletion = self.mutation
         payload = {
             **kept,

@@ -100,7 +100,7 @@ class Collections:
         return updated
 
     def describe(self, name: str, context: str, *, prefix: str = "/", project: str | None = None) -> Collection:
-        """Say what the documents below a path prefix of a collection are; an empty text takes it back.
+        """Describe the documents below a path prefix of a collection; an empty text removes the description.
 
         Raises CollectionNotFoundError.
         """
@@ -181,22 +181,21 @@ class Collections:
         return Listing("updates", tuple(done), place.warnings)
 
     def refresh(self, *, until: float | None = None) -> bool:
-        """Update what this directory has: of a project that was never looked at, its ready-made collections; whether
-        anything was left for the next time."""
+        """Update the collections here, the ready-made ones of a new project; return whether work is left."""
         if self._repository() is None and not self._of_place():
             return False
         return any(update.unfinished for update in self.update(until=until).items)
 
     def head(self) -> str | None:
-        """The commit that is checked out here, empty without one; None where there is nothing to index."""
+        """Return the commit that is checked out here, empty without one; None where there is nothing to index."""
         repository = self._repository()
         if repository is not None and repository.commit:
             return repository.commit
         return "" if self._of_place() else None
 
     def catch_up(self, *, until: float) -> bool:
-        """Index the commits that are new since the last update; a few milliseconds where none are. Of a project that
-        was never looked at, everything; whether anything was left for the next time."""
+        """Index the commits that are new since the last update; a few milliseconds where none are. A project that
+        was never looked at is indexed whole. Return whether anything is left for the next time."""
         here = self._repository()
         if here is None or not here.commit:
             return False
@@ -329,7 +328,7 @@ class Documents(Collections):
     # --- the first session -------------------------------------------------------------------------------
 
     def overview(self, project: str | None = None) -> Overview:
-        """Return how much of the project's documents answers questions."""
+        """Return the numbers of commits, decisions and other documents of the project."""
         from engram_py.documents.opening import overview
 
         place = self._projects.for_read(project)
@@ -413,7 +412,7 @@ class Documents(Collections):
     def beside(
         self, query: Query, projects: tuple[str, ...] | None, probability: float, texts: Sequence[str]
     ) -> tuple[DocumentHit, ...]:
-        """Return what documents say that no memory says: at most three, each likelier to answer than ``probability``.
+        """Return hits in documents that no memory says: at most three, each likelier to answer than ``probability``.
 
         Memories are answered whatever became of the documents' index, which the next update makes again.
         """

@@ -46,13 +46,13 @@ class FoundFile:
 
 
 def patterns(globs: Sequence[str]) -> tuple[str, ...]:
-    """Patterns as somebody gives them: several with commas; without any, every kind of text."""
+    """Return the patterns in ``globs``, several of them with commas; without any, those of every kind of text."""
     parts = [part.strip() for glob in globs for part in _split(glob)]
     return tuple(dict.fromkeys(part for part in parts if part)) or EVERY_TEXT
 
 
 def _split(text: str) -> Iterator[str]:
-    """The parts between commas that are not in braces, each with its braces as alternatives."""
+    """Yield the parts between commas that are not in braces, each with its braces as alternatives."""
     depth, start = 0, 0
     for at, char in enumerate(text):
         depth += (char == "{") - (char == "}")

@@ -1,5 +1,5 @@
-"""Bring a collection of files up to date: read what was written since, take out what is gone. A Markdown text is cut
-into passages at its headings, long sections between paragraphs, items and fences.
+"""Bring a collection of files up to date: read changed files, take out the gone ones. A Markdown text is cut into
+passages at its headings, long sections between paragraphs, items and fences.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").enable("table")
-    parser.core.ruler.disable("inline")  # what stands in a line is nobody's business here
+    parser.core.ruler.disable("inline")  # only blocks are needed
     return parser
 
 
@@ -137,7 +137,7 @@ def _stripped(lines: Sequence[str], start: int, end: int) -> tuple[int, str]:
 
 
 def _long(lines: Sequence[str], first: int, last: int) -> Iterator[_Piece]:
-    """A block that is longer than a passage may be: line by line, a line that is too long in parts."""
+    """Yield a block that is too long for a passage: line by line, a line that is too long in parts."""
     for number in range(first, last + 1):
         rest = lines[number]
         while len(rest) > MOST_CHARS:
@@ -150,7 +150,7 @@ def _long(lines: Sequence[str], first: int, last: int) -> Iterator[_Piece]:
 
 
 def _joined(pieces: list[_Piece]) -> Iterator[_Piece]:
-    """Pieces together as long as they fit; each but the first begins with the end of the one before it."""
+    """Yield pieces joined as long as they fit; each but the first begins with the end of the one before it."""
     held: list[_Piece] = []
     fresh = False
     for piece in pieces:
@@ -211,7 +211,7 @@ def title_of(path: str, head: Mapping[str, str], parts: Structure) -> str:
 
 
 def status_of(head: Mapping[str, str], parts: Structure) -> str:
-    """Return what took a file's place or that it no longer holds, in its own words; empty for one that stands."""
+    """Return the status of a file that was replaced or no longer holds, in its own words; else nothing."""
     if by := head.get(_CITED) or head.get("superseded_by"):
         return _plain(f"superseded by {by}")
     stated = [("status", head["status"])] if head.get("status") else []

@@ -58,7 +58,7 @@ class Commit:
 
 
 def new_commits(root: Path, head: str, since: str, deadline: Deadline) -> list[str] | None:
-    """The commits that ``head`` has and ``since`` has not, the oldest first; None where git does not say."""
+    """Return the commits that ``head`` has and ``since`` has not, the oldest first; None where git does not say."""
     return _listed(root, head, since, deadline, "--reverse")
 
 
@@ -74,7 +74,7 @@ def _listed(root: Path, head: str, without: str, deadline: Deadline, *options: s
 
 
 def read_commits(root: Path, ids: Sequence[str], deadline: Deadline) -> list[Commit] | None:
-    """These commits, in their order; None where git does not say. A partial clone may lack what tells their files."""
+    """Return the commits in the order of ``ids``; None where git does not say. A partial clone may lack their files."""
     commits = _read_commits(root, ids, deadline, "--name-only")
     return _read_commits(root, ids, deadline, "--no-patch") if commits is None else commits
 
@@ -215,7 +215,7 @@ def _deadline(until: float | None, most: float) -> Deadline:
 def _store(
     store: Store, collection: Collection, root: Path, ids: list[str], counts: _Counts, until: float | None
 ) -> bool:
-    """Index a batch of commits; whether git printed it."""
+    """Index a batch of commits; return whether git printed it."""
     indexed = table.known_paths(store, collection.id, ids)
     missing = [commit for commit in ids if commit not in indexed]
     read = read_commits(root, missing, _deadline(until, _BATCH_SECONDS)) if missing else []
@@ -237,7 +237,7 @@ def _store(
 def _remove_lost(
     store: Store, collection: Collection, root: Path, head: str, since: str, new: list[str], until: float | None
 ) -> int:
-    """Take out the commits that HEAD's history has no more; how many."""
+    """Remove the commits that are gone from HEAD's history; return their number."""
     if not collection.documents:
         return 0
     if since:

@@ -81,7 +81,7 @@ class Opening:
         return self._shown(entry, max(1, first or 1), count)
 
     def open_several(self, names: str) -> OpenedSeveral:
-        """Return what a glob or a comma list names; what is unknown or too large is listed with its reason."""
+        """Return the documents of a glob or a comma list; an unknown or too large one is listed with its reason."""
         opened: list[Opened] = []
         skipped: list[Skipped] = []
         for name in dict.fromkeys(part.strip() for part in names.split(",") if part.strip()):
@@ -240,7 +240,7 @@ FIRST = "select content from passages where document_id = :document order by id 
 
 
 def overview(store: Store, project: str, collections: Sequence[Collection]) -> Overview:
-    """Return how much of a project's documents answers questions."""
+    """Return the numbers of commits, decisions and other documents of a project."""
     commits = sum(collection.documents for collection in collections if collection.kind == GIT)
     files = table.files(store, [collection.id for collection in collections])
     decisions = sum(_is_decision(row) for row in files)

@@ -218,7 +218,7 @@ class DocumentSearch:
     def beside(
         self, query: Query, collections: Sequence[Collection], probability: float, memories: Sequence[str]
     ) -> tuple[DocumentHit, ...]:
-        """Return what documents are likely to answer, and likelier than the ``memories`` with that probability."""
+        """Return hits that are likely answers, likelier than the ``memories`` with that probability."""
         least = max(probability, LIKELY)
         retrieved, places = self._found(query, collections, limit=MOST_BESIDE, share=_SHARE_BESIDE)
         likely = [answer for answer in retrieved.answers(least) if answer.evidence.probability() > least]
@@ -241,7 +241,7 @@ class DocumentSearch:
         least: float | None = None,
         share: float = 1.0,
     ) -> tuple[Retrieved, Mapping[int, PassagePlace]]:
-        """Return how the search went, and where the passages that it scored lie, by their ids.
+        """Return the result of the search, and the places of the passages that it scored, by their ids.
 
         An answer that is ``least`` likely, by default enough to be shown, needs no other reading of the words.
         """
@@ -304,7 +304,7 @@ def _with_whole_documents(retrieved: Retrieved, places: Mapping[int, PassagePlac
 
 
 def notes_of(store: Store, collection: Collection, path: str, status: str = "") -> tuple[tuple[str, ...], bool]:
-    """Return what became of a document, and whether it no longer holds."""
+    """Return the notes on a document, and whether it no longer holds."""
     if collection.kind != GIT:
         return ((status,) if status else ()), bool(status)
     later = table.later(store, collection.id, path)
@@ -320,8 +320,8 @@ def _is_reverted(store: Store, collection: Collection, commit: str) -> bool:
 
 
 def source_of(collection: Collection, path: str, line: int | None = None) -> str:
-    """Return how a document is named and opened: ``commit:1a2b3c4``, ``docs/adr/0007.md:12``; of an added folder with
-    its name."""
+    """Return the name by which a document is opened: ``commit:1a2b3c4``, ``docs/adr/0007.md:12``; in an added
+    folder with the folder's name."""
     if collection.kind == GIT:
         return f"commit:{path[:COMMIT_CHARS]}"
     name = f"{collection.name}/{path}" if collection.kind == "folder" else path

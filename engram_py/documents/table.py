@@ -114,12 +114,12 @@ def add(store: Store, values: Mapping[str, Any]) -> int:
 
 
 def known(store: Store, collection: int) -> dict[str, Row]:
-    """Return what is stored of each document of a collection of files, by its path."""
+    """Return the stored rows of a collection's documents, by path."""
     return {row["path"]: row for row in store.rows(KNOWN, collection=collection)}
 
 
 def known_paths(store: Store, collection: int, paths: Sequence[str]) -> set[str]:
-    """Those of the paths that are documents already."""
+    """Return the paths among ``paths`` that are documents already."""
     return {row[0] for row in store.tuples(KNOWN_PATHS, collection=collection, paths=_json(paths))}
 
 
@@ -183,7 +183,7 @@ def remove(store: Store, collection: int) -> None:
 
 
 def by_ids(store: Store, ids: Iterable[int]) -> dict[int, Row]:
-    """Documents by their ids."""
+    """Return documents by their ids."""
     return {row["id"]: row for row in store.rows(BY_ID, ids=_json(list(ids)))}
 
 
@@ -199,17 +199,17 @@ def beginning(store: Store, collections: Sequence[int], text: str, *, hash: bool
 
 
 def files(store: Store, collections: Sequence[int]) -> list[Row]:
-    """Every document that is a file."""
+    """Return every document that is a file."""
     return store.rows(PATHS, collections=_json(collections))
 
 
 def gone(store: Store, projects: Sequence[str] | None) -> list[int]:
-    """The documents that are gone from their collections."""
+    """Return the documents that are gone from their collections."""
     return [row[0] for row in store.tuples(GONE, projects=_json(projects))]
 
 
 def later(store: Store, collection: int, commit: str) -> list[tuple[str, str]]:
-    """Return what later commits say of one: pairs of ``reverts`` or ``fixes`` and a commit's id, the earlier first."""
+    """Return the links of later commits to one: ``reverts`` or ``fixes`` and their id, the earlier first."""
     rows = store.rows(LATER, collection=collection, commit=commit, beginning=commit[:4])
     return [(row["kind"], row["path"]) for row in rows]
 

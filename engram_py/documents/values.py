@@ -31,7 +31,7 @@ class Collection:
     documents: int = 0
 
     def contexts_of(self, path: str) -> tuple[str, ...]:
-        """Return what somebody said of a path and of the folders above it, the general first."""
+        """Return the descriptions of a path and of the folders above it, the general first."""
         place = f"/{path}"
         prefixes = sorted(self.contexts, key=len)
         return tuple(
@@ -120,8 +120,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Lines of a document as it is now. ``source`` names it; ``notes`` say what became of it; ``more`` that it goes
-    on."""
+    """Lines of a document as it is. ``source`` names it; ``notes`` say whether it holds; ``more`` that it goes on."""
 
     source: str
     title: str

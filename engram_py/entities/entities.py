@@ -72,7 +72,7 @@ class EntityReading:
     def show(
         self, name: str, *, scope: str | None = None, project: str | None = None, session_id: str | None = None
     ) -> EntityDetail:
-        """One entity: its summary, facts, edges, and what mentions it. Raises EntityNotFoundError."""
+        """Return an entity with its summary, facts, edges and mentions. Raises EntityNotFoundError."""
         place = self._projects.for_read(project, session_id=session_id)
         entities, line, key = self._found(name, place, scope)
         ends = table.edges(self._store, entities.group(line.slug), **key)
@@ -96,7 +96,7 @@ class EntityReading:
         project: str | None = None,
         session_id: str | None = None,
     ) -> Graph:
-        """Return what is at most ``depth`` (1..4) edges away from an entity. Raises EntityNotFoundError."""
+        """Return the entities at most ``depth`` (1..4) edges away from one. Raises EntityNotFoundError."""
         depth, notes = clamp("depth", depth, 1, MOST_DEPTH)
         place = self._projects.for_read(project, session_id=session_id)
         entities, line, key = self._found(name, place, scope)
@@ -249,7 +249,7 @@ class Entities(EntityReading):
         project: str | None = None,
         session_id: str | None = None,
     ) -> EntityChanged:
-        """Say what kind of thing an entity is, and give it more names. Raises what ``alias`` raises."""
+        """Set the kind of an entity, and give it more names. Raises the errors of ``alias``."""
         with self._store.transaction():
             _, row, slug, key = self._own(name, scope, project, session_id)
             if kind and kind != row.entity_kind:
@@ -350,7 +350,7 @@ class Entities(EntityReading):
         return Summaries(self._store, self._journal, self._observations, self._relations, self._facts.rules)
 
     def _authors(self) -> Mapping[str, list[str]]:
-        """Return who committed to the repository here, by its project."""
+        """Return the authors of the commits here, by project."""
         place, repository = self._projects.for_read(), self._projects.settings_here().repository
         if repository is None or not place.project or not repository.commit:
             return {}

@@ -1,4 +1,4 @@
-"""The names of entities: find those in a text, say which entity each means (by its slug, an alias, or what it was
+"""The names of entities: find those in a text, tell which entity each means (by its slug, an alias, or what it was
 merged into), and count which are mentioned.
 
 Nothing here knows words of a language but its stop words: that a word is a name shows in how the memory writes it.
@@ -117,7 +117,7 @@ def _in_line(tokens: list[_Token]) -> Iterator[Name]:
 
 
 def _run(tokens: list[_Token], first: int) -> list[_Token]:
-    """The tokens from here that are written as one name."""
+    """Return the tokens from here that are written as one name."""
     run: list[_Token] = []
     for token in tokens[first:]:
         if not token.is_name or (run and not token.joined):
@@ -127,7 +127,7 @@ def _run(tokens: list[_Token], first: int) -> list[_Token]:
 
 
 def _owner(tokens: list[_Token], place: int) -> str:
-    """Return what somebody calls this theirs as: ``colleague`` of "my colleague Dana Reyes"."""
+    """Return the word behind "my" that a name stands after: ``colleague`` of "my colleague Dana Reyes"."""
     before = [token.text for token in tokens[max(0, place - 3) : place]]
     for many in (2, 3):
         words = before[-many:]
@@ -145,7 +145,7 @@ class Known:
 
     @classmethod
     def of(cls, store: Store, *slugs: str, project: str, scope: str) -> Known:
-        """All of them; given ``slugs``, only what tells which entities these are."""
+        """Return the rows of all entities; given ``slugs``, only those that tell which entities these are."""
         key = {"project": project, "scope": scope}
         listed = table.rows_about(store, slugs, **key) if slugs else table.own_rows(store, **key)
         rows = {slug_in(row): row for row in listed}
@@ -167,7 +167,7 @@ class Known:
         return {name: slug for name, slug in by_name.items() if slug}
 
     def canonical(self, slug: str) -> str:
-        """The slug that a name goes by now."""
+        """Return the slug that a name goes by now."""
         slug = self.merged.get(slug, slug)
         return slug if slug in self.rows else self.called.get(slug, slug)
 
@@ -241,7 +241,7 @@ class _Lexicon:
 def count_mentions(
     store: Store, *, authors: Callable[[], Mapping[str, list[str]]], until: float | None = None, rebuild: bool = False
 ) -> Counted:
-    """Read what is new, a batch in a transaction, until then (``time.monotonic``)."""
+    """Read the new texts, a batch in a transaction, until ``until`` (``time.monotonic``)."""
     projects: dict[str, _Lexicon] = {}
     if rebuild:
         _restart(store)
@@ -280,7 +280,7 @@ def _restart(store: Store) -> None:
 
 
 def _promoted(store: Store, projects: Mapping[str, _Lexicon]) -> int:
-    """Return how many names became entities in this pass."""
+    """Return the number of names that became entities in this pass."""
     now = {name: sum(map(is_promoted, table.names(store, name).values())) for name in projects}
     return max(0, sum(now[name] - lexicon.promoted for name, lexicon in projects.items()))
 

@@ -138,7 +138,7 @@ class Summaries:
         return Rewritten(done.entities, done.written, done.superseded, done.shortened, done=whole)
 
     def _waiting(self) -> Iterator[tuple[str, str, str]]:
-        """Project, scope and slug of each; after those that are left of a pass that was stopped, the others."""
+        """Yield project, scope and slug of each entity, beginning where the last pass stopped."""
         keys = [(str(a), str(b), str(c)) for a, b, c in self._store.tuples(table.EVERY_ENTITY)]
         left = get_meta(self._store, _CURSOR) or ""
         begin = next((n for n, key in enumerate(keys) if "\n".join(key) == left), 0) if left else 0
@@ -215,7 +215,7 @@ class Summaries:
 
 
 def summary_text(kind: str | None, facts: list[Observation], edges: list[Edge]) -> str:
-    """Return what holds, what did, and what it is connected with, in at most 500 words."""
+    """Return the summary of an entity in at most 500 words: active facts, edges, and earlier facts."""
     facts = sorted(facts, key=lambda fact: (fact.updated_at, fact.sync_id), reverse=True)
     active = [fact for fact in facts if fact.lifecycle == "active"]
     past = [fact for fact in facts if fact.lifecycle == "historical"]

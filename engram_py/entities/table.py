@@ -100,7 +100,7 @@ def own_rows(store: Store, *, project: str, scope: str) -> list[Observation]:
 
 
 def rows_about(store: Store, slugs: Sequence[str], *, project: str, scope: str) -> list[Observation]:
-    """Return the same of these slugs, and of those that have aliases or were merged."""
+    """Return the own rows of these slugs, and of the entities that have aliases or were merged."""
     key = {"project": project, "scope": scope}
     rows = store.tuples(NAMED_ROWS, **key)
     rows += store.tuples(ROWS_OF, topics=json.dumps([f"entity/{slug}" for slug in slugs]), **key)
@@ -108,13 +108,13 @@ def rows_about(store: Store, slugs: Sequence[str], *, project: str, scope: str) 
 
 
 def facts(store: Store, *, project: str, scope: str) -> dict[str, tuple[int, int, str]]:
-    """By slug: how many facts there are, how many hold, and when one changed last."""
+    """Return by slug the number of facts, the number of active ones, and the time of the last change."""
     rows = store.tuples(FACTS, project=project, scope=scope)
     return {slug: (whole, active, at) for slug, whole, active, at in rows}
 
 
 def edges(store: Store, slugs: Sequence[str] | None, *, project: str, scope: str) -> list[tuple[Any, ...]]:
-    """Subject, predicate, object, fact and its text of the edges at these entities; None: of all."""
+    """Return subject, predicate, object, fact and its text of the edges at these entities, or of all edges."""
     if slugs is None:
         return store.tuples(ALL_EDGES, project=project, scope=scope)
     ends = json.dumps([f"entity:{slug}" for slug in slugs])
@@ -126,12 +126,12 @@ def mentioned(store: Store, slugs: Sequence[str], *, project: str, limit: int) -
 
 
 def names(store: Store, project: str) -> dict[str, Mapping[str, Any]]:
-    """By slug: the names that are mentioned, and how."""
+    """Return the mentioned names by slug."""
     return {row["slug"]: dict(row) for row in store.rows(NAMES, project=project)}
 
 
 def name_of(store: Store, project: str, slug: str) -> Row | None:
-    """A mentioned name as it is written, and what it was said to be."""
+    """Return a mentioned name as it is written, with its kind."""
     sql = "select name, kind from entity_names where project = :project and slug = :slug"
     return store.row(sql, project=project, slug=slug)
 
@@ -175,7 +175,7 @@ def fact_ids(store: Store, slugs: Sequence[str], *, project: str, scope: str, li
 
 
 def named_in(store: Store, slugs: Sequence[str], projects: Sequence[str] | None) -> set[tuple[str, str, str]]:
-    """Of slugs those that an entity has: as project, scope and slug."""
+    """Return those of the slugs that an entity has, as project, scope and slug."""
     seen = {"projects": None if projects is None else json.dumps(list(projects))}
     named = set(store.tuples(ABOUT, slugs=json.dumps(list(slugs)), **seen))
     topics = json.dumps([f"entity/{slug}" for slug in slugs])
@@ -184,7 +184,7 @@ def named_in(store: Store, slugs: Sequence[str], projects: Sequence[str] | None)
 
 
 def with_aliases(store: Store, projects: Sequence[str] | None) -> list[tuple[Any, ...]]:
-    """Project, scope, topic, title, aliases and lifecycle of the entities that have other names."""
+    """Return project, scope, topic, title, aliases and lifecycle of the entities that have other names."""
     seen = None if projects is None else json.dumps(list(projects))
     return store.tuples(OWN_NAMES, projects=seen)
 

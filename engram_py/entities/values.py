@@ -170,7 +170,7 @@ _MOST_REACHED = 200
 
 
 def predicate_of(text: str) -> str:
-    """A predicate as it is. Raises InvalidArgumentError where it is not snake_case."""
+    """Return a predicate as it is. Raises InvalidArgumentError where it is not snake_case."""
     if not PREDICATE.fullmatch(text):
         snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[\s-]+", "_", text.strip()).lower()
         example = snake if PREDICATE.fullmatch(snake) else "works_at"
@@ -199,7 +199,7 @@ def edge_values(project: str, scope: str, subject: str, predicate: str, object: 
 
 
 def walk(start: str, edges: Iterable[Edge], names: Mapping[str, str], *, depth: int) -> tuple[Reached, ...]:
-    """Return what edges lead to, whichever way they point, the nearest first."""
+    """Return the entities that edges lead to, whichever way they point, the nearest first."""
     at = defaultdict(list)
     for edge in edges:
         at[edge.subject].append((edge.object, edge))

@@ -129,7 +129,7 @@ class TrackedFiles:
 
 
 def tracked_files(repository: Repository) -> TrackedFiles | None:
-    """Return what git tracks in the checkout; None where it has no index or git does not say in time."""
+    """Return the tracked files of the checkout; None where it has no index or git does not say in time."""
     try:
         seen = os.stat(repository.git_dir / "index")  # noqa: PTH116 (a string is quicker)
     except OSError:
@@ -194,7 +194,7 @@ class GitAnswers:
         """
         answered = self._kept(repository, head, questions)
         missing = [question for question in questions if question not in answered]
-        # Who has little time finds out once how long git takes, and leaves the question to those that have more.
+        # A caller with little time finds out once how long git takes, and leaves the question to callers with more.
         kinds = [f"refused:{kind}"] if deadline.whole else [f"refused:{kind}", f"refused:hasty {kind}"]
         if not missing or deadline.left <= 0 or self._refused(repository, head, kinds):
             return answered

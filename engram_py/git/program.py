@@ -1,4 +1,4 @@
-"""Asks the git program, for what its files cannot tell in a few milliseconds: bounded in time and in bytes, without
+"""Ask the git program for what git's files do not tell in a few milliseconds: bounded in time and in bytes, without
 a shell, the network, or anything the repository's own configuration would have run."""
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Deadline:
 def ask_git(
     root: Path, *arguments: str, deadline: Deadline, given: Sequence[str] = (), limit: int = MAX_OUTPUT
 ) -> tuple[bytes, bool] | None:
-    """Return what git prints about the checkout at ``root``, and whether that is all; None without an answer in time.
+    """Return git's output about the checkout at ``root``, and whether it is whole; None without an answer in time.
 
     ``given`` are lines for its standard input.
     """

@@ -36,7 +36,7 @@ _OTHER_DOORS = {
 
 
 def strip_credentials(url: str) -> str:
-    """``url`` without user, password, query and fragment: any of them may hold a token."""
+    """Return ``url`` without user, password, query and fragment: any of them may hold a token."""
     text = _CONTROL.sub("", url).strip()
     while (shorter := _strip_once(text).strip()) != text:
         text = shorter
@@ -70,7 +70,7 @@ def canonical_remote(url: str, *, base: Path) -> str | None:
 
 
 def remote_names(remote: str) -> tuple[str, ...]:
-    """Return what a project may be called after its canonical remote: ``name``, ``owner-name``, ``host-owner-name``."""
+    """Return the names a project may get from its canonical remote: ``name``, ``owner-name``, ``host-owner-name``."""
     parts = [part for part in re.split(r"[/\\]", remote) if part]
     if remote.startswith(("/", "\\\\")) or _DRIVE.match(remote):  # a path on this machine
         return tuple("-".join(parts[-count:]) for count in range(1, min(2, len(parts)) + 1))
@@ -102,7 +102,7 @@ def _strip_once(text: str) -> str:
 
 
 def _is_local(text: str) -> bool:
-    """Git's own rule: a colon before any slash makes an scp address, except after a drive letter."""
+    """Return whether git takes a URL for a path: a colon before any slash makes an scp address, but after a drive."""
     colon, slash = text.find(":"), text.find("/")
     return colon < 0 or (0 <= slash < colon) or bool(_DRIVE.match(text))
 
@@ -377,7 +377,7 @@ def _settings(text: str) -> tuple[list[tuple[str, str]], bool]:
 
 
 def _remote_url(settings: Sequence[tuple[str, str]]) -> str | None:
-    """Return where ``origin`` is fetched from, else the alphabetically first remote, after ``insteadOf``."""
+    """Return the URL of ``origin``, else of the alphabetically first remote, after ``insteadOf``."""
     remotes: dict[str, list[str]] = {}
     rewrites: dict[str, str] = {}
     for name, value in settings:

@@ -71,7 +71,7 @@ class Work:
 
 
 def work_between(repository: Repository, start: datetime, end: datetime, deadline: Deadline) -> Work | None:
-    """Return what was done in a checkout from ``start`` to ``end``; None where git does not say."""
+    """Return the work done in a checkout from ``start`` to ``end``; None where git does not say."""
     first, last = int(start.timestamp()), end.timestamp()  # git counts whole seconds
     entries = list(_entries(repository.root, deadline))
     if not entries and repository.commit:
@@ -82,7 +82,7 @@ def work_between(repository: Repository, start: datetime, end: datetime, deadlin
     there = {commit.id for commit in made if commit.id not in gone}
     commits = tuple(replace(commit, reverts=_whole(commit.reverts, there)) for commit in made if commit.id in there)
     work = Work(
-        # Where HEAD went elsewhere, nobody tells which branch it was.
+        # Once HEAD went elsewhere, nothing tells which branch it was.
         branch="" if moves or any(when > last for when, _ in entries) else repository.branch or "",
         commits=commits[-MOST_COMMITS:],
         reverted=frozenset(commit.reverts for commit in commits if commit.reverts in there),
@@ -92,7 +92,7 @@ def work_between(repository: Repository, start: datetime, end: datetime, deadlin
     written, unknown = _written(repository.root, start.timestamp(), last, deadline)
     dirty = _differing(repository.root, written, deadline) if written else set()
     restored: list[str] = []
-    if not moves:  # who switches branches or pulls has git write files that nobody edited
+    if not moves:  # a switch of branches or a pull writes files that nobody edited
         committed = {*_files_of(repository.root, [commit.id for commit in commits], deadline)}
         restored = [path for path in written if path not in dirty and path not in committed]
     return replace(

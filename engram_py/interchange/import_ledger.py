@@ -68,7 +68,7 @@ class ImportLedger:
         return self.journal.stamp()
 
     def arrival(self, entity: str, key: str) -> int | None:
-        """Return where a row comes from; None of what the user says is theirs, and exported as such."""
+        """Return the arrival of a row; None of one that the user says is theirs, and that was exported as such."""
         claim = self.own.unchecked.get(entity, {}).get(key, "")[:_SHOWN_CHARS]
         if self.trusted and not claim:
             return None

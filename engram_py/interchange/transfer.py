@@ -140,7 +140,7 @@ class Transfer:
         return self._store.rows(f"select * from {name} where {_IN_PROJECT} order by {order}", projects=reads)
 
     def _relations(self, reads: tuple[str, ...] | None) -> tuple[list[Row], list[Row]]:
-        """Relations between observations, and those that Engram would defer: with an entity for an end."""
+        """Return the relations between observations, and those with an entity for an end, which Engram would defer."""
         ends: tuple[list[Row], list[Row]] = ([], [])
         for row in self._store.rows(_RELATIONS, projects=reads):
             ends[any(row[end].startswith("entity:") for end in ("source_id", "target_id"))].append(row)
@@ -184,7 +184,7 @@ class Transfer:
         }
 
     def _unchecked(self, reads: tuple[str, ...] | None) -> dict[str, dict[str, str]]:
-        """Return by kind and key, whose the rows are that nobody here trusted."""
+        """Return the authors of the rows that nobody here trusted, by kind and key."""
         authors: dict[str, dict[str, str]] = {}
         for entity, (name, key) in _ARRIVING.items():
             sql = f"""

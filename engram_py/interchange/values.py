@@ -280,7 +280,7 @@ def _json_object(source: Path | BinaryIO, name: str) -> dict[str, Any]:
 
 
 def _mended(value: Any) -> Any:
-    """JSON can spell half a character (``\\ud800``), which no text here can hold: U+FFFD stands in for it."""
+    """Return a value with U+FFFD for each half of a character (``\\ud800``), which JSON can spell and no text holds."""
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

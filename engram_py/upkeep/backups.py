@@ -71,7 +71,7 @@ def restore(data_dir: Path, source: Path, *, clock: Clock, progress: Progress | 
 
 
 def _replace(data_dir: Path, source: Path, clock: Clock, progress: Progress | None) -> list[Path]:
-    """Replace a sound memory, and return where what it held was copied; nothing where it held nothing."""
+    """Replace a sound memory; return the path of the copy of its content, nothing where it had none."""
     kept: list[Path] = []
 
     def keep() -> None:

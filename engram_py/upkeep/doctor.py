@@ -86,7 +86,7 @@ class EngramChecks:
 
     @property
     def checks(self) -> dict[str, Callable[[], Check]]:
-        """Every check by its name."""
+        """The checks by name."""
         rules: dict[str, Callable[[], Check]] = {name: partial(self._found, name) for name in _RULES}
         first, *_ = rules
         return {

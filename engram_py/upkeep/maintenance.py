@@ -237,7 +237,7 @@ _WORD = regex(r"\w+")
 
 
 class Consolidating:
-    """Each method is a step: it works in short transactions until it is told to stop, and tells what it did."""
+    """The steps of ``consolidate``: each works in short transactions until its time is up, and returns its counts."""
 
     def __init__(self, core: Core) -> None:
         self._core, self._store, self._journal, self._projects = core, core.store, core.journal, core.projects
@@ -245,7 +245,7 @@ class Consolidating:
         self._floor = core.settings.salience_floor
 
     def steps(self) -> list[tuple[str, Callable[[float | None], dict[str, float]]]]:
-        """Return the steps by name, in their order: what is weighed anew is weighed before it fades."""
+        """Return the steps by name, in their order: facts gain weight before they fade."""
         return [
             ("promote", self.promote),
             ("fade", self.fade),
@@ -255,7 +255,7 @@ class Consolidating:
         ]
 
     def promote(self, until: float | None) -> dict[str, float]:
-        """Derived facts that share much with three episodes of the last 60 days weigh .05 more, once per new one."""
+        """Raise the weight of derived facts by .05 that share much with three episodes of 60 days, once per new one."""
         since = to_text(self._journal.moment() - timedelta(days=EPISODE_DAYS))
         done = 0
         for project in self._each(until):
@@ -295,7 +295,7 @@ class Consolidating:
         return {"faded": done}
 
     def merge(self, until: float | None) -> dict[str, float]:
-        """Of derived episodes of a project with the same words the first stands, and replaces the others.
+        """Merge derived episodes of a project with the same words: the first replaces the others.
 
         One word more or less may be a "not" or another port, so nothing that differs in a word is the same.
         """
@@ -311,12 +311,12 @@ class Consolidating:
         return {"merged": done}
 
     def put_away(self, until: float | None) -> dict[str, float]:
-        """Derived facts below the floor that nobody used for 30 days are archived; `restore` brings them back."""
+        """Archive derived facts below the floor that were not used for 30 days; `restore` brings them back."""
         before = to_text(self._journal.moment() - timedelta(days=IDLE_DAYS))
         return {"archived": self._archive(until, IDLE, floor=self._floor, before=before)}
 
     def retire(self, until: float | None) -> dict[str, float]:
-        """Derived episodes older than the setting are archived."""
+        """Archive derived episodes older than the setting."""
         if not self._episode_days:
             return {}
         before = to_text(self._journal.moment() - timedelta(days=self._episode_days))
@@ -404,7 +404,7 @@ class Reports:
 
 
 def tier(access_count: int, last: datetime | None, now: datetime) -> str:
-    """``hot`` up to 7 days after the last use, ``warm`` up to 30, then ``cold``; ten uses keep hot and warm instead."""
+    """Return ``hot`` up to 7 days after the last use, ``warm`` up to 30, then ``cold``; ten uses are a step warmer."""
     days = (now - last) / timedelta(days=1) if last is not None else 0.0
     busy = access_count >= BUSY
     if days <= (WARM_DAYS if busy else HOT_DAYS):
@@ -418,7 +418,7 @@ def _hot(row: Row, now: datetime) -> Hot:
     return Hot(*shown, tier(row["access_count"], used, now))
 
 
-_MOST_QUEUED = 1_000  # further nobody counts: it would take longer the more there are
+_MOST_QUEUED = 1_000  # a longer queue is not counted to its end
 
 
 class Statistics:

@@ -85,7 +85,7 @@ def front_line(name: str, value: str) -> str:
 
 
 def _changed(item: Item, current: Now, before: Mapping[str, str]) -> bool | None:
-    """None of an item that the person left as it was, else whether the memory changed it as well."""
+    """Return None for an item that the person left as it was, else whether the memory changed it as well."""
     told, is_now, was = digest(item.raw), digest(current.item.raw), before.get(item.anchor)
     if told in (is_now, was):
         return None
@@ -119,7 +119,7 @@ class Applying:
         self._zone = zone
 
     def apply(self, edits: Sequence[Edit], *, project: str) -> list[Applied]:
-        """Return what became of each, in order."""
+        """Return the outcome of each edit, in order."""
         return [self._one(edit, project) for edit in edits]
 
     def _one(self, edit: Edit, project: str) -> Applied:

@@ -159,7 +159,7 @@ class Folder:
     # --- whose it is ------------------------------------------------------------------------------------
 
     def manifest(self) -> Manifest | None:
-        """That of the last export; None in a folder that is no vault.
+        """Return the manifest of the last export; None in a folder that is no vault.
 
         Raises NotAVaultError where another program or version wrote it.
         """
@@ -244,7 +244,7 @@ class Folder:
             raise VaultFileError(path, reason(exc)) from exc
 
     def write(self, path: str, text: str) -> bool:
-        """Put a text at ``path``; whether it was another before. Raises VaultFileError, OutsideVaultError."""
+        """Put a text at ``path``; return whether another was there. Raises VaultFileError, OutsideVaultError."""
         return self._put(path, self.place(path), text)
 
     def _put(self, path: str, place: Path, text: str) -> bool:

@@ -65,7 +65,7 @@ def has_conflict(text: str) -> bool:
 
 
 def parse(path: str, text: str) -> VaultPage:
-    """A file as it is now."""
+    """Return the page that a file's text makes."""
     whole, _, tail = f"\n{plain_lines(text).removeprefix(chr(0xFEFF))}".partition(f"\n{TAIL}\n")
     front, others, whole = _front(whole[1:]) if is_entity(path) else ({}, (), whole[1:])
     if path.endswith("_index.md"):  # a view: nothing of it is an item
@@ -197,7 +197,7 @@ _SYNC_ID = regex(r"obs-[\w.-]{1,80}")
 
 
 def anchor_of(row: Observation) -> str:
-    """Return what stands behind a row's item: its sync id, or a digest where that is no plain name."""
+    """Return the anchor behind a row's item: its sync id, or a digest where that is no plain name."""
     if _SYNC_ID.fullmatch(row.sync_id):
         return row.sync_id
     return f"obs-{hashlib.sha256(row.sync_id.encode()).hexdigest()[:16]}"

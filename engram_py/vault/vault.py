@@ -178,7 +178,7 @@ class Vault:
             return VaultImported(str(folder.root), done_with, False, exported, exported.warnings)
 
     def status(self, *, project: str | None = None) -> VaultStatus:
-        """Return what was edited since the last export, and what the memory changed."""
+        """Return the edits since the last export, and the memory's own changes."""
         name, folder = self._project(project), self.folder(project)
         manifest = folder.manifest() or Manifest(name)
         pages, views = self._edited(folder, name)
