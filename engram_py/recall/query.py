@@ -114,6 +114,7 @@ _FRAME = regex(
 _ASKS = regex(r"\W*(?:whats?|when|where|why|how|who|which|did|do|does|is|are|can|could|have|has|was|were)\b")
 _CYRILLIC = regex("[\u0400-\u052f]+")
 _LEAST_OF_A_WORD = 4
+_MARKS = '-"“”„«'  # without one of them nothing is quoted or excluded
 _EXCLUDED = regex(r"(?<!\S)-(?=[^\W_])([^\s\"]+)")
 _LEAST_OF_A_SENTENCE = 2  # stop words
 # `error -102`, `-EINVAL`, `-O2` and `-rf` are what somebody saw; nobody leaves a number or two letters out.
@@ -243,6 +244,8 @@ def _marked(text: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
 
     A phrase stays in the text: its words rank the rows that have it.
     """
+    if not any(mark in text for mark in _MARKS):
+        return (), (), text
     phrases: list[str] = []
     excluded: list[str] = []
 
