@@ -14,12 +14,24 @@ from typing import TYPE_CHECKING
 from bench.corpus import Note
 
 if TYPE_CHECKING:
+    from bench.workplace import Workplace
     from engram_py.app import Engram
 
 _TYPES = ("decision", "bugfix", "pattern", "discovery", "config")
 _PER_SESSION = 20
 _START = datetime(2022, 1, 1, tzinfo=UTC)
 _STEP = timedelta(minutes=12)
+
+
+def filled(place: Workplace, name: str, rows: int) -> Path:
+    """Return the data directory ``name`` of the place with that many observations; one says why uv was chosen."""
+    from engram_py import Draft, Engram
+
+    data_dir = place.data_dir(name)
+    fill(data_dir, place.folder, place.corpus.many(rows - 2))
+    with Engram(data_dir, directory=place.folder) as app:
+        app.save(Draft("Chose uv for packages", "Fast, and it locks.", "decision"))
+    return data_dir
 
 
 def fill(data_dir: Path, folder: Path, notes: Iterable[Note], *, projects: int = 1, step: timedelta = _STEP) -> int:

@@ -9,15 +9,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
-from bench.filling import fill
+from bench.filling import filled
 from bench.report import Line, ratio
 from bench.starting import PLAIN
 from bench.wire import Server, engram_command, environment
 from bench.workplace import PROJECT, Workplace
 
-PROMPT_RATIO = 4.0
+SILENT_RATIO, GIVEN_RATIO, START_RATIO = 3.0, 3.3, 4.0
 # What ``--check`` holds: a busy machine starts processes unevenly.
-GATED_RATIO = 5.0
+GATED_RATIO = 3.6
 GROWTH_RATIO, FLAT_RATIO = 1.5, 1.3
 FEW, SMALL = 100, 1_000
 QUESTION = "why did we choose uv?"
@@ -25,7 +25,7 @@ QUESTION = "why did we choose uv?"
 
 def hooks(place: Workplace) -> list[Line]:
     """``user-prompt`` that finds nothing (as most do), that is answered, and the others; then a large memory."""
-    few, small, large = (_filled(place, rows) for rows in (FEW, SMALL, place.rows))
+    few, small, large = (filled(place, f"hooks-{rows}", rows) for rows in (FEW, SMALL, place.rows))
     return [*_whole(place, few), *_growth(place, small, large), *_called(place, small, large)]
 
 
@@ -48,13 +48,14 @@ def _whole(place: Workplace, data_dir: Path) -> list[Line]:
             if turn:  # the first warms the file cache and the byte code
                 ours[name].append(took)
                 plain[name].append(before)
-    gated = next(iter(kinds))
+    gated, given, _, start, _ = kinds
+    most = {given: GIVEN_RATIO, start: START_RATIO}
     return [
         ratio(
             name,
             ours[name],
             plain[name],
-            at_most=PROMPT_RATIO if "prompt" in kinds[name][0] else None,
+            at_most=most.get(name, SILENT_RATIO),
             gate=name == gated and _median_ratio(ours[name], plain[name]) > GATED_RATIO,
         )
         for name in kinds
@@ -101,16 +102,6 @@ def _called(place: Workplace, small: Path, large: Path) -> list[Line]:
             what = f"  {tool} on {place.rows:,} observations beside {SMALL:,}"
             lines.append(ratio(what, *times, at_most=FLAT_RATIO))
     return lines
-
-
-def _filled(place: Workplace, rows: int) -> Path:
-    from engram_py import Draft, Engram
-
-    data_dir = place.data_dir(f"hooks-{rows}")
-    fill(data_dir, place.folder, place.corpus.many(rows - 2))
-    with Engram(data_dir, directory=place.folder) as app:
-        app.save(Draft("Chose uv for packages", "Fast, and it locks.", "decision"))
-    return data_dir
 
 
 def _hook(place: Workplace, data_dir: Path, event: str, **fields: str) -> tuple[float, bytes]:

@@ -12,6 +12,7 @@ from typing import NoReturn
 def main() -> None:
     if sys.argv[1:2] == ["hook"] and not {"-h", "--help"} & set(sys.argv):
         # An agent waits for its hooks: they pay for neither click nor anything a command line needs.
+        gc.disable()  # the process is over before there is anything to collect
         from engram_py.interfaces.hooks.entry import main as hook
 
         hook(sys.argv[2:])
@@ -22,12 +23,23 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
     try:
-        from engram_py.interfaces.cli.main import run
-
-        code = run()
+        code = _run()
     except KeyboardInterrupt:  # before there was a command to interrupt
         code = 130
     _end(code)
+
+
+def _run() -> int:
+    if sys.argv[1:2] == ["mcp"]:
+        # An agent waits for its server as well: where it gives options alone, click is not loaded for them.
+        from engram_py.interfaces.mcp.stdio import main as serve
+        from engram_py.interfaces.mcp.stdio import options
+
+        if (given := options(sys.argv[2:])) is not None:
+            return serve(**given)
+    from engram_py.interfaces.cli.main import run
+
+    return run()
 
 
 def _end(code: int) -> NoReturn:

@@ -6,7 +6,6 @@ A stamp is text: 12 hex digits of Unix milliseconds, 4 of counter, the device; t
 
 from __future__ import annotations
 
-import hashlib
 import os
 from datetime import UTC, datetime
 
@@ -82,6 +81,8 @@ def consequence(stamp: str, of: str) -> str:
     ``of`` says what it follows from; of something else it is another stamp. Its device is that of ``stamp`` with how
     many consequences came one after another and eight digits of a hash, so no machine gives such a stamp by itself.
     """
+    import hashlib
+
     seen = parse_stamp(stamp)
     device, level = seen.device[:_DEVICE_CHARS].ljust(_DEVICE_CHARS, "0"), seen.device[_DEVICE_CHARS:][:1]
     if level == "f":

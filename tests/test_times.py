@@ -7,6 +7,7 @@ import dataclasses
 import pickle
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -183,10 +184,19 @@ def test_a_wrong_call_is_refused_as_always() -> None:
         Point(1, z=3)  # type: ignore[call-arg]
 
 
-def test_a_value_has_its_fields_and_no_others() -> None:
-    assert not hasattr(Point(1), "__dict__")
-    with pytest.raises(AttributeError):
-        Open().other = 1  # type: ignore[attr-defined]
+def test_many_values_of_a_class_are_what_the_first_are() -> None:
+    class_of_its_own: Any = dataclass(frozen=True)(
+        type("Later", (), {"__annotations__": {"x": "int", "y": "int"}, "y": 2})
+    )
+    values = [class_of_its_own(x) for x in range(200)]
+
+    assert [(one.x, one.y) for one in values] == [(x, 2) for x in range(200)]
+    assert values[0] == class_of_its_own(y=2, x=0)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        class_of_its_own(y=1)
+
+
+def test_the_fields_of_a_value_match_in_their_order() -> None:
     match Named(1, name="a"):
         case Point(1, 2, (), []):
             pass

@@ -10,7 +10,6 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from engram_py.anchors import table
-from engram_py.anchors.states import local_states, refined_states, unmerged_states
 from engram_py.anchors.values import (
     MOST_ANCHORS,
     AnchorState,
@@ -19,7 +18,6 @@ from engram_py.anchors.values import (
     StaleLine,
     Visibility,
 )
-from engram_py.anchors.worktree import CurrentRepository, Unread, place_file, slashed
 from engram_py.git.answers import GitAnswers
 from engram_py.git.program import TIMEOUT_SECONDS, Deadline
 from engram_py.observations.values import Observation, Outcome
@@ -29,6 +27,7 @@ from engram_py.reasons import reason
 # Imported where they are needed: most searches show nothing that changed, most saves name no file.
 if TYPE_CHECKING:
     from engram_py.anchors.record import Observed
+    from engram_py.anchors.worktree import CurrentRepository
 
 _MOST_CHECKED = 10_000  # observations of one check
 _CHECK_SECONDS = 30.0  # for git, when somebody asked for a check and waits for it
@@ -74,6 +73,8 @@ class Anchors:
         anchors = table.of_observations(self._store, [row.id for row in rows])
         if not anchors:
             return {}
+        from engram_py.anchors.states import local_states, refined_states, unmerged_states
+
         here = here or self._here()
         rows = [row for row in rows if row.id in anchors]
         states = {row.id: local_states(anchors[row.id], here.tree_of(row.project)) for row in rows}
@@ -166,6 +167,8 @@ class Anchors:
 
         ``projects`` are those to look into, all when it is None.
         """
+        from engram_py.anchors.worktree import Unread, place_file, slashed
+
         wanted = slashed(path)
         if not wanted or limit < 1:
             return []
@@ -226,6 +229,8 @@ class Anchors:
         return _lines(rows, self._states(rows, Deadline(), here), lambda state: state.stale)[:limit]
 
     def _here(self) -> CurrentRepository:
+        from engram_py.anchors.worktree import CurrentRepository
+
         return CurrentRepository(self._store, self._journal, self._projects)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from engram_py.anchors.values import ANCHOR_COLUMNS, Anchor
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import dataclass
 from engram_py.observations.table import COLUMNS, read
 from engram_py.observations.values import Observation
 
@@ -207,7 +208,8 @@ def newest_at(store: Store, paths: Sequence[str], *, projects: Sequence[str]) ->
     return _anchors(store, NEWEST_AT, names=list(map(_name, paths)), paths=paths, projects=projects)
 
 
-class Likeness(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Likeness:
     """A text that may stand in a file: so many ``lines`` of it, or without a ``probe`` the whole."""
 
     observation_id: int

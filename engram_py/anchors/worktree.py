@@ -4,7 +4,6 @@ alone. Hashes recognise a piece of text: in its own lines, in other lines of its
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections import Counter
@@ -64,10 +63,12 @@ def normal_lines(data: bytes) -> Lines:
 
 
 def digest_of(lines: Sequence[bytes]) -> str:
-    return hashlib.blake2b(b"\n".join(lines).rstrip(b"\n"), digest_size=16).hexdigest()
+    return raw_digest(b"\n".join(lines).rstrip(b"\n"))
 
 
 def raw_digest(data: bytes) -> str:
+    import hashlib
+
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
@@ -171,6 +172,8 @@ class Content:
 
     def blobs(self, *, sha256: bool) -> tuple[str, ...]:
         """Return the blob ids that git may have for this file: as it stands here, and with git's own line ends."""
+        import hashlib
+
         plain = self.data.replace(b"\r\n", b"\n") if b"\r\n" in self.data else self.data
         texts = (self.data,) if plain is self.data else (self.data, plain)
         make = hashlib.sha256 if sha256 else hashlib.sha1  # not for security: it is git's name of a file

@@ -12,8 +12,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
 
+from engram_py.dataclass import dataclass
 from engram_py.lazy import regex
 
 # What people call a password, in lower case; each name is looked for wherever it stands in a longer one.
@@ -214,7 +214,8 @@ _NEXT_PAIR = regex(r"[,;&](?=[\w .-]{1,40}=|$)")
 _ALONE = regex(r"""["'`]?[ \t]*(?:$|[\r\n])""")
 
 
-class _Assignment(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Assignment:
     """A value with a secret's name: where it is, and whether it looks like one (``hide``)."""
 
     start: int
@@ -223,7 +224,8 @@ class _Assignment(NamedTuple):
     hide: bool
 
 
-class _Name(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Name:
     """A secret's name: its bounds, and whether it is one as it stands (``direct``) or only holds the word for one."""
 
     start: int

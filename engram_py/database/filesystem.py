@@ -152,9 +152,10 @@ def filesystem_type(path: Path) -> str:
 
 def type_of_mount(path: Path, mounts: list[tuple[str, str]]) -> str:
     """Return the type of the deepest mount (mount point, type) above ``path``; a later one hides an earlier."""
+    above = {str(path), *map(str, path.parents)}
     best = ("", "")
     for point, kind in mounts:
-        if path.is_relative_to(point) and len(point) >= len(best[0]):
+        if point in above and len(point) >= len(best[0]):
             best = (point, kind)
     return best[1]
 
@@ -166,7 +167,7 @@ def parse_proc_mounts(text: str) -> list[tuple[str, str]]:
     """
     found = []
     for _, point, kind, *options in (line.split(" ") for line in lines_of(text) if line.count(" ") > 1):
-        path = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), point)
+        path = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), point) if "\\" in point else point
         found.append((path, "drvfs" if kind == "9p" and "drvfs" in " ".join(options) else kind))
     return found
 

@@ -25,9 +25,8 @@ def migration_files() -> tuple[Path, ...]:
     """Return the ``.sql`` files in order: inside the installed package, or at the top of a checkout."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "migrations", package.parent / "migrations"):
-        files = tuple(sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql")))
-        if files:
-            return files
+        if folder.is_dir():
+            return tuple(sorted(path for path in folder.iterdir() if path.suffix == ".sql"))
     raise FileNotFoundError(f"no migrations beside {package}; the installation is incomplete")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Any, NamedTuple
+from typing import Any
 
 from engram_py.database.connection import BUSY, is_invalid_text, primary_code
 from engram_py.dataclass import dataclass
@@ -60,7 +60,8 @@ _CORRUPT_VTAB = 267
 _BROKEN = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT)
 
 
-class InvalidText(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class InvalidText:
     """A text that is not UTF-8: its column, the columns that name its row with their values, and its bytes."""
 
     table: str

@@ -33,7 +33,6 @@ from engram_py.database.errors import (
     StoreReadOnlyError,
     StoreReplacedError,
 )
-from engram_py.database.soundness import is_of_index
 from engram_py.errors import StoreError
 from engram_py.lazy import logger_of
 
@@ -59,6 +58,8 @@ class _Said(translated):
         self._store = store
 
     def ours(self, error: sqlite3.Error) -> StoreError | None:
+        from engram_py.database.soundness import is_of_index
+
         reason = is_of_index(self._store._connection, error)
         return IndexDamagedError(str(self._path), reason) if reason else super().ours(error)
 

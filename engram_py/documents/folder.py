@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from functools import cache
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from engram_py.database.store import Store
+from engram_py.dataclass import dataclass
 from engram_py.documents import table
 from engram_py.documents.files import FoundFile, find_files, patterns, read_text
 from engram_py.documents.values import Collection, CollectionUpdate, Cut, Read, Skipped
@@ -36,7 +37,8 @@ MOST_CHARS, OVERLAP_CHARS = 3_600, 540
 _MOST_FENCED = 10 * MOST_CHARS
 
 
-class Heading(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Heading:
     """A heading: its level (1 to 6), its text, and the lines it takes."""
 
     level: int
@@ -45,7 +47,8 @@ class Heading(NamedTuple):
     end: int
 
 
-class Structure(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Structure:
     """The lines of a text, its top headings, the lines where a block begins, and the lines of its fences."""
 
     lines: list[str]
@@ -54,7 +57,8 @@ class Structure(NamedTuple):
     fences: list[tuple[int, int]]
 
 
-class _Piece(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Piece:
     """Lines that are not cut apart; of a line that is too long, a part of it."""
 
     first: int

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import NamedTuple
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import dataclass
 from engram_py.documents import table
 from engram_py.documents.files import read_text, why_ignored
 from engram_py.documents.history import Commit, read_commits
@@ -47,7 +47,8 @@ _COMMIT = regex(r"commit[: ]\s*([0-9a-f]{4,64})", re.IGNORECASE)
 _DOCID = regex(r"[\"']?(?:#|doc:)([0-9a-f]{6,64})[\"']?", re.IGNORECASE)
 
 
-class FoundDocument(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FoundDocument:
     """A document and the collection it is in."""
 
     collection: Collection
@@ -161,7 +162,7 @@ class Opening:
     def _shown(self, entry: FoundDocument, first: int, count: int | None) -> Opened:
         from engram_py.capture.redact import redact
 
-        collection, document = entry
+        collection, document = entry.collection, entry.document
         if collection.kind == GIT:
             return self._open_commit(document["path"])
         notes, _ = notes_of(self._store, collection, document["path"], document["status"])

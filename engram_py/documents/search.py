@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from sqlite3 import Connection
-from typing import Any, NamedTuple
+from typing import Any
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.database.store import Row, Store
@@ -96,7 +96,8 @@ def _of_passages(sql: str) -> str:
     return sql.replace("observations", "passages")
 
 
-class PassagePlace(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class PassagePlace:
     """The place of a passage: the ids of its document and collection, and its lines, from 1, both included."""
 
     document: int

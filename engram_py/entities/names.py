@@ -12,7 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from engram_py.database.journal import get_meta, set_meta
 from engram_py.database.store import Row, Store
@@ -50,7 +50,8 @@ class Name:
     claimed: bool = False
 
 
-class _Token(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Token:
     text: str
     begins: bool  # a sentence, a line, a point of a list
     joined: bool  # to the one before, by a blank alone

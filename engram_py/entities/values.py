@@ -4,7 +4,6 @@ is named, kept and walked; refusals.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -192,6 +191,8 @@ def is_edge(source: str, predicate: str, target: str) -> bool:
 
 def edge_values(project: str, scope: str, subject: str, predicate: str, object: str) -> dict[str, Any]:
     """Return the columns of an edge. Its id is made of its words: two machines that say the same make the same row."""
+    import hashlib
+
     ends = (f"{END}{subject}", f"{END}{object}")
     digest = hashlib.sha256("\n".join((project, scope, ends[0], predicate, ends[1])).encode()).hexdigest()[:16]
     values = {"sync_id": f"rel-{digest}", "source_id": ends[0], "target_id": ends[1], "relation": predicate}

@@ -14,10 +14,11 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store, waiting
+from engram_py.dataclass import dataclass
 from engram_py.errors import StoreError
 from engram_py.files import exists, lines_of, readable_path
 from engram_py.git.program import Deadline, ask_git, has_git
@@ -79,7 +80,8 @@ _MAX_LISTING = 64 << 20
 _SUBMODULE = "160000"
 
 
-class TrackedFile(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TrackedFile:
     """A file that git tracks; ``skipped`` when a sparse checkout leaves it out of the working tree."""
 
     path: str

@@ -150,9 +150,10 @@ _MAX_PACKED = 64 << 20
 _SYMBOLIC_DEPTH = 5
 _SECONDS = 2.0
 
-_COMMIT = regex(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_HASH = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
+_COMMIT = regex(_HASH)
 # The first line of a local branch's log: no commit, its first one, and what it was made from.
-_CREATED = regex(rf"0+ ({_COMMIT.pattern}) .*\tbranch: Created from (.+)")
+_CREATED = regex(rf"0+ ({_HASH}) .*\tbranch: Created from (.+)")
 # With the reftable format HEAD names this branch, which cannot exist.
 _REFTABLE = "refs/heads/.invalid"
 _SECTION = regex(r'\[([\w.-]+)(?: "([^"\\]*)")?\]')

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import asdict, dataclass
 from engram_py.errors import EngramError
 from engram_py.ledger import table
 from engram_py.observations.usage import Alarm, Deferred, timer
@@ -36,7 +37,8 @@ _Key = tuple[str, str, str, str, str]  # session, project, day, door, name
 _Answer = tuple[str, str, int, str, str | None, Caller, tuple[int, ...]]
 
 
-class _Sum(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Sum:
     """A sum of answers: their number, their bytes, and the time of the last."""
 
     times: int
@@ -115,7 +117,7 @@ class Ledger(Deferred):
             return True
         rows = [_row(key, one.times, one.bytes) for key, one in sums.items()]
         shown = [
-            {"session_id": session_id, "id": row_id, **one._asdict()} for (session_id, row_id), one in recalls.items()
+            {"session_id": session_id, "id": row_id, **asdict(one)} for (session_id, row_id), one in recalls.items()
         ]
         try:
             counted = table.count(self._store, rows, shown, most=MOST_ROWS)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from engram_py.database.fts import erase
 from engram_py.database.soundness import OBSERVATIONS
+from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError, TextTooLongError
 from engram_py.observations import table, topics
 from engram_py.observations.arguments import clean_scope, end_of
@@ -46,7 +47,8 @@ _NOT_REVISED = frozenset({"lifecycle", "salience", "expires_at"})
 _EDITED = ("title", "content", "type", "scope", "topic_key")
 
 
-class _Edit(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Edit:
     """The columns a change sets, already redacted, and what redacting and cutting did."""
 
     columns: dict[str, Any]

@@ -36,7 +36,9 @@ def check_id(observation_id: int, name: str = "id") -> int:
 
 def handles(text: str) -> tuple[int, ...]:
     """Return the ids in a text of nothing but handles, each once; none for any other text."""
-    return tuple(dict.fromkeys(int(one) for one in _NUMBER.findall(text))) if _HANDLES.match(text) else ()
+    if "#" not in text or not _HANDLES.match(text):
+        return ()
+    return tuple(dict.fromkeys(int(one) for one in _NUMBER.findall(text)))
 
 
 def live_observation(store: Store, observation_id: int) -> Observation:

@@ -6,11 +6,11 @@ import hashlib
 import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from engram_py.database.journal import Journal, new_sync_id
 from engram_py.database.store import Store
-from engram_py.dataclass import asdict, replace
+from engram_py.dataclass import asdict, dataclass, replace
 from engram_py.errors import OperationConflictError, OperationExpiredError, TextTooLongError
 from engram_py.observations import table
 from engram_py.observations.errors import FactRefusedError
@@ -50,7 +50,8 @@ delete from save_operations where operation_id in
 """
 
 
-class SaveOperation(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SaveOperation:
     """A save that may be repeated: a digest of its id, which keeps no secret, and one of its arguments."""
 
     id: str

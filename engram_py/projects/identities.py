@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from engram_py.database.journal import Journal
@@ -59,6 +58,8 @@ class Identities:
             project = self.meant(name)
             if not self._belongs_to_another(project, location):
                 return project
+        import hashlib
+
         digest = hashlib.sha256(str(_identities(location)[0]).encode()).hexdigest()[:6]
         return self.meant(f"{location.name}-{digest}")
 

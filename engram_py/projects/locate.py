@@ -10,9 +10,9 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from engram_py.dataclass import dataclass, replace
+from engram_py.dataclass import asdict, dataclass, replace
 from engram_py.files import exists, is_folder, read_bounded, real_path, reason, write_atomically
 from engram_py.git.repository import Repository, find_repository, read_head, remote_names
 from engram_py.lazy import logger_of, regex
@@ -176,7 +176,8 @@ class Location:
     unconfirmed: str = ""
 
 
-class _Named(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Named:
     source: Source
     name: str
     fallback_names: tuple[str, ...] = ()
@@ -187,7 +188,8 @@ _SKIPPED = frozenset(
 )
 
 
-class _Children(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Children:
     """The projects of the child repositories, sorted; ``only`` is the folder where there is exactly one."""
 
     names: tuple[str, ...]
@@ -219,7 +221,7 @@ def locate(directory: Path, *, by_settings: bool = True, clock: Clock = time.mon
         named, more = _repository_name(repository, nameless)
         warnings += repository.warnings + more
         if named is not None:
-            return replace(found, **named._asdict(), warnings=warnings)
+            return replace(found, **asdict(named), warnings=warnings)
         found = replace(found, repository=None)
     children = _scan_children(here, settings.ignore, nameless, clock() + CHILD_BUDGET_SECONDS, clock)
     return _from_children(found, children, warnings, nameless)

@@ -17,7 +17,6 @@ _INVISIBLE = frozenset("\u200b\u200e\u200f\u2060\ufeff\u061c") | frozenset(map(c
 _HIDDEN = _INVISIBLE | frozenset(map(chr, range(0x2066, 0x206A)))
 _REPEATED = regex(r"([-_])\1+")
 _WHITESPACE = regex(r"\s+")
-_DRIVE = regex(r"[A-Za-z]:")
 _SEPARATORS = regex(r"[-_\s]+")
 
 
@@ -90,9 +89,13 @@ def _flaw(text: str) -> str | None:
         return f"it has more than {MAX_NAME} characters"
     if any(map(_unusable, text)):
         return "it holds a control or invisible character"
-    if "/" in text or "\\" in text or text.startswith("~") or text in {".", ".."} or _DRIVE.match(text):
+    if "/" in text or "\\" in text or text.startswith("~") or text in {".", ".."} or _is_drive(text[:2]):
         return "it is a path"
     return None
+
+
+def _is_drive(text: str) -> bool:
+    return text[1:] == ":" and text[0].isascii() and text[0].isalpha()
 
 
 def _is_secret(text: str) -> bool:

@@ -135,7 +135,7 @@ def _span() -> re.Pattern[str]:
 
 def _iso(text: str) -> list[Days]:
     found = []
-    for match in _ISO.finditer(text):
+    for match in _ISO.finditer(text) if "-" in text else ():
         days = _of(int(match["year"]), int(match["month"]), int(match["day"] or 0))
         if days:
             before = _BEFORE_ISO.search(text, 0, match.start())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from engram_py.database.store import Store
+from engram_py.dataclass import dataclass
 from engram_py.entities import table as entities
 from engram_py.entities.names import Known, aliases_of, slugs_of
 from engram_py.entities.values import TOPIC
@@ -21,7 +21,8 @@ _MOST_FACTS, _MOST_CONNECTED_FACTS, _MOST_NEIGHBOURS = 200, 10, 8
 _MOST_WORDS, _MOST_ASKED = 4, 40
 
 
-class _Named(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Named:
     """An entity that the words of a question name."""
 
     words: tuple[str, ...]

@@ -6,10 +6,11 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from engram_py.database.errors import IndexDamagedError
 from engram_py.database.store import Row, Store
+from engram_py.dataclass import dataclass
 from engram_py.observations.table import COLUMNS, SHARED, VISIBLE, read
 from engram_py.observations.values import Observation
 from engram_py.observations.visible import live_ids
@@ -47,7 +48,8 @@ select id, sz from observations_fts_docsize where id in (select value from json_
 TOTALS = "select block from observations_fts_data where id = 1"
 
 
-class Span(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Span:
     """The rows from one id to another, both included."""
 
     first: int
@@ -61,14 +63,16 @@ class Span(NamedTuple):
 EVERYWHERE = Span(0, (1 << 63) - 1)
 
 
-class Totals(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Totals:
     """The number of rows of the index, and of words that a row has on average."""
 
     rows: int
     average: float
 
 
-class Length(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Length:
     """The number of words of a row and of its title; derived terms are not counted."""
 
     words: int

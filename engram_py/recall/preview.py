@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import NamedTuple
 
 from engram_py.dataclass import dataclass
 from engram_py.lazy import regex
@@ -128,7 +127,8 @@ def _start(content: str, terms: Sequence[Term], finder: TermFinder, limit: int) 
     return first[max((at for at in range(latest + 1) if at in begins or at == latest), key=passage)]
 
 
-class _Pieces(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Pieces:
     """The pieces of a text: where sentences and parts of long ones begin, the numbers of sentences, and the pieces of
     each
     term."""

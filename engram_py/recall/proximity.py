@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence, Set
-from typing import NamedTuple
 
 from engram_py.dataclass import dataclass, replace
 from engram_py.lazy import regex
@@ -58,7 +57,8 @@ class TermFinder:
         return sorted(found.items())
 
 
-class Reading(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Reading:
     """The terms of a text: how often it has each (by its number), the numbers of the terms in its best passage, and
     the proximity
     of pairs, in idf."""

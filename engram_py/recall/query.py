@@ -104,6 +104,7 @@ _HEAD = regex(rf"(?i)(?:\s*(?:{'|'.join(KEYS)}):(?:\"[^\"]*\"|\S+))*")
 _ID = regex(r"\s*\[?#([0-9]{1,18})\]?\s*\Z")
 _QUOTED = regex(r"(?<![^\s(])(-?)[\"“”„«]([^\"“”„«»]{1,300})[\"“”»]")
 # "What kind of", "how many", "did we decide", "do orders use": the last word asks, it is not what is asked about.
+_FRAMING = frozenset({"what", "which", "how", "did", "do", "does", "have", "had", "should"})
 _FRAME = regex(
     r"\b(?:what|which)\s+((?:kinds?|types?|sorts?)(?=\s+of\b))|\bhow\s+(many|much|long|often|far|old|soon|big)\b"
     r"|\b(?:did|do|have|had)\s+(?:we|i|you|they)\s+(?:ever\s+|already\s+)?"
@@ -113,6 +114,7 @@ _FRAME = regex(
 _ASKS = regex(r"\W*(?:whats?|when|where|why|how|who|which|did|do|does|is|are|can|could|have|has|was|were)\b")
 _CYRILLIC = regex("[\u0400-\u052f]+")
 _LEAST_OF_A_WORD = 4
+_MARKS = '-"“”„«'  # without one of them nothing is quoted or excluded
 _EXCLUDED = regex(r"(?<!\S)-(?=[^\W_])([^\s\"]+)")
 _LEAST_OF_A_SENTENCE = 2  # stop words
 # `error -102`, `-EINVAL`, `-O2` and `-rf` are what somebody saw; nobody leaves a number or two letters out.
@@ -198,7 +200,7 @@ def parse_query(text: str, *, filters: bool = False) -> Query:
     clean = unicodedata.normalize("NFC", text[:MAX_QUERY_CHARS].encode("utf-8", "replace").decode())
     shortened = len(text) > MAX_QUERY_CHARS
     pasted = len(clean.split()) > PASTED_WORDS
-    numbered = _ID.match(clean)
+    numbered = _ID.match(clean) if "#" in clean else None
     observation_id = int(numbered[1]) if numbered else None
     if not filters:
         words, cut = _most_telling(clean)
@@ -242,6 +244,8 @@ def _marked(text: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
 
     A phrase stays in the text: its words rank the rows that have it.
     """
+    if not any(mark in text for mark in _MARKS):
+        return (), (), text
     phrases: list[str] = []
     excluded: list[str] = []
 
@@ -293,7 +297,8 @@ def _most_telling(text: str) -> tuple[tuple[Word, ...], bool]:
     """
     runs = segments(_MOMENT.sub(" ", text) if ":" in text else text) or segments(text)
     distinct = _distinct_words(runs)
-    framing = {word for frame in _FRAME.finditer(text.lower()) for word in frame.groups() if word}
+    frames = _FRAME.finditer(text.lower()) if _FRAMING & distinct.keys() else ()
+    framing = {word for frame in frames for word in frame.groups() if word}
     nothing = stop_words_of(runs)
     stops = {*nothing, *framing}
     if stops.issuperset(distinct):  # "what did we decide": else nothing would be asked
@@ -331,7 +336,7 @@ def _beginning(word: str) -> str:
 
     XQuAD in Russian: recall at 5 .943 by whole words, .982 so; with one letter less or more cut off .980.
     """
-    if len(word) <= _LEAST_OF_A_WORD or not _CYRILLIC.fullmatch(word):
+    if len(word) <= _LEAST_OF_A_WORD or word.isascii() or not _CYRILLIC.fullmatch(word):
         return ""
     return word[: max(_LEAST_OF_A_WORD, len(word) - (2 if len(word) > _LEAST_OF_A_WORD + 1 else 1))]
 

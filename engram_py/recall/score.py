@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from engram_py.dataclass import dataclass, field
 from engram_py.reasons import Reason, reason
@@ -204,7 +204,8 @@ class Term:
         return not self.visible if self.substitutes else not self.rows
 
 
-class Neighbours(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Neighbours:
     """The row before a row in its session, and the two after it; None where there is none."""
 
     before: int | None = None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from engram_py.dataclass import dataclass
 
 VERBS = ("related", "compatible", "scoped", "conflicts_with", "supersedes", "not_conflict")
@@ -76,6 +74,8 @@ class Scanned:
 
 def pair_id(one: str, other: str) -> str:
     """Return ``rel-`` and 16 hex digits of both ends: two machines that relate the same pair make the same row."""
+    import hashlib
+
     joined = "\n".join(sorted((one, other)))
     return "rel-" + hashlib.sha256(joined.encode()).hexdigest()[:16]
 

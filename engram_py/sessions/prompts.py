@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -114,9 +113,13 @@ class Prompts:
 def summary_topic(session_id: str) -> str:
     """Return the topic key of a session's summary: ``session/<id>``, with a digest where two ids would look alike."""
     plain = f"session/{session_id}"
-    digest = hashlib.sha256(session_id.encode()).hexdigest()[:12]
     topic = normalize_topic_key(plain)
-    return topic if topic == plain else f"{topic[: TOPIC_KEY_LIMIT_CHARS - 13].rstrip('/-')}-{digest}"
+    if topic == plain:
+        return topic
+    import hashlib
+
+    digest = hashlib.sha256(session_id.encode()).hexdigest()[:12]
+    return f"{topic[: TOPIC_KEY_LIMIT_CHARS - 13].rstrip('/-')}-{digest}"
 
 
 class Episodes:

@@ -10,7 +10,6 @@ program writes into the texts is known to ``capture/host_formats.py``.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -99,6 +98,8 @@ def text_of(content: object) -> str:
 
 def digest(*parts: str) -> str:
     """Return a short name for these texts together."""
+    import hashlib
+
     joined = "\0".join(parts).encode("utf-8", "replace")
     return hashlib.sha256(joined).hexdigest()[:32]
 

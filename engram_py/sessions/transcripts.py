@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import stat
 import time
@@ -238,6 +237,8 @@ def _slice_ends(turns: Sequence[Turn]) -> Iterator[int]:
 
 
 def _head(file: BinaryIO, size: int) -> str:
+    import hashlib
+
     file.seek(0)
     return hashlib.sha256(file.read(size)).hexdigest()
 

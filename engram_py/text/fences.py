@@ -36,7 +36,7 @@ def visible(text: str) -> str:
     selectors beyond the first sixteen: a reader does not see them, and a model reads them. Other line ends become
     ``\\n``; ``\\r\\n`` stays.
     """
-    if text.isascii() and text.isprintable():
+    if text.isascii() and text.replace("\n", "").isprintable():
         return text
     if not text.isprintable():
         text = _LINE_ENDS.sub("\n", _SEQUENCE.sub("", text)).translate(_PLAIN_CONTROLS)

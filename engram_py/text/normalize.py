@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 
@@ -90,6 +89,8 @@ def check_text(field: str, text: str) -> None:
 
 def content_hash(text: str) -> str:
     """Return a hash that is the same for texts that differ only in case, white space or composition of accents."""
+    import hashlib
+
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
     return hashlib.sha256(" ".join(folded.split()).encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -57,12 +57,12 @@ def test_lengths_are_counted_in_words_however_long(filled: Store) -> None:
     for row, words in enumerate((1, 127, 128, 16_383, 16_384), start=1):
         _index(filled, row, title="birch", content="alder " * words, terms="al der")
     lengths = index.lengths(filled, [1, 2, 3, 4, 5, 6])
-    assert lengths == {1: (2, 1), 2: (128, 1), 3: (129, 1), 4: (16_384, 1), 5: (16_385, 1)}
-    assert index.totals(filled) == (5, (2 + 128 + 129 + 16_384 + 16_385) / 5)
+    assert lengths == {row: index.Length(words, 1) for row, words in enumerate((2, 128, 129, 16_384, 16_385), start=1)}
+    assert index.totals(filled) == index.Totals(5, (2 + 128 + 129 + 16_384 + 16_385) / 5)
 
 
 def test_an_index_without_rows_has_no_totals(filled: Store) -> None:
-    assert index.totals(filled) == (0, 1.0)
+    assert index.totals(filled) == index.Totals(0, 1.0)
     assert index.lengths(filled, [1]) == {}
 
 

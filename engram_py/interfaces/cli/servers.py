@@ -16,7 +16,6 @@ import click
 from engram_py.errors import EngramError, TerminalError
 from engram_py.files import expanded
 from engram_py.interfaces.cli.commands import PATH, here, json_command, memory, print_value, refusing, settings
-from engram_py.settings import Settings
 
 
 class NoTerminalError(TerminalError):
@@ -42,17 +41,9 @@ class TextualMissingError(TerminalError):
 @refusing
 def mcp_command(tools: str | None, project: str | None) -> None:
     """Run the MCP server on stdin and stdout, as an agent starts it. It ends when stdin closes."""
-    failure: EngramError | None = None
-    try:
-        chosen = settings()
-    except EngramError as exc:
-        # A server that ends at once shows its user no reason; one that answers its first call with it does.
-        chosen, failure = Settings(Path()), exc
-    if sys.stdin is not None and sys.stdin.isatty():
-        click.echo("This is an MCP server for an agent to start; README.md says how. Ctrl-C ends it.", err=True)
-    from engram_py.interfaces.mcp.stdio import serve_stdio
+    from engram_py.interfaces.mcp.stdio import serve_agent
 
-    serve_stdio(chosen, tools=tools, project=project, failure=failure)
+    serve_agent(settings, tools=tools, project=project)
 
 
 @click.command("serve")

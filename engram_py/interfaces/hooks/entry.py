@@ -5,7 +5,6 @@ the process in time, whatever it is stuck in: an agent waits for its hooks.
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import threading
 import time
@@ -48,7 +47,6 @@ _SYNCING = ("session-start", *_LOOKING_BACK)
 
 def main(words: Sequence[str]) -> NoReturn:
     """Run a hook as this process and end it."""
-    gc.disable()  # the process is over before there is anything to collect
     run = HookRun(arguments(words))
     watchdog = Watchdog(run.limit_seconds, ready=run.ready, too_late=run.too_late)
     run.watchdog = watchdog

@@ -4,9 +4,7 @@ a hook needs, and the answer on stdout: JSON of its own, or the text as it is. W
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -59,7 +57,7 @@ def resumes(name: str) -> str:
 
 
 def _letters(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name[:80].lower())
+    return "".join(char for char in name[:80].lower() if char.isascii() and char.isalnum())
 
 
 Shape = Callable[[str, str], object]
@@ -396,6 +394,8 @@ def _session_id(said: str, agent: str, directory: Path) -> str:
     """Return the agent's own id of its session, hashed if it cannot be a name; without one, an id for each folder."""
     if said and len(said) <= _ID_LIMIT and said.isprintable():
         return said.strip()
+    import hashlib  # libcrypto takes as long as ten of our modules
+
     named = said or f"{agent} in {directory}"
     return f"{agent}-{hashlib.sha256(named.encode('utf-8', 'replace')).hexdigest()[:16]}"
 

@@ -8,14 +8,14 @@ ends the server once what it sent is done.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import queue
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engram_py.errors import EngramError
@@ -32,9 +32,10 @@ from engram_py.interfaces.mcp.protocol import (
 )
 from engram_py.interfaces.mcp.tool_calls import Memory, opener
 from engram_py.lazy import logger_of
+from engram_py.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from engram_py.settings import Settings
+    from engram_py.app import Engram
 
 logger = logger_of(__name__)
 
@@ -47,17 +48,67 @@ DRAIN_SECONDS = 2.0
 _TICK = 0.1
 
 
+def options(words: Sequence[str]) -> dict[str, str] | None:
+    """Return the options of ``engram mcp`` by their names; None where a line has anything else, which is click's."""
+    found: dict[str, str] = {}
+    rest = iter(words)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        value = value if equals else next(rest, "")
+        if name not in ("--tools", "--project") or not value or value.startswith("-"):
+            return None
+        found[name.removeprefix("--")] = value
+    return found
+
+
+def main(*, tools: str | None = None, project: str | None = None) -> int:
+    """Serve as this process and return its exit code."""
+    try:
+        serve_agent(_settings, tools=tools, project=project)
+    except EngramError as exc:
+        from engram_py.interfaces.wording.render import error_text
+
+        print(f"engram: {error_text(exc, 'cli')}", file=sys.stderr)  # noqa: T201
+        return 1
+    return 0
+
+
+def _settings() -> Settings:
+    loaded = load_settings()
+    for warning in loaded.warnings:
+        print(f"note: {warning}", file=sys.stderr)  # noqa: T201
+    return loaded
+
+
+def serve_agent(load: Callable[[], Settings], *, tools: str | None, project: str | None) -> None:
+    """Serve with the settings that ``load`` returns. Where it fails, the calls are answered with the reason: a server
+    that ends at once shows its user none."""
+    failure: EngramError | None = None
+    try:
+        settings = load()
+    except EngramError as exc:
+        settings, failure = Settings(Path()), exc
+    if sys.stdin is not None and sys.stdin.isatty():
+        told = "This is an MCP server for an agent to start; README.md says how. Ctrl-C ends it."
+        print(told, file=sys.stderr)  # noqa: T201
+    serve_stdio(settings, tools=tools, project=project, failure=failure)
+
+
 def serve_stdio(
     settings: Settings, *, tools: str | None = None, project: str | None = None, failure: EngramError | None = None
 ) -> None:
     """Serve until stdin closes or a signal comes. ``failure``: why there are no proper settings, answered to every
     call. Raises UnknownToolError for a profile or tool that does not exist."""
     names = select_tools(tools if tools is not None else settings.tools)
-    level = getattr(logging, settings.log_level.upper())
-    logging.basicConfig(stream=sys.stderr, level=level, format="%(levelname)s %(name)s: %(message)s")
     if sys.stdin is None or sys.stdout is None:  # closed before the start: there is no client
         return
-    memory = Memory(opener(settings, project, failure))
+    open_memory = opener(settings, project, failure)
+
+    def opened(agent: str) -> Engram:
+        _log_to_stderr(settings.log_level)  # nothing is logged before the first call
+        return open_memory(agent)
+
+    memory = Memory(opened)
     lines, out = _own_ends()
     connection = StdioClient(names, memory, out)
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -67,6 +118,13 @@ def serve_stdio(
     if connection.busy:  # a call that waits for another process's lock, and nobody for its answer
         sys.stderr.flush()
         os._exit(0)
+
+
+def _log_to_stderr(level: str) -> None:
+    import logging
+
+    form = "%(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(stream=sys.stderr, level=getattr(logging, level.upper()), format=form)
 
 
 def _own_ends() -> tuple[Iterable[str], int]:

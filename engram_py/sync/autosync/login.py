@@ -6,7 +6,6 @@ Nothing here uses the network.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import ipaddress
 import json
 from collections.abc import Callable
@@ -163,6 +162,8 @@ def delete_token(data_dir: Path, server: str, place: str) -> bool:
 
 def token_fingerprint(token: str) -> str:
     """Return a short hash of a token, which reveals nothing of it."""
+    import hashlib
+
     return hashlib.sha256(b"engram token " + token.encode("utf-8", "replace")).hexdigest()[:12]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -247,6 +246,8 @@ def names_now(store: Store, server: str) -> str:
     )
     """
     names = store.value(sql, server=server) or ""
+    import hashlib
+
     return hashlib.sha256(names.encode()).hexdigest()[:16]
 
 

@@ -6,10 +6,9 @@ import getpass
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from engram_py.database.store import Row
-from engram_py.dataclass import asdict, fields
+from engram_py.dataclass import asdict, dataclass, fields
 from engram_py.git.program import Deadline, ask_git
 from engram_py.sync.chunk import (
     CHUNK_BYTES,
@@ -35,7 +34,8 @@ _MOST_ROWS = 3_000
 _MOST_BYTES = CHUNK_BYTES * 3 // 4
 
 
-class _Written(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Written:
     """A chunk that holds what was exported; ``size`` is 0 when its file was there already."""
 
     chunk: str

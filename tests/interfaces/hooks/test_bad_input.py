@@ -225,9 +225,11 @@ def loaded(folder: Path, event: str, **fields: Any) -> set[str]:
 @pytest.mark.parametrize(
     ("event", "fields", "nor"),
     [
-        pytest.param("session-start", {}, (), id="session-start"),
-        pytest.param("user-prompt", {"prompt": "why did we choose uv?"}, (), id="question"),
-        pytest.param("user-prompt", {"prompt": "Write a parser for JSON"}, CONTEXT, id="asks-for-nothing"),
+        pytest.param("session-start", {}, ("_hashlib",), id="session-start"),
+        pytest.param("user-prompt", {"prompt": "why did we choose uv?"}, ("_hashlib",), id="question"),
+        pytest.param(
+            "user-prompt", {"prompt": "Write a parser for JSON"}, ("_hashlib", *CONTEXT), id="asks-for-nothing"
+        ),
         pytest.param("user-prompt", {"prompt": "yes"}, ("sqlite3", "engram_py.app"), id="keeps-going"),
         pytest.param("stop", {"last_assistant_message": "Done."}, CONTEXT, id="without-learnings"),
         pytest.param("session-end", {}, (), id="session-end"),

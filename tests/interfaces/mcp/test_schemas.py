@@ -20,6 +20,7 @@ from pydantic import Field as PydanticField
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.mcp.profiles import INSTRUCTIONS, PROFILES, STORED, built, declared, profile_costs
 from engram_py.interfaces.mcp.server import build_server
+from engram_py.interfaces.mcp.stdio import options
 from engram_py.interfaces.mcp.tool_registry import KINDS, Argument, Before, Field, Handle
 from engram_py.ledger.costs import ProfileCost
 from engram_py.settings import Settings
@@ -47,7 +48,27 @@ def test_tools_are_listed_without_the_sdk_pydantic_or_the_memory(folder: Path) -
     assert len(json.loads(done.stdout.splitlines()[1])["result"]["tools"]) == 10
     imported = set(done.stderr.decode().split())
     assert "engram_py.interfaces.mcp.stdio" in imported
-    assert imported.isdisjoint({"mcp", "anyio", "asyncio", "pydantic", "starlette", "sqlite3", "engram_py.app"})
+    heavy = {"mcp", "anyio", "asyncio", "pydantic", "starlette", "click", "logging", "sqlite3", "engram_py.app"}
+    assert imported.isdisjoint(heavy)
+
+
+@pytest.mark.parametrize(
+    ("words", "read"),
+    [
+        pytest.param([], {}, id="none"),
+        pytest.param(["--tools", "all", "--project=a=b"], {"tools": "all", "project": "a=b"}, id="both-spellings"),
+        pytest.param(["--tools", "all", "--tools", "core"], {"tools": "core"}, id="the-last-one-counts"),
+        pytest.param(["--help"], None, id="help"),
+        pytest.param(["--tools"], None, id="no-value"),
+        pytest.param(["--tools", "--project"], None, id="an-option-for-a-value"),
+        pytest.param(["--tool", "all"], None, id="misspelled"),
+        pytest.param(["all"], None, id="an-argument"),
+    ],
+)
+def test_the_options_of_the_server_are_read_alone_and_the_rest_is_left_to_click(
+    words: list[str], read: dict[str, str] | None
+) -> None:
+    assert options(words) == read
 
 
 # The most bytes of each profile's list of tools, as a host is sent it. Lower a pin when a schema has shrunk; before
