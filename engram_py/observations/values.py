@@ -142,6 +142,10 @@ class Change:
     expires_at: str | None = None
 
 
+# The fields that a person edits in a form or a file.
+EDITED: tuple[str, ...] = tuple(name for name in Change.__match_args__ if name in Draft.__match_args__)
+
+
 @dataclass(frozen=True, slots=True)
 class Truncated:
     """The part of an over-long content that was kept, in bytes of UTF-8."""
