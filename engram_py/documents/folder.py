@@ -21,6 +21,7 @@ from engram_py.documents.values import Collection, CollectionUpdate, Cut, Read, 
 from engram_py.errors import InvalidArgumentError
 from engram_py.files import lines_of, reason
 from engram_py.lazy import regex
+from engram_py.reasons import Told
 from engram_py.text.front_matter import front_matter
 from engram_py.text.words import derived_terms
 from engram_py.times import to_text
@@ -267,7 +268,7 @@ def update_folder(
 
     counts = dict.fromkeys(("indexed", "updated", "unchanged", "removed"), 0)
 
-    def result(*, unfinished: bool = False, warnings: tuple[str, ...] = ()) -> CollectionUpdate:
+    def result(*, unfinished: bool = False, warnings: tuple[Told, ...] = ()) -> CollectionUpdate:
         return CollectionUpdate(
             collection.name, collection.project, **counts, skipped=tuple(skipped[:_MOST_SKIPPED]),
             unfinished=unfinished, warnings=warnings,

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import ConflictError, InvalidInputError, NotFoundError
-from engram_py.reasons import Sentence, operation, sentence
+from engram_py.reasons import Sentence, Told, operation, sentence
 
 Kind = Literal["git", "docs", "folder"]
 GIT, DOCS = "git", "docs"
@@ -87,7 +87,7 @@ class CollectionUpdate:
     removed: int = 0
     skipped: tuple[Skipped, ...] = ()
     unfinished: bool = False
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Opened:
     context: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     more: bool = False
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class OpenedSeveral:
 
     documents: tuple[Opened, ...]
     skipped: tuple[Skipped, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class Tour:
 
     overview: Overview
     told: tuple[Telling, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 class DocumentNotFoundError(NotFoundError):

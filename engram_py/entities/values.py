@@ -14,6 +14,7 @@ from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError, InvalidInputError, NotFoundError
 from engram_py.lazy import regex
 from engram_py.observations.listing import Fact
+from engram_py.reasons import Told
 
 TOPIC = "entity/"
 TYPE = "entity"
@@ -49,7 +50,7 @@ class EntityList:
     entities: tuple[EntityLine, ...]
     without_summary: int
     project: str
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class EntityDetail:
     facts: tuple[Fact, ...]
     edges: tuple[Edge, ...]
     mentioned: tuple[Mention, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class Graph:
     slug: str
     depth: int
     reached: tuple[Reached, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ class Linked:
     edge: Edge
     outcome: str
     sync_id: str
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class EntityChanged:
     done: str
     aliases: tuple[str, ...] = ()
     merged: str | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from engram_py.errors import InvalidArgumentError
 from engram_py.observations.values import EDITED, SCOPES, Change, Draft, Observation, Scope
+from engram_py.reasons import Reason, reason
 from engram_py.times import span_of, to_text
 
 
@@ -44,10 +45,12 @@ def change_back(row: Observation, changed: Collection[str]) -> Change | None:
     return change_of(before) if before else None
 
 
-def clamp(name: str, value: int, low: int, high: int) -> tuple[int, tuple[str, ...]]:
+def clamp(name: str, value: int, low: int, high: int) -> tuple[int, tuple[Reason, ...]]:
     """``value`` limited to ``low``..``high``, and a warning when it was changed."""
     held = max(low, min(high, value))
-    return held, () if held == value else (f"{name} {value} is outside {low}..{high}; used {held}",)
+    if held == value:
+        return held, ()
+    return held, (reason("clamped", name=name, value=value, low=low, high=high, used=held),)
 
 
 def clean_scope(scope: str | None) -> Scope | None:

@@ -29,6 +29,7 @@ from engram_py.observations.values import (
     Truncated,
 )
 from engram_py.projects.projects import Core
+from engram_py.reasons import Told, reason
 from engram_py.relations import table as relations
 from engram_py.relations.values import Relation, pair_id
 from engram_py.text.normalize import check_text, content_hash
@@ -94,7 +95,7 @@ class Editing:
                 else:
                     clock = self._journal.stamp()
                     self._write(old, changed | {"clock": clock}, clock)
-            notes: tuple[str, ...] = ()
+            notes: tuple[Told, ...] = ()
             if "content" in changed:
                 notes = self._anchors.record(old.id, old.project, observed, "updated")
             now = live_observation(self._store, observation_id)
@@ -104,7 +105,7 @@ class Editing:
             changed=tuple(changed),
             truncation=edit.truncation,
             redacted=edit.redacted,
-            warnings=(f"redacted {edit.redacted} secret or private part(s)",) * bool(edit.redacted) + notes,
+            warnings=(reason("redacted", count=edit.redacted),) * bool(edit.redacted) + notes,
         )
 
     def _observed(self, observation_id: int, change: Change) -> Observed | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engram_py.capture.redact import redact, redact_head
-from engram_py.dataclass import dataclass, replace
+from engram_py.dataclass import asdict, dataclass, replace
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
 from engram_py.lazy import regex
 from engram_py.observations.arguments import clean_scope
@@ -19,6 +19,7 @@ from engram_py.observations.values import (
     Scope,
     Truncated,
 )
+from engram_py.reasons import Reason, Told, reason
 from engram_py.text.normalize import check_text, content_hash, dashed, normalize_topic_key, truncate_utf8
 from engram_py.text.words import derived_terms
 
@@ -47,7 +48,7 @@ class Prepared:
     content_hash: str
     redacted: int
     truncation: Truncated | None
-    warnings: tuple[str, ...]
+    warnings: tuple[Told, ...]
     about: str | None = None
 
     @property
@@ -188,28 +189,18 @@ def clean_branch(branch: str | None) -> str | None:
     return None if branch and redact(branch).count else branch
 
 
-def intake_notes(redacted: int, truncation: Truncated | None) -> tuple[str, ...]:
+def intake_notes(redacted: int, truncation: Truncated | None) -> tuple[Reason, ...]:
     """Return the notes on what of a text was redacted or cut."""
-    found: list[str] = []
-    if redacted:
-        found.append(f"redacted {redacted} secret or private part(s); they were not stored")
-    if truncation:
-        found.append(cut_note(truncation))
-    return tuple(found)
+    found = (reason("not_stored", count=redacted),) if redacted else ()
+    return (*found, cut_note(truncation)) if truncation else found
 
 
-def cut_note(truncation: Truncated) -> str:
-    return (
-        f"content cut: kept {truncation.stored_bytes:,} of {truncation.original_bytes:,} bytes "
-        f"(limit {truncation.limit_bytes:,})"
-    )
+def cut_note(truncation: Truncated) -> Reason:
+    return reason("cut", **asdict(truncation))
 
 
-def _path_notes(content: str) -> tuple[str, ...]:
-    paths = absolute_paths(content)[:1]
-    return tuple(
-        f"content names a path of this machine ({path}); a path inside the repository travels better" for path in paths
-    )
+def _path_notes(content: str) -> tuple[Reason, ...]:
+    return tuple(reason("path_of_machine", path=path) for path in absolute_paths(content)[:1])
 
 
 _END = r"\s\"'`<>|:;,()\[\]{}*"

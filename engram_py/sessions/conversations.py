@@ -10,6 +10,7 @@ from engram_py.capture.host_formats import typed, without_memory_blocks
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError
+from engram_py.reasons import Told
 from engram_py.sessions.table import TOLD
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS, digest, role_of, text_of
 from engram_py.sessions.transcripts import MOST_TURNS, kept_text
@@ -76,7 +77,7 @@ class Conversation:
 
     turns: tuple[Turn, ...]
     given: int
-    notes: tuple[str, ...] = ()
+    notes: tuple[Told, ...] = ()
 
 
 def conversation_of(given: Sequence[object], *, said_at: str | None) -> Conversation:

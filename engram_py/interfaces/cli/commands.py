@@ -230,8 +230,7 @@ def settings() -> Settings:
 
     data_dir = click.get_current_context().find_root().obj
     loaded = load_settings(data_dir=_absolute(data_dir) if data_dir else None)
-    for warning in loaded.warnings:
-        click.echo(f"note: {warning}", err=True)
+    print_notes(loaded.warnings)
     return loaded
 
 
