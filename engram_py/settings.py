@@ -13,13 +13,15 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from engram_py.database.errors import DataDirError
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import InvalidArgumentError
-from engram_py.reasons import Reason, Told, reason
 from engram_py.times import Clock, fixed_clock, parse_time, utc_now
+
+if TYPE_CHECKING:
+    from engram_py.reasons import Reason, Told
 
 CONFIG_NAME = "config.json"
 HIDDEN = "set, not shown"
@@ -114,13 +116,16 @@ class Setting:
 
         ``name`` says where it stands. The value of a file that is not ``trusted`` is not repeated.
         """
-        said = f"{name} {_shown(raw)}" if trusted else name
         value = self.parse(raw)
-        if value is None:
+        held = None if value is None else self.held(value)
+        if held is not None and held == value:
+            return value, None
+        from engram_py.reasons import reason  # most are taken as they are, and a hook reads settings each time
+
+        said = f"{name} {_shown(raw)}" if trusted else name
+        if held is None:
             return None, reason("setting_ignored", setting=said, accepted=self.accepted)
-        held = self.held(value)
-        moved = reason("setting_moved", setting=said, value=held, accepted=self.accepted)
-        return held, None if held == value else moved
+        return held, reason("setting_moved", setting=said, value=held, accepted=self.accepted)
 
 
 def _whole(raw: object) -> int | None:
@@ -379,10 +384,14 @@ def _config_file(path: Path, warnings: list[Told]) -> dict[str, object]:
     except (FileNotFoundError, NotADirectoryError):  # the store says what is wrong with the data directory
         return {}
     except (OSError, ValueError, RecursionError) as exc:
+        from engram_py.reasons import reason
+
         warnings.append(reason("file_ignored", file=str(path), problem=str(exc)))
         return {}
     known = {name: value for name, value in raw.items() if name in BY_NAME and BY_NAME[name].key}
     for name in raw.keys() - known.keys():
+        from engram_py.reasons import reason
+
         variable = BY_NAME[name].variable if name in BY_NAME else ""
         warnings.append(reason("not_of_this_file", setting=f"{CONFIG_NAME}: {name[:40]}", variable=variable))
     return known
