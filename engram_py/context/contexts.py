@@ -22,7 +22,7 @@ from engram_py.observations.usage import Usage
 from engram_py.observations.values import Observation
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Core
-from engram_py.reasons import Told
+from engram_py.reasons import Told, reason
 from engram_py.sessions.values import SessionLine
 from engram_py.settings import BY_NAME, DEFAULTS
 from engram_py.times import zone_named
@@ -197,9 +197,9 @@ class Contexts:
         place = self._projects.for_read(project, session_id=session_id, all_projects=all_projects)
         limit, said = self._budget(chosen, max_bytes, budget_tokens)
         if text and chosen in ("session", "full"):
-            said = (*said, f"mode {chosen} takes no query; mode query or cascade does")
+            said = (*said, reason("no_query_in_mode", mode=chosen))
         if chosen == "query" and self._gate == "llm":
-            said = (*said, "gate llm works as heuristic: no model is configured")
+            said = (*said, reason("gate_without_model"))
         ask = Ask(
             mode=chosen,
             place=place,

@@ -229,7 +229,12 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     # notes on numbers that were out of range
     "clamped": "{name} {value} is outside {low}..{high}; used {used}",
     # notes on a save or an edit
-    "not_stored": "redacted {count} secret or private part(s); they were not stored",
+    "not_stored": "redacted {count:,} secret or private part(s); they were not stored",
+    "unknown_entity": 'nothing else is known of "{entity}" yet: it is a candidate until it is mentioned more',
+    "strange_roles": lambda count, roles: (
+        f"left out {count:,} turn(s) of role {', '.join(map(repr, roles))}; kept are user and assistant"
+    ),
+    "messages_cut": "cut {count:,} message(s): kept {limit:,} characters of each",
     "redacted": "redacted {count} secret or private part(s)",
     "cut": "content cut: kept {stored_bytes:,} of {original_bytes:,} bytes (limit {limit_bytes:,})",
     "path_of_machine": ("content names a path of this machine ({path}); a path inside the repository travels better"),
@@ -274,6 +279,12 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "repository_elsewhere": "{file} points at {folder}, which is not a git directory; run `git worktree repair`",
     "common_folder_gone": "{file} names a directory that does not exist",
     "remote_unknown": "{file} cannot be read ({problem}); its remote is unknown",
+    # notes on a context and on documents
+    "no_query_in_mode": "mode {mode} takes no query; mode query or cascade does",
+    "gate_without_model": "gate llm works as heuristic: no model is configured",
+    "documents_busy": "another process updates documents at this moment",
+    "no_repository_now": "{folder} is no repository now; its commits stay as they were",
+    "documents_gone": "{folder} is not there; its documents stay as they were",
     # notes on settings
     "setting_ignored": "{setting} was ignored: it is {accepted}",
     "setting_moved": "{setting} was taken as {value:,}: it is {accepted}",

@@ -163,6 +163,23 @@ BEFORE = {"start": "0001-01-01", "last": "2026-03-04", "open": True}
             "limit 99 is outside 1..50; used 50",
         ),
         (reason("not_stored", count=2), "redacted 2 secret or private part(s); they were not stored"),
+        (
+            reason("unknown_entity", entity="acme"),
+            'nothing else is known of "acme" yet: it is a candidate until it is mentioned more',
+        ),
+        (
+            reason("strange_roles", count=1_002, roles=("tool", "Narrator")),
+            "left out 1,002 turn(s) of role 'tool', 'Narrator'; kept are user and assistant",
+        ),
+        (reason("messages_cut", count=1, limit=50_000), "cut 1 message(s): kept 50,000 characters of each"),
+        (
+            reason("no_query_in_mode", mode="session"),
+            "mode session takes no query; mode query or cascade does",
+        ),
+        (reason("gate_without_model"), "gate llm works as heuristic: no model is configured"),
+        (reason("documents_busy"), "another process updates documents at this moment"),
+        (reason("no_repository_now", folder="/a"), "/a is no repository now; its commits stay as they were"),
+        (reason("documents_gone", folder="/a"), "/a is not there; its documents stay as they were"),
         (reason("redacted", count=2), "redacted 2 secret or private part(s)"),
         (
             reason("cut", original_bytes=90_000, stored_bytes=49_999, limit_bytes=50_000),
