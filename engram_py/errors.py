@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 class EngramError(Exception):
     """The root: a failure with a message that states the fact, and a hint that names the next step.
 
-    ``next_step`` is the hint with the operations that it names as values: an interface spells them its own way.
+    ``told`` and ``next_step`` are the message and the hint with the operations and reasons that they name as values:
+    an interface spells them its own way.
     """
 
     code: ClassVar[str] = "engram_error"
 
-    def __init__(self, message: str, *, hint: str | Sentence) -> None:
-        super().__init__(message)
-        self.message = message
-        self.next_step = hint
+    def __init__(self, message: str | Sentence, *, hint: str | Sentence) -> None:
+        super().__init__(str(message))
+        self.message = str(message)
+        self.told, self.next_step = message, hint
 
     @property
     def hint(self) -> str:

@@ -6,6 +6,8 @@ do next: a terminal is told a command, an agent a tool, a program a route (``int
 
 from __future__ import annotations
 
+from typing import Any
+
 from engram_py.dataclass import dataclass
 
 # operation → how Python calls it
@@ -52,9 +54,9 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence that names operations: text and operations, in the order they are read."""
+    """A sentence that names operations and reasons: text and these, in the order they are read."""
 
-    parts: tuple[str | Operation | Sentence, ...]
+    parts: tuple[str | Operation | Sentence | Reason, ...]
 
     def __str__(self) -> str:
         return "".join(map(str, self.parts))
@@ -62,17 +64,33 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why an answer is as it is: the name of the reason, and its facts."""
+    """Why an answer is as it is: the name of the reason, and its facts; ``str`` is for logs."""
 
     name: str
     facts: tuple[tuple[str, object], ...] = ()
+
+    def __str__(self) -> str:
+        facts = ", ".join(f"{name}={fact}" for name, fact in self.facts)
+        return self.name.replace("_", " ") + (f" ({facts})" if facts else "")
+
+
+def kept(value: Any) -> Any:
+    """Return a note, or a fact of one, that was kept as JSON."""
+    match value:
+        case {"name": name, "facts": facts}:
+            return Reason(name, tuple((key, kept(one)) for key, one in facts))
+        case {"parts": parts}:
+            return Sentence(kept(parts))
+        case list():
+            return tuple(kept(one) for one in value)
+    return value
 
 
 # What a note on an answer may be, before it is worded.
 Told = str | Sentence | Reason
 
 
-def reason(name: str, **facts: object) -> Reason:
+def reason(name: str, /, **facts: object) -> Reason:
     """Return the reason ``name`` with its ``facts``, none of which may change."""
     return Reason(name, tuple(facts.items()))
 
@@ -82,6 +100,6 @@ def operation(name: str, **values: object) -> Operation:
     return Operation(name, tuple(values.items()))
 
 
-def sentence(*parts: str | Operation | Sentence) -> Sentence:
+def sentence(*parts: str | Operation | Sentence | Reason) -> Sentence:
     """Return the sentence of these parts."""
     return Sentence(parts)

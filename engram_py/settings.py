@@ -13,12 +13,15 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from engram_py.database.errors import DataDirError
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import InvalidArgumentError
 from engram_py.times import Clock, fixed_clock, parse_time, utc_now
+
+if TYPE_CHECKING:
+    from engram_py.reasons import Reason, Told
 
 CONFIG_NAME = "config.json"
 HIDDEN = "set, not shown"
@@ -108,17 +111,21 @@ class Setting:
             return value
         return min(max(value, self.range[0]), self.range[1])
 
-    def take(self, raw: object, name: str, *, trusted: bool = True) -> tuple[Any, str]:
-        """Return the value of ``raw``, None where it is ignored, and a sentence where it was not taken as it is.
+    def take(self, raw: object, name: str, *, trusted: bool = True) -> tuple[Any, Reason | None]:
+        """Return the value of ``raw``, None where it is ignored, and a note where it was not taken as it is.
 
         ``name`` says where it stands. The value of a file that is not ``trusted`` is not repeated.
         """
-        said = f"{name} {_shown(raw)}" if trusted else name
         value = self.parse(raw)
-        if value is None:
-            return None, f"{said} was ignored: it is {self.accepted}"
-        held = self.held(value)
-        return held, "" if held == value else f"{said} was taken as {held:,}: it is {self.accepted}"
+        held = None if value is None else self.held(value)
+        if held is not None and held == value:
+            return value, None
+        from engram_py.reasons import reason  # most are taken as they are, and a hook reads settings each time
+
+        said = f"{name} {_shown(raw)}" if trusted else name
+        if held is None:
+            return None, reason("setting_ignored", setting=said, accepted=self.accepted)
+        return held, reason("setting_moved", setting=said, value=held, accepted=self.accepted)
 
 
 def _whole(raw: object) -> int | None:
@@ -281,7 +288,7 @@ class Settings:
     agent_folders: tuple[str, ...] = ()
     clock: Clock = utc_now
     sources: Mapping[str, str] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
     def by_variable(self, name: str) -> bool | None:
         """Return what a variable says of a switch, None where none does."""
@@ -313,7 +320,7 @@ def load_settings(environ: Mapping[str, str] | None = None, *, data_dir: Path | 
     """
     environ = os.environ if environ is None else environ
     folder = data_dir or _data_dir(environ)
-    warnings: list[str] = []
+    warnings: list[Told] = []
     found = {one.setting.name: one for one in _resolved(folder, environ, _OWN, warnings)}
     values = {name: one.value for name, one in found.items()}
     return Settings(
@@ -346,7 +353,7 @@ def setting_values(folder: Path, environ: Mapping[str, str] | None = None) -> tu
 
 
 def _resolved(
-    folder: Path, environ: Mapping[str, str], settings: Iterable[Setting], warnings: list[str]
+    folder: Path, environ: Mapping[str, str], settings: Iterable[Setting], warnings: list[Told]
 ) -> Iterator[SettingValue]:
     """Yield the value of each: of its variable, else of the file, else its default. What is ignored counts for none."""
     kept = _config_file(folder / CONFIG_NAME, warnings)
@@ -368,7 +375,7 @@ def _resolved(
             yield SettingValue(setting, setting.default, "default")
 
 
-def _config_file(path: Path, warnings: list[str]) -> dict[str, object]:
+def _config_file(path: Path, warnings: list[Told]) -> dict[str, object]:
     """Return what the file says of settings that belong there."""
     try:
         raw = json.loads(path.read_text(encoding="utf-8-sig"))
@@ -377,13 +384,16 @@ def _config_file(path: Path, warnings: list[str]) -> dict[str, object]:
     except (FileNotFoundError, NotADirectoryError):  # the store says what is wrong with the data directory
         return {}
     except (OSError, ValueError, RecursionError) as exc:
-        warnings.append(f"{path} was ignored: {exc}")
+        from engram_py.reasons import reason
+
+        warnings.append(reason("file_ignored", file=str(path), problem=str(exc)))
         return {}
     known = {name: value for name, value in raw.items() if name in BY_NAME and BY_NAME[name].key}
     for name in raw.keys() - known.keys():
+        from engram_py.reasons import reason
+
         variable = BY_NAME[name].variable if name in BY_NAME else ""
-        why = f"{variable} alone sets it" if variable else "it is not a setting of this file"
-        warnings.append(f"{CONFIG_NAME}: {name[:40]} was ignored: {why}")
+        warnings.append(reason("not_of_this_file", setting=f"{CONFIG_NAME}: {name[:40]}", variable=variable))
     return known
 
 

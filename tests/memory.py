@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,9 @@ from typing import Any, Protocol
 import pytest
 
 from engram_py import Draft, Engram
+from engram_py.interfaces.wording.reasons import spelled
 from engram_py.observations.values import Observation
+from engram_py.reasons import Reason, Sentence, Told
 from engram_py.sessions.sessions import SessionMode
 from engram_py.settings import Settings
 from tests.anchors.repositories import AUTH, Repo, lines
@@ -33,6 +35,28 @@ class FakeClock:
 
     def advance(self, **amount: float) -> None:
         self.now += timedelta(**amount)
+
+
+def names(notes: Iterable[Told]) -> list[str]:
+    """Return the name of each note; a note in a sentence of its own is named by its reason."""
+    return [one.name for note in notes for one in _reasons(note)]
+
+
+def facts(note: Told) -> dict[str, object]:
+    """Return the facts of a note."""
+    [one] = _reasons(note)
+    return dict(one.facts)
+
+
+def _reasons(note: Told) -> list[Reason]:
+    if isinstance(note, Sentence):
+        return [one for one in note.parts if isinstance(one, Reason)]
+    return [note] if isinstance(note, Reason) else []
+
+
+def words(*notes: Told) -> str:
+    """Return notes as a terminal shows them, a line each."""
+    return "\n".join(spelled(note, "cli") for note in notes)
 
 
 class Alarms:

@@ -14,7 +14,9 @@ from platformdirs import user_data_path
 
 from engram_py.database.errors import DataDirError
 from engram_py.errors import InvalidArgumentError
+from engram_py.reasons import reason
 from engram_py.settings import BY_NAME, SETTINGS, Setting, Settings, keep_setting, load_settings, setting_values
+from tests.memory import facts, names, words
 
 Load = Callable[..., Settings]
 
@@ -99,7 +101,8 @@ def test_a_file_that_cannot_be_read_is_ignored_with_a_warning(load: Load, data_d
     settings = load(config, ENGRAM_TOOLS="all")
     assert settings.tools == "all"
     [warning] = settings.warnings
-    assert str(data_dir / "config.json") in warning
+    assert names([warning]) == ["file_ignored"]
+    assert facts(warning)["file"] == str(data_dir / "config.json")
 
 
 def test_a_file_that_is_not_text_is_ignored_with_a_warning(load: Load, data_dir: Path) -> None:
@@ -133,7 +136,7 @@ def test_a_bad_value_is_named_and_the_default_holds(
 ) -> None:
     settings = load(config)
     [warning] = settings.warnings
-    assert named in warning
+    assert named in words(warning)
     assert {field.name: getattr(settings, field.name) for field in fields(Settings) if field.name != "warnings"} == {
         field.name: getattr(Settings(data_dir), field.name) for field in fields(Settings) if field.name != "warnings"
     }
@@ -157,7 +160,7 @@ def test_every_setting_is_documented_and_has_its_own_variable() -> None:
 
 @pytest.mark.parametrize("setting", [one for one in SETTINGS if one.default not in ("", ())], ids=lambda one: one.name)
 def test_every_default_is_a_value_that_the_setting_takes_itself(setting: Setting) -> None:
-    assert setting.take(setting.default, setting.name) == (setting.default, "")
+    assert setting.take(setting.default, setting.name) == (setting.default, None)
 
 
 @pytest.mark.parametrize(
@@ -200,14 +203,14 @@ def test_a_number_outside_of_its_range_is_the_nearest_end_and_said(
     settings = load({name: given})
     [warning] = settings.warnings
     assert getattr(settings, name) == held
-    assert warning.startswith(f"config.json: {name} ")
-    assert warning.endswith(f"was taken as {held:,}: it is {BY_NAME[name].accepted}")
+    assert words(warning).startswith(f"config.json: {name} ")
+    assert facts(warning).items() >= {"value": held, "accepted": BY_NAME[name].accepted}.items()
 
 
 def test_a_variable_that_is_ignored_leaves_the_word_to_the_file(load: Load) -> None:
     settings = load({"record": False}, ENGRAM_RECORD="perhaps")
     assert (settings.record, settings.sources) == (False, {"record": "config.json"})
-    assert settings.warnings == ("ENGRAM_RECORD 'perhaps' was ignored: it is on or off",)
+    assert settings.warnings == (reason("setting_ignored", setting="ENGRAM_RECORD 'perhaps'", accepted="on or off"),)
 
 
 def test_only_what_a_variable_says_of_a_switch_counts_as_forced(load: Load) -> None:

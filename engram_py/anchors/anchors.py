@@ -22,7 +22,7 @@ from engram_py.git.answers import GitAnswers
 from engram_py.git.program import TIMEOUT_SECONDS, Deadline
 from engram_py.observations.values import Observation, Outcome
 from engram_py.projects.projects import Core
-from engram_py.reasons import reason
+from engram_py.reasons import Told, reason
 
 # Imported where they are needed: most searches show nothing that changed, most saves name no file.
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Anchors:
 
         return observe(files, content, self._here())
 
-    def record(self, row: int, project: str, observed: Observed | None, outcome: Outcome) -> tuple[str, ...]:
+    def record(self, row: int, project: str, observed: Observed | None, outcome: Outcome) -> tuple[Told, ...]:
         """Tie an observation to what was observed when its text was written. Call inside a transaction.
 
         A text that was rewritten is about the files it names now: those of its Where line replace the earlier ones,
@@ -119,7 +119,7 @@ class Anchors:
         here = self._here()
         self._write(row, renewed(observed or NOTHING, old, project, here))
         if fresh and here.repository is not None and here.repository_of(project) is None:
-            notes = (*notes, f"files were kept by name: this is not the repository of {project}")
+            notes = (*notes, reason("other_repository", project=project))
         return notes
 
     def confirmed(self, row: Observation) -> list[dict[str, Any]]:
@@ -200,9 +200,9 @@ class Anchors:
         warnings = list(place.warnings)
         if len(rows) > _MOST_CHECKED:
             rows = rows[:_MOST_CHECKED]
-            warnings.append(f"only the {_MOST_CHECKED:,} newest observations with files were checked")
+            warnings.append(reason("newest_checked", limit=_MOST_CHECKED))
         if rows and here.repository_of(place.project) is None:
-            warnings.append(f"the repository of {place.project} is not here; run this inside it")
+            warnings.append(reason("repository_not_here", project=place.project))
         by_id = self._states(rows, Deadline(_CHECK_SECONDS), here)
         every = [state for states in by_id.values() for state in states]
         return Checked(

@@ -36,6 +36,7 @@ from engram_py.capture.redact import redact
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.git.repository import Repository
 from engram_py.lazy import regex
+from engram_py.reasons import Reason, Told, reason
 
 _WHERE_CHARS = 4_000  # of a Where section
 _MOST_WORDS = 400  # of it
@@ -185,7 +186,7 @@ class Observed:
 
     anchors: tuple[Values, ...] = ()
     given: bool = False
-    notes: tuple[str, ...] = ()
+    notes: tuple[Told, ...] = ()
 
     def elsewhere(self) -> Observed:
         """Return only the names, for an observation of another project than the one whose files were read."""
@@ -248,15 +249,15 @@ class _Reader:
     def __init__(self, here: CurrentRepository) -> None:
         self._here = here
         self._repository = here.repository
-        self._left_out: list[str] = []
-        self._kept_bare: list[str] = []
-        self._read_as: list[str] = []
+        self._left_out: list[Reason] = []
+        self._kept_bare: list[Reason] = []
+        self._read_as: list[Reason] = []
         self._noted: set[str] = set()
         self.anchors: dict[tuple[str, int | None, int | None], Values] = {}
 
     def take(self, reference: Reference, *, root_only: bool = False) -> None:
         if len(self.anchors) >= MOST_ANCHORS:
-            self._left_out.append(f"{_shown(reference.path)} (more than {MOST_ANCHORS} files)")
+            self._left_out.append(reason("too_many_files", file=_shown(reference.path), limit=MOST_ANCHORS))
             return
         reference = reference if root_only else self._named(reference)
         values = self._values(reference, root_only=root_only)
@@ -274,17 +275,17 @@ class _Reader:
         values = {name: getattr(anchor, name) for name in names}
         self.anchors.setdefault((anchor.path, anchor.start_line, anchor.end_line), values)
 
-    def notes(self) -> tuple[str, ...]:
-        left_out = [
-            ("not anchored", self._left_out),
-            ("kept by name, their text was not read", self._kept_bare),
-            ("taken otherwise", self._read_as),
-        ]
-        return tuple(f"{what}: {_listed(files)}" for what, files in left_out if files)
+    def notes(self) -> tuple[Told, ...]:
+        left_out, kept_bare, read_as = self._left_out, self._kept_bare, self._read_as
+        return (
+            *((reason("not_anchored", **_first(left_out)),) if left_out else ()),
+            *((reason("kept_by_name", **_first(kept_bare)),) if kept_bare else ()),
+            *((reason("taken_otherwise", **_first(read_as)),) if read_as else ()),
+        )
 
     def leave_out_blank(self, names: Sequence[str]) -> None:
         if any(parse_reference(name) is None for name in names):
-            self._left_out.append("a blank name")
+            self._left_out.append(reason("blank_name"))
 
     def _note_lines(self, reference: Reference, values: Values) -> None:
         """Say which lines were kept, where they are others than those asked for."""
@@ -292,14 +293,13 @@ class _Reader:
         cut = reference.end is not None and end is not None and end < reference.end
         if not (reference.odd or cut):
             return
-        lines = "the whole file" if start is None else f"line {start}" if start == end else f"lines {start}-{end}"
-        self._read_as.append(f"{_shown(reference.asked)} ({lines}{', it has no more' if cut else ''})")
+        self._read_as.append(reason("lines_kept", file=_shown(reference.asked), start=start, end=end, cut=cut))
 
-    def _note(self, notes: list[str], reference: Reference, path: str, reason: str) -> None:
+    def _note(self, notes: list[Reason], path: str, said: Reason) -> None:
         """Note a file once, whatever lines of it are named and however it is spelled."""
         if (name := posixpath.normpath(path)) not in self._noted:
             self._noted.add(name)
-            notes.append(f"{_shown(reference.asked or reference.path)} ({reason})")
+            notes.append(said)
 
     def _values(self, reference: Reference, *, root_only: bool) -> Values | None:
         if self._repository is None:
@@ -307,7 +307,7 @@ class _Reader:
         placed = self._placed(reference, self._repository, root_only=root_only)
         if isinstance(placed, Unread):
             if reference.sure:
-                self._note(self._left_out, reference, reference.path, placed.reason)
+                self._note(self._left_out, reference.path, _unread(reference, placed.reason))
             return None
         file = self._file(placed)
         if isinstance(file, Unread):
@@ -351,28 +351,27 @@ class _Reader:
         path = slashed(reference.path)
         if not is_relative(path) or not reference.sure:
             if reference.sure:
-                self._note(self._left_out, reference, path, "outside the working directory")
+                self._note(self._left_out, path, reason("outside_directory", file=_asked(reference)))
             return None
-        self._note(self._kept_bare, reference, path, "no repository here")
+        self._note(self._kept_bare, path, reason("no_repository", file=_asked(reference)))
         return _bare(path, *_lines(reference), reference.origin, why)
 
     def _unread(self, reference: Reference, placed: Placed, file: Unread) -> Values | None:
         if reference.origin == "where":
             if reference.sure:
-                self._note(self._left_out, reference, placed.path, file.reason)
+                self._note(self._left_out, placed.path, _unread(reference, file.reason))
             return None
-        self._note(self._kept_bare, reference, placed.path, file.reason)
+        self._note(self._kept_bare, placed.path, _unread(reference, file.reason))
         return _bare(placed.path, *_lines(reference), reference.origin, file.reason)
 
     def _read(self, reference: Reference, placed: Placed, file: Content, repository: Repository) -> Values | None:
         start, end = reference.start, reference.end
         if start is not None and file.binary:
-            self._left_out.append(f"the lines of {_shown(reference.path)} (a binary file, anchored as a whole)")
+            self._left_out.append(reason("binary_lines", file=_shown(reference.path)))
             start = end = None
         if start is not None and start > len(file.lines):
             # The text it is about stands somewhere else in the file: nobody can say where, and the file can be watched.
-            lines = f"{len(file.lines)} line{'s' * (len(file.lines) != 1)}"
-            self._read_as.append(f"{_shown(reference.asked or reference.path)} (the whole file, it has {lines})")
+            self._read_as.append(reason("fewer_lines", file=_asked(reference), lines=len(file.lines)))
             start = end = None
         if start is not None and end is not None:
             mark = mark_span(file.lines, start, end := min(end, len(file.lines)))
@@ -412,11 +411,18 @@ def _lines(reference: Reference) -> tuple[int | None, int | None]:
     return (None, None) if reference.end == LINE_LIMIT else (reference.start, reference.end)
 
 
+def _first(files: Sequence[Reason]) -> dict[str, object]:
+    return {"files": tuple(files[:_MOST_NAMED]), "more": len(files[_MOST_NAMED:])}
+
+
+def _asked(reference: Reference) -> str:
+    return _shown(reference.asked or reference.path)
+
+
+def _unread(reference: Reference, problem: str) -> Reason:
+    return reason("file_unread", file=_asked(reference), problem=problem)
+
+
 def _shown(path: str) -> str:
     text = "".join(char if char.isprintable() else "?" for char in path.encode("utf-8", "replace").decode())
     return text if len(text) <= _SHOWN_CHARS else f"…{text[1 - _SHOWN_CHARS :]}"
-
-
-def _listed(files: Sequence[str]) -> str:
-    more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
-    return ", ".join(files[:_MOST_NAMED]) + more

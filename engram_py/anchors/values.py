@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from engram_py.dataclass import dataclass
-from engram_py.reasons import Reason
+from engram_py.reasons import Reason, Told
 
 AnchorOrigin = Literal["given", "where"]
 AnchorWord = Literal["fresh", "changed", "moved", "gone", "unknown"]
@@ -165,7 +165,7 @@ class Checked:
     anchors: int
     states: dict[str, int]
     stale: tuple[StaleLine, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
     elsewhere: tuple[StaleLine, ...] = ()
 
     @property

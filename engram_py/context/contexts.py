@@ -22,6 +22,7 @@ from engram_py.observations.usage import Usage
 from engram_py.observations.values import Observation
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Core
+from engram_py.reasons import Told, reason
 from engram_py.sessions.values import SessionLine
 from engram_py.settings import BY_NAME, DEFAULTS
 from engram_py.times import zone_named
@@ -77,7 +78,7 @@ SAME_PROMPT_CHARS = 120
 MOST_QUERY_CHARS = 8_000
 
 _MOST_APART: dict[Mode, int] = {"query": 3, "cascade": 5}  # of what nobody checked, told behind everything else
-_NOTHING_SAID: tuple[str, ...] = ()
+_NOTHING_SAID: tuple[Told, ...] = ()
 _LINE_BYTES = 60  # what stands around a title and a piece of text, about
 _TITLE_CHARS, _TEXT_CHARS = 200, 300
 
@@ -189,16 +190,16 @@ class Contexts:
         mode: str | None,
         budget_tokens: int | None,
         all_projects: bool,
-    ) -> tuple[Ask, tuple[str, ...]]:
+    ) -> tuple[Ask, tuple[Told, ...]]:
         wanted = clean_scope(scope)
         text = (query or "")[:MOST_QUERY_CHARS].replace("\0", " ").encode("utf-8", "replace").decode().strip()
         chosen = _mode(mode, text)
         place = self._projects.for_read(project, session_id=session_id, all_projects=all_projects)
         limit, said = self._budget(chosen, max_bytes, budget_tokens)
         if text and chosen in ("session", "full"):
-            said = (*said, f"mode {chosen} takes no query; mode query or cascade does")
+            said = (*said, reason("no_query_in_mode", mode=chosen))
         if chosen == "query" and self._gate == "llm":
-            said = (*said, "gate llm works as heuristic: no model is configured")
+            said = (*said, reason("gate_without_model"))
         ask = Ask(
             mode=chosen,
             place=place,
@@ -213,7 +214,7 @@ class Contexts:
         )
         return ask, said
 
-    def _budget(self, mode: Mode, max_bytes: int | None, tokens: int | None) -> tuple[int, tuple[str, ...]]:
+    def _budget(self, mode: Mode, max_bytes: int | None, tokens: int | None) -> tuple[int, tuple[Told, ...]]:
         """Return the bytes an answer may have, and what was moved into range."""
         if mode == "session" and max_bytes is None and tokens is None:
             max_bytes = self._projects.preferences().context_tokens * 4
@@ -227,9 +228,10 @@ class Contexts:
         size, also_said = clamp("max_bytes", max_bytes, least * 4, most * 4)
         return min(size, held * 4), (*said, *also_said)
 
-    def _assembled(self, ask: Ask, warnings: tuple[str, ...], *, unasked: bool) -> Context:
+    def _assembled(self, ask: Ask, warnings: tuple[Told, ...], *, unasked: bool) -> Context:
         build = Build(ask, unasked=unasked or ask.mode == "query")
-        memories, section, cue, unmerged = 0, None, None, _NOTHING_SAID
+        unmerged: tuple[str, ...] = ()
+        memories, section, cue = 0, None, None
         match ask.mode:
             case "session":
                 from engram_py.context.session import session_sections

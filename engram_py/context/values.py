@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from engram_py.dataclass import dataclass, field
 from engram_py.observations.values import Observation
-from engram_py.reasons import Sentence
+from engram_py.reasons import Sentence, Told
 from engram_py.sessions.values import Prompt, Said, SessionLine
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Context:
     unmerged: tuple[str, ...] = ()
     today: str = ""
     zone: tzinfo | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
     documents: Overview | None = None
 
     def items(self, name: str) -> tuple[Item, ...]:

@@ -14,6 +14,7 @@ from engram_py.errors import InvalidArgumentError
 from engram_py.observations.validation import clean_session_id
 from engram_py.privacy.switches import oldest_kept
 from engram_py.projects.projects import Core
+from engram_py.reasons import Told
 from engram_py.sessions import table as session_table
 from engram_py.sessions.conversations import Conversation, conversation_of
 from engram_py.sessions.transcripts import MOST_TURNS
@@ -49,7 +50,7 @@ class Ingested:
     turns_ingested: int
     distillation: str
     episode_id: int | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 class Ingesting:

@@ -35,6 +35,7 @@ from engram_py.lazy import logger_of
 from engram_py.observations.arguments import clamp
 from engram_py.observations.listing import Listing
 from engram_py.projects.projects import Core
+from engram_py.reasons import reason
 from engram_py.recall.query import Query, parse_query
 from engram_py.recall.score import threshold
 from engram_py.recall.values import DocumentHit, DocumentResults
@@ -173,8 +174,7 @@ class Collections:
                 if held is not None and not done:
                     table.mend(self._store)
                 if held is None or not held():
-                    note = "another process updates documents at this moment"
-                    about = collection.name, collection.project
+                    note, about = reason("documents_busy"), (collection.name, collection.project)
                     done.append(CollectionUpdate(*about, unfinished=True, warnings=(note,)))
                     continue
                 done.append(self._update(collection, until, report))
@@ -217,7 +217,7 @@ class Collections:
 
             repository = find_repository(Path(collection.root))
             if repository is None or repository.root != Path(collection.root):
-                gone = f"{collection.root} is no repository now; its commits stay as they were"
+                gone = reason("no_repository_now", folder=collection.root)
                 return CollectionUpdate(collection.name, collection.project, unfinished=True, warnings=(gone,))
             return update_history(self._store, collection, repository, now=now, until=until, report=tell)
         from engram_py.documents.folder import update_folder

@@ -20,8 +20,10 @@ from engram_py.documents import table
 from engram_py.documents.files import FoundFile, find_files, patterns, read_text
 from engram_py.documents.values import Collection, CollectionUpdate, Cut, Read, Skipped
 from engram_py.errors import InvalidArgumentError
-from engram_py.files import lines_of, reason
+from engram_py.files import lines_of
+from engram_py.files import reason as failure
 from engram_py.lazy import regex
+from engram_py.reasons import Told, reason
 from engram_py.text.front_matter import front_matter
 from engram_py.text.words import derived_terms
 from engram_py.times import to_text
@@ -271,14 +273,14 @@ def update_folder(
 
     counts = dict.fromkeys(("indexed", "updated", "unchanged", "removed"), 0)
 
-    def result(*, unfinished: bool = False, warnings: tuple[str, ...] = ()) -> CollectionUpdate:
+    def result(*, unfinished: bool = False, warnings: tuple[Told, ...] = ()) -> CollectionUpdate:
         return CollectionUpdate(
             collection.name, collection.project, **counts, skipped=tuple(skipped[:_MOST_SKIPPED]),
             unfinished=unfinished, warnings=warnings,
         )  # fmt: skip
 
     if not root.exists():  # an unmounted disk is not a deleted folder
-        return result(unfinished=True, warnings=(f"{root} is not there; its documents stay as they were",))
+        return result(unfinished=True, warnings=(reason("documents_gone", folder=str(root)),))
     globs = patterns(collection.globs)
     try:
         files = list(find_files(root, globs, skipped.append, ignore=ignore, until=until))
@@ -303,7 +305,7 @@ def update_folder(
             skipped.append(Skipped("[REDACTED]", "its name looks like a secret"))
             continue
         except OSError as exc:
-            skipped.append(Skipped(file.path, reason(exc)))
+            skipped.append(Skipped(file.path, failure(exc)))
             if row is not None and row["active"]:
                 with store.transaction():
                     table.retire(store, [row["id"]])

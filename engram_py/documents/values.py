@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import ConflictError, InvalidInputError, NotFoundError
-from engram_py.reasons import Sentence, operation, sentence
+from engram_py.reasons import Sentence, Told, operation, sentence
 
 Kind = Literal["git", "docs", "folder"]
 GIT, DOCS = "git", "docs"
@@ -91,7 +91,7 @@ class CollectionUpdate:
     removed: int = 0
     skipped: tuple[Skipped, ...] = ()
     unfinished: bool = False
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Opened:
     context: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     more: bool = False
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class OpenedSeveral:
 
     documents: tuple[Opened, ...]
     skipped: tuple[Skipped, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class Tour:
 
     overview: Overview
     told: tuple[Telling, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 class DocumentNotFoundError(NotFoundError):

@@ -39,6 +39,7 @@ from engram_py.observations.validation import MAX_ALIASES, NAME_LIMIT_CHARS, TYP
 from engram_py.observations.values import Change, Draft, Observation, Origin
 from engram_py.projects.projects import Core
 from engram_py.projects.values import Place
+from engram_py.reasons import reason
 from engram_py.relations import table as relations_table
 from engram_py.relations.relations import Relations
 
@@ -192,7 +193,7 @@ class Entities(EntityReading):
                     self._describe(slug, name, what, key)
         warnings = [*saved.warnings]
         if target not in lines or lines[target].state == "candidate":
-            warnings.append(f'nothing else is known of "{target}" yet: it is a candidate until it is mentioned more')
+            warnings.append(reason("unknown_entity", entity=target))
         edge = Edge(source, verb, target, saved.id, saved.title)
         return Linked(edge, saved.outcome, str(row["sync_id"]), tuple(warnings))
 
@@ -233,8 +234,8 @@ class Entities(EntityReading):
                     new[slug_of(line)] = line
             whole = (*aliases_of(row), *new.values())
             if len(whole) > MAX_ALIASES:
-                reason = f"{slug} would have {len(whole)} aliases; an entity has at most {MAX_ALIASES}"
-                raise EntityRefusedError(reason, "give those that people really use")
+                why = f"{slug} would have {len(whole)} aliases; an entity has at most {MAX_ALIASES}"
+                raise EntityRefusedError(why, "give those that people really use")
             if new:
                 self._save(row, whole, key["project"])
         return EntityChanged(slug, row.id, "aliases" if new else "unchanged", whole)

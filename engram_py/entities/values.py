@@ -13,6 +13,7 @@ from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError, InvalidInputError, NotFoundError
 from engram_py.lazy import regex
 from engram_py.observations.listing import Fact
+from engram_py.reasons import Told
 
 TOPIC = "entity/"
 TYPE = "entity"
@@ -48,7 +49,7 @@ class EntityList:
     entities: tuple[EntityLine, ...]
     without_summary: int
     project: str
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class EntityDetail:
     facts: tuple[Fact, ...]
     edges: tuple[Edge, ...]
     mentioned: tuple[Mention, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class Graph:
     slug: str
     depth: int
     reached: tuple[Reached, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ class Linked:
     edge: Edge
     outcome: str
     sync_id: str
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ class EntityChanged:
     done: str
     aliases: tuple[str, ...] = ()
     merged: str | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

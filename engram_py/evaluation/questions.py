@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, field
+from engram_py.reasons import Told
 
 # Of a question with answers: one of them was found, or none. Of one that should find nothing: it did not, it did.
 # `lost`: nothing of what it was answered by is left.
@@ -48,7 +49,7 @@ class QuestionKept:
 
     outcome: KeptAs
     question: Question
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class Evaluation:
     changed: tuple[str, ...] = ()
     fell: tuple[str, ...] = ()
     kept: bool = False
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 QUESTIONS = """

@@ -17,8 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engram_py.dataclass import dataclass, replace
-from engram_py.files import exists, is_folder, open_regular, read_bounded, real_path, reason
+from engram_py.files import exists, is_folder, open_regular, read_bounded, real_path
+from engram_py.files import reason as failure
 from engram_py.lazy import regex
+from engram_py.reasons import Told, reason
 
 _MAX_URL = 4096
 _SCHEME = regex(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -174,7 +176,7 @@ class Repository:
     branch: str | None = None
     commit: str | None = None
     bare: bool = False
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
     @property
     def main_folder(self) -> Path:
@@ -247,13 +249,13 @@ def _repository_at(folder: Path) -> Repository | None:
         git_dir = _pointed_at(marker) if linked else real_path(marker)
         common_dir, warnings = _common_dir(git_dir)
     except OSError as exc:
-        warning = f"{marker} cannot be used ({reason(exc)}); the folder is used as the repository"
+        warning = reason("repository_unusable", file=str(marker), problem=failure(exc))
         return Repository(folder, marker, marker, warnings=(warning,))
     if linked and not exists(git_dir / "HEAD"):
         # A container or a moved repository: the path still tells which repository this is a worktree of.
         if git_dir.parent.name == "worktrees":
             common_dir = git_dir.parent.parent
-        warnings = (f"{marker} points at {git_dir}, which is not a git directory; run `git worktree repair`",)
+        warnings = (reason("repository_elsewhere", file=str(marker), folder=str(git_dir)),)
     return Repository(folder, git_dir, common_dir, warnings=warnings)
 
 
@@ -276,7 +278,7 @@ def _pointed_at(marker: Path) -> Path:
     return real_path(marker.parent / target)
 
 
-def _common_dir(git_dir: Path) -> tuple[Path, tuple[str, ...]]:
+def _common_dir(git_dir: Path) -> tuple[Path, tuple[Told, ...]]:
     try:
         text = os.fsdecode(read_bounded(git_dir / "commondir", _MAX_LINE)).strip()
     except (FileNotFoundError, NotADirectoryError):
@@ -284,7 +286,7 @@ def _common_dir(git_dir: Path) -> tuple[Path, tuple[str, ...]]:
     common_dir = real_path(git_dir / text)
     if text and is_folder(common_dir):
         return common_dir, ()
-    return git_dir, (f"{git_dir / 'commondir'} names a directory that does not exist",)
+    return git_dir, (reason("common_folder_gone", file=str(git_dir / "commondir")),)
 
 
 def _bare(folder: Path) -> Repository | None:
@@ -341,14 +343,14 @@ def _packed(path: Path, ref: str) -> str | None:
 # --- the remote --------------------------------------------------------------------------------------------------
 
 
-def _remote(repository: Repository) -> tuple[str | None, tuple[str, ...]]:
+def _remote(repository: Repository) -> tuple[str | None, tuple[Told, ...]]:
     path = repository.common_dir / "config"
     try:
         text = read_bounded(path, _MAX_CONFIG).decode("utf-8-sig", errors="replace")
     except (FileNotFoundError, NotADirectoryError):
         return None, ()
     except OSError as exc:
-        warning = f"{path} cannot be read ({reason(exc)}); its remote is unknown"
+        warning = reason("remote_unknown", file=str(path), problem=failure(exc))
         return None, () if repository.warnings else (warning,)
     settings, plain = _settings(text)
     if not plain and (listed := _ask(repository, "config", "--local", "--includes", "--null", "--list")):

@@ -13,7 +13,7 @@ from engram_py.errors import ConflictError, NotFoundError
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation, Scope
 from engram_py.privacy.provenance import OWN
-from engram_py.reasons import operation, sentence
+from engram_py.reasons import Told, operation, sentence
 
 # Every context shows every statement whole.
 LONGEST_CHARS = 500
@@ -44,7 +44,7 @@ class Profile:
     project: str
     origin: str
     written_at: str
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 _SHOWN_CHARS = 80

@@ -16,6 +16,7 @@ from engram_py.projects import table as project_table
 from engram_py.projects.identities import Identities
 from engram_py.projects.names import normalize_project
 from engram_py.projects.values import InvalidProjectError
+from engram_py.reasons import Told, sentence
 from engram_py.sessions import table as session_table
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class ImportLedger:
         self._projects: dict[str | None, str] = {}
         self._sessions: set[str] = set()
         self._changed: list[tuple[str, str, str]] = []
-        self._warnings: list[str] = []
+        self._warnings: list[Told] = []
         self._unsaid = 0
         self._buried = {(row[0], row[1]) for row in store.rows("select entity, entity_key from tombstones")}
 
@@ -85,11 +86,11 @@ class ImportLedger:
         return self.journal.now()
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[Told, ...]:
         more = (f"and {self._unsaid} more",) if self._unsaid else ()
         return (*self._warnings, *more)
 
-    def warn(self, text: str) -> None:
+    def warn(self, text: Told) -> None:
         if len(self._warnings) < _MOST_WARNINGS:
             self._warnings.append(text)
         else:
@@ -120,7 +121,7 @@ class ImportLedger:
         cleaned, truncation, redacted = clean_content(text)
         self.redacted += redacted
         if truncation is not None:
-            self.warn(f"{cleaned[:_SHOWN_CHARS]!r}: {cut_note(truncation)}")
+            self.warn(sentence(f"{cleaned[:_SHOWN_CHARS]!r}: ", cut_note(truncation)))
         return cleaned
 
     def project(self, name: str | None) -> str:

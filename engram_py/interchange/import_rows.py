@@ -38,6 +38,7 @@ from engram_py.projects import table as project_table
 from engram_py.projects.merge import fold_topic
 from engram_py.projects.names import normalize_project
 from engram_py.projects.values import InvalidProjectError
+from engram_py.reasons import sentence
 from engram_py.relations import table as relation_table
 from engram_py.relations.values import VERBS
 from engram_py.sessions import table as session_table
@@ -82,7 +83,7 @@ def import_observation(ledger: ImportLedger, row: ObservationIn) -> None:
         return
     ledger.redacted += new.redacted
     if new.truncation is not None:
-        ledger.warn(f"observation {new.title[:80]!r}: {cut_note(new.truncation)}")
+        ledger.warn(sentence(f"observation {new.title[:80]!r}: ", cut_note(new.truncation)))
     if here is None:
         _insert(ledger, sync_id, row, new)
         counts.new += 1
@@ -117,7 +118,7 @@ def _cleaned(ledger: ImportLedger, here: Observation, versions: Iterator[OwnVers
             continue
         ledger.redacted += hidden + more
         if truncation is not None:
-            ledger.warn(f"an older text of {title[:80]!r}: {cut_note(truncation)}")
+            ledger.warn(sentence(f"an older text of {title[:80]!r}: ", cut_note(truncation)))
         yield moment_of(version.created_at) or here.created_at, title, content
 
 

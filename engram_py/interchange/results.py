@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import TransferError
+from engram_py.reasons import Told
 
 Progress = Callable[[int, int], None]
 
@@ -57,7 +58,7 @@ class Imported:
     prompts: Counts
     relations: Counts
     redacted: int
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
     versions: Counts = field(default_factory=Counts)
     tombstones: Counts = field(default_factory=Counts)
     trusted: bool = True

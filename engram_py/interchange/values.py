@@ -12,11 +12,12 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, create_model, field_validator
 
 from engram_py.files import open_regular, reason
 from engram_py.interchange.results import InvalidExportError
 from engram_py.lazy import regex
+from engram_py.observations.table import OWN_COLUMNS
 
 READABLE = ("0.1.0", "0.2.0")
 _STREAM = "-"
@@ -104,7 +105,10 @@ class PromptTombstoneIn(_Lenient):
     deleted_at: str | None = None
 
 
-class OwnObservation(_Times):
+_TEXTS: dict[str, Any] = {name: (str | None, None) for name, kind in OWN_COLUMNS.items() if kind != "value"}
+
+
+class OwnObservation(create_model("OwnTexts", __base__=_Times, **_TEXTS)):  # type: ignore[misc]
     """The columns of an observation that Engram has no place for, and its times to the millisecond."""
 
     aliases: str | None = None
@@ -113,11 +117,6 @@ class OwnObservation(_Times):
     salience: float = Field(default=0.5, allow_inf_nan=False)
     access_count: Count = 0
     last_accessed_at: str | None = None
-    expires_at: str | None = None
-    git_branch: str | None = None
-    git_commit: str | None = None
-    about: str | None = None
-    entity_kind: str | None = None
 
 
 class OwnSession(_Lenient):

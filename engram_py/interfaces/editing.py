@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 
 from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.files import lines_of
-from engram_py.observations.values import Change, Observation
+from engram_py.observations.arguments import change_from, edited_texts
+from engram_py.observations.values import EDITED, Change, Observation
 
 # The head of the edited file: what a line is called there, and the field it is.
-_FIELDS = {"title": "title", "type": "type", "scope": "scope", "topic": "topic_key"}
+_FIELDS = {name.removesuffix("_key"): name for name in EDITED if name != "content"}
 
 T = TypeVar("T")
 
@@ -42,7 +43,8 @@ def edit_in_editor(base: Observation, data_dir: Path, keep: Callable[[Change], T
 
 
 def _text(row: Observation) -> str:
-    head = [f"{name}: {getattr(row, field) or ''}".rstrip() for name, field in _FIELDS.items()]
+    texts = edited_texts(row)
+    head = [f"{name}: {texts[field]}".rstrip() for name, field in _FIELDS.items()]
     return "\n".join([*head, "", row.content, ""])
 
 
@@ -77,8 +79,5 @@ def _read(text: str, base: Observation) -> Change:
         found[_FIELDS[name.strip().lower()]] = value.strip()
     if not blank:
         raise InvalidArgumentError("the file", head, expected="a head, a blank line and a text")
-    changed = {name: value for name, value in found.items() if value != (getattr(base, name) or "")}
-    if content.strip() != base.content.strip():
-        changed["content"] = content
-    said: dict[str, Any] = changed or {"title": base.title}
-    return Change(**said)
+    found["content"] = base.content if content.strip() == base.content.strip() else content
+    return change_from(base, found) or Change(title=base.title)

@@ -17,6 +17,7 @@ from engram_py.ledger.table import IN_SCOPE, SCOPE
 from engram_py.observations.arguments import clamp
 from engram_py.observations.validation import clean_session_id
 from engram_py.projects.projects import Core
+from engram_py.reasons import Told
 from engram_py.sessions.values import SessionNotFoundError
 from engram_py.times import to_text
 
@@ -103,7 +104,7 @@ class Cost:
     never_used: Share | None
     profiles: tuple[ProfileCost, ...] = ()
     models: ModelCost | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 MOST_DAYS = 3_650
@@ -160,7 +161,7 @@ class Costs:
         count, tokens, dollars = runs.spent_since(self._store, since or "")
         return ModelCost(count, tokens, round(dollars, 4)) if count else None
 
-    def _since(self, days: int | None) -> tuple[str | None, tuple[str, ...]]:
+    def _since(self, days: int | None) -> tuple[str | None, tuple[Told, ...]]:
         if days is None:
             return None, ()
         days, warnings = clamp("days", days, 1, MOST_DAYS)

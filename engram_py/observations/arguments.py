@@ -1,18 +1,56 @@
-"""Check numbers, scopes and dates that callers pass."""
+"""Make drafts and changes of named arguments, and check numbers, scopes and dates that callers pass."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from datetime import datetime
+from typing import Any
 
 from engram_py.errors import InvalidArgumentError
-from engram_py.observations.values import SCOPES, Scope
+from engram_py.observations.values import EDITED, SCOPES, Change, Draft, Observation, Scope
+from engram_py.reasons import Reason, reason
 from engram_py.times import span_of, to_text
 
 
-def clamp(name: str, value: int, low: int, high: int) -> tuple[int, tuple[str, ...]]:
+def draft_of(given: Mapping[str, Any], **more: Any) -> Draft:
+    """Return the draft of the arguments that are its fields; one that is None takes its default."""
+    return Draft(**_fields(given, Draft), **more)
+
+
+def change_of(given: Mapping[str, Any]) -> Change:
+    """Return the change that sets the fields among the arguments that are not None."""
+    return Change(**_fields(given, Change))
+
+
+def _fields(given: Mapping[str, Any], of: type[Draft | Change]) -> dict[str, Any]:
+    found = {name: given[name] for name in of.__match_args__ if given.get(name) is not None}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+
+
+def edited_texts(row: Observation) -> dict[str, str]:
+    """Return the fields of an observation as a person edits them."""
+    return {name: getattr(row, name) or "" for name in EDITED}
+
+
+def change_from(row: Observation, edited: Mapping[str, str]) -> Change | None:
+    """Return what was edited of an observation, None for nothing."""
+    before = edited_texts(row)
+    changed = {name: text for name, text in edited.items() if text != before[name]}
+    return change_of(changed) if changed else None
+
+
+def change_back(row: Observation, changed: Collection[str]) -> Change | None:
+    """Return the change that gives those of the ``changed`` fields that a person edits their texts in ``row`` again."""
+    before = {name: text for name, text in edited_texts(row).items() if name in changed}
+    return change_of(before) if before else None
+
+
+def clamp(name: str, value: int, low: int, high: int) -> tuple[int, tuple[Reason, ...]]:
     """``value`` limited to ``low``..``high``, and a warning when it was changed."""
     held = max(low, min(high, value))
-    return held, () if held == value else (f"{name} {value} is outside {low}..{high}; used {held}",)
+    if held == value:
+        return held, ()
+    return held, (reason("clamped", name=name, value=value, low=low, high=high, used=held),)
 
 
 def clean_scope(scope: str | None) -> Scope | None:

@@ -10,7 +10,7 @@ from engram_py.database.soundness import OBSERVATIONS
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError, TextTooLongError
 from engram_py.observations import table, topics
-from engram_py.observations.arguments import clean_scope, end_of
+from engram_py.observations.arguments import end_of
 from engram_py.observations.errors import (
     ChangedMeanwhileError,
     NoEarlierVersionError,
@@ -19,10 +19,10 @@ from engram_py.observations.errors import (
 )
 from engram_py.observations.lookup import kept_observation, live_observation
 from engram_py.observations.save import expire, review_date
-from engram_py.observations.validation import TYPE_LIMIT_CHARS, clean_content, clean_line, clean_topic_key
+from engram_py.observations.validation import clean_content, clean_lines
 from engram_py.observations.values import (
     CONTENT_LIMIT_BYTES,
-    TITLE_LIMIT_CHARS,
+    EDITED,
     Change,
     Changed,
     Editor,
@@ -30,6 +30,7 @@ from engram_py.observations.values import (
     Truncated,
 )
 from engram_py.projects.projects import Core
+from engram_py.reasons import Told, reason
 from engram_py.relations import table as relations
 from engram_py.relations.values import Relation, pair_id
 from engram_py.text.normalize import check_text, content_hash
@@ -41,10 +42,11 @@ if TYPE_CHECKING:
     from engram_py.sessions.sessions import Sessions
 
 
-_CHANGEABLE = "title, content, find and replace, type, scope, topic_key, archived, salience, expires_at"
+_CHANGEABLE = ", ".join(name for name in Change.__match_args__ if name not in ("find", "replace")).replace(
+    "content", "content, find and replace"
+)
 # Changing these columns makes no revision: the text stays.
 _NOT_REVISED = frozenset({"lifecycle", "salience", "expires_at"})
-_EDITED = ("title", "content", "type", "scope", "topic_key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class Editing:
         observed = self._observed(observation_id, change)
         with self._store.transaction():
             old = live_observation(self._store, observation_id)
-            if base is not None and any(getattr(old, name) != getattr(base, name) for name in _EDITED):
+            if base is not None and any(getattr(old, name) != getattr(base, name) for name in EDITED):
                 raise ChangedMeanwhileError(old.id)
             edit = self._edit(old, change)
             changed = {name: value for name, value in edit.columns.items() if getattr(old, name) != value}
@@ -95,7 +97,7 @@ class Editing:
                 else:
                     clock = self._journal.stamp()
                     self._write(old, changed | {"clock": clock}, clock)
-            notes: tuple[str, ...] = ()
+            notes: tuple[Told, ...] = ()
             if "content" in changed:
                 notes = self._anchors.record(old.id, old.project, observed, "updated")
             now = live_observation(self._store, observation_id)
@@ -105,7 +107,7 @@ class Editing:
             changed=tuple(changed),
             truncation=edit.truncation,
             redacted=edit.redacted,
-            warnings=(f"redacted {edit.redacted} secret or private part(s)",) * bool(edit.redacted) + notes,
+            warnings=(reason("redacted", count=edit.redacted),) * bool(edit.redacted) + notes,
         )
 
     def _observed(self, observation_id: int, change: Change) -> Observed | None:
@@ -118,20 +120,9 @@ class Editing:
         return self._anchors.observe((), clean_content(text)[0])
 
     def _edit(self, old: Observation, change: Change) -> _Edit:
-        columns: dict[str, Any] = {}
-        redacted, truncation = 0, None
-        if change.title is not None:
-            columns["title"], hidden = clean_line("title", change.title, limit=TITLE_LIMIT_CHARS)
-            redacted += hidden
-        if change.type is not None:
-            kind, hidden = clean_line("type", change.type, limit=TYPE_LIMIT_CHARS)
-            columns["type"] = kind.lower()
-            redacted += hidden
-        if change.scope is not None and change.scope.strip():
-            columns["scope"] = clean_scope(change.scope)
-        if change.topic_key is not None:
-            columns["topic_key"], hidden = clean_topic_key(change.topic_key)
-            redacted += hidden
+        lines = clean_lines(change)
+        columns: dict[str, Any] = {name: line for name, (line, _) in lines.items()}
+        redacted, truncation = sum(hidden for _, hidden in lines.values()), None
         text = self._new_content(old, change)
         if text is not None:
             columns["content"], truncation, hidden = clean_content(text)

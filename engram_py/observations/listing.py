@@ -116,7 +116,7 @@ class Selection:
     pinned: int = 0
     prompts: tuple[int, ...] = ()
     sessions: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,4 +129,4 @@ class BulkDone:
     unchanged: int
     prompts: int = 0
     sessions: int = 0
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()

@@ -32,6 +32,7 @@ from engram_py.observations.values import (
 from engram_py.privacy.switches import Switches
 from engram_py.projects.projects import Core
 from engram_py.projects.values import Place
+from engram_py.reasons import Reason, kept, reason
 from engram_py.relations import table as relations
 from engram_py.relations.relations import Relations
 from engram_py.text.normalize import check_text
@@ -95,8 +96,8 @@ def expire(store: Store, sync_id: str) -> None:
     for row in store.rows("select * from save_operations where instr(answer, :sync_id)", sync_id=sync_id):
         answer = json.loads(row["answer"])
         own = answer["sync_id"] == sync_id
-        kept = "" if own else json.dumps(answer | {"candidates": [], "replaced": [], "warnings": []})
-        values = {"answer": kept, "fingerprint": "" if own else row["fingerprint"]}
+        left = "" if own else json.dumps(answer | {"candidates": [], "replaced": [], "warnings": []})
+        values = {"answer": left, "fingerprint": "" if own else row["fingerprint"]}
         store.update("save_operations", {"operation_id": row["operation_id"]}, values)
 
 
@@ -124,7 +125,7 @@ def _saved_from_json(text: str) -> Saved:
     values = json.loads(text)
     values["truncation"] = Truncated(**values["truncation"]) if values["truncation"] else None
     values["candidates"] = tuple(Candidate(**candidate) for candidate in values["candidates"])
-    values["warnings"] = tuple(values["warnings"])
+    values["warnings"] = kept(values["warnings"])
     values["replaced"] = tuple(RelationNote(**note) for note in values.get("replaced", ()))
     return Saved(**values)
 
@@ -227,8 +228,8 @@ class Saving:
             return replace(answer, outcome="deduped", likeness=round(judgment.alike, 2))
         saved = self._add(draft, new, place, session_id, scope)
         for old, phrase in judgment.replaced:
-            reason = f'both say "{phrase}", and this one was said later'
-            self._relations.compare(saved.id, old.id, "supersedes", confidence=1.0, reasoning=reason)
+            why = f'both say "{phrase}", and this one was said later'
+            self._relations.compare(saved.id, old.id, "supersedes", confidence=1.0, reasoning=why)
         if not judgment.replaced:
             return saved
         notes = tuple(RelationNote("replaced", old.id, old.title) for old, _ in judgment.replaced)
@@ -299,7 +300,7 @@ class Saving:
         answer = self._answer("updated", old.id, new, place, clock)
         return replace(answer, warnings=(*answer.warnings, *notes))
 
-    def _end_verdicts(self, old: Observation, clock: str) -> tuple[str, ...]:
+    def _end_verdicts(self, old: Observation, clock: str) -> tuple[Reason, ...]:
         """Withdraw the verdicts that replaced an older text of this topic; the notes name what had replaced it."""
         said = []
         for verdict in relations.replacing(self._store, old.sync_id):
@@ -307,7 +308,7 @@ class Saving:
             self._store.update("memory_relations", {"id": verdict.id}, values)
             self._journal.changed("relation", verdict.sync_id, project=verdict.project, clock=clock)
             newer = table.by_sync_id(self._store, verdict.source_id)
-            said += [f'it is current again; [#{newer.id}] "{newer.title}" had replaced it'] if newer else []
+            said += [reason("current_again", id=newer.id, title=newer.title)] if newer else []
         relations.settle(self._store, [old.sync_id])
         return tuple(said)
 
@@ -327,17 +328,17 @@ class Saving:
 
     def _answer(self, outcome: Outcome, row_id: int, new: Prepared, place: Place, changed: str = "") -> Saved:
         """Return the answer of a save; ``changed`` is the clock of a new text, which is compared with older ones."""
-        kept = table.by_id(self._store, row_id)
-        assert kept is not None
+        row = table.by_id(self._store, row_id)
+        assert row is not None
         return Saved(
             outcome=outcome,
-            **kept.shared_with(Saved),
+            **row.shared_with(Saved),
             project_source=place.source,
             project_path=place.path,
-            state=kept.state(self._journal.moment()),
+            state=row.state(self._journal.moment()),
             truncation=new.truncation,
             redacted=new.redacted,
-            candidates=self._candidates.find(kept, clock=changed) if changed else (),
+            candidates=self._candidates.find(row, clock=changed) if changed else (),
             warnings=(*new.warnings, *misspelled_type_note(new.type), *place.warnings),
         )
 

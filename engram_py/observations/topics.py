@@ -235,10 +235,10 @@ def type_notes(types: Iterable[str]) -> tuple[Reason, ...]:
     return tuple(notes)
 
 
-def misspelled_type_note(kind: str) -> tuple[str, ...]:
-    """Return a sentence where ``kind`` is nearly one of the usual types: a search for that would not find it."""
+def misspelled_type_note(kind: str) -> tuple[Reason, ...]:
+    """Return a note where ``kind`` is nearly one of the usual types: a search for that would not find it."""
     near = _nearly(kind) if kind not in TYPES and len(kind) <= _TYPE_CHARS else []
-    return (f"kept as type {kind}; {near[0]} is the usual one, if that was meant",) if near else ()
+    return (reason("kept_as_type", type=kind, usual=near[0]),) if near else ()
 
 
 def _nearly(kind: str) -> list[str]:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from engram_py.capture.redact import redact, redact_head
-from engram_py.dataclass import dataclass
+from engram_py.dataclass import asdict, dataclass, replace
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
 from engram_py.lazy import regex
 from engram_py.observations.arguments import clean_scope
-from engram_py.observations.values import CONTENT_LIMIT_BYTES, TITLE_LIMIT_CHARS, Draft, Scope, Truncated
+from engram_py.observations.values import (
+    CONTENT_LIMIT_BYTES,
+    DEFAULT_TYPE,
+    TITLE_LIMIT_CHARS,
+    Change,
+    Draft,
+    Scope,
+    Truncated,
+)
+from engram_py.reasons import Reason, Told, reason
 from engram_py.text.normalize import check_text, content_hash, dashed, normalize_topic_key, truncate_utf8
 from engram_py.text.words import derived_terms
 
@@ -36,7 +48,7 @@ class Prepared:
     content_hash: str
     redacted: int
     truncation: Truncated | None
-    warnings: tuple[str, ...]
+    warnings: tuple[Told, ...]
     about: str | None = None
 
     @property
@@ -61,19 +73,15 @@ def prepare(draft: Draft) -> Prepared:
     """
     if len(draft.title) > TITLE_LIMIT_CHARS:
         raise TextTooLongError("title", len(draft.title), TITLE_LIMIT_CHARS)
-    title, hidden_title = clean_line("title", draft.title, limit=TITLE_LIMIT_CHARS)
     content, truncation, hidden_content = clean_content(draft.content)
-    kind, hidden_type = clean_line("type", draft.type.strip() or "manual", limit=TYPE_LIMIT_CHARS)
-    topic_key, hidden_topic = clean_topic_key(draft.topic_key)
     aliases, hidden_aliases = _clean_aliases(draft.aliases)
+    lines = clean_lines(draft if draft.type.strip() else replace(draft, type=DEFAULT_TYPE))
+    kept: dict[str, Any] = dict.fromkeys(_LINES) | {name: line for name, (line, _) in lines.items()}
     tool_name = (draft.tool_name or "").strip()
-    redacted = hidden_title + hidden_content + hidden_type + hidden_topic + hidden_aliases
+    redacted = hidden_content + hidden_aliases + sum(hidden for _, hidden in lines.values())
     return Prepared(
-        title=title,
+        **kept,
         content=content,
-        type=kind.lower(),
-        scope=clean_scope(draft.scope),
-        topic_key=topic_key,
         aliases=aliases,
         tool_name=clean_line("tool_name", tool_name, limit=NAME_LIMIT_CHARS)[0] if tool_name else None,
         content_hash=content_hash(content),
@@ -82,6 +90,13 @@ def prepare(draft: Draft) -> Prepared:
         warnings=(*intake_notes(redacted, truncation), *_path_notes(content)),
         about=slug_of(draft.about) if draft.about is not None else None,
     )
+
+
+def clean_lines(given: Draft | Change) -> dict[str, tuple[Any, int]]:
+    """Return the given lines of an observation as they are kept, each with the number of secrets in it."""
+    texts = {name: getattr(given, name) for name in _LINES}
+    # A blank scope is none given, a blank topic key takes the key away.
+    return {n: _LINES[n](text) for n, text in texts.items() if text is not None and (n != "scope" or text.strip())}
 
 
 def title_of(text: str) -> str:
@@ -125,6 +140,20 @@ def clean_topic_key(topic_key: str | None) -> tuple[str | None, int]:
     return normalize_topic_key(hidden.text), hidden.count
 
 
+def _clean_type(kind: str) -> tuple[str, int]:
+    line, hidden = clean_line("type", kind, limit=TYPE_LIMIT_CHARS)
+    return line.lower(), hidden
+
+
+# The fields of one line that callers give: how each is cleaned.
+_LINES: dict[str, Callable[[str], tuple[str | None, int]]] = {
+    "title": lambda title: clean_line("title", title, limit=TITLE_LIMIT_CHARS),
+    "type": _clean_type,
+    "scope": lambda scope: (clean_scope(scope), 0),
+    "topic_key": clean_topic_key,
+}
+
+
 def slug_of(name: str) -> str:
     """Return the slug of an entity: its name in lower case, with dashes. Raises InvalidInputError."""
     line, _ = clean_line("entity", name, limit=NAME_LIMIT_CHARS)
@@ -160,28 +189,18 @@ def clean_branch(branch: str | None) -> str | None:
     return None if branch and redact(branch).count else branch
 
 
-def intake_notes(redacted: int, truncation: Truncated | None) -> tuple[str, ...]:
+def intake_notes(redacted: int, truncation: Truncated | None) -> tuple[Reason, ...]:
     """Return the notes on what of a text was redacted or cut."""
-    found: list[str] = []
-    if redacted:
-        found.append(f"redacted {redacted} secret or private part(s); they were not stored")
-    if truncation:
-        found.append(cut_note(truncation))
-    return tuple(found)
+    found = (reason("not_stored", count=redacted),) if redacted else ()
+    return (*found, cut_note(truncation)) if truncation else found
 
 
-def cut_note(truncation: Truncated) -> str:
-    return (
-        f"content cut: kept {truncation.stored_bytes:,} of {truncation.original_bytes:,} bytes "
-        f"(limit {truncation.limit_bytes:,})"
-    )
+def cut_note(truncation: Truncated) -> Reason:
+    return reason("cut", **asdict(truncation))
 
 
-def _path_notes(content: str) -> tuple[str, ...]:
-    paths = absolute_paths(content)[:1]
-    return tuple(
-        f"content names a path of this machine ({path}); a path inside the repository travels better" for path in paths
-    )
+def _path_notes(content: str) -> tuple[Reason, ...]:
+    return tuple(reason("path_of_machine", path=path) for path in absolute_paths(content)[:1])
 
 
 _END = r"\s\"'`<>|:;,()\[\]{}*"

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from engram_py.dataclass import dataclass
+from engram_py.reasons import Told
 from engram_py.times import parse_time
 
 if TYPE_CHECKING:
@@ -142,6 +143,10 @@ class Change:
     expires_at: str | None = None
 
 
+# The fields that a person edits in a form or a file.
+EDITED: tuple[str, ...] = tuple(name for name in Change.__match_args__ if name in Draft.__match_args__)
+
+
 @dataclass(frozen=True, slots=True)
 class Truncated:
     """The part of an over-long content that was kept, in bytes of UTF-8."""
@@ -198,7 +203,7 @@ class Saved:
     truncation: Truncated | None = None
     redacted: int = 0
     candidates: tuple[Candidate, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
     replayed: bool = False
     # Of a fact: the entity, the older facts it replaces, and how alike the one is that says it already.
     about: str | None = None
@@ -236,7 +241,7 @@ class Changed:
     relations_orphaned: int = 0
     truncation: Truncated | None = None
     redacted: int = 0
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
     @classmethod
     def of(cls, outcome: ChangeOutcome, row: Observation, **facts: Any) -> Changed:
@@ -261,7 +266,7 @@ class Detail:
     version_total: int = 0
     line: tuple[Replacement, ...] = ()
     next_cursor: int | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
     anchors: tuple[AnchorState, ...] = ()
 
 
@@ -284,4 +289,4 @@ class Timeline:
     session_id: str
     session_started_at: str
     total_in_session: int
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()

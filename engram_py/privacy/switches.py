@@ -10,6 +10,7 @@ from engram_py.errors import InvalidArgumentError, StoreError
 from engram_py.privacy.values import SWITCHES, Allowed, Choice, RecordingOffError, SwitchState
 from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import Core
+from engram_py.reasons import Reason, reason
 from engram_py.sessions import table
 from engram_py.times import Clock, to_text
 
@@ -41,13 +42,12 @@ class Switches:
         if not self.allowed(project, session_id).records:
             raise RecordingOffError(project)
 
-    def note(self, project: str, session_id: str) -> tuple[str, ...]:
+    def note(self, project: str, session_id: str) -> tuple[Reason, ...]:
         """Return the warning of an explicit save where recording is off."""
         allowed = self.allowed(project, session_id)
         if allowed.records:
             return ()
-        what, step = ("engram", "engram on") if not allowed.enabled else ("recording", "engram on --record")
-        return (f"{what} is off in {project} (`{step}`); this save was explicit, so it was kept",)
+        return (reason("recording_off", project=project, enabled=allowed.enabled),)
 
     def turn(
         self, switches: Sequence[str], *, on: bool, project: str | None = None, session_id: str | None = None

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Literal
 
 from engram_py.dataclass import asdict, dataclass, replace
-from engram_py.files import exists, is_folder, read_bounded, real_path, reason, write_atomically
+from engram_py.files import exists, is_folder, read_bounded, real_path, write_atomically
+from engram_py.files import reason as failure
 from engram_py.git.repository import Repository, find_repository, read_head, remote_names
 from engram_py.lazy import logger_of, regex
 from engram_py.projects.names import normalize_project, slug_project
 from engram_py.projects.settings_file import DEFAULTS, ProjectSettings, find_project_settings
 from engram_py.projects.values import InvalidProjectError
+from engram_py.reasons import Reason, Told, reason
 
 logger = logger_of(__name__)
 
@@ -39,7 +41,7 @@ class Binding:
     project: str
 
 
-def load_binding(common_dir: Path) -> tuple[Binding | None, str | None]:
+def load_binding(common_dir: Path) -> tuple[Binding | None, Reason | None]:
     """Return the binding of a repository, and what is wrong with the file where it cannot be used."""
     path = common_dir / BINDING_FILE
     try:
@@ -47,22 +49,22 @@ def load_binding(common_dir: Path) -> tuple[Binding | None, str | None]:
     except (FileNotFoundError, NotADirectoryError):
         return None, None
     except OSError as exc:
-        return None, f"{path} cannot be read ({reason(exc)})"
+        return None, reason("file_cannot_be_read", file=str(path), problem=failure(exc))
     except (ValueError, RecursionError):
-        return None, f"{path} is not JSON; delete it to bind the repository again"
+        return None, reason("binding_no_json", file=str(path))
     return _parsed(data, path)
 
 
-def _parsed(data: object, path: Path) -> tuple[Binding | None, str | None]:
+def _parsed(data: object, path: Path) -> tuple[Binding | None, Reason | None]:
     if not isinstance(data, dict) or data.get("version") != _VERSION:
-        return None, f"{path} is not a version {_VERSION} binding; it was left as it is"
+        return None, reason("binding_of_other_version", file=str(path), version=_VERSION)
     identity, project = data.get("id"), data.get("project")
     if not isinstance(identity, str) or not _ID.fullmatch(identity) or not isinstance(project, str):
-        return None, f"{path} has no usable id and project; delete it to bind the repository again"
+        return None, reason("binding_incomplete", file=str(path))
     try:
         return Binding(id=identity, project=normalize_project(project)), None
     except InvalidProjectError as exc:
-        return None, f"{path} names no usable project: {exc.reason}"
+        return None, reason("binding_without_project", file=str(path), problem=exc.reason)
 
 
 def write_binding(common_dir: Path, project: str) -> Binding | None:
@@ -79,7 +81,7 @@ def write_binding(common_dir: Path, project: str) -> Binding | None:
     try:
         _publish(common_dir, _record(os.urandom(16).hex(), name))
     except OSError as exc:
-        logger.debug("%s cannot be bound: %s", common_dir, reason(exc))
+        logger.debug("%s cannot be bound: %s", common_dir, failure(exc))
     return _settled(common_dir)
 
 
@@ -98,7 +100,7 @@ def rebind(common_dir: Path, project: str) -> None:
     try:
         write_atomically(common_dir / BINDING_FILE, _record(bound.id, name))
     except OSError as exc:
-        logger.debug("%s cannot be bound again: %s", common_dir, reason(exc))
+        logger.debug("%s cannot be bound again: %s", common_dir, failure(exc))
 
 
 def _record(identity: str, project: str) -> bytes:
@@ -144,7 +146,7 @@ def _settled(common_dir: Path) -> Binding | None:
         time.sleep(0.005)
     binding, warning = load_binding(common_dir)
     if warning:
-        logger.warning("%s", warning)
+        logger.warning("%s: %s", common_dir, warning.name)
     return binding
 
 
@@ -172,7 +174,7 @@ class Location:
     repository: Repository | None = None
     candidates: tuple[str, ...] = ()
     settings: ProjectSettings = DEFAULTS
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
     unconfirmed: str = ""
 
 
@@ -194,7 +196,7 @@ class _Children:
 
     names: tuple[str, ...]
     only: Path | None
-    warnings: tuple[str, ...]
+    warnings: tuple[Told, ...]
 
 
 def locate(directory: Path, *, by_settings: bool = True, clock: Clock = time.monotonic) -> Location:
@@ -255,13 +257,13 @@ class Locator:
         self._kept.clear()
 
 
-def _existing(directory: Path) -> tuple[Path, tuple[str, ...]]:
+def _existing(directory: Path) -> tuple[Path, tuple[Told, ...]]:
     wanted = real_path(directory)
     for folder in (wanted, *wanted.parents):
         if is_folder(folder):
             gone = folder != wanted and not exists(wanted)
-            return folder, ((f"{wanted} is not there; {folder} is used instead",) if gone else ())
-    return wanted, (f"{wanted} is not a directory",)
+            return folder, ((reason("folder_gone", folder=str(wanted), used=str(folder)),) if gone else ())
+    return wanted, (reason("no_directory", folder=str(wanted)),)
 
 
 @lru_cache(maxsize=8)
@@ -275,7 +277,7 @@ def _folder_name(folder: Path, nameless: frozenset[Path]) -> str | None:
     return slug_project(folder.name.removesuffix(".git"))
 
 
-def _repository_name(repository: Repository, nameless: frozenset[Path]) -> tuple[_Named | None, tuple[str, ...]]:
+def _repository_name(repository: Repository, nameless: frozenset[Path]) -> tuple[_Named | None, tuple[Told, ...]]:
     binding, warning = load_binding(repository.common_dir)
     warnings = (warning,) if warning else ()
     if binding is not None:
@@ -301,15 +303,15 @@ def _child_names(folder: Path, nameless: frozenset[Path]) -> tuple[str, tuple[st
 
 
 def _from_children(
-    found: Location, children: _Children, warnings: tuple[str, ...], nameless: frozenset[Path]
+    found: Location, children: _Children, warnings: tuple[Told, ...], nameless: frozenset[Path]
 ) -> Location:
     warnings += children.warnings
     own = _folder_name(found.directory, nameless)
     if found.directory in nameless or found.directory == found.directory.parent:
         return replace(found, candidates=children.names, warnings=warnings)
     if children.only is not None:
-        note = f"{children.only} is the one repository in {found.directory}, so its project is used"
-        found = replace(found, source="git_child", name=children.names[0], warnings=(*warnings, note))
+        said = reason("one_repository", child=str(children.only), folder=str(found.directory))
+        found = replace(found, source="git_child", name=children.names[0], warnings=(*warnings, said))
         return replace(found, repository=find_repository(children.only))
     if children.names:
         return replace(found, source="ambiguous", candidates=children.names, warnings=warnings)
@@ -339,7 +341,7 @@ def _scan_children(
             free = next((each for each in (name, *longer) if owners.get(each, identity) == identity), name)
             owners.setdefault(free, identity)
     only = folders[0] if complete and len(owners) == 1 else None
-    slow = () if complete else (f"{directory} has too many children to look at all of them in time",)
+    slow = () if complete else (reason("too_many_children", folder=str(directory)),)
     return _Children(tuple(sorted(owners)), only, slow)
 
 

@@ -13,6 +13,7 @@ from engram_py.projects import table
 from engram_py.projects.identities import Identities
 from engram_py.projects.names import normalize_project, similar_projects
 from engram_py.projects.values import Alike, Merged, Pruned, Renamed
+from engram_py.reasons import reason
 from engram_py.relations import table as relations
 
 _MOVED = (("observations", "observation"), ("sessions", "session"), ("user_prompts", "prompt"))
@@ -47,7 +48,7 @@ class Merging:
                 self._identities.create(target)
             totals = [self._merge_one(source, target) for source in sources]
         observations, sessions, prompts, folded = (sum(column) for column in zip(*totals, strict=True))
-        warnings = (f'created project "{target}"',) if created else ()
+        warnings = (reason("created_project", project=target, similar=()),) if created else ()
         return Merged(target, tuple(sources), observations, sessions, prompts, folded, warnings)
 
     def rename(self, project: str, name: str) -> Renamed:

@@ -14,11 +14,9 @@ from engram_py.projects.locate import Location, Locator, locate
 from engram_py.projects.names import normalize_project, similar_projects
 from engram_py.projects.settings_file import ProjectSettings
 from engram_py.projects.values import AmbiguousProjectError, CurrentProject, InvalidProjectError, Place, ProjectLine
-from engram_py.reasons import operation, sentence
+from engram_py.reasons import Told, operation, reason, sentence
 from engram_py.sessions import table as session_table
 from engram_py.settings import Settings
-
-NO_PROJECT = "no project here"
 
 
 class Projects:
@@ -52,10 +50,7 @@ class Projects:
         if location.source != "config" or self._identities.is_confirmed(location):
             return location
         file = location.settings.path.name if location.settings.path else ".engram.json"
-        said = (
-            f"{file} names project {location.name}, which has memory of other places here and is neither shown nor "
-            "written in this one; if it is the same project, the user runs `engram projects confirm` in this folder"
-        )
+        said = reason("unconfirmed_name", file=file, project=location.name)
         found = locate(location.directory, by_settings=False)
         return replace(found, unconfirmed=location.name or "", warnings=(*found.warnings, said))
 
@@ -99,7 +94,7 @@ class Projects:
                 place = Place(scope, "scope", place.path, (scope,))
             else:
                 candidates = place.reads or [line.name for line in table.lines(self._store)][:10]
-                raise AmbiguousProjectError(place.path, candidates, *(place.warnings or (NO_PROJECT,)))
+                raise AmbiguousProjectError(place.path, candidates, *place.warnings)
         ensured = self._ensured(place, explicit=bool(project))
         if location is not None and place.source != "scope":
             self._identities.remember(location, place.project)
@@ -124,8 +119,7 @@ class Projects:
             return self._at(self._located(self._directory, head=head))
         if project and not table.exists(self._store, named.project):
             near = similar_projects(named.project, table.names(self._store))
-            hint = f" (similar: {', '.join(near)})" if near else ""
-            warning = f'project "{named.project}" has no memory yet{hint}'
+            warning = reason("no_memory_yet", project=named.project, similar=tuple(near))
             return replace(named, warnings=(*named.warnings, warning))
         return named
 
@@ -173,7 +167,7 @@ class Projects:
         """
         if project:
             name = normalize_project(project)
-            warnings = () if name == project else (f'project name normalized: "{project}" → "{name}"',)
+            warnings = () if name == project else (reason("name_normalized", given=project, name=name),)
             return self._place(name, "explicit", warnings=warnings, head=head)
         if session_id is not None and session_id.strip():
             from engram_py.observations.validation import clean_session_id  # redaction is not loaded for nothing
@@ -197,7 +191,7 @@ class Projects:
         *,
         path: str = "",
         here: bool = False,
-        warnings: tuple[str, ...] = (),
+        warnings: tuple[Told, ...] = (),
         head: bool = True,
     ) -> Place:
         """Return a named project, with the branch and preferences of this directory where it is its project."""
@@ -215,10 +209,9 @@ class Projects:
         warnings = location.warnings
         if location.source == "ambiguous":
             names = tuple(self._identities.meant(name) for name in location.candidates)
-            return Place("", "ambiguous", path, names, warnings=("several repositories here", *warnings))
+            return Place("", "ambiguous", path, names, warnings=(reason("several_repositories"), *warnings))
         if location.name is None:
-            note = f"{NO_PROJECT} (the home directory, / and folders for temporary files are never projects)"
-            return Place("", "none", path, None, warnings=(note, *warnings))
+            return Place("", "none", path, None, warnings=(reason("no_project_here", nameless=True), *warnings))
         name = self._identities.owner(location)
         branch, commit = _head(location)
         source, scope = _engram_source(location), location.settings.default_scope
@@ -230,13 +223,8 @@ class Projects:
             return place
         near = similar_projects(place.project, table.names(self._store))
         self._identities.create(place.project)
-        warnings = place.warnings
-        if explicit or near:
-            text = f'created project "{place.project}"'
-            if near:
-                text += f"; similar names exist: {', '.join(near)} (`engram projects merge` joins them)"
-            warnings = (*warnings, text)
-        return replace(place, created=True, warnings=warnings)
+        said = (reason("created_project", project=place.project, similar=tuple(near)),) if explicit or near else ()
+        return replace(place, created=True, warnings=(*place.warnings, *said))
 
     # --- listing ---------------------------------------------------------------------------------------
 

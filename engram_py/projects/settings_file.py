@@ -10,9 +10,11 @@ from typing import Any, Literal
 
 from engram_py.dataclass import dataclass, replace
 from engram_py.errors import InvalidArgumentError
-from engram_py.files import read_bounded, real_path, reason, write_atomically
+from engram_py.files import read_bounded, real_path, write_atomically
+from engram_py.files import reason as failure
 from engram_py.projects.names import normalize_project
 from engram_py.projects.values import AlreadyInitializedError, InvalidProjectError
+from engram_py.reasons import Reason, Told, reason, sentence
 from engram_py.settings import BY_NAME, SETTINGS
 from engram_py.settings import DEFAULTS as MACHINE
 
@@ -48,7 +50,7 @@ class ProjectSettings:
     search_limit: int = MACHINE["search_limit"]
     path: Path | None = None
     given: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 DEFAULTS = ProjectSettings()
@@ -64,13 +66,13 @@ def parse_project_settings(text: str, path: Path | None) -> ProjectSettings:
     try:
         data = json.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError):
-        return ProjectSettings(path=path, warnings=(f"{where} is not JSON and was ignored",))
+        return ProjectSettings(path=path, warnings=(reason("file_no_json", file=where),))
     if not isinstance(data, dict):
-        return ProjectSettings(path=path, warnings=(f"{where} is not a JSON object and was ignored",))
-    warnings: list[str] = []
-    values = dict(_accepted(data, lambda warning: warnings.append(f"{where}: {warning}")))
+        return ProjectSettings(path=path, warnings=(reason("file_no_object", file=where),))
+    warnings: list[Told] = []
+    values = dict(_accepted(data, lambda warning: warnings.append(sentence(f"{where}: ", warning))))
     if len(warnings) > _MAX_WARNINGS:
-        warnings[_MAX_WARNINGS:] = [f"{where}: and {len(warnings) - _MAX_WARNINGS} more"]
+        warnings[_MAX_WARNINGS:] = [reason("more_in_file", file=where, count=len(warnings) - _MAX_WARNINGS)]
     fields: dict[str, Any] = {KEYS[key].name: value for key, value in values.items()}
     return ProjectSettings(**fields, path=path, given=tuple(values), warnings=tuple(warnings))
 
@@ -106,21 +108,21 @@ def _read(path: Path, boundary: Path) -> ProjectSettings | None:
     refused = partial(ProjectSettings, path=path)
     target = real_path(path)
     if not target.is_relative_to(real_path(boundary)):
-        return refused(warnings=(f"{path.name} is a link that leaves {boundary} and was ignored",))
+        return refused(warnings=(reason("link_that_leaves", file=path.name, folder=str(boundary)),))
     try:
         raw = read_bounded(target, MAX_SIZE)
         return parse_project_settings(raw.decode(json.detect_encoding(raw)), path)
     except OSError as exc:
-        return refused(warnings=(f"{path.name} was ignored: {reason(exc)}",))
+        return refused(warnings=(reason("file_ignored", file=path.name, problem=failure(exc)),))
     except UnicodeDecodeError:
-        return refused(warnings=(f"{path.name} is not UTF-8 text and was ignored",))
+        return refused(warnings=(reason("file_no_text", file=path.name),))
 
 
-def _accepted(data: Mapping[str, object], warn: Callable[[str], None]) -> Iterator[tuple[str, object]]:
+def _accepted(data: Mapping[str, object], warn: Callable[[Reason], None]) -> Iterator[tuple[str, object]]:
     offered = dict(_flattened(data, warn))
     for alias, key in ALIASES.items():
         if alias in offered and key in offered:
-            warn(f"{alias} is ignored, because {key} is given too")
+            warn(reason("alias_ignored", alias=alias, setting=key))
             del offered[alias]
     for name, raw in offered.items():
         key = ALIASES.get(name, name)
@@ -134,20 +136,20 @@ def _accepted(data: Mapping[str, object], warn: Callable[[str], None]) -> Iterat
             yield key, value
 
 
-def _taken(key: str, name: str, raw: object) -> tuple[object, str]:
-    """Return the value of a key, None where it is ignored, and a sentence that does not repeat what the file says."""
+def _taken(key: str, name: str, raw: object) -> tuple[object, Reason | None]:
+    """Return the value of a key, None where it is ignored, and a note that does not repeat what the file says."""
     if key == "default_scope" and raw == "global":
-        return None, f"{name} was ignored: a file that may come with a clone never writes into other projects"
+        return None, reason("scope_of_clone", setting=name)
     value, said = KEYS[key].take(raw, name, trusted=False)
     if key != "project" or value is None:
         return value, said
     try:
-        return normalize_project(value), ""
+        return normalize_project(value), None
     except InvalidProjectError as exc:
-        return None, f"{name} was ignored: it is not a project name: {exc.reason}"
+        return None, reason("no_project_name", setting=name, problem=exc.reason)
 
 
-def _flattened(data: Mapping[str, object], warn: Callable[[str], None]) -> Iterator[tuple[str, object]]:
+def _flattened(data: Mapping[str, object], warn: Callable[[Reason], None]) -> Iterator[tuple[str, object]]:
     """Yield the keys by the names they have in ``KEYS``, with those of the objects it knows dotted."""
     groups = {key.partition(".")[0] for key in KEYS if "." in key}
     for name, value in data.items():
@@ -158,10 +160,10 @@ def _flattened(data: Mapping[str, object], warn: Callable[[str], None]) -> Itera
         elif isinstance(value, dict):
             yield from ((f"{name}.{inner}", each) for inner, each in value.items())
         else:
-            warn(f"{name} was ignored: it is an object")
+            warn(reason("setting_ignored", setting=name, accepted="an object"))
 
 
-def _unknown(name: str) -> str:
+def _unknown(name: str) -> Reason:
     import re  # a file without such keys has no use for it
 
     words = {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name[:200])}
@@ -169,8 +171,8 @@ def _unknown(name: str) -> str:
     fields = {setting.name for setting in KEYS.values()}
     points = name.rpartition(".")[2] in BY_NAME or words & set(_POINTING_WORDS.split())
     if points and shown.rpartition(".")[2] not in fields:
-        return f"{shown} was ignored: a file that can arrive with a clone cannot set it; use ENGRAM_* variables"
-    return f"{shown} was ignored: it is not a setting"
+        return reason("not_by_clone", setting=shown)
+    return reason("no_setting", setting=shown)
 
 
 def write_project_settings(root: Path, project: str, *, force: bool = False) -> Path:

@@ -7,7 +7,7 @@ from typing import Any
 
 from engram_py.dataclass import dataclass
 from engram_py.errors import ConflictError, InvalidInputError, NotFoundError
-from engram_py.reasons import Sentence, operation, sentence
+from engram_py.reasons import Sentence, Told, operation, reason, sentence
 
 _MOST_NAMED = 50  # of the projects there are
 
@@ -24,11 +24,13 @@ class InvalidProjectError(InvalidInputError):
 class AmbiguousProjectError(InvalidInputError):
     code = "ambiguous_project"
 
-    def __init__(self, directory: str, candidates: Sequence[str], reason: str, *more: str) -> None:
-        self.directory, self.candidates, self.reason = directory, list(candidates), reason
+    def __init__(self, directory: str, candidates: Sequence[str], *reasons: Told) -> None:
+        self.directory, self.candidates, self.reasons = directory, list(candidates), reasons
         choices = ", ".join(self.candidates) or "none known yet"
+        first, *others = reasons or (reason("no_project_here", nameless=False),)
+        more = (part for one in others for part in ("; ", one))
         super().__init__(
-            f"{'; '.join([f'{reason}: {directory}', *more])} (candidates: {choices})",
+            sentence(first, f": {directory}", *more, f" (candidates: {choices})"),
             hint=sentence("ask the user which project this belongs to, then repeat it with ", operation("project")),
         )
 
@@ -75,7 +77,7 @@ class Place:
     branch: str | None = None
     commit: str | None = None
     created: bool = False
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class CurrentProject:
     branch: str | None
     known: bool
     hint: Sentence | None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,4 +139,4 @@ class Merged:
     sessions: int
     prompts: int
     folded_topics: int
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()

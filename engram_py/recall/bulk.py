@@ -18,6 +18,7 @@ from engram_py.observations.observations import Observations
 from engram_py.observations.values import Change
 from engram_py.projects.projects import Core
 from engram_py.projects.values import AmbiguousProjectError, Place
+from engram_py.reasons import Told
 from engram_py.recall import index
 from engram_py.recall.query import parse_query
 from engram_py.recall.scope_filter import ScopeFilter, build_scope_filter
@@ -69,7 +70,7 @@ class Bulk:
         """
         place, visible = self._scope_filter(filters, project, all_projects)
         if not (place.project or all_projects):  # a read covers every candidate; a change must be told which
-            raise AmbiguousProjectError(place.path, place.reads or (), *(place.warnings or ("no project here",)))
+            raise AmbiguousProjectError(place.path, place.reads or (), *place.warnings)
         if visible.unread or not visible.said:  # what is left out of a search must not widen a deletion
             raise BulkFilterError(filters, *visible.unread)
         rows = table.lines(self._store, index.latest(self._store, visible.values, limit=_ALL))
@@ -141,7 +142,7 @@ class Bulk:
         return place, visible
 
 
-def _selection(what: str, rows: Sequence[ObservationLine], *, warnings: tuple[str, ...] = ()) -> Selection:
+def _selection(what: str, rows: Sequence[ObservationLine], *, warnings: tuple[Told, ...] = ()) -> Selection:
     return Selection(
         what,
         tuple(row.id for row in rows),

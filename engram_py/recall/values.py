@@ -220,4 +220,4 @@ class DocumentResults:
     projects: tuple[str, ...] | None
     documents: int
     unknown: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()

@@ -13,6 +13,7 @@ from engram_py.observations.arguments import clamp
 from engram_py.observations.listing import Listing
 from engram_py.observations.validation import clean_session_id, intake_notes
 from engram_py.projects.projects import Core
+from engram_py.reasons import Told
 from engram_py.sessions.sessions import Sessions
 from engram_py.sessions.values import (
     Checkpoint,
@@ -92,7 +93,7 @@ class Checkpoints:
 
     def _latest(
         self, columns: str, session_id: str | None, project: str | None, *, limit: int
-    ) -> tuple[list[Row], str, tuple[str, ...]]:
+    ) -> tuple[list[Row], str, tuple[Told, ...]]:
         """Return the rows of a session or of a project, the name of that, and notes on the choice of the project."""
         if session_id and session_id.strip():
             wanted = clean_session_id(session_id)

@@ -10,6 +10,7 @@ from engram_py.capture.host_formats import typed, without_memory_blocks
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError
+from engram_py.reasons import Reason, Told, reason
 from engram_py.sessions.table import TOLD
 from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS, digest, role_of, text_of
 from engram_py.sessions.transcripts import MOST_TURNS, kept_text
@@ -76,7 +77,7 @@ class Conversation:
 
     turns: tuple[Turn, ...]
     given: int
-    notes: tuple[str, ...] = ()
+    notes: tuple[Told, ...] = ()
 
 
 def conversation_of(given: Sequence[object], *, said_at: str | None) -> Conversation:
@@ -143,11 +144,11 @@ def _time(entry: object, name: str) -> str | None:
     return to_text(moment)
 
 
-def _notes(strangers: Counter[str], cut: int, redacted: int) -> Iterator[str]:
+def _notes(strangers: Counter[str], cut: int, redacted: int) -> Iterator[Reason]:
     if strangers:
-        names = ", ".join(repr(name) for name, _ in strangers.most_common(_MOST_NAMED))
-        yield f"left out {strangers.total():,} turn(s) of role {names}; kept are user and assistant"
+        roles = tuple(name for name, _ in strangers.most_common(_MOST_NAMED))
+        yield reason("strange_roles", count=strangers.total(), roles=roles)
     if cut:
-        yield f"cut {cut:,} message(s): kept {TURN_LIMIT_CHARS:,} characters of each"
+        yield reason("messages_cut", count=cut, limit=TURN_LIMIT_CHARS)
     if redacted:
-        yield f"redacted {redacted:,} secret or private part(s); they were not stored"
+        yield reason("not_stored", count=redacted)

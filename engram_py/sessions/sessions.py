@@ -18,6 +18,7 @@ from engram_py.observations.arguments import clamp
 from engram_py.observations.validation import clean_content, clean_session_id, intake_notes
 from engram_py.projects.projects import Core
 from engram_py.projects.values import Place
+from engram_py.reasons import Told
 from engram_py.sessions import table
 from engram_py.sessions.values import (
     SESSION_COLUMNS,
@@ -322,7 +323,7 @@ def _both(kept: str | None, given: str | None) -> str | None:
     return f"{kept}\n\n{given}"
 
 
-def _clean_summary(summary: str | None) -> tuple[str | None, tuple[str, ...]]:
+def _clean_summary(summary: str | None) -> tuple[str | None, tuple[Told, ...]]:
     if not summary or not summary.strip():
         return None, ()
     text, truncation, redacted = clean_content(summary, field="summary")

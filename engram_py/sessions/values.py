@@ -8,7 +8,7 @@ from typing import Literal
 from engram_py.dataclass import dataclass
 from engram_py.errors import ConflictError, InvalidInputError, NotFoundError
 from engram_py.observations.values import Row
-from engram_py.reasons import operation, sentence
+from engram_py.reasons import Told, operation, sentence
 
 
 class SessionNotFoundError(NotFoundError):
@@ -136,7 +136,7 @@ class SessionState:
 
     session: Session
     event: Literal["created", "reopened", "continued", "ended"]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class PromptSaved:
     project_source: str
     session_id: str
     redacted: int = 0
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class CapturedLearnings:
     ids: tuple[int, ...]
     project: str
     project_source: str
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
     @property
     def unfinished(self) -> bool:
@@ -281,7 +281,7 @@ class Checkpoint:
     saved_at: str
     encoding: Literal["utf-8", "base64"]
     content: str
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
     @property
     def data(self) -> bytes:
@@ -301,4 +301,4 @@ class CheckpointLine:
     size: int
     saved_at: str
     redacted: int = 0
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from engram_py.database.runs import PassStats, Run
 from engram_py.dataclass import dataclass, field
+from engram_py.reasons import Told
 
 CheckResult = Literal["ok", "warning", "error"]
 
@@ -96,7 +97,7 @@ class Maintained:
 
     passes: tuple[PassDone, ...]
     busy: bool = False
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class Runs:
 
     runs: tuple[Run, ...]
     passes: tuple[PassStats, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,4 +128,4 @@ class HotReport:
     observations: tuple[Hot, ...]
     entities: tuple[Hot, ...]
     total: int
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()

@@ -9,7 +9,7 @@ from typing import Literal
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import ConflictError, InvalidInputError, NotFoundError, StoreError
 from engram_py.observations.values import Observation
-from engram_py.reasons import operation, sentence
+from engram_py.reasons import Told, operation, sentence
 
 Action = Literal["revise", "add", "delete", "describe", "keep"]
 
@@ -113,7 +113,7 @@ class VaultExported:
     files: int
     written: tuple[str, ...]
     removed: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class VaultImported:
     applied: tuple[Applied, ...]
     dry_run: bool
     exported: VaultExported | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class VaultStatus:
     edited: tuple[str, ...]
     behind: tuple[str, ...]
     own: int
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class FileText:
     found: bool
     text: str
     near: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class FileList:
     """The files below a folder of the vault, relative to its root."""
 
     files: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class FileWritten:
     path: str
     bytes: int
     applied: tuple[Applied, ...] = ()
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[Told, ...] = field(default=())
 
 
 class NoVaultError(NotFoundError):

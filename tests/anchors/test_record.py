@@ -16,12 +16,12 @@ from engram_py.anchors.values import LINE_LIMIT, MOST_ANCHORS
 from engram_py.observations.values import Saved
 from engram_py.reasons import reason
 from tests.anchors.repositories import AUTH, WHERE, Repo, about, kept, lines, places, state, states, write
-from tests.memory import Opener
+from tests.memory import Opener, names, words
 
 
 def notes(saved: Saved) -> tuple[str, ...]:
     """What was said about the files."""
-    return tuple(one for one in saved.warnings if "created" not in one)
+    return tuple(words(one) for one in saved.warnings if names([one]) != ["created_project"])
 
 
 # --- which files --------------------------------------------------------------------------------------------
@@ -243,8 +243,8 @@ def test_odd_lines_of_the_where_line_are_said_as_well(here: Engram) -> None:
 def test_a_blank_name_is_left_out_and_that_is_said(here: Engram, files: tuple[str, ...]) -> None:
     saved = about(here, *files, AUTH)
     assert places(here, saved) == [(AUTH, None, None, "given")]
-    assert "not anchored: a blank name" in saved.warnings
-    assert "not anchored: a blank name" in about(here, *files, title="Nothing else").warnings
+    assert "not anchored: a blank name" in notes(saved)
+    assert "not anchored: a blank name" in notes(about(here, *files, title="Nothing else"))
 
 
 def test_lines_to_the_end_of_a_file_nobody_could_read_are_the_whole_file(here: Engram, app: Engram) -> None:
@@ -269,8 +269,8 @@ def test_no_more_than_thirty_two_files_are_kept_and_the_rest_is_said(here: Engra
         write(root, name, [name])
     saved = about(here, *names)
     assert len(kept(here, saved)) == MOST_ANCHORS
-    assert f"src/part{MOST_ANCHORS}.py (more than {MOST_ANCHORS} files)" in saved.warnings[-1]
-    assert saved.warnings[-1].endswith("and 2 more")
+    assert f"src/part{MOST_ANCHORS}.py (more than {MOST_ANCHORS} files)" in notes(saved)[-1]
+    assert notes(saved)[-1].endswith("and 2 more")
 
 
 def test_a_word_of_the_where_line_that_is_no_file_is_no_anchor_and_worth_no_note(here: Engram) -> None:
@@ -280,7 +280,7 @@ def test_a_word_of_the_where_line_that_is_no_file_is_no_anchor_and_worth_no_note
 
 def test_a_file_of_the_where_line_that_is_not_there_is_said(here: Engram) -> None:
     saved = here.save(Draft("Typo", "**Where**: src/auht.py:3"))
-    assert (kept(here, saved), saved.warnings[-1]) == ((), "not anchored: src/auht.py:3 (no such file)")
+    assert (kept(here, saved), notes(saved)[-1]) == ((), "not anchored: src/auht.py:3 (no such file)")
 
 
 @pytest.mark.parametrize("named", ["src/auht.py", "src/auht.py:3", "./src/auht.py", "`src/auht.py:3-4`, src/auht.py:9"])
@@ -289,8 +289,7 @@ def test_one_note_is_enough_for_a_file_that_is_listed_and_on_the_where_line(
     here: Engram, listed: str, named: str
 ) -> None:
     saved = here.save(Draft("Typo", f"**Where**: {named}", files=(listed,)))
-    notes = [note for note in saved.warnings if "auht.py" in note]
-    assert notes == [f"kept by name, their text was not read: {listed} (no such file)"]
+    assert list(notes(saved)) == [f"kept by name, their text was not read: {listed} (no such file)"]
     assert len(kept(here, saved)) == 1
 
 
@@ -308,13 +307,13 @@ def test_a_secret_in_a_path_is_not_stored(here: Engram, data_dir: Path) -> None:
 def test_without_a_repository_names_are_kept(app: Engram) -> None:
     saved = about(app, "src/auth.py:10", "../../x.py", "/etc/passwd")
     assert [(one.path, one.start_line, one.digest) for one in kept(app, saved)] == [(AUTH, 10, None)]
-    assert "kept by name, their text was not read: src/auth.py:10 (no repository here)" in saved.warnings
+    assert "kept by name, their text was not read: src/auth.py:10 (no repository here)" in notes(saved)
 
 
 def test_a_memory_of_another_project_keeps_names_only(here: Engram) -> None:
     saved = here.save(Draft("Elsewhere", "Of another project", files=(AUTH,)), project="gadgets")
     assert [(one.path, one.digest) for one in kept(here, saved)] == [(AUTH, None)]
-    assert "files were kept by name: this is not the repository of gadgets" in saved.warnings
+    assert "files were kept by name: this is not the repository of gadgets" in notes(saved)
 
 
 Place = tuple[str, int | None, int | None]

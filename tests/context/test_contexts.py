@@ -19,9 +19,10 @@ from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.wording import render
 from engram_py.observations.listing import Suggestion
 from engram_py.observations.values import Change
+from engram_py.reasons import reason
 from engram_py.settings import Settings
 from engram_py.text.words import jaccard, shingles
-from tests.memory import START, FakeClock, Opener, draft
+from tests.memory import START, FakeClock, Opener, draft, facts
 from tests.observations.test_read import counted
 
 
@@ -92,7 +93,7 @@ def test_a_scope_nobody_knows_is_refused(app: Engram) -> None:
 def test_a_budget_out_of_range_is_held_and_said(app: Engram, asked: int, used: int) -> None:
     context = app.contexts.assemble(max_bytes=asked)
     assert context.max_bytes == used
-    assert any(str(used) in warning for warning in context.warnings)
+    assert used in [facts(one)["used"] for one in context.warnings]
 
 
 def test_the_budget_comes_from_the_projects_settings(folder: Path, open_memory: Opener) -> None:
@@ -112,7 +113,7 @@ def test_the_context_of_a_project_without_memory_says_so(app: Engram) -> None:
     app.save(draft("One."))
     context = app.contexts.assemble("widget")
     assert context.recent == ()
-    assert any('"widget" has no memory yet' in warning and "widgets" in warning for warning in context.warnings)
+    assert reason("no_memory_yet", project="widget", similar=("widgets",)) in context.warnings
 
 
 @pytest.mark.parametrize(

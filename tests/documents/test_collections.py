@@ -21,6 +21,7 @@ from engram_py.documents.values import (
     Read,
 )
 from engram_py.errors import InvalidArgumentError
+from engram_py.reasons import reason
 from tests.anchors.repositories import Repo
 from tests.documents.conftest import sources, write
 from tests.documents.test_history import WHY
@@ -202,7 +203,7 @@ def test_what_another_process_updates_is_left_to_it(open_memory: Opener, history
         git, _ = app.documents.update().items
 
     assert git.unfinished
-    assert "another process" in git.warnings[0]
+    assert git.warnings == (reason("documents_busy"),)
     assert app.documents.update().items[0].indexed == 1
 
 

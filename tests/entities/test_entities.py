@@ -11,7 +11,7 @@ from engram_py import Draft, Engram
 from engram_py.entities.values import EntityNotFoundError, EntityRefusedError
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
 from engram_py.observations.errors import FactRefusedError
-from tests.memory import FakeClock, Git, RepoMaker
+from tests.memory import FakeClock, Git, RepoMaker, names, words
 
 ALICE = "Alice works at Acme since May"
 
@@ -62,7 +62,7 @@ def test_an_edge_whose_fact_is_refused_is_not_stored(app: Engram) -> None:
 
 def test_row_20_an_edge_to_something_unknown_is_stored_with_a_warning(app: Engram) -> None:
     done = app.entities.link("alice", "works_at", "acme-corp", fact=ALICE)
-    assert any("acme-corp" in said and "candidate" in said for said in done.warnings)
+    assert "acme-corp" in words(*done.warnings)
     assert "acme-corp" not in listed(app)
     assert "acme-corp" in listed(app, candidates=True)
     assert [edge.object for edge in app.entities.show("alice").edges] == ["acme-corp"]
@@ -77,7 +77,7 @@ def test_row_21_a_walk_tells_depth_and_path_and_goes_four_edges_at_most(app: Eng
     assert (c.slug, c.depth, [(edge.subject, edge.object) for edge in c.path]) == ("c", 2, [("a", "b"), ("b", "c")])
     far = app.entities.graph("a", depth=9)
     assert (far.depth, [one.slug for one in far.reached]) == (4, ["b", "c", "d", "e"])
-    assert "1..4" in far.warnings[0]
+    assert names(far.warnings) == ["clamped"]
 
 
 def test_a_walk_in_a_circle_ends(app: Engram) -> None:

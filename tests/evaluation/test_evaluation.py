@@ -14,7 +14,7 @@ from engram_py.evaluation.evaluation import QuestionNotFoundError, first_rank, h
 from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.observations.values import Change
 from tests.evaluation.evaluating import keep, outcome, run
-from tests.memory import FakeClock, draft
+from tests.memory import FakeClock, draft, words
 
 # --- questions ----------------------------------------------------------------------------------------------
 
@@ -287,7 +287,7 @@ def test_another_way_to_derive_terms_is_another_index(
     [changed] = result.changed
     assert changed.startswith("index ")
     [warning] = result.warnings
-    assert "engram reindex" in warning
+    assert "engram reindex" in words(warning)
 
 
 def test_a_run_counts_no_use_of_what_it_finds(app: Engram, answers: dict[str, int]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from engram_py.git.repository import Repository, created_at, find_repository, read_head, read_ref
+from tests.memory import names
 
 from .conftest import Git, MakeRepo
 
@@ -61,7 +62,7 @@ def test_a_worktree_whose_repository_is_out_of_reach_still_tells_its_name(make_r
 
     worktree = found(root.parent / "elsewhere")
     assert (worktree.root, worktree.main_folder.name, worktree.remote) == (root.parent / "elsewhere", "widgets", None)
-    assert "git worktree repair" in worktree.warnings[0]
+    assert names(worktree.warnings) == ["repository_elsewhere"]
 
 
 def test_a_submodule_is_its_own_repository(make_repo: MakeRepo, git: Git) -> None:
@@ -283,7 +284,7 @@ def test_a_fifo_in_place_of_the_configuration_does_not_block(make_repo: MakeRepo
     (root / ".git" / "config").unlink()
     os.mkfifo(root / ".git" / "config")
     assert found(root).remote is None
-    assert "remote is unknown" in found(root).warnings[0]
+    assert names(found(root).warnings) == ["remote_unknown"]
 
 
 def test_a_loop_of_links_in_the_path_ends(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from engram_py.interchange.importers import KINDS
 from engram_py.interchange.results import Imported, InvalidExportError, InvalidSourceError
 from engram_py.projects.values import InvalidProjectError
 from tests.interchange.interop import database
-from tests.memory import FakeClock, draft
+from tests.memory import FakeClock, draft, names, words
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
@@ -219,7 +219,7 @@ def test_instructions_come_in_by_section_without_what_engram_wrote(app: Engram, 
 
 def test_sections_too_short_to_keep_are_named_and_those_of_one_heading_all_kept(app: Engram, tmp_path: Path) -> None:
     path = wrote(tmp_path / "CLAUDE.md", "Hi.\n" + "".join(f"# Part {i}\nRun it.\n" for i in range(4)))
-    [warning] = app.importers.adopt("instructions", path).warnings
+    warning = words(*app.importers.adopt("instructions", path).warnings)
     assert warning.startswith("CLAUDE.md: 5 section(s) shorter than 20 characters were left out")
     assert "before the first heading; Part 0; Part 1 and 2 more" in warning
 
@@ -317,7 +317,7 @@ def test_hostile_files_in_a_folder_are_left_out_and_said_so(app: Engram, tmp_pat
 
     done = app.importers.adopt("basic-memory", folder)
 
-    assert sum("was left out" in warning for warning in done.warnings) >= 3
+    assert words(*done.warnings).count("was left out") >= 3
     assert {row["title"] for row in kept(app)} >= {"Coffee brewing", "bytes", "open"}
     assert done.observations.invalid == 1  # there is nothing in the empty one
 
@@ -376,7 +376,7 @@ def test_links_that_lead_out_of_the_source_are_left_out_and_said_so(app: Engram,
     done = app.importers.adopt("instructions", root, project="widgets")
 
     assert [row["content"] for row in kept(app)] == ["This folder wants tabs and nothing else."]
-    assert any("AGENTS.md was left out: it is a link out of" in warning for warning in done.warnings)
+    assert "AGENTS.md was left out: it is a link out of" in words(*done.warnings)
 
 
 @pytest.mark.parametrize("kind", ["claude-transcripts", "claude-memory"])
@@ -469,10 +469,10 @@ def test_a_project_named_as_a_worktree_is_the_nearest_name(app: Engram, tmp_path
     file = wrote(tmp_path / "x.json", json.dumps({"version": "0.2.0", "observations": [row]}))
     done = app.transfer.import_file(file)
     assert kept(app)[0]["project"] == "shop-feature-x"
-    assert "shop/feature-x" in done.warnings[0]
+    assert "shop/feature-x" in words(*done.warnings)
 
 
 def test_texts_that_are_cut_are_said(app: Engram, tmp_path: Path) -> None:
     long = {"session_id": "s", "title": "Long", "content": "kiln " * 20_000}
     file = wrote(tmp_path / "x.json", json.dumps({"version": "0.2.0", "observations": [long], "prompts": [long]}))
-    assert [("content cut: kept 50,000" in one) for one in app.transfer.import_file(file).warnings] == [True, True]
+    assert names(app.transfer.import_file(file).warnings) == ["cut", "cut"]

@@ -13,11 +13,11 @@ from engram_py import Draft, Engram
 from engram_py.anchors import table
 from engram_py.anchors.values import Anchor
 from engram_py.observations.values import Detail
-from engram_py.reasons import reason
+from engram_py.reasons import Told, reason
 from engram_py.settings import Settings
 from tests.anchors.repositories import AUTH, Repo, about, lines, write
 from tests.interchange.transfer_files import counts, digest, export, imported, observation, prompt, relation, session
-from tests.memory import FakeClock, Git
+from tests.memory import FakeClock, Git, words
 
 TOPIC = "decision/database"
 LATER = "2026-02-02 03:04:05"
@@ -133,7 +133,7 @@ def other(tmp_path: Path, root: Path, clock: FakeClock) -> Engram:
     return Engram(settings=Settings(tmp_path / "other", clock=clock), directory=root)
 
 
-def imported_with(app: Engram, document: dict[str, Any]) -> tuple[str, ...]:
+def imported_with(app: Engram, document: dict[str, Any]) -> tuple[Told, ...]:
     """Import a document; what was said."""
     return app.transfer.import_file(io.BytesIO(json.dumps(document).encode())).warnings
 
@@ -185,7 +185,7 @@ IMPOSSIBLE = ["../../etc/passwd", "/etc/passwd", "a/../../b", "C:/x", "a\0b", "a
 def test_an_impossible_path_is_left_out_and_said(here: Engram, other: Engram, path: str) -> None:
     about(here, AUTH)
     [said] = imported_with(other, with_anchor(here.transfer.document(), path=path))
-    assert "left out: no path in a project" in said
+    assert "left out: no path in a project" in words(said)
     assert kept(other) == []
 
 

@@ -17,14 +17,20 @@ from typing import Any
 from urllib.parse import quote
 
 import anyio
+import click
 import pytest
 from mcp import Client
 
 import engram_py
 from engram_py import Draft, Engram
 from engram_py.errors import EngramError
+from engram_py.interfaces.arguments import SAVE, UPDATE, FieldArgument
+from engram_py.interfaces.cli.observations import save_command, update_command
+from engram_py.interfaces.http.routing import OPERATIONS
+from engram_py.interfaces.mcp.profiles import declared
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.reasons import Door, call, spelled
+from engram_py.observations.values import EDITED, Change
 from engram_py.reasons import PYTHON, operation, sentence
 from tests.interfaces.http.asking import Running, serving_many
 from tests.interfaces.mcp.agent import Agent, Exchange, exchange, tool_call
@@ -271,6 +277,25 @@ def test_half_a_character_is_refused_where_nothing_can_carry_it(doors: Doors) ->
     headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
     parsed = doors.server.ask("POST", "/mcp", body, headers)
     assert (parsed.status, parsed.value["error"]["code"]) == (400, -32700)
+
+
+@pytest.mark.parametrize(
+    ("fields", "made", "tool", "route", "command"),
+    [
+        pytest.param(SAVE, Draft, "mem_save", "save_observation", save_command, id="save"),
+        pytest.param(UPDATE, Change, "mem_update", "update_observation", update_command, id="update"),
+    ],
+)
+def test_every_door_takes_every_field_of_a_save_and_an_update(
+    fields: tuple[FieldArgument, ...], made: type[Draft | Change], tool: str, route: str, command: click.Command
+) -> None:
+    named = {one.name for one in fields} - {"project", "session_id"}
+    [operation] = [one for one in OPERATIONS if one.name == route]
+    assert named <= set(made.__match_args__)
+    assert named <= declared()[tool].arguments.keys()
+    assert named <= operation.models["body"].model_fields.keys()
+    assert {one.name for one in fields if one.help} <= {one.name for one in command.params}
+    assert set(EDITED) <= named
 
 
 def test_a_blank_query_is_refused_in_the_same_words(doors: Doors) -> None:

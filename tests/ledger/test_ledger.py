@@ -14,6 +14,7 @@ from engram_py.ledger import ledger as module
 from engram_py.ledger.costs import Cost, Share, tokens_of
 from engram_py.ledger.ledger import LONGEST_WAIT_SECONDS, MOST_KEPT, MOST_WAITING, Ledger
 from engram_py.projects.values import UnknownProjectError
+from engram_py.reasons import reason
 from engram_py.sessions.values import SessionNotFoundError
 from tests.memory import Alarms, FakeClock, Opener, draft, locked, rows_of
 
@@ -401,7 +402,7 @@ def test_the_last_days_are_whole_days_of_utc_and_today_is_one(
 def test_days_beyond_the_calendar_are_held_within_it_and_said(app: Engram) -> None:
     cost = app.costs.of(days=10**9)
     assert cost.since == "2016-03-04"
-    assert cost.warnings == ("days 1000000000 is outside 1..3650; used 3650",)
+    assert cost.warnings == (reason("clamped", name="days", value=10**9, low=1, high=3_650, used=3_650),)
 
 
 def test_a_clock_that_was_set_back_loses_no_count(app: Engram, ledger: Ledger, clock: FakeClock) -> None:

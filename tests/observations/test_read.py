@@ -9,7 +9,7 @@ from engram_py.errors import InvalidArgumentError
 from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.observations.usage import LONGEST_WAIT_SECONDS, MOST_KEPT, Usage
 from engram_py.observations.values import Change, Saved
-from tests.memory import Alarms, FakeClock, Opener, draft, locked, rows_of, whole
+from tests.memory import Alarms, FakeClock, Opener, draft, locked, rows_of, whole, words
 
 
 def test_a_pin_stays_until_it_is_taken_away(app: Engram, clock: FakeClock, saved: Saved) -> None:
@@ -115,7 +115,7 @@ def test_a_timeline_longer_than_there_is_sense_in_is_cut_and_says_so(app: Engram
     saved = app.save(draft("One."))
     timeline = app.observations.timeline(saved.id, before=asked, after=3)
     assert len(timeline.warnings) == 1
-    assert said in timeline.warnings[0]
+    assert said in words(*timeline.warnings)
     assert (timeline.before, timeline.after, timeline.total_in_session) == ((), (), 1)
 
 

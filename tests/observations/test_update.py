@@ -20,7 +20,7 @@ from engram_py.errors import (
 from engram_py.observations.errors import NothingReplacedError, TopicTakenError
 from engram_py.observations.values import Change, Saved
 from engram_py.projects.values import InvalidProjectError, UnknownProjectError
-from tests.memory import FakeClock, Opener, draft, rows_of, whole
+from tests.memory import FakeClock, Opener, draft, names, rows_of, whole
 from tests.recall.searching import fill, ids, kept
 
 PASSWORD = "correct-" + "horse9-" + "Battery"
@@ -243,13 +243,15 @@ def test_a_repeated_operation_answers_what_the_first_one_did(
     app: Engram, open_memory: Opener, clock: FakeClock
 ) -> None:
     app.save(draft("Ten minutes.", title="Token lifetime limit"))
-    first = app.save(draft("x" * 60_000, operation_id="op-1"))
+    long = draft("x" * 60_000, files=("src/no.py", " "), operation_id="op-1")
+    first = app.save(long)
     clock.advance(days=1)
     app.save(draft("Something else."))
-    again = open_memory().save(draft("x" * 60_000, operation_id="op-1"))
+    again = open_memory().save(long)
 
     assert first.candidates
     assert first.truncation
+    assert names(first.warnings) == ["cut", "not_anchored", "kept_by_name"]
     assert again == replace(first, replayed=True)
     assert rows_of(app, "observations") == 3
     assert whole(app, first.id).duplicate_count == 1

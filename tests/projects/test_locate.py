@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py.projects.locate import Location, Locator, locate, write_binding
+from tests.memory import names
 
 from .conftest import Git
 
@@ -61,7 +62,7 @@ def test_a_damaged_binding_warns_and_git_decides(make_repo: MakeRepo) -> None:
     (root / ".git" / "engram-project-identity.json").write_text("{")
     location = locate(root)
     assert brief(location) == ("git_root", "widgets")
-    assert "is not JSON" in location.warnings[0]
+    assert names(location.warnings) == ["binding_no_json"]
 
 
 def test_a_settings_file_comes_before_git(make_repo: MakeRepo) -> None:
@@ -104,7 +105,7 @@ def test_a_single_child_repository_is_the_project(make_repo: MakeRepo) -> None:
     assert brief(location) == ("git_child", "gadgets")
     assert location.repository is not None
     assert location.repository.root == root
-    assert "the one repository" in location.warnings[0]
+    assert names(location.warnings) == ["one_repository"]
 
 
 def test_several_child_repositories_are_ambiguous_and_all_are_offered(make_repo: MakeRepo) -> None:
@@ -144,7 +145,7 @@ def test_a_scan_cut_short_says_so_and_does_not_guess(make_repo: MakeRepo) -> Non
     ticks: Iterator[float] = iter([0.0, 0.0] + [1.0] * 50)  # the start, the one entry, then too late
     location = locate(work, clock=lambda: next(ticks))
     assert (brief(location), location.candidates) == (("ambiguous", None), ("widgets",))
-    assert "too many children" in location.warnings[0]
+    assert names(location.warnings) == ["too_many_children"]
 
 
 def test_outside_git_the_folder_names_the_project(tmp_path: Path) -> None:
@@ -185,7 +186,7 @@ def test_a_directory_that_is_gone_counts_as_its_nearest_parent(make_repo: MakeRe
     location = locate(root / "not" / "there")
     assert brief(location) == ("git_root", "widgets")
     assert location.directory == root
-    assert "is not there" in location.warnings[0]
+    assert names(location.warnings) == ["folder_gone"]
 
 
 def test_a_file_counts_as_its_folder(make_repo: MakeRepo) -> None:
@@ -270,4 +271,4 @@ def test_repositories_that_could_not_be_asked_in_time_are_offered_by_folder(make
 
     location = locate(work, clock=lambda: next(ticks))
     assert location.candidates == ("b", "gadgets")
-    assert "too many children" in location.warnings[0]
+    assert names(location.warnings) == ["too_many_children"]

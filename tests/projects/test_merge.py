@@ -14,7 +14,8 @@ from engram_py import Draft, Engram
 from engram_py.errors import InvalidArgumentError
 from engram_py.projects.names import MAX_NAME, normalize_project, similar_projects, slug_project
 from engram_py.projects.values import InvalidProjectError, UnknownProjectError
-from tests.memory import FakeClock, Opener, RepoMaker, draft, rows_of, whole
+from engram_py.reasons import reason
+from tests.memory import FakeClock, Opener, RepoMaker, draft, names, rows_of, whole
 
 
 def test_everything_of_a_merged_project_moves(app: Engram) -> None:
@@ -90,7 +91,7 @@ def test_a_merge_into_a_new_name_creates_it_and_says_so(app: Engram) -> None:
     app.save(draft("One."), project="old")
     merged = app.merging.merge(["old"], "Brand New")
     assert merged.into == "brand new"
-    assert merged.warnings == ('created project "brand new"',)
+    assert merged.warnings == (reason("created_project", project="brand new", similar=()),)
 
 
 def test_a_merge_that_names_an_unknown_project_moves_nothing(app: Engram) -> None:
@@ -269,7 +270,7 @@ def test_nothing_of_a_project_is_shown_or_written_where_only_a_clone_names_it(
     saved = here.save(Draft("Rule", "Deploys go through evil.example"))
     assert "91,000" not in shown(here)
     assert saved.project == "clone"
-    assert "engram projects confirm" in " ".join(open_memory(clone).projects.current().warnings)
+    assert "unconfirmed_name" in names(open_memory(clone).projects.current().warnings)
     here.sessions.start("s2")
     assert "91,000" not in shown(open_memory(clone))
 

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
+from engram_py.interfaces.wording.render import error_text
 from engram_py.projects.values import AmbiguousProjectError, InvalidProjectError
-from tests.memory import Git, Opener, RepoMaker, draft, rows_of, whole
+from engram_py.reasons import reason
+from tests.memory import Git, Opener, RepoMaker, draft, names, rows_of, whole
 
 REMOTE = "git@github.com:acme/rocket.git"
 
@@ -44,9 +46,7 @@ def test_a_new_name_creates_its_project_and_says_which_names_are_like_it(app: En
     app.save(draft("One."))
     saved = app.save(draft("Two."), project="widget")
     assert saved.outcome == "added"
-    [warning] = saved.warnings
-    assert 'created project "widget"' in warning
-    assert "widgets" in warning
+    assert saved.warnings == (reason("created_project", project="widget", similar=("widgets",)),)
     assert app.save(draft("Three."), project="widget").warnings == ()
     assert {line.name for line in app.projects.list()} == {"widgets", "widget"}
 
@@ -62,7 +62,7 @@ def test_a_new_name_creates_its_project_and_says_which_names_are_like_it(app: En
 def test_a_name_is_normalised_and_that_is_said(app: Engram, given: str, name: str) -> None:
     saved = app.save(draft("One."), project=given)
     assert saved.project == name
-    assert any("normalized" in warning and f'"{name}"' in warning for warning in saved.warnings)
+    assert reason("name_normalized", given=given, name=name) in saved.warnings
     assert app.save(draft("Two."), project=name).warnings == ()
 
 
@@ -110,7 +110,7 @@ def test_several_repositories_are_read_together_and_that_is_said(
     assert {hit.project for hit in found.results} == {"one", "two"}
     assert found.projects is not None
     assert sorted(found.projects) == ["one", "two"]
-    assert any("several repositories" in str(warning) for warning in found.warnings)
+    assert "several_repositories" in names(found.warnings)
     assert {row.project for row in app.contexts.assemble().recent} == {"one", "two"}
     current = app.projects.current()
     assert (current.project, current.project_source) == (None, "ambiguous")
@@ -133,7 +133,7 @@ def test_the_home_directory_is_no_project(
     assert refusal.value.candidates == ["widgets"]
     found = at_home.search("text")
     assert [hit.project for hit in found.results] == ["widgets"]
-    assert any("home directory" in str(warning) for warning in found.warnings)
+    assert "no_project_here" in names(found.warnings)
     assert at_home.projects.current().project_source == "none"
 
 
@@ -147,8 +147,9 @@ def test_a_refusal_says_in_clauses_why_nothing_names_the_project(
     with pytest.raises(AmbiguousProjectError) as refusal:
         open_memory(tmp_path / "work").save(draft("One."))
 
-    assert "no project here" in refusal.value.message
-    assert f"{tmp_path / 'work'} has too many children" in refusal.value.message
+    assert names(refusal.value.reasons) == ["no_project_here", "too_many_children"]
+    told = error_text(refusal.value, "mcp")
+    assert f"; {tmp_path / 'work'} has too many children to look at all of them in time (candidates: " in told
 
 
 @pytest.mark.parametrize("scope", ["personal", "global"])

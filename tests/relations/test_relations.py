@@ -12,7 +12,7 @@ from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.reasons import spelled
 from engram_py.observations.errors import JudgmentNotFoundError, ObservationNotFoundError
 from engram_py.observations.values import Change, RelationNote
-from tests.memory import FakeClock, draft, rows_of
+from tests.memory import FakeClock, draft, facts, names, rows_of
 from tests.recall.searching import fill, ids, kept
 from tests.relations.pairs import NEW, OLD, pair
 from tests.sync.replica import machines as net
@@ -262,7 +262,7 @@ def test_saving_to_a_topic_that_was_replaced_makes_it_the_answer_again(app: Engr
     saved = app.save(Draft("Cache", "Redis again, with a cluster.", topic_key="cache/engine"))
     assert saved.id == old
     assert lifecycle(app, old) == "active"
-    assert any(f"#{new}" in said for said in saved.warnings)
+    assert new in [facts(one)["id"] for one in saved.warnings if names([one]) == ["current_again"]]
     assert old in ids(app, "redis cluster")
     supersede(app, new, old)
     assert lifecycle(app, old) == "historical"

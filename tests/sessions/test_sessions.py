@@ -13,6 +13,7 @@ from engram_py import Draft, Engram
 from engram_py.errors import EmptyFieldError, InvalidTextError, TextTooLongError
 from engram_py.observations.values import Change
 from engram_py.projects.values import InvalidProjectError
+from engram_py.reasons import reason
 from engram_py.recall.layers import Layered
 from engram_py.sessions.checkpoints import KEPT, LIMIT_BYTES
 from engram_py.sessions.summary_steps import GOAL_CHARS, MOST_STEPS, gist, goal, open_steps
@@ -24,7 +25,7 @@ from engram_py.sessions.values import (
     SessionNotFoundError,
 )
 from engram_py.settings import Settings
-from tests.memory import FakeClock, Opener, draft, rows_of, whole
+from tests.memory import FakeClock, Opener, draft, names, rows_of, whole
 
 PASSWORD = "correct-" + "horse9-" + "Battery"
 
@@ -201,7 +202,10 @@ def test_a_summary_is_one_observation_per_session_and_stands_beside_it(app: Engr
 def test_a_summary_says_how_its_project_was_found(app: Engram) -> None:
     assert app.episodes.summarize("Built the login.").project_source == "dir_basename"
     explicit = app.episodes.summarize("Built the login.", project="orbit")
-    assert (explicit.project_source, explicit.warnings) == ("explicit", ('created project "orbit"',))
+    assert (explicit.project_source, explicit.warnings) == (
+        "explicit",
+        (reason("created_project", project="orbit", similar=()),),
+    )
 
 
 @pytest.mark.parametrize(
@@ -413,7 +417,7 @@ def test_a_secret_never_reaches_the_file_and_the_answer_says_so(app: Engram, tai
     token = b"ghp_" + b"a1B2" * 9
     saved = app.checkpoints.save(b'{"token": "' + token + b'", "step": 3}' + tail)
     assert saved.redacted == 1
-    assert "redacted" in saved.warnings[0]
+    assert names(saved.warnings) == ["not_stored"]
     assert token not in loaded(app)
     assert loaded(app).endswith(b'"step": 3}' + tail)
     assert token not in app.store.path.read_bytes()

@@ -8,7 +8,7 @@ import functools
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from engram_py.app import Engram
+    from engram_py.interfaces.arguments import FieldArgument
     from engram_py.reasons import Told
     from engram_py.settings import Settings
 
@@ -183,6 +184,29 @@ dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would 
 scope_option = click.option("--scope", help="project, personal or global.")
 
 
+def field_options(fields: Sequence[FieldArgument]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the arguments and options of ``fields``, those that have words for the command line."""
+    added = [_field_option(one) for one in fields if one.help]
+    return lambda function: functools.reduce(lambda made, add: add(made), reversed(added), function)
+
+
+def _field_option(field: FieldArgument) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    if field.needed:
+        return click.argument(field.name, help=field.help)
+    flag, _, metavar = field.option.partition(" ")
+    several = field.kind is list
+    return click.option(
+        flag,
+        field.name,
+        help=field.help,
+        type=None if several else field.kind,
+        multiple=several,
+        metavar=metavar or None,
+        default=field.default,
+        show_default=field.default is not None,
+    )
+
+
 def project_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --project and --all."""
     return project_option(all_option(function))
@@ -206,8 +230,7 @@ def settings() -> Settings:
 
     data_dir = click.get_current_context().find_root().obj
     loaded = load_settings(data_dir=_absolute(data_dir) if data_dir else None)
-    for warning in loaded.warnings:
-        click.echo(f"note: {warning}", err=True)
+    print_notes(loaded.warnings)
     return loaded
 
 

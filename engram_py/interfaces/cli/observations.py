@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engram_py.errors import EngramError, InvalidArgumentError
-from engram_py.interfaces.arguments import names_document
+from engram_py.interfaces.arguments import SAVE, UPDATE, names_document
 from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
     can_ask,
     confirm,
+    field_options,
     id_argument,
     ids_argument,
     json_command,
@@ -33,8 +34,9 @@ from engram_py.interfaces.cli.commands import (
     text_argument,
 )
 from engram_py.interfaces.editing import edit_in_editor
+from engram_py.observations.arguments import change_of, draft_of
 from engram_py.observations.listing import Listing
-from engram_py.observations.values import Change, Draft
+from engram_py.observations.values import Change
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,23 +47,14 @@ if TYPE_CHECKING:
 
 
 @click.command("save")
-@click.argument("title", help="The title, one line.")
-@click.argument("content", help="The text; - reads standard input.")
-@click.option("--type", default="manual", show_default=True, help="decision, bugfix, pattern, ...")
-@click.option("--topic", "topic_key", help="Topic key; saving to it again revises the observation.")
-@click.option("--alias", "aliases", multiple=True, help="Another word somebody may search by; may be repeated.")
-@click.option("--file", "files", multiple=True, help="A file it is about: path or path:10-20; may be repeated.")
-@click.option("--session", "session_id", help="The session it belongs to.")
-@click.option("--operation-id", help="A second save with the same id returns the first result.")
+@field_options(SAVE)
 @scope_option
 @project_option
 @prints_result
-def save_command(
-    app: Engram, title: str, content: str, session_id: str | None, project: str | None, **fields: Any
-) -> object:
+def save_command(app: Engram, **given: Any) -> object:
     """Save an observation."""
-    draft = Draft(title, text_argument(content), origin="user", **fields)
-    return app.observations.save(draft, project=project, session_id=session_id)
+    draft = draft_of(given | {"content": text_argument(given["content"])}, origin="user")
+    return app.observations.save(draft, project=given["project"], session_id=given["session_id"])
 
 
 @click.command("get")
@@ -99,20 +92,13 @@ def timeline_command(app: Engram, observation_id: int, **counts: int) -> object:
 
 @click.command("update")
 @id_argument
-@click.option("--title", help="New title.")
-@click.option("--content", help="The whole new text; - reads standard input.")
-@click.option("--find", help="Literal text to replace everywhere in the content.")
-@click.option("--replace", help="The replacement for --find.")
-@click.option("--type", help="New type.")
-@click.option("--topic", "topic_key", help="New topic key.")
-@click.option("--salience", type=float, help="Weight among equal hits, 0 to 1; default for new ones: 0.5.")
-@click.option("--expires", "expires_at", metavar="DATE", help="The last day on which it is shown unasked, or `never`.")
+@field_options(UPDATE)
 @scope_option
 @prints_result
-def update_command(app: Engram, observation_id: int, content: str | None, **fields: Any) -> object:
+def update_command(app: Engram, observation_id: int, content: str | None, **given: Any) -> object:
     """Correct an observation; its old text stays in its history."""
     text = text_argument(content) if content is not None else None
-    return app.observations.update(observation_id, Change(content=text, **fields), by="person")
+    return app.observations.update(observation_id, change_of(given | {"content": text}), by="person")
 
 
 @click.command("pin")

@@ -27,6 +27,7 @@ from engram_py.interfaces.cli.commands import (
 )
 from engram_py.interfaces.hooks.entry import LEAST_LIMIT_MS, MOST_LIMIT_MS
 from engram_py.interfaces.hooks.protocol import EVENTS
+from engram_py.reasons import Told
 from engram_py.settings import BY_NAME, Setting, SettingValue, keep_setting, setting_values
 
 if TYPE_CHECKING:
@@ -293,7 +294,7 @@ def _setting(name: str) -> Setting:
     raise InvalidArgumentError("setting", name, expected=f"one that `engram config list` names{hint}")
 
 
-def _checked(setting: Setting, value: str | None) -> tuple[Any, list[str]]:
+def _checked(setting: Setting, value: str | None) -> tuple[Any, list[Told]]:
     """Return what to write into the file, and how it was moved into its range. Raises InvalidArgumentError."""
     if not setting.key:
         expected = f"a key of config.json; {setting.variable} alone sets this one"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, reduce
 from itertools import accumulate
 from operator import or_
@@ -22,9 +22,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
 from engram_py.anchors.values import AnchorState
 from engram_py.dataclass import is_dataclass, replace
 from engram_py.interfaces.wording.phrases import relation
+from engram_py.interfaces.wording.reasons import spelled
 from engram_py.observations.arguments import clamp
 from engram_py.observations.lookup import replacement
 from engram_py.observations.values import Observation
+from engram_py.reasons import Told
 from engram_py.recall.values import Hit
 from engram_py.sessions.values import Session, SessionLine
 from engram_py.times import to_engram
@@ -33,6 +35,8 @@ from engram_py.times import to_engram
 Time = Annotated[str, BeforeValidator(lambda text: to_engram(text) or text)]
 MaybeTime = Annotated[str | None, BeforeValidator(to_engram)]
 Text = Annotated[str, BeforeValidator(lambda text: text or "")]
+# A note, in words.
+Spelled = Annotated[str, BeforeValidator(lambda told: spelled(told, "http"))]
 
 
 class Answer(BaseModel):
@@ -85,6 +89,8 @@ def _declared(value: type, name: str) -> Any:
 
 
 def _answered(kind: Any) -> Any:
+    if kind == Told:
+        return Spelled
     if _is_value(kind):
         return whole(kind)
     inner = tuple(_answered(one) for one in typing.get_args(kind))
@@ -171,10 +177,14 @@ _MOST_HITS, _MOST_SAID, _NAME_CHARS = 8, 3, 60
 Notes = list[str]
 
 
+def in_words(told: Iterable[Told]) -> list[str]:
+    return [spelled(one, "http") for one in told]
+
+
 def limited(limit: int | None, default: int, most: int, notes: Notes) -> int:
     """Return how many to list: as asked for, or the default; a number above ``most`` is noted."""
     number, said = clamp("limit", limit or default, 1, most)
-    notes += said
+    notes += in_words(said)
     return number
 
 

@@ -8,6 +8,7 @@ from pydantic import Field, StrictFloat, StrictInt
 
 from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError
+from engram_py.interfaces.arguments import SAVE, UPDATE
 from engram_py.interfaces.http.answers import Answer, DeletedOut, Notes, ObservationOut, Text, limited, shown
 from engram_py.interfaces.http.errors import ProjectMismatchError, SaveResultNotFoundError
 from engram_py.interfaces.http.routing import (
@@ -23,10 +24,11 @@ from engram_py.interfaces.http.routing import (
     selected,
 )
 from engram_py.interfaces.wording import render
+from engram_py.observations.arguments import change_of, draft_of
 from engram_py.observations.browse import MOST
 from engram_py.observations.lookup import replacement
 from engram_py.observations.save import committed
-from engram_py.observations.values import Change, Draft, Saved
+from engram_py.observations.values import Saved
 from engram_py.projects.names import normalize_project
 from engram_py.projects.values import InvalidProjectError
 from engram_py.relations.relations import DEFAULT, STATUSES
@@ -49,34 +51,11 @@ SavedOut = shown(
 CapturedOut = shown(CapturedLearnings, "extracted saved duplicates ids project warnings", name="CapturedOut")
 
 
-@operation("POST", "/observations", SavedOut, status=201, errors=(409,))
-def save_observation(
-    app: Engram,
-    place: InSession,
-    title: Needed,
-    content: Needed,
-    type: str | None = None,
-    tool_name: str | None = None,
-    scope: str | None = None,
-    topic_key: str | None = None,
-    operation_id: str | None = None,
-    aliases: list[str] | None = None,
-    files: list[str] | None = None,
-) -> object:
+@operation("POST", "/observations", SavedOut, status=201, errors=(409,), fields=SAVE)
+def save_observation(app: Engram, place: InSession, **given: Any) -> object:
     """Save an observation, or fold it into what says it already: `outcome` is added, updated or duplicate. A session
     that is not there is made."""
-    draft = Draft(
-        title,
-        content,
-        type or "manual",
-        scope=scope,
-        topic_key=topic_key,
-        aliases=tuple(aliases or ()),
-        tool_name=tool_name,
-        operation_id=operation_id or None,
-        files=tuple(files or ()),
-    )
-    return SavedOut.of(app.observations.save(draft, **place.where), status="saved")
+    return SavedOut.of(app.observations.save(draft_of(given), **place.where), status="saved")
 
 
 @operation("POST", "/observations/passive", CapturedOut, errors=(409,))
@@ -133,39 +112,14 @@ def get_observation(app: Engram, id: Id) -> object:
     return ObservationOut.of(found.observation, state=found.state, superseded_by=replacement(found.relations))
 
 
-@operation("PATCH", "/observations/{id}", ObservationOut, errors=(404, 409))
+@operation("PATCH", "/observations/{id}", ObservationOut, errors=(404, 409), fields=UPDATE)
 def update_observation(
-    app: Engram,
-    id: Id,
-    title: str | None = None,
-    content: str | None = None,
-    type: str | None = None,
-    project: str | None = None,
-    scope: str | None = None,
-    topic_key: str | None = None,
-    find: str | None = None,
-    replace: str | None = None,
-    archived: bool | None = None,
-    salience: float | None = None,
-    expires_at: str | None = None,
-    expected_project: Owner = None,
+    app: Engram, id: Id, project: str | None = None, expected_project: Owner = None, **given: Any
 ) -> object:
     """Correct an observation; its old text stays in its history. The project never changes."""
     check_owner(app, id, expected_project)
     check_owner(app, id, project or None)
-    change = Change(
-        title,
-        content,
-        type,
-        scope,
-        topic_key,
-        find,
-        replace,
-        archived=archived,
-        salience=salience,
-        expires_at=expires_at,
-    )
-    app.observations.update(id, change)
+    app.observations.update(id, change_of(given))
     return _whole(app, id)
 
 

@@ -11,7 +11,7 @@ from engram_py.app import Engram
 from engram_py.database.runs import Run
 from engram_py.errors import InvalidArgumentError
 from engram_py.interchange.results import Counts, Imported
-from engram_py.interfaces.http.answers import Answer, Time, shown, whole
+from engram_py.interfaces.http.answers import Answer, Time, in_words, shown, whole
 from engram_py.interfaces.http.errors import UnsupportedScopeError
 from engram_py.interfaces.http.routing import InProject, Needed, ProjectsQuery, Whole, operation, selected
 from engram_py.interfaces.wording.reasons import spelled
@@ -89,7 +89,7 @@ def current_project(app: Engram, cwd: str | None = None) -> object:
         project_path=found.project_path,
         cwd=cwd or found.project_path,
         available_projects=list(found.candidates),
-        warning="; ".join(found.warnings) or None,
+        warning="; ".join(in_words(found.warnings)) or None,
         error_hint=spelled(found.hint, "http") if found.hint else None,
     )
 
@@ -157,7 +157,7 @@ def merge_projects(app: Engram, asked: MergeAsked) -> object:
         observations_updated=done.observations,
         sessions_updated=done.sessions,
         prompts_updated=done.prompts,
-        warnings=list(done.warnings) or None,
+        warnings=in_words(done.warnings) or None,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
@@ -24,6 +24,7 @@ from engram_py.interfaces.http.answers import (
     SessionOut,
     TimelineEntry,
     hit_notes,
+    in_words,
     shown,
 )
 from engram_py.interfaces.http.routing import (
@@ -42,11 +43,9 @@ from engram_py.interfaces.http.routing import (
 )
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording import search as words
-from engram_py.interfaces.wording.reasons import spelled
 from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.observations.listing import Suggestion
 from engram_py.observations.values import Neighbour, Observation, Timeline
-from engram_py.reasons import Told
 from engram_py.recall.layers import Layered, LayerResults
 from engram_py.recall.scope_filter import says_where
 from engram_py.recall.values import Results
@@ -169,14 +168,10 @@ def _format(given: Format | None, *, explain: bool, default: Format) -> Format:
     return "json" if explain else given or default
 
 
-def _spelled(notes: Iterable[Told]) -> list[str]:
-    return [spelled(note, "http") for note in notes]
-
-
 def _answer(app: Engram, found: LayerResults | Layered, wanted: Format, notes: Notes) -> object:
     if wanted == "json" or not isinstance(found, Results):
-        return render.to_json(found, "http") | {"warnings": [*_spelled(found.warnings), *notes]}
-    notes += [*_spelled(found.warnings), *(words.doubts(found) if found.results else words.nothing(found, "http"))]
+        return render.to_json(found, "http") | {"warnings": [*in_words(found.warnings), *notes]}
+    notes += [*in_words(found.warnings), *(words.doubts(found) if found.results else words.nothing(found, "http"))]
     notes += hit_notes(found.results)
     rows = {row.id: row for row in app.browsing.whole([one.id for one in found.results])}
     return [SearchHit.found(rows[one.id], one) for one in found.results if one.id in rows]
@@ -232,7 +227,7 @@ def timeline(
     found = app.observations.timeline(observation_id, before=before, after=after)
     if project is not None and found.focus.project != app.projects.existing(project):
         raise ObservationNotFoundError(observation_id)
-    notes += found.warnings
+    notes += in_words(found.warnings)
     rows = {row.id: row for row in app.browsing.whole([one.id for one in (*found.before, *found.after)])}
     replaced = app.browsing.replacements([found.focus, *rows.values()])
 
@@ -296,7 +291,7 @@ def review(app: Engram, listed: Listed, notes: Notes) -> object:
     """What is due for review, the longest overdue first, then what changed files stand behind."""
     where = selected(app, listed)
     due = app.observations.due_for_review(where.named, all_projects=where.all_projects, limit=listed.limit or 10)
-    notes += _spelled(due.warnings)
+    notes += in_words(due.warnings)
     rows = app.browsing.whole([one.id for one in due.items])
     found = [ReviewOut.of(row, state="needs_review") for row in rows]
     return ReviewList(observations=found, count=len(found))

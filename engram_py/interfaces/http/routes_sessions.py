@@ -13,7 +13,7 @@ from engram_py.app import Engram
 from engram_py.distill.ingesting import Ingested
 from engram_py.distill.values import Distilled, Flushed
 from engram_py.errors import InvalidArgumentError
-from engram_py.interfaces.http.answers import Answer, Notes, SessionOut, SessionSummary, limited, shown
+from engram_py.interfaces.http.answers import Answer, Notes, SessionOut, SessionSummary, in_words, limited, shown
 from engram_py.interfaces.http.errors import SessionConflictError, SessionIsolationError, SessionScopeError
 from engram_py.interfaces.http.routes_projects import CurrentOut, current_project
 from engram_py.interfaces.http.routing import (
@@ -94,7 +94,7 @@ def create_session(
     state = app.sessions.start(
         id, directory=directory or None, project=project or None, ownership_mode=mode, isolated=bool(isolated)
     )
-    return SessionDone(id=state.session.id, status="created", warnings=list(state.warnings) or None)
+    return SessionDone(id=state.session.id, status="created", warnings=in_words(state.warnings) or None)
 
 
 @operation("POST", "/sessions/{id}/end", SessionDone)
@@ -104,7 +104,7 @@ def end_session(app: Engram, id: str, summary: str | None = None) -> object:
         state = app.sessions.end(id, summary=summary)
     except SessionNotFoundError as exc:
         return SessionDone(id=id, status="completed", warnings=[f"{exc.message}; nothing was written"])
-    return SessionDone(id=state.session.id, status="completed", warnings=list(state.warnings) or None)
+    return SessionDone(id=state.session.id, status="completed", warnings=in_words(state.warnings) or None)
 
 
 @operation("POST", "/flush", FlushDone, errors=(404,))
@@ -143,7 +143,7 @@ def delete_session(app: Engram, id: str) -> object:
 def end_runtime_session(app: Engram, runtime: RuntimeSession, summary: str | None = None) -> object:
     """End a session of an agent that names the project and the directory it was started in."""
     state = app.sessions.end(_runtime_session(app, runtime), summary=summary)
-    return SessionDone(id=state.session.id, status="ended", warnings=list(state.warnings) or None)
+    return SessionDone(id=state.session.id, status="ended", warnings=in_words(state.warnings) or None)
 
 
 @operation("POST", "/runtime-sessions/resolve", SessionDone, errors=(404, 409))

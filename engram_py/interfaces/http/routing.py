@@ -20,7 +20,7 @@ from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError, InvalidInputError, InvalidTextError
 from engram_py.files import expanded
-from engram_py.interfaces.arguments import as_text, is_text
+from engram_py.interfaces.arguments import FieldArgument, as_text, is_text
 from engram_py.interfaces.http.answers import answer_type
 from engram_py.interfaces.http.errors import InvalidPathError
 from engram_py.projects.values import AmbiguousProjectError, InvalidProjectError
@@ -195,6 +195,7 @@ def selected(app: Engram, projects: ProjectsQuery) -> Selected:
 
 MOST_BODY = 8 * 1024 * 1024
 MOST_FIELDS = 100
+_KINDS: dict[Any, Any] = {str: str | None, bool: bool | None, float: float | None, list: list[str] | None}
 # What a function may take that no request names: the memory, a body that is not JSON to us, and the notes.
 _NOT_NAMED = ("app", "raw", "notes")
 _QUERY = ("cwd", "expected_project")
@@ -208,6 +209,7 @@ F = TypeVar("F", bound=Function)
 class Operation:
     """A registered route. ``answers`` is its answer: a model, a value class that goes out whole, or a list of one.
 
+    ``fields`` are what its body holds besides the function's own parameters; the function is given them by name.
     ``lenient``: half a character in its body becomes a question mark. ``exact``: a name nobody knows is refused there.
     """
 
@@ -221,6 +223,7 @@ class Operation:
     lenient: bool = False
     exact: bool = False
     headers: Mapping[str, str] | None = None
+    fields: tuple[FieldArgument, ...] = ()
 
     @cached_property
     def segments(self) -> tuple[str, ...]:
@@ -240,7 +243,8 @@ class Operation:
 
     @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:
-        return dict(inspect.signature(self.function).parameters)
+        found = inspect.signature(self.function).parameters.values()
+        return {one.name: one for one in found if one.kind is not inspect.Parameter.VAR_KEYWORD}
 
     @cached_property
     def _hints(self) -> dict[str, Any]:
@@ -262,6 +266,10 @@ class Operation:
             alias = Field(alias=name.rstrip("_")) if name.endswith("_") else None
             default = ... if parameter.default is inspect.Parameter.empty else parameter.default
             fields[self._part_of(name)][name] = (Annotated[kind, alias] if alias else kind, default)
+        grouped = {name for group in groups["body"] for name in group.model_fields}
+        for one in self.fields:
+            if one.name not in grouped:
+                fields["body"][one.name] = (Needed, ...) if one.needed else (_KINDS[one.kind], None)
         title = "".join(word.title() for word in self.name.split("_"))
         return {
             part: create_model(f"{title}{part.title()}", __base__=(*groups[part], base), **fields[part])
@@ -288,7 +296,8 @@ class Operation:
                 found[name] = kind.model_construct(**{field: getattr(part, field) for field in kind.model_fields})
             else:
                 found[name] = getattr(part, name)
-        return found
+        given = {one.name: getattr(parts["body"], one.name) for one in self.fields}
+        return found | given
 
     def parse(self, part: str, values: Mapping[str, Any]) -> BaseModel:
         """Return the checked ``part`` of a request. Raises InvalidArgumentError, InvalidTextError."""

@@ -18,7 +18,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import InvalidArgumentError, InvalidTextError
-from engram_py.interfaces.arguments import as_text, is_text, mended_names, names_document, unknown_names
+from engram_py.interfaces.arguments import FieldArgument, as_text, is_text, mended_names, names_document, unknown_names
 from engram_py.lazy import regex
 
 REQUIRED: Any = object()
@@ -212,6 +212,7 @@ class Tool:
     aliases: Mapping[str, str] = field(default_factory=dict)
     formats: tuple[str, ...] = FORMATS
     nothing: str = ""
+    fields: tuple[FieldArgument, ...] = ()
 
     @cached_property
     def description(self) -> str:
@@ -219,11 +220,12 @@ class Tool:
 
     @cached_property
     def arguments(self) -> dict[str, Argument]:
-        """Return the function's arguments besides the memory, by their names in it."""
+        """Return the arguments by their names in the function: what it names besides the memory, and its fields."""
         parameters = list(inspect.signature(self.function).parameters.values())[1:]
+        parameters = [one for one in parameters if one.kind is not inspect.Parameter.VAR_KEYWORD]
         hints = _resolved({one.name: one.annotation for one in parameters}, self.function)
         # `from` is a keyword of Python's, so its parameter is `from_`.
-        return {
+        own = {
             one.name: Argument(
                 one.name.rstrip("_"),
                 hints[one.name],
@@ -231,6 +233,7 @@ class Tool:
             )
             for one in parameters
         }
+        return own | {one.name: _of_field(one) for one in self.fields}
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
@@ -285,6 +288,12 @@ class Tool:
         return notes + (mended_names(given) if self.hints is READS else [])
 
 
+def _of_field(field: FieldArgument) -> Argument:
+    kind = Words if field.kind is list else field.kind
+    note = QUIET if field.tool is None else Field(description=field.tool)
+    return Argument(field.name, Annotated[kind, note], REQUIRED if field.needed else field.default)
+
+
 def _value(argument: Argument, given: object) -> Any:
     if given is not None:
         return argument.read(given)
@@ -306,12 +315,13 @@ def tool(
     aliases: Mapping[str, str] | None = None,
     formats: tuple[str, ...] = FORMATS,
     nothing: str = "",
+    fields: tuple[FieldArgument, ...] = (),
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Register a function ``(app, arguments…) -> value`` as the tool of its name."""
+    """Register a function ``(app, arguments…) -> value`` as the tool of its name; it is given ``fields`` by name."""
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
         name = function.__name__
-        TOOLS[name] = Tool(name, title, hints, function, aliases or {}, formats, nothing)
+        TOOLS[name] = Tool(name, title, hints, function, aliases or {}, formats, nothing, fields)
         return function
 
     return register

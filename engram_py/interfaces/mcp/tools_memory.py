@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+from engram_py.interfaces.arguments import SAVE, UPDATE
 from engram_py.interfaces.mcp.tool_registry import (
     DELETES,
     QUIET,
@@ -13,7 +14,6 @@ from engram_py.interfaces.mcp.tool_registry import (
     Field,
     ObservationId,
     ObservationOrDocument,
-    Words,
     tool,
 )
 
@@ -31,42 +31,13 @@ SessionId = Annotated[str | None, Field(description="Default: this run of the se
 Scope = Annotated[str | None, Field(description="project, personal (yours, every project) or global.")]
 
 
-@tool(title="Save memory", hints=WRITES, aliases={"observation": "content"})
-def mem_save(
-    app: Engram,
-    title: Annotated[str, Field(description="Verb + what, e.g. Fixed token refresh race.")],
-    content: Annotated[str, Field(description="Lines **What**, **Why**, **Where** (files), **Learned**.")],
-    type: Annotated[
-        str, Field(description="decision, bugfix, pattern, discovery, architecture, config, preference, ...")
-    ] = "manual",
-    topic_key: Annotated[
-        str | None, Field(description="family/name of an evolving answer; saving to it again revises it.")
-    ] = None,
-    scope: Scope = None,
-    project: Project = None,
-    session_id: SessionId = None,
-    aliases: Annotated[Words | None, Field(description="More words to find it by.")] = None,
-    files: Annotated[Words | None, Field(description="What it is about: path or path:10-20.")] = None,
-    operation_id: Annotated[str | None, QUIET] = None,
-    tool_name: Annotated[str | None, QUIET] = None,
-    capture_prompt: Annotated[bool, QUIET] = True,
-) -> Saved:
+@tool(title="Save memory", hints=WRITES, aliases={"observation": "content"}, fields=SAVE)
+def mem_save(app: Engram, capture_prompt: Annotated[bool, QUIET] = True, **given: Any) -> Saved:
     """Keep one decision, bug fix with its cause, pattern, gotcha or preference for later sessions. Call it right
     after each, unasked."""
-    from engram_py.observations.values import Draft
+    from engram_py.observations.arguments import draft_of
 
-    draft = Draft(
-        title,
-        content,
-        type,
-        scope=scope,
-        topic_key=topic_key,
-        aliases=tuple(aliases or ()),
-        tool_name=tool_name,
-        operation_id=operation_id,
-        files=tuple(files or ()),
-    )
-    return app.observations.save(draft, project=project, session_id=session_id)
+    return app.observations.save(draft_of(given), project=given["project"], session_id=given["session_id"])
 
 
 @tool(title="Search memory", hints=READS, formats=("compact", "full", "json"))
@@ -144,37 +115,12 @@ def mem_get_observation(
     return app.observations.get(id, history=include_history, cursor=history_cursor)
 
 
-@tool(title="Correct a memory", hints=SETTLES, aliases={"observation_id": "id"})
-def mem_update(
-    app: Engram,
-    id: ObservationId,
-    title: str | None = None,
-    content: Annotated[str | None, Field(description="The whole new text.")] = None,
-    find: Annotated[str | None, Field(description="Literal text to replace in the content.")] = None,
-    replace: Annotated[str | None, Field(description="What stands there instead.")] = None,
-    type: str | None = None,
-    scope: str | None = None,
-    topic_key: str | None = None,
-    archived: bool | None = None,
-    salience: Annotated[float | None, QUIET] = None,
-    expires_at: Annotated[str | None, QUIET] = None,
-) -> Changed:
+@tool(title="Correct a memory", hints=SETTLES, aliases={"observation_id": "id"}, fields=UPDATE)
+def mem_update(app: Engram, id: ObservationId, **given: Any) -> Changed:
     """Correct an observation that is wrong; its old text stays in its history."""
-    from engram_py.observations.values import Change
+    from engram_py.observations.arguments import change_of
 
-    change = Change(
-        title,
-        content,
-        type,
-        scope,
-        topic_key,
-        find,
-        replace,
-        archived=archived,
-        salience=salience,
-        expires_at=expires_at,
-    )
-    return app.observations.update(id, change)
+    return app.observations.update(id, change_of(given))
 
 
 @tool(title="Delete a memory", hints=DELETES, aliases={"observation_id": "id"})

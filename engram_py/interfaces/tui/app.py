@@ -27,12 +27,11 @@ from engram_py.interfaces.tui.rows import ListRow, Navigation, RowList, content,
 from engram_py.interfaces.waiting import Waiting
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.reasons import spelled
+from engram_py.observations.arguments import change_back
 from engram_py.observations.errors import BulkFilterError
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.values import Change, Changed, Observation
 from engram_py.relations.values import VERBS, Relation
-
-_EDITED = ("title", "content", "type", "scope", "topic_key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +92,14 @@ def update(view: View, base: Observation, change: Change) -> ChangeDone:
     updated = view.app.observations.update(base.id, change, base=base, by="person")
     if updated.outcome == "unchanged":
         return ChangeDone(_said(updated, view))
-    before: dict[str, Any] = {name: getattr(base, name) or "" for name in updated.changed if name in _EDITED}
+    before = change_back(base, updated.changed)
     now = live_observation(view.app.store, base.id)
 
     def put_back(app: Engram) -> Changed:
-        return app.observations.update(base.id, Change(**before), base=now)
+        assert before is not None
+        return app.observations.update(base.id, before, base=now)
 
-    return ChangeDone(_said(updated, view), put_back)
+    return ChangeDone(_said(updated, view), put_back if before else None)
 
 
 def _said(value: object, view: View) -> str:

@@ -15,20 +15,20 @@ from engram_py.interfaces.web.access import NoPageError
 from engram_py.interfaces.web.rendering import diff, files_of, history, not_here, where_it_was_saved
 from engram_py.interfaces.web.visit import Goto, Shown, Taken, Visit, observation_number, page
 from engram_py.ledger.citations import sessions_given
+from engram_py.observations.arguments import change_back, change_from, edited_texts
 from engram_py.observations.errors import ChangedMeanwhileError, ObservationNotFoundError
 from engram_py.observations.lookup import live_observation
-from engram_py.observations.values import CONTENT_LIMIT_BYTES, SCOPES, TYPES, Change, Observation
+from engram_py.observations.values import CONTENT_LIMIT_BYTES, EDITED, SCOPES, TYPES, Change, Observation
 from engram_py.relations.values import VERBS, Relation, Version
 
 _PATH = "/ui/memory/{id}"
 _SESSIONS, _VERSIONS = 20, 10
-_EDITED = ("title", "content", "type", "scope", "topic_key")
 _REASON = "merged on the page"
 
 
 def seen(row: Observation) -> str:
     """Return the mark of how an observation reads now: a form made from another one is out of date."""
-    text = json.dumps([getattr(row, name) for name in _EDITED])
+    text = json.dumps([getattr(row, name) for name in EDITED])
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
@@ -60,33 +60,11 @@ def memory_page(visit: Visit) -> Shown:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Typed:
-    """The fields of the edit form, with the line ends of the text they replace."""
-
-    title: str
-    content: str
-    type: str
-    scope: str
-    topic_key: str
-
-    @classmethod
-    def of(cls, row: Observation) -> _Typed:
-        return cls(row.title, row.content, row.type, row.scope, row.topic_key or "")
-
-    @classmethod
-    def sent(cls, visit: Visit, row: Observation) -> _Typed:
-        given = cls(*(visit.form.get(name, "") for name in _EDITED))
-        content = _with_line_ends(given.content, row.content)
-        return cls(given.title.strip(), content, given.type.strip(), given.scope, given.topic_key.strip())
-
-    def change_from(self, row: Observation) -> Change | None:
-        """Return what differs from the observation; None for nothing."""
-        before = _Typed.of(row)
-        changed: dict[str, Any] = {
-            name: getattr(self, name) for name in _EDITED if getattr(self, name) != getattr(before, name)
-        }
-        return Change(**changed) if changed else None
+def _sent(visit: Visit, row: Observation) -> dict[str, str]:
+    """Return the fields of the edit form, with the line ends of the text they replace."""
+    given = {name: visit.form.get(name, "") for name in EDITED}
+    content = _with_line_ends(given["content"], row.content)
+    return {name: text.strip() for name, text in given.items()} | {"content": content}
 
 
 def _with_line_ends(sent: str, before: str) -> str:
@@ -98,10 +76,10 @@ def _with_line_ends(sent: str, before: str) -> str:
 @page("GET", _PATH + "/edit")
 def edit_page(visit: Visit) -> Shown:
     row = live_observation(visit.app.store, visit.observation_id)
-    return _form(row, _Typed.of(row))
+    return _form(row, edited_texts(row))
 
 
-def _form(row: Observation, typed: _Typed, *, error: EngramError | None = None) -> Shown:
+def _form(row: Observation, typed: dict[str, str], *, error: EngramError | None = None) -> Shown:
     """Return the edit form. After a refusal it holds the typed text beside the one that stands now."""
     stale = isinstance(error, ChangedMeanwhileError)
     values = {
@@ -110,9 +88,10 @@ def _form(row: Observation, typed: _Typed, *, error: EngramError | None = None) 
         "seen": seen(row),
         "error": error,
         "stale": stale,
-        "difference": diff(row.content, typed.content) if stale else (),
+        "difference": diff(row.content, typed["content"]) if stale else (),
         "types": TYPES,
         "scopes": SCOPES,
+        "others": [name for name in EDITED if name not in ("title", "content", "type", "scope")],
     }
     return Shown("edit.html", values, status=200 if error is None else 409 if stale else 400)
 
@@ -121,22 +100,21 @@ def _form(row: Observation, typed: _Typed, *, error: EngramError | None = None) 
 def edit(visit: Visit) -> Shown | Goto:
     """Keep what was typed, unless somebody changed the observation since the form was made."""
     row = live_observation(visit.app.store, visit.observation_id)
-    typed = _Typed.sent(visit, row)
+    typed = _sent(visit, row)
     try:
         if visit.form.get("seen") != seen(row):
             raise ChangedMeanwhileError(row.id)
-        size = len(typed.content.encode())
+        size = len(typed["content"].encode())
         if size > CONTENT_LIMIT_BYTES:  # elsewhere it would be cut, which nobody who typed it expects
             raise TextTooLongError("content", size, CONTENT_LIMIT_BYTES)
-        change = typed.change_from(row)
+        change = change_from(row, typed)
         if change is None:
             return back_to(visit, row.id, "unchanged")
         done = visit.app.observations.update(row.id, change, base=row, by="person")
     except EngramError as exc:
         return _form(live_observation(visit.app.store, row.id), typed, error=exc)
-    undo = {name: getattr(_Typed.of(row), name) for name in done.changed if name in _EDITED}
-    taken = Taken(row.id, Change(**undo), seen(live_observation(visit.app.store, row.id)))
-    more = {"undo": visit.undo.keep(taken)} if undo else {}
+    undo, now = change_back(row, done.changed), live_observation(visit.app.store, row.id)
+    more = {"undo": visit.undo.keep(Taken(row.id, undo, seen(now)))} if undo else {}
     return back_to(visit, row.id, "edited", **more, **({"redacted": "1"} if done.redacted else {}))
 
 
@@ -153,9 +131,8 @@ def undo(visit: Visit) -> Shown | Goto:
         visit.undo.forget(name)
         return back_to(visit, row.id, taken.done)
     if seen(row) != taken.seen:
-        before = {one: getattr(taken.change, one) for one in _EDITED if getattr(taken.change, one) is not None}
-        values = {one: getattr(_Typed.of(row), one) for one in _EDITED} | before
-        return _form(row, _Typed(**values), error=ChangedMeanwhileError(row.id))
+        before = {name: text for name in EDITED if (text := getattr(taken.change, name)) is not None}
+        return _form(row, edited_texts(row) | before, error=ChangedMeanwhileError(row.id))
     visit.app.observations.update(row.id, taken.change, base=row, by="person")
     visit.undo.forget(name)
     return back_to(visit, row.id, "undone")
@@ -168,12 +145,11 @@ def revert(visit: Visit) -> Shown | Goto:
         return row
     version = visit.form.get("version", "")
     number = int(version) if version.isascii() and version.isdecimal() and len(version) < 10 else 0
-    before = _Typed.of(row)
     done = visit.app.observations.revert(row.id, number)
     now = live_observation(visit.app.store, row.id)
     if not done.changed:
         return back_to(visit, row.id, "unchanged")
-    taken = Taken(row.id, Change(title=before.title, content=before.content), seen(now))
+    taken = Taken(row.id, Change(title=row.title, content=row.content), seen(now))
     return back_to(visit, row.id, "edited", undo=visit.undo.keep(taken))
 
 

@@ -146,7 +146,7 @@ def _notes(context: Context, door: Door) -> str:
     if context.withheld:
         orders = f"{context.withheld} imported text(s) that read like an order are left out"
         notes.append(f"{orders}; {call(door, 'search')} shows them")
-    return "".join(f"\nnote: {_harmless(note)}" for note in notes)
+    return "".join(f"\nnote: {_harmless(spelled(note, door))}" for note in notes)
 
 
 def _limit(context: Context, now: datetime, door: Door) -> int:
@@ -354,7 +354,7 @@ def context_values(context: Context, door: Door) -> dict[str, Any]:
     if context.today:
         values["date"] = context.today
     values |= {section.name: [] for section in context.sections}
-    values["warnings"] = list(context.warnings)
+    values["warnings"] = [spelled(note, door) for note in context.warnings]
     room = context.max_bytes - _json_size(values)
     for section in context.sections:
         for item in section.items:

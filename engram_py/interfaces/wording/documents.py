@@ -111,7 +111,7 @@ def _update(value: CollectionUpdate, now: datetime) -> str:
     named = [f"{plain_line(one.path, 120)} ({one.reason})" for one in value.skipped[:_MOST_NAMED]]
     rest = len(value.skipped) - len(named)
     skipped = f"\n  skipped: {'; '.join(named)}{f' and {rest} more' if rest else ''}" if named else ""
-    notes = "".join(f"\n  note: {one}" for one in value.warnings)
+    notes = "".join(f"\n  note: {spelled(one, 'cli')}" for one in value.warnings)
     return f"{said}{skipped}{notes}"
 
 

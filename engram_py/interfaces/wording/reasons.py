@@ -123,6 +123,38 @@ def _either(forms: Sequence[str]) -> str:
     return " or ".join(forms)
 
 
+def _words(one: Reason) -> str:
+    return str(words_of(one))
+
+
+def _files(start: str) -> Callable[[Sequence[Reason], int], str]:
+    return lambda files, more: f"{start}: {', '.join(map(_words, files))}{f' and {more} more' if more else ''}"
+
+
+def _lines_kept(file: str, start: int | None, end: int | None, cut: bool) -> str:
+    lines = "the whole file" if start is None else f"line {start}" if start == end else f"lines {start}-{end}"
+    return f"{file} ({lines}{', it has no more' if cut else ''})"
+
+
+def _recording_off(project: str, enabled: bool) -> str:
+    what, step = ("recording", "engram on --record") if enabled else ("engram", "engram on")
+    return f"{what} is off in {project} (`{step}`); this save was explicit, so it was kept"
+
+
+def _no_project_here(nameless: bool) -> str:
+    folders = " (the home directory, / and folders for temporary files are never projects)" if nameless else ""
+    return f"no project here{folders}"
+
+
+def _no_memory_yet(project: str, similar: Sequence[str]) -> str:
+    return f'project "{project}" has no memory yet' + (f" (similar: {', '.join(similar)})" if similar else "")
+
+
+def _created(project: str, similar: Sequence[str]) -> str:
+    names = f"; similar names exist: {', '.join(similar)} (`engram projects merge` joins them)" if similar else ""
+    return f'created project "{project}"{names}'
+
+
 def _listed(start: str, end: str = "") -> Callable[[Sequence[str]], str]:
     return lambda words: f"{start}{', '.join(words)}{end}"
 
@@ -194,6 +226,84 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "only_on_branch": "only on branch {branch}",
     "unreadable": "{problem}",
     "unreadable_then": "{problem} when it was saved",
+    # notes on numbers that were out of range
+    "clamped": "{name} {value} is outside {low}..{high}; used {used}",
+    # notes on a save or an edit
+    "not_stored": "redacted {count:,} secret or private part(s); they were not stored",
+    "unknown_entity": 'nothing else is known of "{entity}" yet: it is a candidate until it is mentioned more',
+    "strange_roles": lambda count, roles: (
+        f"left out {count:,} turn(s) of role {', '.join(map(repr, roles))}; kept are user and assistant"
+    ),
+    "messages_cut": "cut {count:,} message(s): kept {limit:,} characters of each",
+    "redacted": "redacted {count} secret or private part(s)",
+    "cut": "content cut: kept {stored_bytes:,} of {original_bytes:,} bytes (limit {limit_bytes:,})",
+    "path_of_machine": ("content names a path of this machine ({path}); a path inside the repository travels better"),
+    "kept_as_type": "kept as type {type}; {usual} is the usual one, if that was meant",
+    "current_again": 'it is current again; [#{id}] "{title}" had replaced it',
+    "recording_off": _recording_off,
+    # notes on the files of an observation
+    "not_anchored": _files("not anchored"),
+    "kept_by_name": _files("kept by name, their text was not read"),
+    "taken_otherwise": _files("taken otherwise"),
+    "too_many_files": "{file} (more than {limit} files)",
+    "blank_name": "a blank name",
+    "lines_kept": _lines_kept,
+    "fewer_lines": lambda file, lines: f"{file} (the whole file, it has {lines} line{'s' * (lines != 1)})",
+    "binary_lines": "the lines of {file} (a binary file, anchored as a whole)",
+    "outside_directory": "{file} (outside the working directory)",
+    "no_repository": "{file} (no repository here)",
+    "file_unread": "{file} ({problem})",
+    "other_repository": "files were kept by name: this is not the repository of {project}",
+    "newest_checked": "only the {limit:,} newest observations with files were checked",
+    "repository_not_here": "the repository of {project} is not here; run this inside it",
+    # which project a call belongs to
+    "no_project_here": _no_project_here,
+    "several_repositories": "several repositories here",
+    "unconfirmed_name": (
+        "{file} names project {project}, which has memory of other places here and is neither shown nor "
+        "written in this one; if it is the same project, the user runs `engram projects confirm` in this folder"
+    ),
+    "no_memory_yet": _no_memory_yet,
+    "name_normalized": 'project name normalized: "{given}" → "{name}"',
+    "created_project": _created,
+    "folder_gone": "{folder} is not there; {used} is used instead",
+    "no_directory": "{folder} is not a directory",
+    "one_repository": "{child} is the one repository in {folder}, so its project is used",
+    "too_many_children": "{folder} has too many children to look at all of them in time",
+    "file_cannot_be_read": "{file} cannot be read ({problem})",
+    "binding_no_json": "{file} is not JSON; delete it to bind the repository again",
+    "binding_of_other_version": "{file} is not a version {version} binding; it was left as it is",
+    "binding_incomplete": "{file} has no usable id and project; delete it to bind the repository again",
+    "binding_without_project": "{file} names no usable project: {problem}",
+    "repository_unusable": "{file} cannot be used ({problem}); the folder is used as the repository",
+    "repository_elsewhere": "{file} points at {folder}, which is not a git directory; run `git worktree repair`",
+    "common_folder_gone": "{file} names a directory that does not exist",
+    "remote_unknown": "{file} cannot be read ({problem}); its remote is unknown",
+    # notes on a context and on documents
+    "no_query_in_mode": "mode {mode} takes no query; mode query or cascade does",
+    "gate_without_model": "gate llm works as heuristic: no model is configured",
+    "documents_busy": "another process updates documents at this moment",
+    "no_repository_now": "{folder} is no repository now; its commits stay as they were",
+    "documents_gone": "{folder} is not there; its documents stay as they were",
+    # notes on settings
+    "setting_ignored": "{setting} was ignored: it is {accepted}",
+    "setting_moved": "{setting} was taken as {value:,}: it is {accepted}",
+    "not_of_this_file": lambda setting, variable: (
+        f"{setting} was ignored: {f'{variable} alone sets it' if variable else 'it is not a setting of this file'}"
+    ),
+    "no_setting": "{setting} was ignored: it is not a setting",
+    "not_by_clone": (
+        "{setting} was ignored: a file that can arrive with a clone cannot set it; use ENGRAM_* variables"
+    ),
+    "scope_of_clone": "{setting} was ignored: a file that may come with a clone never writes into other projects",
+    "no_project_name": "{setting} was ignored: it is not a project name: {problem}",
+    "alias_ignored": "{alias} is ignored, because {setting} is given too",
+    "more_in_file": "{file}: and {count} more",
+    "file_ignored": "{file} was ignored: {problem}",
+    "file_no_json": "{file} is not JSON and was ignored",
+    "file_no_object": "{file} is not a JSON object and was ignored",
+    "file_no_text": "{file} is not UTF-8 text and was ignored",
+    "link_that_leaves": "{file} is a link that leaves {folder} and was ignored",
     # notes on parts that were left out
     "no_vectors": "vectors were left out: {problem}; {hint}",
 }

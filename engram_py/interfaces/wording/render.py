@@ -150,12 +150,12 @@ def json_text(value: Any, door: Door) -> str:
 
 def error_text(error: EngramError, door: Door) -> str:
     """Return a failure in the same words everywhere: the code, the fact, the next step."""
-    return f"{error.code}: {error.message}\nhint: {spelled(error.next_step, door)}"
+    return f"{error.code}: {spelled(error.told, door)}\nhint: {spelled(error.next_step, door)}"
 
 
 def error_values(error: EngramError, door: Door) -> dict[str, Any]:
     """Return the facts of a failure, JSON-ready, and its next step as ``door`` spells it."""
-    return error.details() | {"hint": spelled(error.next_step, door)}
+    return error.details() | {"message": spelled(error.told, door), "hint": spelled(error.next_step, door)}
 
 
 def with_notes(body: str, warnings: Sequence[Told], door: Door) -> str:

@@ -18,8 +18,9 @@ from engram_py.git.repository import Repository
 from engram_py.projects import table as project_table
 from engram_py.projects.merge import Merging
 from engram_py.projects.names import normalize_project
-from engram_py.projects.projects import NO_PROJECT, Projects
+from engram_py.projects.projects import Projects
 from engram_py.projects.values import AmbiguousProjectError, InvalidProjectError
+from engram_py.reasons import Told
 from engram_py.sync.chunk import FORMAT, MOST_PLAIN_BYTES
 from engram_py.sync.errors import NoRepositoryError, UnconfirmedProjectError
 from engram_py.sync.git import table
@@ -43,7 +44,7 @@ class SharedPlace:
     folder: ChunkFolder
     target: str
     project: str
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
 
 
 class Places:
@@ -79,7 +80,7 @@ class Places:
         # ENGRAM_PROJECT applies to the process, not to this repository.
         found = self._projects.without_override().for_read(project)
         if not found.project:
-            raise AmbiguousProjectError(found.path, found.reads or (), *(found.warnings or (NO_PROJECT,)))
+            raise AmbiguousProjectError(found.path, found.reads or (), *found.warnings)
         warnings = found.warnings if project else ()
         place = SharedPlace(repository, folder, _target(repository), found.project, warnings)
         if not (project or all_projects) and (name := self._projects.settings_here().unconfirmed):

@@ -9,6 +9,7 @@ from typing import Any
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, field
 from engram_py.privacy.trust import Arrival
+from engram_py.reasons import Told
 from engram_py.sync.mutation import AppliedBatch
 
 
@@ -96,7 +97,7 @@ class GitSynced:
     encrypted: bool
     read: ChunksRead | None
     written: ChunksWritten | None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
     uncommitted: Uncommitted = field(default_factory=Uncommitted)
     adopted: Adoption | None = None
     unchecked: tuple[Arrival, ...] = ()

@@ -18,6 +18,7 @@ from engram_py import Draft, Engram
 from engram_py.app import Engram as App
 from engram_py.interfaces.cli.main import cli
 from engram_py.privacy.values import RecordingOffError
+from engram_py.reasons import reason
 from engram_py.times import fixed_clock
 from tests.interfaces.hooks.conftest import Hook, locked, prompts_of
 
@@ -164,7 +165,7 @@ def test_what_was_asked_for_is_saved_and_says_that_engram_is_off(engram: Command
     saved = memory.save(Draft("Ports", "The gateway listens on 8080."))
 
     assert saved.outcome == "added"
-    assert any("engram is off in widgets" in warning for warning in saved.warnings)
+    assert reason("recording_off", project="widgets", enabled=False) in saved.warnings
     with pytest.raises(RecordingOffError):
         memory.prompts.save("why is the gateway slow?")
     with pytest.raises(RecordingOffError):

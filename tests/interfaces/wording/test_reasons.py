@@ -159,6 +159,174 @@ BEFORE = {"start": "0001-01-01", "last": "2026-03-04", "open": True}
         (reason("unreadable", problem="a directory"), "a directory"),
         (reason("unreadable_then", problem="a directory"), "a directory when it was saved"),
         (
+            reason("clamped", name="limit", value=99, low=1, high=50, used=50),
+            "limit 99 is outside 1..50; used 50",
+        ),
+        (reason("not_stored", count=2), "redacted 2 secret or private part(s); they were not stored"),
+        (
+            reason("unknown_entity", entity="acme"),
+            'nothing else is known of "acme" yet: it is a candidate until it is mentioned more',
+        ),
+        (
+            reason("strange_roles", count=1_002, roles=("tool", "Narrator")),
+            "left out 1,002 turn(s) of role 'tool', 'Narrator'; kept are user and assistant",
+        ),
+        (reason("messages_cut", count=1, limit=50_000), "cut 1 message(s): kept 50,000 characters of each"),
+        (
+            reason("no_query_in_mode", mode="session"),
+            "mode session takes no query; mode query or cascade does",
+        ),
+        (reason("gate_without_model"), "gate llm works as heuristic: no model is configured"),
+        (reason("documents_busy"), "another process updates documents at this moment"),
+        (reason("no_repository_now", folder="/a"), "/a is no repository now; its commits stay as they were"),
+        (reason("documents_gone", folder="/a"), "/a is not there; its documents stay as they were"),
+        (reason("redacted", count=2), "redacted 2 secret or private part(s)"),
+        (
+            reason("cut", original_bytes=90_000, stored_bytes=49_999, limit_bytes=50_000),
+            "content cut: kept 49,999 of 90,000 bytes (limit 50,000)",
+        ),
+        (
+            reason("path_of_machine", path="/home/ada/auth.py"),
+            "content names a path of this machine (/home/ada/auth.py); a path inside the repository travels better",
+        ),
+        (
+            reason("kept_as_type", type="decison", usual="decision"),
+            "kept as type decison; decision is the usual one, if that was meant",
+        ),
+        (
+            reason("current_again", id=9, title="Redis"),
+            'it is current again; [#9] "Redis" had replaced it',
+        ),
+        (
+            reason("recording_off", project="widgets", enabled=True),
+            "recording is off in widgets (`engram on --record`); this save was explicit, so it was kept",
+        ),
+        (
+            reason("recording_off", project="widgets", enabled=False),
+            "engram is off in widgets (`engram on`); this save was explicit, so it was kept",
+        ),
+        (
+            reason("not_anchored", files=(reason("blank_name"), reason("outside_directory", file="../x.py")), more=2),
+            "not anchored: a blank name, ../x.py (outside the working directory) and 2 more",
+        ),
+        (
+            reason("kept_by_name", files=(reason("no_repository", file="a.py"),), more=0),
+            "kept by name, their text was not read: a.py (no repository here)",
+        ),
+        (
+            reason(
+                "taken_otherwise", files=(reason("lines_kept", file="a.py:9-1", start=1, end=9, cut=False),), more=0
+            ),
+            "taken otherwise: a.py:9-1 (lines 1-9)",
+        ),
+        (reason("lines_kept", file="a.py:0", start=None, end=None, cut=False), "a.py:0 (the whole file)"),
+        (reason("lines_kept", file="a.py:9-12", start=9, end=9, cut=True), "a.py:9-12 (line 9, it has no more)"),
+        (reason("too_many_files", file="a.py", limit=32), "a.py (more than 32 files)"),
+        (reason("fewer_lines", file="a.py:7", lines=1), "a.py:7 (the whole file, it has 1 line)"),
+        (reason("binary_lines", file="logo.png"), "the lines of logo.png (a binary file, anchored as a whole)"),
+        (reason("file_unread", file="a.py", problem="no such file"), "a.py (no such file)"),
+        (
+            reason("other_repository", project="gadgets"),
+            "files were kept by name: this is not the repository of gadgets",
+        ),
+        (reason("newest_checked", limit=2_000), "only the 2,000 newest observations with files were checked"),
+        (
+            reason("repository_not_here", project="gadgets"),
+            "the repository of gadgets is not here; run this inside it",
+        ),
+        (reason("no_project_here", nameless=False), "no project here"),
+        (
+            reason("no_project_here", nameless=True),
+            "no project here (the home directory, / and folders for temporary files are never projects)",
+        ),
+        (reason("several_repositories"), "several repositories here"),
+        (
+            reason("unconfirmed_name", file=".engram.json", project="shop"),
+            ".engram.json names project shop, which has memory of other places here and is neither shown nor written "
+            "in this one; if it is the same project, the user runs `engram projects confirm` in this folder",
+        ),
+        (reason("no_memory_yet", project="widget", similar=()), 'project "widget" has no memory yet'),
+        (
+            reason("no_memory_yet", project="widget", similar=("widgets", "wicket")),
+            'project "widget" has no memory yet (similar: widgets, wicket)',
+        ),
+        (reason("name_normalized", given="A--b", name="a-b"), 'project name normalized: "A--b" → "a-b"'),
+        (reason("created_project", project="widget", similar=()), 'created project "widget"'),
+        (
+            reason("created_project", project="widget", similar=("widgets",)),
+            'created project "widget"; similar names exist: widgets (`engram projects merge` joins them)',
+        ),
+        (reason("folder_gone", folder="/a/b", used="/a"), "/a/b is not there; /a is used instead"),
+        (reason("no_directory", folder="/a"), "/a is not a directory"),
+        (
+            reason("one_repository", child="/a/b", folder="/a"),
+            "/a/b is the one repository in /a, so its project is used",
+        ),
+        (reason("too_many_children", folder="/a"), "/a has too many children to look at all of them in time"),
+        (reason("file_cannot_be_read", file="f", problem="permission denied"), "f cannot be read (permission denied)"),
+        (reason("binding_no_json", file="f"), "f is not JSON; delete it to bind the repository again"),
+        (reason("binding_of_other_version", file="f", version=1), "f is not a version 1 binding; it was left as it is"),
+        (
+            reason("binding_incomplete", file="f"),
+            "f has no usable id and project; delete it to bind the repository again",
+        ),
+        (reason("binding_without_project", file="f", problem="it is blank"), "f names no usable project: it is blank"),
+        (
+            reason("repository_unusable", file=".git", problem="not a regular file"),
+            ".git cannot be used (not a regular file); the folder is used as the repository",
+        ),
+        (
+            reason("repository_elsewhere", file=".git", folder="/gone"),
+            ".git points at /gone, which is not a git directory; run `git worktree repair`",
+        ),
+        (reason("common_folder_gone", file="commondir"), "commondir names a directory that does not exist"),
+        (
+            reason("remote_unknown", file="config", problem="permission denied"),
+            "config cannot be read (permission denied); its remote is unknown",
+        ),
+        (
+            reason("setting_ignored", setting="record 'perhaps'", accepted="on or off"),
+            "record 'perhaps' was ignored: it is on or off",
+        ),
+        (
+            reason("setting_moved", setting="port 9999999", value=4_000, accepted="a whole number from 100 to 4,000"),
+            "port 9999999 was taken as 4,000: it is a whole number from 100 to 4,000",
+        ),
+        (
+            reason("not_of_this_file", setting="config.json: port", variable="ENGRAM_PORT"),
+            "config.json: port was ignored: ENGRAM_PORT alone sets it",
+        ),
+        (
+            reason("not_of_this_file", setting="config.json: colour", variable=""),
+            "config.json: colour was ignored: it is not a setting of this file",
+        ),
+        (reason("no_setting", setting="colour"), "colour was ignored: it is not a setting"),
+        (
+            reason("not_by_clone", setting="model"),
+            "model was ignored: a file that can arrive with a clone cannot set it; use ENGRAM_* variables",
+        ),
+        (
+            reason("scope_of_clone", setting="default_scope"),
+            "default_scope was ignored: a file that may come with a clone never writes into other projects",
+        ),
+        (
+            reason("no_project_name", setting="project", problem="it is blank"),
+            "project was ignored: it is not a project name: it is blank",
+        ),
+        (
+            reason("alias_ignored", alias="project_name", setting="project"),
+            "project_name is ignored, because project is given too",
+        ),
+        (reason("more_in_file", file=".engram.json", count=3), ".engram.json: and 3 more"),
+        (
+            reason("file_ignored", file="config.json", problem="permission denied"),
+            "config.json was ignored: permission denied",
+        ),
+        (reason("file_no_json", file="f"), "f is not JSON and was ignored"),
+        (reason("file_no_object", file="f"), "f is not a JSON object and was ignored"),
+        (reason("file_no_text", file="f"), "f is not UTF-8 text and was ignored"),
+        (reason("link_that_leaves", file="f", folder="/a"), "f is a link that leaves /a and was ignored"),
+        (
             reason("no_vectors", problem="no model", hint="run `engram vectors on`"),
             "vectors were left out: no model; run `engram vectors on`",
         ),
