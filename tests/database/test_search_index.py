@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import closing
@@ -26,6 +23,7 @@ from engram_py.interfaces.mcp.server import build_server
 from engram_py.observations.values import Change
 from engram_py.settings import Settings
 from engram_py.upkeep import hook_log
+from tests import forked
 from tests.database.files import damage_table, filled, opened, save
 from tests.interfaces.mcp.agent import Agent
 
@@ -333,22 +331,15 @@ def broken(data_dir: Path) -> Path:
     return path
 
 
-def engram(*arguments: str, data_dir: Path, text: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "engram_py", *arguments],
-        input=text,
-        env={**os.environ, "ENGRAM_DATA_DIR": str(data_dir), "ENGRAM_PROJECT": "widgets"},
-        cwd=data_dir.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def engram(*arguments: str, data_dir: Path, text: str) -> int:
+    environment = {"ENGRAM_DATA_DIR": str(data_dir), "ENGRAM_PROJECT": "widgets"}
+    return forked.run(arguments, stdin=text.encode(), cwd=data_dir.parent, environ=environment)[0]
 
 
 def test_a_hook_logs_the_code_keeps_the_prompt_and_the_doctor_tells_what_to_do(data_dir: Path) -> None:
     damage(filled(data_dir), "prompts")
     event = {"session_id": "s", "cwd": str(data_dir.parent), "prompt": "rename the parser of invoices"}
-    assert engram("hook", "user-prompt", data_dir=data_dir, text=json.dumps(event)).returncode == 0
+    assert engram("hook", "user-prompt", data_dir=data_dir, text=json.dumps(event)) == 0
     with opened(data_dir) as app:
         assert {one.reason for one in hook_log.lately(data_dir, app.journal.moment())} == {"index_damaged"}
         [check] = app.doctor.examine(check="hooks").checks
