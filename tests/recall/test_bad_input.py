@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import anyio
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from mcp import Client
 
 from engram_py import Engram
-from engram_py.interfaces.mcp.server import build_server
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.reasons import spelled
 from engram_py.reasons import Reason, reason
@@ -22,7 +18,6 @@ from engram_py.recall.query import KEYS
 from engram_py.recall.values import Results
 from engram_py.settings import Settings
 from engram_py.text.words import STOP_WORDS
-from tests.interfaces.mcp.agent import Agent, exchange, tool_call
 from tests.recall.searching import fill, kept
 
 QUEUE = "The retry queue drains on restart."
@@ -210,59 +205,6 @@ def test_a_file_outside_of_the_project_is_a_filter_that_nothing_passes(memory: E
 )
 def test_one_letter_or_only_words_that_say_nothing_are_a_query_like_any(memory: Engram, query: str) -> None:
     sound(memory.searches.search(query))
-
-
-# --- through a server -------------------------------------------------------------------------------------------
-
-
-def call(memory: Engram, *queries: str) -> list[tuple[str, dict[str, Any]]]:
-    """What a server says to each query: as text, and as JSON."""
-
-    async def ask() -> list[tuple[str, dict[str, Any]]]:
-        answers = []
-        async with Client(build_server(Settings(memory.store.path.parent), tools="all")) as client:
-            for query in queries:
-                agent = Agent(client)
-                answers.append(
-                    (
-                        await agent.told("mem_search", query=query, project="widgets"),
-                        await agent.value("mem_search", query=query, project="widgets"),
-                    )
-                )
-        return answers
-
-    return anyio.run(ask)
-
-
-# Half a pair cannot be sent as UTF-8; as an escape it can, see below.
-SENDABLE = TYPED.map(lambda text: text.encode("utf-8", "ignore").decode()).filter(str.strip)
-
-
-@given(queries=st.lists(SENDABLE, min_size=3, max_size=8))
-@settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
-@example(queries=[f"queue {one}" for one in FILTERS if one.isprintable()])
-@example(queries=OPERATORS + QUOTES)
-def test_a_server_answers_whatever_is_typed(memory: Engram, queries: list[str]) -> None:
-    for text, values in call(memory, *queries):
-        assert text.strip()
-        assert values["results"] or values["silence"]["reason"]
-        assert text.count("\nnote: ") >= len(values["warnings"])
-
-
-def test_a_server_process_answers_half_surrogates_nul_and_every_odd_filter(
-    memory: Engram, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ENGRAM_DATA_DIR", str(memory.store.path.parent))
-    queries = [f"queue {one}" for one in (*SIGNS, *FILTERS, *QUOTES)]
-    calls = [tool_call(number, "mem_search", query=query) for number, query in enumerate(queries)]
-    done = exchange(folder, calls)
-    for number, query in enumerate(queries):
-        text = done.text(number)
-        assert not done.to(number)["result"].get("isError"), text
-        half = any("\ud800" <= letter <= "\udfff" for letter in query)
-        assert ('note: query held half a character, which was read as "?"' in text) == half
-        assert text.strip()
-    assert done.status == 0
 
 
 # --- a folder that is not there any more ------------------------------------------------------------------------
