@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import engram_py
+from engram_py import lazy
 
 ROOT = Path(__file__).resolve().parent.parent
 _POLL_SECONDS = 0.005
@@ -136,6 +137,9 @@ def main(channel: socket.socket) -> None:
     for module in pkgutil.walk_packages(engram_py.__path__, "engram_py."):
         if not module.name.startswith(_UNUSED):
             importlib.import_module(module.name)
+    for one in gc.get_objects():
+        if isinstance(one, lazy._Regex):
+            one._made  # noqa: B018 - compiles it, once for all
     gc.freeze()
     while True:
         message, streams, _, _ = socket.recv_fds(channel, _MOST_BYTES, 3)

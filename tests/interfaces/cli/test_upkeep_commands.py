@@ -85,18 +85,9 @@ def test_what_is_derived_is_repaired_after_a_backup(run: Run, data_dir: Path) ->
 BAD = "cast(cast({} as blob) || x'ff80' as text)"
 SPOILED = ["observations.title", "observations.content", "user_prompts.content", "sessions.summary", "sessions.agent"]
 READS: list[list[str]] = [
-    ["get", "1"],
-    ["list"],
-    ["search", "pump"],
-    ["context"],
-    ["sessions"],
-    ["prompts"],
-    ["export", "-"],
-    ["vault", "init", "v"],
-    ["maintain"],
-    ["reindex"],
-    ["stats"],
-]
+    ["get", "1"], ["list"], ["search", "pump"], ["context"], ["sessions"], ["prompts"], ["export", "-"],
+    ["vault", "init", "v"], ["maintain"], ["reindex"], ["stats"],
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("column", SPOILED)
