@@ -52,8 +52,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is about the whole program takes longest: begun last, it would be waited for by one worker alone."""
-    items.sort(key=lambda item: item.path.parent != Path(__file__).parent)
+    """What takes longest, as what is about the whole program, is begun first: begun last, one worker waits for it."""
+    long = ("test_convergence.py", "test_server.py")
+    items.sort(key=lambda item: item.path.parent != Path(__file__).parent and item.path.name not in long)
 
 
 @pytest.fixture(scope="session", autouse=True)
