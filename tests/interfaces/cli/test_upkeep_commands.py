@@ -83,7 +83,7 @@ def test_what_is_derived_is_repaired_after_a_backup(run: Run, data_dir: Path) ->
 
 
 BAD = "cast(cast({} as blob) || x'ff80' as text)"
-SPOILED = ["observations.title", "observations.content", "user_prompts.content", "sessions.summary", "sessions.agent"]
+SPOILED = ["observations.content", "user_prompts.content", "sessions.summary"]
 READS: list[list[str]] = [
     ["get", "1"], ["list"], ["search", "pump"], ["context"], ["sessions"], ["prompts"], ["export", "-"],
     ["vault", "init", "v"], ["maintain"], ["reindex"], ["stats"],
