@@ -20,6 +20,7 @@ from engram_py.interfaces.mcp.server import build_server
 from engram_py.settings import Settings
 from tests.interfaces.http.asking import Running, serving
 from tests.interfaces.mcp.agent import Agent
+from tests.template import ready
 
 Mode = Literal["auto", "legacy"]
 MODES = pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -35,6 +36,7 @@ def command(folder: Path) -> StdioServerParameters:
 @asynccontextmanager
 async def clients(settings: Settings, folder: Path, mode: Mode) -> AsyncIterator[list[Client]]:
     """One of the process, and one of the SDK's server in this process."""
+    ready(settings.data_dir)
     async with (
         Client(command(folder), mode=mode) as ours,
         Client(build_server(settings, tools="all"), mode=mode) as sdk,
