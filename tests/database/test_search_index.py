@@ -26,6 +26,7 @@ from engram_py.upkeep import hook_log
 from tests import forked
 from tests.database.files import damage_table, filled, opened, save
 from tests.interfaces.mcp.agent import Agent
+from tests.template import put
 
 WORDS = ("alder", "birch", "cedar", "douglas")
 COLUMNS = ("title", "topic_key", "aliases", "content", "terms")
@@ -279,9 +280,18 @@ def damage(path: Path, kind: str) -> None:
         connection.executescript(DAMAGE[kind])
 
 
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The database of two hundred observations."""
+    texts = [f"number {number} " + "word " * (number % 7) for number in range(200)]
+    return filled(tmp_path_factory.mktemp("many") / "data", texts).read_bytes()
+
+
 @pytest.mark.parametrize("kind", [*(kind for kind in DAMAGE if kind != "prompts"), *PARTS])
-def test_a_damaged_index_is_named_and_mended_and_nothing_saved_is_lost(data_dir: Path, kind: str) -> None:
-    path = filled(data_dir, [f"number {number} " + "word " * (number % 7) for number in range(200)])
+def test_a_damaged_index_is_named_and_mended_and_nothing_saved_is_lost(data_dir: Path, many: bytes, kind: str) -> None:
+    path = data_dir / "engram.db"
+    data_dir.mkdir(mode=0o700)
+    put(path, many)
     damage(path, kind)
     with opened(data_dir) as app:
         with pytest.raises(IndexDamagedError) as refused:
