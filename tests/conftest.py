@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import sys
@@ -15,12 +16,14 @@ from hypothesis import settings
 
 from engram_py import Engram
 from engram_py.settings import Settings
-from tests.template import copy_instead_of_migrating
+from tests import template
 
 # How long an example takes says how busy the machine is. `make soak` gives the same properties more examples.
 settings.register_profile("engram", deadline=None, max_examples=40)
 settings.register_profile("soak", deadline=None, max_examples=500)
 settings.load_profile("engram")
+
+_NUMBERS = itertools.count()
 
 # Processes that tests start by the hundred read what the first one compiled, whatever this shell is told.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -29,16 +32,6 @@ sys.dont_write_bytecode = False
 # A shell that runs the tests in the background has them ignore Ctrl-C, and whatever they start with them.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@pytest.fixture(autouse=True)
-def migrated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new file is a copy of one that was migrated before: migrating takes longer than most tests.
-
-    Modules about new files and migrations are marked ``migrates``: theirs are made by the product.
-    """
-    if request.node.get_closest_marker("migrates") is None:
-        copy_instead_of_migrating(monkeypatch)
 
 
 def room_in_memory() -> str | None:
@@ -59,26 +52,39 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is about the whole program takes longest: begun last, it would be waited for by one worker alone."""
-    items.sort(key=lambda item: item.path.parent != Path(__file__).parent)
+    """What takes longest, as what is about the whole program, is begun first: begun last, one worker waits for it."""
+    long = ("test_convergence.py", "test_server.py")
+    items.sort(key=lambda item: item.path.parent != Path(__file__).parent and item.path.name not in long)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """No variable of the developer's machine decides a test, nor a server that several tests share."""
+    nobodys = tmp_path_factory.mktemp("nobodys")
     with pytest.MonkeyPatch.context() as patch:
         for name in [one for one in os.environ if one.startswith("ENGRAM_") and one != "ENGRAM_BENCH_DATA"]:
             patch.delenv(name)
-        patch.setenv("ENGRAM_DATA_DIR", str(tmp_path_factory.mktemp("nobodys") / "data"))
+        patch.setenv("ENGRAM_DATA_DIR", str(nobodys / "data"))
         patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
         patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-        yield
+        template.copy_instead_of_migrating(patch)
+        yield nobodys
 
 
 @pytest.fixture(autouse=True)
-def own_memory(monkeypatch: pytest.MonkeyPatch, clean_environment: None, tmp_path: Path) -> None:
-    """Whoever is not told otherwise, a process included, finds the memory of this test."""
-    monkeypatch.setenv("ENGRAM_DATA_DIR", str(tmp_path / "data"))
+def own_memory(request: pytest.FixtureRequest, clean_environment: Path) -> Iterator[None]:
+    """Whoever is not told otherwise, a process included, finds the memory of this test.
+
+    A new file is a copy of one that was migrated before: migrating takes longer than most tests. Modules about new
+    files and migrations are marked ``migrates``: theirs are made by the product.
+    """
+    named = "tmp_path" in request.fixturenames
+    room = request.getfixturevalue("tmp_path") if named else clean_environment / str(next(_NUMBERS))
+    os.environ["ENGRAM_DATA_DIR"] = str(room / "data")
+    template.copied = request.node.get_closest_marker("migrates") is None
+    yield
+    os.environ["ENGRAM_DATA_DIR"] = str(clean_environment / "data")
+    template.copied = False
 
 
 @pytest.fixture

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import atexit
 import gc
+import importlib
 import json
 import os
+import pkgutil
 import socket
 import subprocess
 import sys
@@ -21,9 +23,14 @@ from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import engram_py
+from engram_py import lazy
+
 ROOT = Path(__file__).resolve().parent.parent
 _POLL_SECONDS = 0.005
 _MOST_BYTES = 1 << 20
+# What starts no process here, or brings threads of its own.
+_UNUSED = ("engram_py.cloud", "engram_py.interfaces.tui", "engram_py.vectors.")
 
 
 class Template:
@@ -126,19 +133,13 @@ def run(words: Sequence[str], *, stdin: bytes, cwd: Path, environ: Mapping[str, 
 def main(channel: socket.socket) -> None:
     """Fork when told to, until nobody is there to tell."""
     from engram_py.__main__ import main as engram
-    from engram_py.interfaces.cli import (
-        observations,  # noqa: F401
-    )
-    from engram_py.interfaces.hooks import (
-        entry,  # noqa: F401
-        handlers,  # noqa: F401
-        session_start,  # noqa: F401
-    )
-    from engram_py.interfaces.http import server as http_server  # noqa: F401
-    from engram_py.interfaces.mcp import (
-        profiles,  # noqa: F401
-    )
 
+    for module in pkgutil.walk_packages(engram_py.__path__, "engram_py."):
+        if not module.name.startswith(_UNUSED):
+            importlib.import_module(module.name)
+    for one in gc.get_objects():
+        if isinstance(one, lazy._Regex):
+            one._made  # noqa: B018 - compiles it, once for all
     gc.freeze()
     while True:
         message, streams, _, _ = socket.recv_fds(channel, _MOST_BYTES, 3)
@@ -160,16 +161,32 @@ def main(channel: socket.socket) -> None:
         os.dup2(stream, number)
         os.close(stream)
     # As Python makes them when it starts; the template's own are not of pipes.
-    sys.stdin = TextIOWrapper(BufferedReader(FileIO(0, closefd=False)))
-    sys.stdout = TextIOWrapper(BufferedWriter(FileIO(1, "w", closefd=False)))
-    sys.stderr = TextIOWrapper(BufferedWriter(FileIO(2, "w", closefd=False)), line_buffering=True)
+    sys.stdin = TextIOWrapper(BufferedReader(FileIO(0, closefd=False)), errors=sys.stdin.errors, newline="\n")
+    sys.stdout = TextIOWrapper(BufferedWriter(FileIO(1, "w", closefd=False)), errors=sys.stdout.errors, newline="\n")
+    sys.stderr = TextIOWrapper(
+        BufferedWriter(FileIO(2, "w", closefd=False)), errors=sys.stderr.errors, newline="\n", line_buffering=True
+    )
     if request["session"]:
         os.setsid()
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["environment"])
     sys.argv = ["engram", *request["words"]]
-    engram()
+    try:
+        engram()
+    except SystemExit as exc:
+        if exc.code is None or isinstance(exc.code, int):
+            end(exc.code or 0)
+        raise
+
+
+def end(code: int) -> None:
+    """End as the interpreter does, but for taking apart the modules that every child has and nobody needs."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from engram_py.database import filesystem
 from engram_py.database.store import Store
 
 _create = filesystem.create_private_file
+copied = False
 
 
 @cache
@@ -25,11 +26,11 @@ def migrated_once() -> bytes:
 
 
 def copy_instead_of_migrating(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From now on a new file of this process is a copy."""
+    """From now on a new file of this process is a copy, whenever ``copied`` is set."""
     contents = migrated_once()
 
     def create(path: Path) -> None:
-        if path.name == filesystem.DATABASE_NAME and not path.exists():
+        if copied and path.name == filesystem.DATABASE_NAME and not path.exists():
             with contextlib.suppress(OSError):  # the product says what is wrong with the place
                 put(path, contents)
         _create(path)

@@ -7,12 +7,13 @@ import json
 import os
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests import forked
 
 LETTERS = "q7Wm2Zx9Kd4Rt8Vb1Nc6Hy3Jf5Lg0Ps"
 
@@ -56,11 +57,9 @@ class Server:
 
     def __init__(self, folder: Path, data_dir: Path, log: Path) -> None:
         environment = os.environ | {"ENGRAM_LOG_LEVEL": "debug", "ENGRAM_DATA_DIR": str(data_dir)}
-        command = [sys.executable, "-m", "engram_py", "mcp", "--tools=all"]
+        streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         with log.open("wb") as stderr:
-            self.process = subprocess.Popen(
-                command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr
-            )
+            self.process = forked.Server(["mcp", "--tools=all"], cwd=folder, env=environment, stderr=stderr, **streams)
         self.number = 0
         client = {"name": "test", "version": "1"}
         opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
@@ -184,7 +183,7 @@ def test_a_secret_is_in_no_byte_of_the_database_its_log_the_backup_the_export_or
     secrets = Secrets()
     tell_everything(server, secrets)
     for command in (["backup", str(tmp_path / "copy.db")], ["export", str(tmp_path / "export.json")]):
-        subprocess.run([sys.executable, "-m", "engram_py", *command], cwd=folder, check=True, capture_output=True)
+        assert forked.run(command, stdin=b"", cwd=folder, environ={})[0] == 0
 
     files = [*data_dir.rglob("*"), tmp_path / "copy.db", tmp_path / "export.json", tmp_path / "stderr.log"]
     names = {file.name for file in files}
@@ -196,10 +195,9 @@ def test_a_secret_is_in_no_byte_of_the_database_its_log_the_backup_the_export_or
 
 def engram(folder: Path, data_dir: Path, *command: str, told: object = None, **environment: str) -> str:
     """Run ``engram`` in a folder, whatever it answers; its standard output."""
-    given = os.environ | {"ENGRAM_DATA_DIR": str(data_dir)} | environment
-    call = [sys.executable, "-m", "engram_py", *command]
-    text = json.dumps(told) if told is not None else None
-    return subprocess.run(call, cwd=folder, env=given, input=text, capture_output=True, text=True, check=False).stdout
+    given = {"ENGRAM_DATA_DIR": str(data_dir)} | environment
+    text = json.dumps(told) if told is not None else ""
+    return forked.run(command, stdin=text.encode(), cwd=folder, environ=given)[1].decode()
 
 
 def git(folder: Path, *command: str) -> None:

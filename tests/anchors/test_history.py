@@ -75,17 +75,10 @@ def test_a_file_that_any_commit_ever_had_was_added(bare: Repo) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "a.py",
-        "with blank.py",
-        "ü/日本.py",
-        'quo"te.py',
-        "back\\slash.py",
-        "tab\there.py",
-        "-dash.py",
-        ":(top)x.py",
+        "a.py", "with blank.py", "ü/日本.py", 'quo"te.py', "back\\slash.py", "tab\there.py", "-dash.py", ":(top)x.py",
         "*.py",
     ],
-)
+)  # fmt: skip
 def test_a_file_is_known_by_its_name_whatever_that_is(bare: Repo, name: str) -> None:
     bare.commit("m", {name: LINES, "other.py": LINES})
     bare.commit("m", {name: [*LINES[:10], "new", *LINES[11:]], "other.py": ["else"]})

@@ -114,25 +114,15 @@ def test_an_admin_does_over_http_what_the_command_does(server: Running, project:
 @pytest.mark.parametrize(
     ("operation", "given"),
     [
-        ("users/add", {}),
-        ("users/add", {"user": "a b"}),
-        ("users/add", {"user": "env:admin"}),
-        ("users/add", {"user": 7}),
-        ("users/add", {"user": "dave", "role": "king"}),
-        ("users/add", {"user": "dave", "read": "x"}),
-        ("users/add", {"user": "dave", "read": [""]}),
-        ("users/add", {"user": "dave", "expires_in_days": 0}),
-        ("users/add", {"user": "dave", "expires_in_days": True}),
-        ("grants/add", {"user": "dave", "project": "a\0b"}),
-        ("grants/add", {"user": "nobody-there", "project": "x"}),
-        ("tokens/revoke", {"id": "1"}),
-        ("tokens/revoke", {"id": 2**70}),
-        ("tokens/list", {"user": "\ud800"}),
-        ("audit/list", {"limit": "all"}),
-        ("pause/add", {"project": "*"}),
-        ("drop/tables", {}),
+        ("users/add", {}), ("users/add", {"user": "a b"}), ("users/add", {"user": "env:admin"}),
+        ("users/add", {"user": 7}), ("users/add", {"user": "dave", "role": "king"}),
+        ("users/add", {"user": "dave", "read": "x"}), ("users/add", {"user": "dave", "read": [""]}),
+        ("users/add", {"user": "dave", "expires_in_days": 0}), ("users/add", {"user": "dave", "expires_in_days": True}),
+        ("grants/add", {"user": "dave", "project": "a\0b"}), ("grants/add", {"user": "nobody-there", "project": "x"}),
+        ("tokens/revoke", {"id": "1"}), ("tokens/revoke", {"id": 2**70}), ("tokens/list", {"user": "\ud800"}),
+        ("audit/list", {"limit": "all"}), ("pause/add", {"project": "*"}), ("drop/tables", {}),
     ],
-)
+)  # fmt: skip
 def test_what_an_admin_gets_wrong_is_refused_and_changes_nothing(
     server: Running, operation: str, given: dict[str, object]
 ) -> None:

@@ -58,25 +58,14 @@ def test_the_gate_picks_one_section(
 @pytest.mark.parametrize(
     "prompt",
     [
-        "sort a list",
-        "hi",
-        "Reply with exactly the word OK",
-        "use the exact words below",
-        "why does the checkout fail since yesterday?",
-        "send it on Tuesday",
-        "continue",
-        "what is the capital of France?",
-        "remember when the whale sang",
-        "why did we paint the whale?",
-        "open my umbrella",
-        "what exactly did I say about whales",
-        "Run it before you commit",
-        "change `WhaleSong` and docs/whales.md",
-        "Upgrade the base image of the whale worker",
-        "Update the login form and the whale page",
-        "A customer complains that the whale shows up twice",
+        "sort a list", "hi", "Reply with exactly the word OK", "use the exact words below",
+        "why does the checkout fail since yesterday?", "send it on Tuesday", "continue",
+        "what is the capital of France?", "remember when the whale sang", "why did we paint the whale?",
+        "open my umbrella", "what exactly did I say about whales", "Run it before you commit",
+        "change `WhaleSong` and docs/whales.md", "Upgrade the base image of the whale worker",
+        "Update the login form and the whale page", "A customer complains that the whale shows up twice",
     ],
-)
+)  # fmt: skip
 def test_silence_is_the_empty_text(app: Engram, kept: dict[str, int], prompt: str) -> None:
     assert text(app, asked(app, prompt)) == ""
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import closing
@@ -26,8 +23,10 @@ from engram_py.interfaces.mcp.server import build_server
 from engram_py.observations.values import Change
 from engram_py.settings import Settings
 from engram_py.upkeep import hook_log
+from tests import forked
 from tests.database.files import damage_table, filled, opened, save
 from tests.interfaces.mcp.agent import Agent
+from tests.template import put
 
 WORDS = ("alder", "birch", "cedar", "douglas")
 COLUMNS = ("title", "topic_key", "aliases", "content", "terms")
@@ -281,9 +280,18 @@ def damage(path: Path, kind: str) -> None:
         connection.executescript(DAMAGE[kind])
 
 
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The database of two hundred observations."""
+    texts = [f"number {number} " + "word " * (number % 7) for number in range(200)]
+    return filled(tmp_path_factory.mktemp("many") / "data", texts).read_bytes()
+
+
 @pytest.mark.parametrize("kind", [*(kind for kind in DAMAGE if kind != "prompts"), *PARTS])
-def test_a_damaged_index_is_named_and_mended_and_nothing_saved_is_lost(data_dir: Path, kind: str) -> None:
-    path = filled(data_dir, [f"number {number} " + "word " * (number % 7) for number in range(200)])
+def test_a_damaged_index_is_named_and_mended_and_nothing_saved_is_lost(data_dir: Path, many: bytes, kind: str) -> None:
+    path = data_dir / "engram.db"
+    data_dir.mkdir(mode=0o700)
+    put(path, many)
     damage(path, kind)
     with opened(data_dir) as app:
         with pytest.raises(IndexDamagedError) as refused:
@@ -333,22 +341,15 @@ def broken(data_dir: Path) -> Path:
     return path
 
 
-def engram(*arguments: str, data_dir: Path, text: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "engram_py", *arguments],
-        input=text,
-        env={**os.environ, "ENGRAM_DATA_DIR": str(data_dir), "ENGRAM_PROJECT": "widgets"},
-        cwd=data_dir.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def engram(*arguments: str, data_dir: Path, text: str) -> int:
+    environment = {"ENGRAM_DATA_DIR": str(data_dir), "ENGRAM_PROJECT": "widgets"}
+    return forked.run(arguments, stdin=text.encode(), cwd=data_dir.parent, environ=environment)[0]
 
 
 def test_a_hook_logs_the_code_keeps_the_prompt_and_the_doctor_tells_what_to_do(data_dir: Path) -> None:
     damage(filled(data_dir), "prompts")
     event = {"session_id": "s", "cwd": str(data_dir.parent), "prompt": "rename the parser of invoices"}
-    assert engram("hook", "user-prompt", data_dir=data_dir, text=json.dumps(event)).returncode == 0
+    assert engram("hook", "user-prompt", data_dir=data_dir, text=json.dumps(event)) == 0
     with opened(data_dir) as app:
         assert {one.reason for one in hook_log.lately(data_dir, app.journal.moment())} == {"index_damaged"}
         [check] = app.doctor.examine(check="hooks").checks

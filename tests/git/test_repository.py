@@ -208,13 +208,6 @@ def test_a_configuration_as_git_writes_it_is_read_without_git(
     assert found(root).remote == "example.org/a/b"
 
 
-def test_two_clones_of_one_remote_are_the_same_remote(make_repo: MakeRepo) -> None:
-    one = make_repo("one", remote="https://user:ghp_secret@github.com/Acme/Widgets.git")
-    two = make_repo("two", remote="ssh://git@github.com:22/acme/widgets")
-    assert found(one).remote == found(two).remote == "github.com/acme/widgets"
-    assert "secret" not in repr(found(one))
-
-
 @pytest.mark.parametrize("variable", ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"])
 def test_gits_environment_is_ignored(make_repo: MakeRepo, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     one, other = make_repo("one"), make_repo("other")

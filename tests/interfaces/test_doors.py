@@ -6,8 +6,6 @@ import ast
 import json
 import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,6 +30,7 @@ from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.reasons import Door, call, spelled
 from engram_py.observations.values import EDITED, Change
 from engram_py.reasons import PYTHON, operation, sentence
+from tests import forked
 from tests.interfaces.http.asking import Running, serving_many
 from tests.interfaces.mcp.agent import Agent, Exchange, exchange, tool_call
 
@@ -54,12 +53,13 @@ def _strings(path: Path) -> set[str]:
     return {one.value for one in ast.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str)} - doc
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_no_text_that_all_doors_share_names_a_tool(path: Path) -> None:
-    name = path.relative_to(PACKAGE).as_posix()
-    if name == "interfaces/wording/reasons.py" or name.startswith(FOR_MODELS):
-        return
-    named = {text for text in _strings(path) if "mem_" in text.replace("claude_mem_", "")}
+def test_no_text_that_all_doors_share_names_a_tool() -> None:
+    shared = [
+        path
+        for path in PACKAGE.rglob("*.py")
+        if not path.relative_to(PACKAGE).as_posix().startswith(("interfaces/wording/reasons.py", *FOR_MODELS))
+    ]
+    named = {text for path in shared for text in _strings(path) if "mem_" in text.replace("claude_mem_", "")}
     assert not named - {"list: Engram's list of hits, the default of GET; json: what mem_search answers, with "
                         "notes and why there is nothing, the default of POST."}  # fmt: skip
 
@@ -181,14 +181,11 @@ class Doors:
 
     def typed(self, *words: bytes, stdin: bytes = b"") -> Any:
         """What ``engram search --json`` prints."""
-        command = [sys.executable.encode(), b"-m", b"engram_py", b"search", b"--json", b"--", *words]
-        environment = {**os.environ, "ENGRAM_DATA_DIR": str(self.room / "data")}
-        folder = self.room / "widgets"
-        done = subprocess.run(
-            command, input=stdin, cwd=folder, env=environment, capture_output=True, timeout=60, check=False
-        )
-        assert done.returncode == 0, done.stderr[-2_000:]
-        return json.loads(done.stdout)
+        command = ["search", "--json", "--", *map(os.fsdecode, words)]
+        environment = {"ENGRAM_DATA_DIR": str(self.room / "data")}
+        code, stdout, stderr = forked.run(command, stdin=stdin, cwd=self.room / "widgets", environ=environment)
+        assert code == 0, stderr[-2_000:]
+        return json.loads(stdout)
 
 
 @pytest.fixture(scope="module")

@@ -81,24 +81,13 @@ def commands(data_dir: Path, folder: Path) -> None:
     export, backup = folder / "out.json", folder / "copy.db"
     lines: list[list[str]] = [
         ["save", *FIRST, "--alias", "kontoSuche", "--topic", "auth/users"],
-        ["save", "Revised", "fetchUser now.", "--topic", "auth/users"],
-        ["save", "To be gone", "goneWords here."],
-        ["update", "1", "--title", "Revised again to loadUser"],
-        ["pin", "1"],
-        ["backup", str(backup)],
-        ["delete", "2"],
-        ["delete", "2", "--hard", "--yes"],
-        ["save", "Elsewhere", "gizmoText", "--project", "gizmos"],
-        ["projects", "merge", "gizmos", "--into", "widgets"],
-        ["export", str(export)],
-        ["restore", str(backup)],
-        ["import", str(export)],
-        ["search", "loadUser"],
-        ["get", "1"],
-        ["eval", "add", "which user", "1"],
-        ["eval"],
+        ["save", "Revised", "fetchUser now.", "--topic", "auth/users"], ["save", "To be gone", "goneWords here."],
+        ["update", "1", "--title", "Revised again to loadUser"], ["pin", "1"], ["backup", str(backup)], ["delete", "2"],
+        ["delete", "2", "--hard", "--yes"], ["save", "Elsewhere", "gizmoText", "--project", "gizmos"],
+        ["projects", "merge", "gizmos", "--into", "widgets"], ["export", str(export)], ["restore", str(backup)],
+        ["import", str(export)], ["search", "loadUser"], ["get", "1"], ["eval", "add", "which user", "1"], ["eval"],
         ["doctor", "--fix"],
-    ]
+    ]  # fmt: skip
     for words in lines:
         result = CliRunner().invoke(cli, words)
         assert result.exit_code == 0, (words, result.output)

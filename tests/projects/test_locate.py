@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.projects.locate import Location, Locator, locate, write_binding
+from engram_py.projects.locate import Location, Locator, locate
 from tests.memory import names
 
 from .conftest import Git
@@ -46,25 +46,6 @@ def test_a_remote_names_the_project_and_offers_longer_names(make_repo: MakeRepo)
     assert location.fallback_names == ("acme-widgets", "github.com-acme-widgets")
 
 
-def test_a_bound_repository_keeps_its_name_through_a_move_and_a_new_remote(make_repo: MakeRepo, git: Git) -> None:
-    root = make_repo("widgets")
-    repository = locate(root).repository
-    assert repository is not None
-    write_binding(repository.common_dir, "widgets")
-
-    moved = root.rename(root.with_name("renamed"))
-    git(moved, "remote", "add", "origin", "https://example.org/acme/gadgets")
-    assert brief(locate(moved)) == ("git_binding", "widgets")
-
-
-def test_a_damaged_binding_warns_and_git_decides(make_repo: MakeRepo) -> None:
-    root = make_repo("widgets")
-    (root / ".git" / "engram-project-identity.json").write_text("{")
-    location = locate(root)
-    assert brief(location) == ("git_root", "widgets")
-    assert names(location.warnings) == ["binding_no_json"]
-
-
 def test_a_settings_file_comes_before_git(make_repo: MakeRepo) -> None:
     root = make_repo("checkout", remote="https://example.org/acme/gadgets")
     (root / "sub").mkdir()
@@ -83,12 +64,6 @@ def test_a_hostile_settings_file_cannot_name_a_path(make_repo: MakeRepo) -> None
     location = locate(root)
     assert brief(location) == ("git_root", "widgets")
     assert len(location.warnings) == 2
-
-
-def test_a_submodule_is_its_own_project(make_repo: MakeRepo, git: Git) -> None:
-    library, root = make_repo("library"), make_repo("widgets")
-    git(root, "submodule", "--quiet", "add", str(library), "lib")
-    assert brief(locate(root / "lib")) == ("git_remote", "library")
 
 
 def test_a_bare_repository_is_named_without_git(tmp_path: Path, git: Git) -> None:
@@ -193,14 +168,6 @@ def test_a_file_counts_as_its_folder(make_repo: MakeRepo) -> None:
     root = make_repo("widgets")
     (root / "README.md").write_text("")
     assert (locate(root / "README.md").directory, locate(root / "README.md").warnings) == (root, ())
-
-
-def test_a_broken_repository_still_has_a_name(tmp_path: Path) -> None:
-    (tmp_path / "widgets").mkdir()
-    (tmp_path / "widgets" / ".git").write_text("garbage")
-    location = locate(tmp_path / "widgets")
-    assert brief(location) == ("git_root", "widgets")
-    assert len(location.warnings) == 1
 
 
 def test_a_symlink_leads_to_what_it_names(make_repo: MakeRepo, tmp_path: Path) -> None:

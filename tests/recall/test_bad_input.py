@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import anyio
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from mcp import Client
 
 from engram_py import Engram
-from engram_py.interfaces.mcp.server import build_server
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.reasons import spelled
 from engram_py.reasons import Reason, reason
@@ -22,7 +18,6 @@ from engram_py.recall.query import KEYS
 from engram_py.recall.values import Results
 from engram_py.settings import Settings
 from engram_py.text.words import STOP_WORDS
-from tests.interfaces.mcp.agent import Agent, exchange, tool_call
 from tests.recall.searching import fill, kept
 
 QUEUE = "The retry queue drains on restart."
@@ -30,23 +25,9 @@ QUEUE = "The retry queue drains on restart."
 OPERATORS = ["AND", "OR", "NOT", "NEAR(a b, 5)", "^", "*", "queue*", "title:", "{title}:", "(", ")", "+", "--", ";"]
 QUOTES = ['"', '""', "'", "“", "”", "«", "»", '"retry queue"', '-"retry', '"queue']
 SIGNS = [
-    "🎉",
-    "👩‍👩‍👧",
-    "\0",
-    "\u202e",
-    "\u200f",
-    "\u2066",
-    "\ufeff",
-    "\ud800",
-    "\udfff",
-    "\x1b[31m",
-    "\n",
-    ":",
-    "::::",
-    "-",
-    "#",
-    "\\",
-]
+    "🎉", "👩‍👩‍👧", "\0", "\u202e", "\u200f", "\u2066", "\ufeff", "\ud800", "\udfff", "\x1b[31m", "\n", ":", "::::",
+    "-", "#", "\\",
+]  # fmt: skip
 WORDS = ["queue", "retry", "q", "я", "用", "用户登录", "İ", "ß", "getUserById", "x" * 300, *sorted(STOP_WORDS)[:40]]
 FILTERS = [
     "since:2026-02-30", "since:9999999999", "since:9999-12-31", "until:", "until:0000", "until:9999y", "since:-1",
@@ -62,31 +43,6 @@ PIECE = st.one_of(
     st.text(max_size=8),
 )
 TYPED = st.one_of(st.lists(PIECE, max_size=12).map(" ".join), st.lists(PIECE, max_size=12).map("".join), st.text())
-
-LARGE = [
-    pytest.param("x" * 1_000_000, id="a-word-of-a-megabyte"),
-    pytest.param("lorem " * 180_000, id="a-megabyte-of-words"),
-    pytest.param(" ".join(f"word{number}" for number in range(10_000)), id="ten-thousand-words"),
-    pytest.param('"' * 1_000_000, id="quotes"),
-    pytest.param('" ' * 500_000, id="quotes-apart"),
-    pytest.param('"a ' * 300_000, id="quotes-that-stay-open"),
-    pytest.param(":" * 1_000_000, id="colons"),
-    pytest.param("type:" * 200_000, id="filters-in-filters"),
-    pytest.param("type:a " * 140_000, id="filters"),
-    pytest.param("since:2026-02-30 " * 60_000, id="impossible-dates"),
-    pytest.param("-" * 1_000_000, id="dashes"),
-    pytest.param("-a " * 300_000, id="excluded-words"),
-    pytest.param("(" * 1_000_000, id="brackets"),
-    pytest.param("用户登录失败" * 60_000, id="a-run-without-blanks"),
-    pytest.param("🎉" * 250_000, id="emoji"),
-    pytest.param("\0" * 1_000_000, id="nul"),
-    pytest.param("\u202e" * 300_000, id="right-to-left-marks"),
-    pytest.param("e\u0301" * 300_000, id="loose-accents"),
-    pytest.param(" " * 1_000_000 + "queue", id="blanks"),
-    pytest.param("queue\n" * 160_000, id="lines"),
-    pytest.param("aB" * 500_000, id="camel-humps"),
-    pytest.param("2026-03-01 " * 90_000, id="dates"),
-]
 
 
 @pytest.fixture(scope="module")
@@ -143,18 +99,6 @@ def test_whatever_is_typed_is_answered_and_the_same_twice(
     assert [hit.id for hit in again.results] == [hit.id for hit in found.results]
 
 
-@pytest.mark.parametrize("query", LARGE)
-def test_a_query_of_a_megabyte_is_read_from_its_beginning_and_says_so(memory: Engram, query: str) -> None:
-    found = memory.searches.search(query)
-    sound(found)
-    [read] = [
-        dict(note.facts)["characters"]
-        for note in found.warnings
-        if isinstance(note, Reason) and note.name == "shortened"
-    ]
-    assert read == 8_000
-
-
 def test_of_many_words_and_no_many_letters_the_most_telling_are_used_and_it_says_so(memory: Engram) -> None:
     found = memory.searches.search(" ".join(f"word{number}" for number in range(100)))
     assert found.warnings == (reason("shortened", characters=0, words=True),)
@@ -191,78 +135,6 @@ def test_a_file_outside_of_the_project_is_a_filter_that_nothing_passes(memory: E
     sound(found)
     assert found.silence is not None
     assert found.silence.filters == (file,)
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        pytest.param("x", id="one-letter"),
-        pytest.param("я", id="one-letter-of-another-script"),
-        pytest.param("用", id="one-character"),
-        pytest.param("the of and to in", id="english"),
-        pytest.param("el la de que y en", id="spanish"),
-        pytest.param("der die das und ist nicht", id="german"),
-        pytest.param("le la les des et une pas", id="french"),
-        pytest.param("и в не на что он как", id="russian"),
-        pytest.param("的 是 了 在", id="chinese"),
-        pytest.param(" ".join(sorted(STOP_WORDS)), id="every-one-there-is"),
-    ],
-)
-def test_one_letter_or_only_words_that_say_nothing_are_a_query_like_any(memory: Engram, query: str) -> None:
-    sound(memory.searches.search(query))
-
-
-# --- through a server -------------------------------------------------------------------------------------------
-
-
-def call(memory: Engram, *queries: str) -> list[tuple[str, dict[str, Any]]]:
-    """What a server says to each query: as text, and as JSON."""
-
-    async def ask() -> list[tuple[str, dict[str, Any]]]:
-        answers = []
-        async with Client(build_server(Settings(memory.store.path.parent), tools="all")) as client:
-            for query in queries:
-                agent = Agent(client)
-                answers.append(
-                    (
-                        await agent.told("mem_search", query=query, project="widgets"),
-                        await agent.value("mem_search", query=query, project="widgets"),
-                    )
-                )
-        return answers
-
-    return anyio.run(ask)
-
-
-# Half a pair cannot be sent as UTF-8; as an escape it can, see below.
-SENDABLE = TYPED.map(lambda text: text.encode("utf-8", "ignore").decode()).filter(str.strip)
-
-
-@given(queries=st.lists(SENDABLE, min_size=3, max_size=8))
-@settings(deadline=None, max_examples=12, suppress_health_check=list(HealthCheck))
-@example(queries=[f"queue {one}" for one in FILTERS if one.isprintable()])
-@example(queries=OPERATORS + QUOTES)
-def test_a_server_answers_whatever_is_typed(memory: Engram, queries: list[str]) -> None:
-    for text, values in call(memory, *queries):
-        assert text.strip()
-        assert values["results"] or values["silence"]["reason"]
-        assert text.count("\nnote: ") >= len(values["warnings"])
-
-
-def test_a_server_process_answers_half_surrogates_nul_and_every_odd_filter(
-    memory: Engram, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ENGRAM_DATA_DIR", str(memory.store.path.parent))
-    queries = [f"queue {one}" for one in (*SIGNS, *FILTERS, *QUOTES)]
-    calls = [tool_call(number, "mem_search", query=query) for number, query in enumerate(queries)]
-    done = exchange(folder, calls)
-    for number, query in enumerate(queries):
-        text = done.text(number)
-        assert not done.to(number)["result"].get("isError"), text
-        half = any("\ud800" <= letter <= "\udfff" for letter in query)
-        assert ('note: query held half a character, which was read as "?"' in text) == half
-        assert text.strip()
-    assert done.status == 0
 
 
 # --- a folder that is not there any more ------------------------------------------------------------------------

@@ -106,16 +106,10 @@ def test_a_long_turn_is_shown_by_the_passage_that_has_the_words(app: Engram) -> 
 @pytest.mark.parametrize(
     ("query", "hits"),
     [
-        ("whale since:2026-02-01", 0),
-        ("whale until:2026-02-01", 1),
-        ("whale project:other", 0),
-        ('"whale blue"', 1),
-        ('"blue whale"', 0),
-        ("whale -blue", 0),
-        ("user by id", 1),
-        ("ports nowhere unheard", 1),
+        ("whale since:2026-02-01", 0), ("whale until:2026-02-01", 1), ("whale project:other", 0), ('"whale blue"', 1),
+        ('"blue whale"', 0), ("whale -blue", 0), ("user by id", 1), ("ports nowhere unheard", 1),
     ],
-)
+)  # fmt: skip
 def test_filters_phrases_and_parts_of_names_hold_for_turns_too(talked: Engram, query: str, hits: int) -> None:
     assert len(found(talked, "turns", query)) == hits
 

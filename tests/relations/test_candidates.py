@@ -83,9 +83,11 @@ def test_an_older_title_with_two_common_words_is_found_behind_many_with_one(
     app: Engram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(candidates, "ENOUGH", 0.2)  # in a memory half of which has them, two words say little
+    monkeypatch.setattr(candidates, "_ROW_BUDGET", 40)
+    monkeypatch.setattr(candidates, "_COUNTED_TO", 20)
     old = app.save(draft("Half to even.", title="Ledger rounding policy"))
     with app.store.transaction():
-        for number in range(410):
+        for number in range(41):
             app.save(draft(f"Text {number}.", title=f"Ledger {number:x}ish note"))
             app.save(draft(f"Words {number}.", title=f"Rounding {number:x}ish memo"))
     assert old.id in [one.id for one in app.save(draft("Up.", title="Ledger rounding changed")).candidates]

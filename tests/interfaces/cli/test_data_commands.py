@@ -71,12 +71,6 @@ def test_a_field_that_nobody_knows_is_ignored_and_said(run: Run) -> None:
     assert 'unknown field "agentid" was ignored, did you mean "agent_id"?' in result.stderr
 
 
-def test_a_layer_that_is_none_is_refused_and_an_empty_one_says_so(run: Run) -> None:
-    assert "memories, episodes, turns, prompts" in refusal(run("search", "--in", "dreams", "x"))
-    found = run("search", "--in", "turns", "narwhal").stdout
-    assert found == 'No turn has "narwhal" in widgets (0 turns kept there).\n'
-
-
 ENTITY = json.dumps({"type": "entity", "name": "Ada", "entityType": "person", "observations": ["likes tea"]})
 
 

@@ -83,17 +83,6 @@ def test_what_somebody_changed_meanwhile_is_not_overwritten_and_both_texts_are_k
     assert answer(saved("get", "1", "--json"))["content"] == "Theirs."
 
 
-def test_of_a_memory_deleted_meanwhile_the_text_is_kept_as_well(saved: Run, editor: Path, data_dir: Path) -> None:
-    does(
-        editor,
-        "subprocess.run([sys.executable, '-m', 'engram_py', 'delete', '1'], check=True)",
-        "file.write_text(text + 'More.')",
-    )
-
-    assert "observation_not_found" in saved("edit", "1").stderr
-    assert len(kept(data_dir)) == 1
-
-
 @pytest.mark.parametrize(
     ("written", "code"),
     [
@@ -208,12 +197,6 @@ def test_several_are_deleted_and_brought_back_together(four: Run) -> None:
     assert ids(four) == [2]
     four("undelete", "3", "1")
     assert sorted(ids(four)) == [1, 2, 3]
-
-
-@pytest.mark.parametrize("more", [[], ["--hard", "--yes"]])
-def test_of_several_none_is_deleted_where_one_is_not_there(four: Run, more: list[str]) -> None:
-    assert "observation_not_found" in refusal(four("delete", "1", "99", *more))
-    assert ids(four) == [3, 2, 1]
 
 
 def test_several_are_destroyed(four: Run) -> None:
@@ -392,11 +375,3 @@ def test_a_project_is_deleted_with_its_sessions_and_nothing_of_another(four: Run
     done = answer(four("delete", "project", "widgets", "--yes", "--json"))
     assert (sorted(done["ids"]), ids(four, "--all")) == ([1, 2, 3], [4])
     assert "Chose SQLite" not in four("context").stdout
-
-
-def test_a_process_without_a_terminal_is_told_about_yes(start: Start) -> None:
-    start("save", "Uses tabs", "In Go.", "--type", "note")
-    refused = start("delete", "--where", "type:note")
-    assert (refused.code, refused.stdout) == (1, "")
-    assert "hint: pass --yes to do it without asking" in refused.stderr
-    assert start("delete", "--where", "type:note", "--yes").code == 0

@@ -257,21 +257,6 @@ def test_a_data_directory_that_this_makes_is_its_owners_alone(run: Run, data_dir
     assert [stat.S_IMODE(path.stat().st_mode) for path in (data_dir, data_dir / "config.json")] == [0o700, 0o600]
 
 
-def test_setting_one_keeps_what_else_the_file_says(run: Run, data_dir: Path, kept: Any) -> None:
-    data_dir.mkdir()
-    (data_dir / "config.json").write_text('{"mine": {"a": [1]}, "gate": "off"}', encoding="utf-8")
-    said = run("config", "set", "documents", "off")
-    assert said.stdout == "documents: off (config.json)\n"
-    assert "mine was ignored" in said.stderr
-    assert kept() == {"mine": {"a": [1]}, "gate": "off", "documents": False}
-
-
-def test_a_number_outside_of_its_range_is_moved_into_it_with_a_note(run: Run, kept: Any) -> None:
-    said = run("config", "set", "memory_budget_tokens", "9000")
-    assert (said.exit_code, kept()) == (0, {"memory_budget_tokens": 4_000})
-    assert "memory_budget_tokens '9000' was taken as 4,000: it is a whole number from 100 to 4,000" in said.stderr
-
-
 def test_a_variable_that_wins_is_named(run: Run, kept: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ENGRAM_GATE", "heuristic")
     said = run("config", "set", "gate", "off")
@@ -366,23 +351,6 @@ def test_a_check_of_a_project_whose_repository_is_elsewhere_says_so(run: Run, ro
 )
 def test_a_check_of_nothing_is_no_failure(run: Run, words: list[str]) -> None:
     assert run(*words).exit_code == 0
-
-
-@pytest.mark.parametrize(
-    ("files", "notes"),
-    [
-        (["nothing.py"], ["their text was not read: nothing.py (no such file)"]),
-        (["auth.py:99"], ["taken otherwise: auth.py:99 (the whole file, it has 30 lines)"]),
-        (["auth.py:20-10", "auth.py:0"], ["auth.py:20-10 (lines 10-20), auth.py:0 (the whole file)"]),
-        ([" "], ["not anchored: a blank name"]),
-    ],
-)
-def test_a_save_says_what_it_made_of_files_it_could_not_take_as_given(
-    run: Run, root: Path, files: list[str], notes: list[str]
-) -> None:
-    told = run("save", "Odd", "text", *(word for file in files for word in ("--file", file)))
-    assert told.exit_code == 0
-    assert all(note in told.stderr for note in notes)
 
 
 def test_a_file_name_that_is_no_text_is_said_and_the_memory_kept(start: Start, root: Path) -> None:

@@ -34,11 +34,6 @@ def test_a_word_can_be_excluded(run: Run, kept: None, words: list[str]) -> None:
     assert titles(run, *words) == ["Raised the login timeout"]
 
 
-def test_filters_and_phrases_are_part_of_the_query(run: Run, kept: None) -> None:
-    assert titles(run, "timeout type:bugfix") == ["Redis client retries"]
-    assert titles(run, '"login timeout"') == ["Raised the login timeout"]
-
-
 def test_the_help_names_every_filter_and_both_ways_to_exclude_a_word(run: Run) -> None:
     from engram_py.recall.query import KEYS, STATES
 
@@ -217,31 +212,10 @@ def test_nothing_is_printed_for_nothing_and_the_reason_goes_to_stderr(run: Run, 
     assert answer(run("context", "--query", prompt, "--json"))["overrides"] == []
 
 
-@pytest.mark.usefixtures("decisions")
-def test_the_other_modes_are_asked_for_by_name(run: Run) -> None:
-    assert "## Facts\n- [#1] Chose uv" in run("context", "--mode", "cascade", "--query", "uv").stdout
-    assert "### observations.md\n## 2026-03-05\n- [#1]" in run("context", "--mode", "full").stdout
-    assert "## Recent observations" in run("context").stdout
-
-
 def test_a_mode_that_needs_a_prompt_and_a_budget_that_was_moved_are_said(run: Run) -> None:
     moved = run("context", "--query", "why?", "--budget-tokens", "5").stderr
     assert "budget_tokens 5 is outside 100..4000; used 100" in moved
     assert "query" in refusal(run("context", "--mode", "query"))
-
-
-@pytest.mark.parametrize(("gate", "found"), [("off", True), ("heuristic", False), ("llm", False), ("maybe", False)])
-def test_the_gate_is_a_setting(run: Run, monkeypatch: pytest.MonkeyPatch, gate: str, found: bool) -> None:
-    run("save", "Sort a list by its key", "With sorted().")
-    monkeypatch.setenv("ENGRAM_GATE", gate)
-
-    asked = run("context", "--query", "write the list of guests")
-
-    assert ("Sort a list by its key" in asked.stdout) is found
-    if gate == "llm":
-        assert "gate llm works as heuristic" in asked.stderr
-    if gate == "maybe":
-        assert "ENGRAM_GATE 'maybe' was ignored: it is one of heuristic, off, llm" in asked.stderr
 
 
 def test_the_project_is_an_option_as_everywhere_else(run: Run) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.interfaces.cli.conftest import Run, Start
+from tests.template import ready
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX pipes and signals")
 
@@ -67,7 +68,7 @@ def test_a_data_directory_on_the_command_line_wins_over_a_wrong_one_in_the_envir
 
 
 @posix
-@pytest.mark.parametrize("command", ["search tokens", "export", "--help", "search", "get 9", "serach"])
+@pytest.mark.parametrize("command", ["search tokens", "--help", "get 9"])
 @pytest.mark.parametrize("streams", ["stdout", "both"])
 def test_a_reader_that_went_away_is_no_failure_worth_a_traceback(
     run: Run, here: Path, tmp_path: Path, command: str, streams: str
@@ -103,8 +104,9 @@ def test_output_that_finds_no_room_is_a_failure_in_words(start: Start, here: Pat
 
 @posix
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize("command", ["save a -", "get 9", "stats", "import -"])
-def test_a_closed_stream_is_no_traceback(here: Path, command: str, closed: str) -> None:
+@pytest.mark.parametrize("command", ["save a -", "stats"])
+def test_a_closed_stream_is_no_traceback(here: Path, data_dir: Path, command: str, closed: str) -> None:
+    ready(data_dir)
     line = f"exec {closed} '{sys.executable}' -m engram_py {command}"
     done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, cwd=here, timeout=60, check=False)
     assert done.returncode in (0, 1)
@@ -129,7 +131,8 @@ def test_ctrl_c_is_exit_code_130_and_nothing_is_imported(start: Start, here: Pat
 
 
 @posix
-def test_a_folder_that_was_removed_under_the_command_is_no_traceback(here: Path, tmp_path: Path) -> None:
+def test_a_folder_that_was_removed_under_the_command_is_no_traceback(data_dir: Path, tmp_path: Path) -> None:
+    ready(data_dir)
     gone = tmp_path / "gone"
     gone.mkdir()
     for command in ("stats", "search x", "init gone", "export out.json", "--data-dir data stats"):

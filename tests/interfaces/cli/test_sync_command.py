@@ -13,6 +13,9 @@ from engram_py import Draft, Engram
 from engram_py.settings import Settings
 from tests.interfaces.cli.conftest import Run, Start, answer, refusal
 from tests.memory import Git
+from tests.sync.git.test_encryption import quick_keys
+
+__all__ = ["quick_keys"]
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def test_the_event_may_be_named_in_the_input_alone(hook: Hook) -> None:
     assert "mem_save" in hook("", hook_event_name="SessionStart").context
 
 
-HOSTILE: list[Any] = [None, 7, 1e400, True, [], {}, "", "\0", "x" * 300_000, [{"a": [1]}], {"prompt": {"a": 1}}]
+HOSTILE: list[Any] = [None, 1e400, "\0", "x" * 300_000, [{"a": [1]}], {"prompt": {"a": 1}}]
 
 
 @pytest.mark.parametrize("value", HOSTILE, ids=[str(number) for number in range(len(HOSTILE))])
@@ -68,9 +68,7 @@ def test_fields_of_any_type_break_nothing(hook: Hook, value: Any) -> None:
         assert answered.stdout == b"" or json.loads(answered.stdout)
 
 
-@pytest.mark.parametrize(
-    "session_id", ["'; drop table sessions; --", "../../etc", "\u202eabc", "会话", "a" * 200, "s 1"]
-)
+@pytest.mark.parametrize("session_id", ["'; drop table sessions; --", "../../etc", "\u202eabc"])
 def test_a_hostile_session_id_names_a_session_and_nothing_else(hook: Hook, memory: Engram, session_id: str) -> None:
     hook("session-start", session_id=session_id)
     hook("user-prompt", session_id=session_id, prompt="Write a parser")

@@ -23,6 +23,7 @@ from engram_py import Engram
 from engram_py.interfaces.http.application import build_application
 from engram_py.interfaces.web.access import Access
 from tests.forked import Server
+from tests.template import ready
 
 PORT = 7437
 HOST = f"127.0.0.1:{PORT}"
@@ -195,6 +196,7 @@ class Running:
 def serving(folder: Path, *arguments: str, **environment: str) -> Iterator[Running]:
     """A server on a port of its own choice."""
     variables = {**os.environ, **environment}
+    ready(Path(variables["ENGRAM_DATA_DIR"]))
     process = Server(
         ["serve", *(arguments or ("0",))],
         cwd=folder,

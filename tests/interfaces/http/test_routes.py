@@ -112,13 +112,6 @@ def test_the_project_of_an_observation_never_changes_and_can_be_insisted_on(ask:
     assert ask.ok("PATCH", "/observations/1?expected_project=Widgets", {"title": "y"})["title"] == "y"
 
 
-def test_a_repeated_save_answers_what_the_first_one_did(ask: Asker) -> None:
-    body = {"title": "Chose uv", "content": "Fast.", "operation_id": "op-1"}
-    first, again = ask("POST", "/observations", body), ask("POST", "/observations", body)
-    assert (first.status, again.status, first.value["id"]) == (201, 201, again.value["id"])
-    assert ask("POST", "/observations", body | {"content": "Slow."}).status == 409
-
-
 def test_one_callers_session_does_not_decide_for_another(ask: Asker) -> None:
     ask.ok("POST", "/sessions", {"id": "s-1", "project": "gadgets"})
     saved(ask)
@@ -384,14 +377,6 @@ def test_a_rescue_moves_nothing_that_has_an_owner_and_needs_the_secret(ask: Aske
     assert ask("POST", "/projects/migrate", large).status == 413
 
 
-def test_a_text_is_counted_as_often_as_it_was_said_as_engram_counts(ask: Asker) -> None:
-    first = ask.ok("POST", "/observations", {"title": "Chose uv", "content": "Installs are fast."})
-    again = ask.ok("POST", "/observations", {"title": "Chose uv", "content": "Installs are fast."})
-
-    assert (first["duplicate_count"], again["duplicate_count"]) == (1, 2)
-    assert ask.ok("GET", "/export")["observations"][0]["duplicate_count"] == 2
-
-
 ASKED = {"source": "claude-code", "content": "help me"}
 
 
@@ -430,14 +415,6 @@ def test_an_isolated_session_has_no_directory_and_takes_none_that_has(ask: Asker
     for refused in (isolated | {"id": "s-2"}, isolated | {"directory": "/tmp"}):
         reply = ask("POST", "/sessions", refused)
         assert (reply.status, reply.code) == (409, "session_isolation_conflict")
-
-
-def test_a_session_that_ended_goes_on_and_is_found_by_its_own_id(ask: Asker, folder: Path) -> None:
-    own = {"id": "s-1", "project": "widgets", "directory": str(folder)}
-    ask.ok("POST", "/sessions", own)
-    ask.ok("POST", "/sessions/s-1/end", {})
-    assert ask.ok("POST", "/sessions", own | {"resume": True})["id"] == "s-1"
-    assert ask.ok("POST", "/runtime-sessions/resolve", own)["id"] == "s-1"
 
 
 def test_a_save_whose_answer_was_lost_is_asked_for_and_one_that_was_deleted_is_gone(ask: Asker) -> None:

@@ -20,6 +20,7 @@ import pytest
 
 from engram_py.interfaces.http.errors import AddressInUseError, AddressUnusableError, TokenRequiredError
 from engram_py.interfaces.http.server import listen, refuse_open_address
+from tests import forked
 from tests.flooding import LINUX, check_flood, scarce
 from tests.interfaces.http.asking import Reply, Running, serving, serving_many
 
@@ -44,19 +45,12 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 def refused(folder: Path, *arguments: str, **environment: str) -> str:
     """What a server that must not start says."""
-    done = subprocess.run(
-        [sys.executable, "-m", "engram_py", "serve", *arguments],
-        cwd=folder,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("engram: ")
-    assert "hint: " in done.stderr
-    return done.stderr.removeprefix("engram: ").partition(":")[0]
+    code, stdout, stderr = forked.run(["serve", *arguments], stdin=b"", cwd=folder, environ=environment)
+    said = stderr.decode()
+    assert (code, stdout) == (1, b"")
+    assert said.startswith("engram: ")
+    assert "hint: " in said
+    return said.removeprefix("engram: ").partition(":")[0]
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="127.0.0.2 is not set up there")

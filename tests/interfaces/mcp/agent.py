@@ -15,6 +15,7 @@ from mcp import Client
 from mcp.types import CallToolResult, TextContent
 
 from tests.forked import Server
+from tests.template import ready
 
 TABLES = ("observations", "observation_versions", "sessions", "user_prompts", "memory_relations", "projects")
 
@@ -102,7 +103,9 @@ def sessions(data_dir: Path) -> list[tuple[str, str | None]]:
 
 
 def start_server(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
-    """``engram mcp`` in ``folder``, in a process session of its own."""
+    """``engram mcp`` in ``folder``, in a process session of its own, which finds the database made."""
+    if (data_dir := Path((os.environ | environment)["ENGRAM_DATA_DIR"])).is_absolute():
+        ready(data_dir)
     return Server(
         ["mcp", *arguments],
         stdin=subprocess.PIPE,

@@ -11,11 +11,12 @@ import os
 import re
 import select
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from tests.forked import Server
 
 RECORDED = Path(__file__).with_name("recorded.json")
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -23,6 +24,7 @@ NEWEST = "2026-07-28"
 WAIT_SECONDS = 20.0
 LONGEST_TEXT = 500
 LATE = "\N{ROCKET}"
+LAST = "that was all"
 
 Line = dict[str, Any] | str
 Pair = dict[str, Any]
@@ -217,8 +219,8 @@ class Process:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ENGRAM_", "XDG_", "GIT_"))}
         env = kept | {"ENGRAM_DATA_DIR": str(room / "data"), "HOME": str(room)}
         self._room = room
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "engram_py", "mcp", "--tools=all"],
+        self._process = Server(
+            ["mcp", "--tools=all"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder, env=env, bufsize=0,
         )  # fmt: skip
 
@@ -227,10 +229,17 @@ class Process:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write((line if isinstance(line, str) else json.dumps(line)).encode() + b"\n")
-        waits = WAIT_SECONDS if isinstance(line, dict) and "id" in line else 1.0
-        if not select.select([self._process.stdout], [], [], waits)[0]:
+        answered = isinstance(line, dict) and "id" in line
+        if not answered:  # what answers this asks after it has been read
+            self._process.stdin.write(json.dumps(request(LAST, "ping")).encode() + b"\n")
+        if not select.select([self._process.stdout], [], [], WAIT_SECONDS)[0]:
             return None
         data = self._process.stdout.readline()
+        if not answered:
+            found = json.loads(data)
+            if found.get("id") == LAST:
+                return None
+            assert json.loads(self._process.stdout.readline())["id"] == LAST
         return normal(json.loads(data), str(self._room)) if data else None
 
     def end(self) -> None:

@@ -331,16 +331,15 @@ async def test_a_bad_argument_is_named_with_what_it_must_be_and_nothing_is_writt
 
 
 @pytest.mark.parametrize("tool", BY_ID)
-@pytest.mark.parametrize("bad", [0, -1, 2, 2**63, -(2**63) - 1, 10**30, "#999"])
-async def test_an_id_that_names_nothing_is_refused(agent: Agent, data_dir: Path, tool: str, bad: int | str) -> None:
+async def test_an_id_that_names_nothing_is_refused(agent: Agent, data_dir: Path, tool: str) -> None:
     await agent.told("mem_save", **FACT)
     before = rows(data_dir)
+    for bad in (0, -1, 2, 2**63, -(2**63) - 1, 10**30, "#999"):
+        facts = await agent.refusal(tool, **{k: bad if v == "<id>" else v for k, v in BY_ID[tool].items()})
 
-    facts = await agent.refusal(tool, **{k: bad if v == "<id>" else v for k, v in BY_ID[tool].items()})
-
-    assert facts["error_code"] in {"observation_not_found", "invalid_argument"}
-    assert str(bad).strip("#") in facts["message"]
-    assert rows(data_dir) == before
+        assert facts["error_code"] in {"observation_not_found", "invalid_argument"}
+        assert str(bad).strip("#") in facts["message"]
+        assert rows(data_dir) == before
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,17 @@ from typing import Any
 import pytest
 
 from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED, as_line, close, rows, start_server, tool_call
+from tests.template import ready
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="descriptors of POSIX")
 
 SMILE = "\N{SMILING FACE WITH SUNGLASSES}"
+
+
+@pytest.fixture(autouse=True)
+def made(data_dir: Path) -> None:
+    """Calls that are not done two seconds after the last line are not waited for; migrating takes as long."""
+    ready(data_dir)
 
 
 PING = {"jsonrpc": "2.0", "id": "ping", "method": "ping"}

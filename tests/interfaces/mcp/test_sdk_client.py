@@ -12,24 +12,15 @@ from typing import Any, Literal
 
 import anyio
 import pytest
-from mcp import Client, ClientSession, StdioServerParameters
-from mcp.client.stdio import stdio_client
+from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
-from mcp.types import (
-    ClientCapabilities,
-    EmptyResult,
-    Implementation,
-    InitializeRequest,
-    InitializeRequestParams,
-    InitializeResult,
-    Request,
-)
 
 from engram_py.interfaces.mcp.profiles import stored
 from engram_py.interfaces.mcp.server import build_server
 from engram_py.settings import Settings
 from tests.interfaces.http.asking import Running, serving
 from tests.interfaces.mcp.agent import Agent
+from tests.template import ready
 
 Mode = Literal["auto", "legacy"]
 MODES = pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -45,6 +36,7 @@ def command(folder: Path) -> StdioServerParameters:
 @asynccontextmanager
 async def clients(settings: Settings, folder: Path, mode: Mode) -> AsyncIterator[list[Client]]:
     """One of the process, and one of the SDK's server in this process."""
+    ready(settings.data_dir)
     async with (
         Client(command(folder), mode=mode) as ours,
         Client(build_server(settings, tools="all"), mode=mode) as sdk,
@@ -81,58 +73,12 @@ async def test_both_offer_and_answer_the_same(settings: Settings, here: Path, mo
     assert len(seen[0][4].tools) == len(stored())
 
 
-@MODES
-async def test_a_memory_is_read_as_a_resource_and_recalled_by_a_prompt(
-    settings: Settings, here: Path, mode: Mode
-) -> None:
-    async with clients(settings, here, mode) as (ours, sdk):
-        await Agent(ours).told("mem_save", title="Chose uv", content="It resolves in a second.")
-        for client in (ours, sdk):
-            listed = [str(one.uri) for one in (await client.list_resources()).resources]
-            assert listed == ["engram://context/widgets", "engram://observation/1"]
-            assert "It resolves in a second" in str(await client.read_resource("engram://observation/1"))
-            assert "Chose uv" in str(await client.get_prompt("recall", {"topic": "uv"}))
-
-
 @pytest.fixture
 def http(here: Path, data_dir: Path) -> Iterator[Running]:
     """The endpoint of ``engram serve`` over the memory of this test."""
     with serving(here, "0", "--tools", "all", ENGRAM_DATA_DIR=str(data_dir)) as server:
         yield server
         assert server.end() == (0, "")
-
-
-@pytest.mark.parametrize(
-    ("asked", "agreed"),
-    [
-        *((version, version) for version in ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")),
-        *((version, "2025-11-25") for version in ("1999-01-01", "2026-07-28", "2027-01-01", "", "none")),
-    ],
-)
-async def test_both_agree_on_the_version_that_is_asked_for_or_else_their_newest(
-    here: Path, http: Running, asked: str, agreed: str
-) -> None:
-    who = Implementation(name="asking", version="1")
-    params = InitializeRequestParams(protocol_version=asked, capabilities=ClientCapabilities(), client_info=who)
-    for transport in (stdio_client(command(here)), http.mcp()):
-        async with transport as (reads, writes), ClientSession(reads, writes) as session:
-            result = await session.send_request(InitializeRequest(params=params), InitializeResult)
-            assert result.protocol_version == agreed
-
-
-@MODES
-async def test_both_refuse_a_method_that_they_do_not_serve(here: Path, http: Running, mode: Mode) -> None:
-    for server in (command(here), http.mcp()):
-        async with Client(server, mode=mode) as client:
-            for method in ("zap", "roots/list", "resources/subscribe"):
-                asked = Request[dict[str, str], str](method=method, params={"uri": "engram://observation/1"})
-                with pytest.raises(MCPError) as caught:
-                    await client.session.send_request(asked, EmptyResult)
-                assert (caught.value.code, caught.value.message, caught.value.data) == (
-                    -32601,
-                    "Method not found",
-                    method,
-                )
 
 
 @MODES
@@ -166,12 +112,3 @@ async def test_who_gives_up_a_call_that_waits_is_answered_the_next(
                 other.execute("rollback")
 
             assert "Saved" in await Agent(client).told("mem_save", title=f"{title} again", content=f"{title}, then.")
-
-
-@MODES
-async def test_who_gives_up_a_call_may_go_on_calling(settings: Settings, here: Path, mode: Mode) -> None:
-    async with Client(command(here), mode=mode) as client:
-        with anyio.move_on_after(0.001):
-            await client.call_tool("mem_save", {"title": "Given up", "content": "Perhaps saved."})
-
-        assert "Saved" in await Agent(client).told("mem_save", title="Chose uv", content="It resolves in a second.")

@@ -101,17 +101,6 @@ def test_nothing_of_a_hostile_memory_runs_or_is_fetched(place: Place) -> None:
     assert place.browser.run("return window.ran === undefined")
 
 
-@pytest.mark.parametrize("width", [500, 1_200])
-def test_no_page_is_wider_than_its_window(place: Place, width: int) -> None:
-    place.browser.resize(width, 800)
-    for path in ("/ui/", "/ui/?q=tea", "/ui/memory/1", f"/ui/memory/{place.evil}", f"/ui/memory/{place.evil}/edit",
-                 "/ui/given", "/ui/ask?project=widgets", "/ui/today", "/ui/review", "/ui/worth", "/ui/projects",
-                 "/ui/timeline"):  # fmt: skip
-        place.open(path)
-        wide, room = place.browser.run("const it = document.documentElement; return [it.scrollWidth, it.clientWidth]")
-        assert wide <= room, path
-
-
 def test_the_keyboard_alone_gets_everywhere(place: Place) -> None:
     place.open("/ui/memory/1")
     place.browser.keys(TAB, ENTER)

@@ -26,17 +26,9 @@ from tests.interfaces.web.visiting import Visitor
 from tests.memory import FakeClock, clock, git, here, make_repo, open_memory, root
 
 PAGES = (
-    "/ui/",
-    "/ui/given",
-    "/ui/ask",
-    "/ui/today",
-    "/ui/review",
-    "/ui/worth",
-    "/ui/entities",
-    "/ui/projects",
-    "/ui/timeline",
-    "/ui/settings",
-)
+    "/ui/", "/ui/given", "/ui/ask", "/ui/today", "/ui/review", "/ui/worth", "/ui/entities", "/ui/projects",
+    "/ui/timeline", "/ui/settings",
+)  # fmt: skip
 
 
 def save(app: Engram, title: str, text: str, **more: str) -> int:

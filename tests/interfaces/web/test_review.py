@@ -126,12 +126,6 @@ def test_one_project_is_destroyed_and_another_stays(app: Engram, visitor: Visito
     assert [one.name for one in app.projects.list()] == ["widgets"]
 
 
-def test_raw_messages_are_destroyed_and_memories_stay(app: Engram, visitor: Visitor, kept: None) -> None:
-    assert rows(app)["turns"] == 1
-    visitor.press(visitor.look("/ui/clear?what=turns"), "Destroy", name="turns")
-    assert (rows(app)["turns"], rows(app)["observations"]) == (0, 3)
-
-
 @pytest.mark.parametrize("query", ["", "?what=all", "?what=project", "?what=project&project=nowhere"])
 def test_what_is_none_of_these_is_refused(visitor: Visitor, query: str) -> None:
     assert visitor.look(f"/ui/clear{query}").status in (400, 404)

@@ -289,27 +289,15 @@ def test_a_bad_row_is_refused_with_its_reason_and_the_rest_goes_on(
 @pytest.mark.parametrize(
     "entry",
     [
-        None,
-        [],
-        {"entity": "observation"},
-        engram_row() | {"op": "drop"},
-        engram_row() | {"entity": "../etc"},
-        engram_row() | {"entity_key": "a\0b"},
-        engram_row() | {"project": " p "},
-        engram_row() | {"project": "  "},
-        engram_row() | {"entity": "Obs"},
-        engram_row() | {"entity_key": 7},
-        engram_row() | {"payload": "{"},
-        engram_row(title=" "),
-        engram_row(content="\ud800"),
-        engram_row() | {"occurred_at": "\ud800"},
+        None, [], {"entity": "observation"}, engram_row() | {"op": "drop"}, engram_row() | {"entity": "../etc"},
+        engram_row() | {"entity_key": "a\0b"}, engram_row() | {"project": " p "}, engram_row() | {"project": "  "},
+        engram_row() | {"entity": "Obs"}, engram_row() | {"entity_key": 7}, engram_row() | {"payload": "{"},
+        engram_row(title=" "), engram_row(content="\ud800"), engram_row() | {"occurred_at": "\ud800"},
         engram_row(engram_py={"clock": "ffffffffffff-ffff-0000000000000000"}),
-        engram_row(engram_py={"clock": "019ca6b1dc2a-0000-" + "a" * 33}),
-        engram_row(engram_py={"clock": "yesterday"}),
-        engram_row(engram_py={"clock": "9" * 12 + "-0000-" + "a" * 1_000}),
-        engram_row(engram_py=3),
+        engram_row(engram_py={"clock": "019ca6b1dc2a-0000-" + "a" * 33}), engram_row(engram_py={"clock": "yesterday"}),
+        engram_row(engram_py={"clock": "9" * 12 + "-0000-" + "a" * 1_000}), engram_row(engram_py=3),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_mutation_is_said_to_be_none(entry: object) -> None:
     with pytest.raises(InvalidEntryError):
         mutation_of(entry)
