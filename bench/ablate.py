@@ -37,7 +37,7 @@ def _unweighed(_store: object, terms: list[score.Term], *_: object, **__: object
 
 PARTS: dict[str, Part] = {
     "title weight": ((score, "TITLE", 0.0),),
-    "b .55, not .75": ((score, "B", 0.75),),
+    "b .65, not .75": ((score, "B", 0.75),),
     "neighbours": ((score, "AFTER", 0.0), (score, "SECOND", 0.0), (score, "BEFORE", 0.0)),
     "session": ((score, "SESSION", 0.0),),
     "proximity": ((proximity, "PAIR_SHARE", 0.0),),

@@ -36,9 +36,10 @@ class OverStdio:
             "mem_search", query=question.text, project=project, limit=DEPTH, response_format="json"
         )
         if result.get("isError"):
-            return Answer(question, (), elapsed, refused=True)
-        hits = json.loads(text_of(result))["results"]
-        return Answer(question, [self.keys.get(hit["sync_id"], "") for hit in hits], elapsed)
+            return Answer(question, (), elapsed, sure=False, refused=True)
+        shown = json.loads(text_of(result))
+        hits = [*shown["results"], *shown["related"]]
+        return Answer(question, [self.keys.get(hit["sync_id"], "") for hit in hits], elapsed, bool(shown["results"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,10 @@ class InProcess:
         try:
             found = self.app.searches.search(question.text, project=project, limit=DEPTH)
         except EngramError:
-            return Answer(question, (), time.perf_counter() - started, refused=True)
+            return Answer(question, (), time.perf_counter() - started, sure=False, refused=True)
         elapsed = time.perf_counter() - started
-        return Answer(question, [self.keys.get(hit.sync_id, "") for hit in found.results], elapsed)
+        shown = [*(hit.sync_id for hit in found.results), *(one.sync_id for one in found.related)]
+        return Answer(question, [self.keys.get(sync_id, "") for sync_id in shown], elapsed, bool(found.results))
 
 
 @contextmanager

@@ -18,6 +18,10 @@ from typing import Any
 
 _SHARED = Path(__file__).resolve().parents[2] / "shared" / "retrieval"
 _NAME = re.compile(r"def\s+(\w+)")
+# The categories of BEAM whose questions one passage answers.
+OF_ONE_PASSAGE = frozenset(
+    ("information_extraction", "knowledge_update", "multi_session_reasoning", "temporal_reasoning")
+) | {"contradiction_resolution"}
 ADVERSARIAL = "5"  # LoCoMo's category of questions that the conversation does not answer
 
 
@@ -217,6 +221,36 @@ def marked(name: str) -> Callable[[Path], Dataset]:
     return loaded
 
 
+def beam(folder: Path) -> Dataset:
+    """Turns of ten long chats about code, one project each; asked are the questions that one passage answers."""
+    rows = _rows(folder, "beam")
+    memories = [
+        Memory(
+            f"{row['project']}/{row['id']}",
+            row["project"],
+            f"{row['project']} {row['session']}",
+            row["title"],
+            row["content"],
+            datetime.fromisoformat(row["date"]),
+        )
+        for row in rows
+        if row["t"] == "mem"
+    ]
+    questions = [
+        Question(
+            row["id"],
+            row["project"],
+            row["question"],
+            tuple(f"{row['project']}/{key}" for key in row.get("gold") or ()),
+            row["category"],
+        )
+        for row in rows
+        if row["t"] in ("qa", "foreign")
+    ]
+    asked = [one for one in questions if one.part in OF_ONE_PASSAGE and one.gold]
+    return Dataset("beam", memories, asked, foreign=[one for one in questions if one.part == "abstention"])
+
+
 def _locomo(
     name: str, memories: Sequence[Memory], rows: Sequence[dict[str, Any]], key: Callable[[str, str], str]
 ) -> Dataset:
@@ -262,6 +296,7 @@ LOADERS: dict[str, Callable[[Path], Dataset]] = {
     "cosqa": cosqa,
     "dpdk": dpdk,
     "dpdk-small": dpdk_small,
+    "beam": beam,
     **{name: marked(name) for name in ("adr", "faq", "nl2bash", "curl")},
 }
 # What a change of the ranking is judged by: the others are made of these.

@@ -1,10 +1,10 @@
 """``python -m bench.evidence``: fit how likely a hit answers, and say how well that holds on sets left out.
 
-The model ``asked`` is logistic regression on the evidence of the best hit: questions of a set in their own memory,
-against questions of another set or conversation in it; and one to four words of a memory, in its own memory and in
-another. Every set and both sides of it weigh alike; ``PRIOR`` says how many of real searches have an answer. The model
-``unasked`` is the same on the first hits of the prompts of ``bench/prompts`` (half of them; the others are never looked
-at). ``--write`` puts the coefficients into the package. No text of the sets is kept.
+The model ``asked`` is logistic regression on the evidence of hits among the first five: the one that a question of a
+set is about, or one to four words of it, against the likeliest for questions of another set or conversation. Every set
+and both sides of it weigh alike, and one foreign question in ten reaches .5. The model ``unasked`` is the same on the
+first hits of the prompts of ``bench/prompts`` (half of them; the others are never looked at). ``--write`` puts the
+coefficients into the package. No text of the sets is kept.
 """
 
 from __future__ import annotations
@@ -30,18 +30,20 @@ from bench.workplace import git
 from engram_py import Engram
 from engram_py.context.prompt_kinds import plain_words
 from engram_py.errors import EmptyQueryError
+from engram_py.recall.retrieval import JUDGED
 from engram_py.recall.score import PARTS, Evidence
 from engram_py.text.words import ENGLISH
 
 COEFFICIENTS = ROOT / "engram_py" / "recall" / "probability.json"
-SETS = ("adr", "faq", "locomo-turns", "locomo-sessions", "nl2bash", "cosqa")
+SETS = ("adr", "faq", "beam", "locomo-turns", "locomo-sessions", "nl2bash", "curl", "cosqa", "xquad")
 # Whose questions are asked of a set that has no other conversations.
-OTHERS = {"adr": "faq", "faq": "adr", "nl2bash": "cosqa", "cosqa": "nl2bash"}
+OTHERS = {"adr": "faq", "faq": "adr", "nl2bash": "cosqa", "cosqa": "nl2bash", "curl": "adr", "xquad": "faq"}
 QUESTIONS, KEYWORDS = 250, 150
 HITS = 8
-# Of the prompts with nothing due so many may be given something (DESIGN.md: silence is an answer).
-MOST_LOUD = 0.03
-PRIOR = 0.8
+# Of the prompts with nothing due so many may be given something (DESIGN.md: silence is an answer), or pointed to it.
+MOST_LOUD, MOST_POINTED = 0.03, 0.15
+# Of foreign questions so many may be answered, as a mean of the sets.
+MOST_FOREIGN = 0.1
 RIDGE = 0.01
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{2,}")
 
@@ -67,19 +69,17 @@ def main() -> int:
     groups = list(_groups(arguments.keep))
     fitted = json.loads(COEFFICIENTS.read_text(encoding="utf-8"))
     bars = fitted["bars"]
-    print("fitted on all the others; share above the bars shown and sure")
+    print("fitted on all other kinds; share above the bar")
     for group in groups:
-        model = fit([one for one in groups if _kin(one) != _kin(group)], prior=PRIOR)
-        shares = [
-            _above(model, some, bars[bar]) for some in (group.answered, group.foreign) for bar in ("shown", "sure")
-        ]
-        print(f"{group.name:24} own {shares[0]:.3f} {shares[1]:.3f}   foreign {shares[2]:.3f} {shares[3]:.3f}")
-    model = fit([one for one in groups if one.name != "adr, its field"], prior=PRIOR)
+        model = fit([one for one in groups if _kin(one) != _kin(group)])
+        own, foreign = _above(model, group.answered, bars["shown"]), _above(model, group.foreign, bars["shown"])
+        print(f"{group.name:24} own {own:.3f}   foreign {foreign:.3f}")
+    model = fit([one for one in groups if not one.name.endswith("its field")])
     print("all:", json.dumps(model))
     unasked, speaks = _unasked()
     if arguments.write:
         fitted |= {"asked": model, "unasked": unasked}
-        fitted["bars"]["unasked"] = speaks
+        fitted["bars"] |= speaks
         names = ", ".join(file.stem for file in prompts.projects())
         fitted["about"] = {
             "asked": f"{datetime.now(UTC).date()}: {', '.join(SETS)}",
@@ -98,9 +98,9 @@ class Hit:
     due: bool | None
 
 
-def _unasked() -> tuple[Model, float]:
-    """The model of what a prompt is due, and the bar at which it is silent where it should be; each project is judged
-    by a model of the others."""
+def _unasked() -> tuple[Model, dict[str, float]]:
+    """The model of what a prompt is due, and the bars at which it is given nothing and pointed to nothing where it
+    should not; each project is judged by a model of the others."""
     hits = [hit for file in prompts.projects() for hit in _hits(file)]
     judged: list[tuple[Hit, float]] = []
     for project in {hit.prompt.project for hit in hits}:
@@ -115,7 +115,8 @@ def _unasked() -> tuple[Model, float]:
         given = {hit.prompt for hit, p in judged if hit.due and p >= bar}
         loud = {hit.prompt for hit, p in judged if hit.due is False and not hit.prompt.due and p >= bar}
         print(f"unasked at {bar:.2f}: due given {len(given) / len(due):.2f}, silent {1 - len(loud) / asked:.2f}")
-    return _of_hits(hits), speaks
+    points = round(sorted(quiet)[-int(asked * MOST_POINTED) - 1] + 0.005, 2)
+    return _of_hits(hits), {"unasked": speaks, "pointed": min(points, speaks)}
 
 
 def _hits(file: Path) -> Iterator[Hit]:
@@ -137,12 +138,13 @@ def _hits(file: Path) -> Iterator[Hit]:
 def _of_hits(hits: Sequence[Hit]) -> Model:
     told = [hit for hit in hits if hit.due is not None]
     sides = [float(bool(hit.due)) for hit in told]
-    # What other memories of its session hold says nothing of what a prompt needs.
-    return logistic([_row(replace(hit.evidence, session=0.0)) for hit in told], sides, [1.0] * len(told), 0.5)
+    return logistic(
+        [_row(replace(hit.evidence, whole=0.0, strength=0.0, told=0.0)) for hit in told], sides, [1.0] * len(told)
+    )
 
 
 def _probability(model: Model, one: Evidence) -> float:
-    if not one.passage:
+    if not one.share:
         return 0.0
     return 1 / (1 + math.exp(-model["bias"] - sum(model[name] * getattr(one, name) for name in PARTS)))
 
@@ -163,21 +165,18 @@ def _groups(keep: Path | None) -> Iterator[Group]:
                 if name in OTHERS
                 else [(one.text, project) for one in own for project in dataset.projects if project != one.project]
             )
-            yield Group(name, [ask(one.text, one.project) for one in own], [ask(*one) for one in foreign])
+            answered = [ask(one.text, one.project, one.gold) for one in own]
+            yield Group(name, _known(answered), _known([ask(*one) for one in foreign]))
             if dataset.foreign:
                 field = [ask(one.text, one.project) for one in dataset.foreign]
-                yield Group(f"{name}, its field", [ask(one.text, one.project) for one in own], field)
-            words = [
-                (_words(one, chance), one.project)
-                for one in dataset.memories[:: max(1, len(dataset.memories) // KEYWORDS)]
-            ]
-            strange = [
-                (_words(one, chance), dataset.projects[0])
-                for one in other.memories[:: max(1, len(other.memories) // KEYWORDS)]
-            ]
-            # Where every word is known, somebody looks for what is there.
-            theirs = [one for asked in strange if asked[0] and (one := ask(*asked)).passage < 1]
-            yield Group(f"{name}, words", [ask(*one) for one in words if one[0]], theirs)
+                yield Group(f"{name}, its field", _known(answered), _known(field))
+            words = [(_words(one, chance), one) for one in _spread(dataset.memories)]
+            held = [ask(text, one.project, (one.key,)) for text, one in words if text]
+            yield Group(f"{name}, words", _known(held), ())
+
+
+def _known(found: Sequence[Evidence | None]) -> list[Evidence]:
+    return [one for one in found if one is not None]
 
 
 def _spread(all_of_them: Sequence[Memory]) -> Sequence[Memory]:
@@ -192,7 +191,7 @@ def _words(memory: Memory, chance: random.Random) -> str:
 
 
 @contextmanager
-def _asker(dataset: Dataset, keep: Path | None) -> Iterator[Callable[[str, str], Evidence]]:
+def _asker(dataset: Dataset, keep: Path | None) -> Iterator[Callable[..., Evidence | None]]:
     with tempfile.TemporaryDirectory(prefix="engram-evidence-") as name:
         room = Path(name).resolve()
         (folder := room / "here").mkdir()
@@ -200,33 +199,51 @@ def _asker(dataset: Dataset, keep: Path | None) -> Iterator[Callable[[str, str],
         memories.imported(room / "memory", folder, dataset, keep=keep)
         with Engram(room / "memory", directory=folder) as app:
 
-            def ask(text: str, project: str) -> Evidence:
-                explain = app.searches.search(text, project=project, floor=0.0, explain=True).explain
-                assert explain is not None
-                return explain.evidence
+            def ask(text: str, project: str, gold: Sequence[str] = ()) -> Evidence | None:
+                """The evidence of what answers, None where it is not among the first five; else of the likeliest."""
+                try:
+                    found = app.searches.search(text, project=project, floor=0.0, explain=True, recorded=False)
+                except EmptyQueryError:
+                    return None
+                assert found.explain is not None
+                if not gold:
+                    return found.explain.evidence
+                wanted = {memories.sync_id(key) for key in gold}
+                ids = {hit.id for hit in found.results if hit.sync_id in wanted}
+                return next((one.evidence for one in found.explain.hits[:JUDGED] if one.id in ids), None)
 
             yield ask
 
 
-def fit(groups: Sequence[Group], *, prior: float) -> Model:
+def fit(groups: Sequence[Group]) -> Model:
     """The coefficients by name, and ``bias``; each side of each group weighs alike."""
     sides = [
-        (one, side, 1.0 / len(some))
-        for group in groups
-        for side, some in ((1.0, group.answered), (0.0, group.foreign))
-        for one in some
+        (one, side, 1.0 / len(evidence))
+        for side, found in ((1.0, [one.answered for one in groups]), (0.0, [one.foreign for one in groups]))
+        for evidence in found
+        for one in evidence
     ]
-    rows, answers, weights = zip(*sides, strict=True)
-    return logistic([_row(replace(one, asks=1.0)) for one in rows], answers, weights, prior)  # who searches, asks
+    answered = sum(weight for _, side, weight in sides if side)
+    foreign = sum(weight for _, side, weight in sides if not side)
+    weights = [weight / (answered if side else foreign) for _, side, weight in sides]
+    # Who searches, asks; what is rare in the memory gets less so with each memory about it.
+    rows = [_row(replace(one, asks=1.0, named=0.0, title=0.0, rare=0.0)) for one, *_ in sides]
+    model = logistic(rows, [side for _, side, _ in sides], weights)
+    strange = [group.foreign for group in groups if group.foreign and not group.name.endswith("its field")]
+    low, high = -20.0, 20.0
+    while high - low > 0.001:
+        model["bias"] = (low + high) / 2
+        above = sum(_above(model, one, 0.5) for one in strange) / len(strange)
+        low, high = (low, model["bias"]) if above > MOST_FOREIGN else (model["bias"], high)
+    return model | {"bias": round(low, 3)}
 
 
 def _row(one: Evidence) -> Row:
     return tuple(getattr(one, name) for name in PARTS)
 
 
-def logistic(rows: Sequence[Row], sides: Sequence[float], weights: Sequence[float], prior: float) -> Model:
-    """Logistic regression by Newton's method, ridge .01 on standardised values; ``prior`` moves the bias from the one
-    half that equal sides mean."""
+def logistic(rows: Sequence[Row], sides: Sequence[float], weights: Sequence[float]) -> Model:
+    """Logistic regression by Newton's method, ridge .01 on standardised values."""
     scale = len(weights) / sum(weights)
     means = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
     spreads = [
@@ -251,7 +268,7 @@ def logistic(rows: Sequence[Row], sides: Sequence[float], weights: Sequence[floa
                 curve[i][j] = curve[j][i]
         found = [b - step for b, step in zip(found, _solved(curve, slope), strict=True)]
     values = [b / s for b, s in zip(found[:-1], spreads, strict=True)]
-    bias = found[-1] - sum(v * m for v, m in zip(values, means, strict=True)) + math.log(prior / (1 - prior))
+    bias = found[-1] - sum(v * m for v, m in zip(values, means, strict=True))
     return {"bias": round(bias, 3)} | {name: round(value, 3) for name, value in zip(PARTS, values, strict=True)}
 
 

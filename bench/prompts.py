@@ -23,6 +23,7 @@ from typing import Any
 from bench import memories
 from bench.workplace import git
 from engram_py import Draft, Engram
+from engram_py.context.values import POINTED
 from engram_py.interfaces.hooks.handlers import deserved
 from engram_py.observations.values import Observation
 from engram_py.sessions.values import SessionLine
@@ -54,6 +55,7 @@ class Given:
 
     prompt: Prompt
     keys: tuple[int, ...]
+    pointed: bool = False
 
 
 class Clock:
@@ -134,7 +136,8 @@ def _given(file: Path, half: str) -> Iterator[Given]:
                 for item in items
                 if isinstance(item, SessionLine | Observation)
             ]
-            yield Given(prompt, tuple(keys.get(one, 0) for one in ids))
+            pointed = shown is not None and shown.section == POINTED
+            yield Given(prompt, tuple(keys.get(one, 0) for one in ids), pointed)
 
 
 def _parts(found: Sequence[Given]) -> Iterator[tuple[str, list[Given]]]:
@@ -152,12 +155,17 @@ def line_of(title: str, some: Sequence[Given]) -> str:
     due = [one for one in some if one.prompt.due]
     quiet = [one for one in some if not one.prompt.due]
     lines = [key in (*one.prompt.due, *one.prompt.ok) for one in some for key in one.keys]
-    given = sum(bool(set(one.keys) & set(one.prompt.due)) for one in due)
-    silent = sum(not set(one.keys) - set(one.prompt.ok) for one in quiet)
-    parts = [f"due given {given} of {len(due)} ({given / len(due):.2f})" if due else ""]
-    parts += [f"silent {silent} of {len(quiet)} ({silent / len(quiet):.2f})" if quiet else ""]
+    right = [one for one in due if set(one.keys) & set(one.prompt.due)]
+    loud = [one for one in quiet if set(one.keys) - set(one.prompt.ok)]
+    parts = [_shares("due", right, len(due))] if due else []
+    parts += [_shares("nothing due", loud, len(quiet))] if quiet else []
     parts += [f"of use {sum(lines)} of {len(lines)} lines ({sum(lines) / len(lines):.2f})" if lines else ""]
-    return f"{title:22} {'; '.join(filter(None, parts))}"
+    return f"{title:22} {'; '.join(parts)}"
+
+
+def _shares(title: str, some: Sequence[Given], count: int) -> str:
+    given, pointed = sum(not one.pointed for one in some), sum(one.pointed for one in some)
+    return f"{title} {count}: given {given / count:.2f}, pointed to {pointed / count:.2f}"
 
 
 def _is_right(one: Given) -> bool:

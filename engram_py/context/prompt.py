@@ -1,7 +1,8 @@
 """Decide what one prompt is given: the overrides, and at most one section more; silence is the usual answer.
 
 A prompt that asks for something else than a subject says so by a phrase (``phrases.py``). Every other is searched for,
-and what is found is given where the evidence makes it likely that the work needs it (``recall/score.py``).
+and what is found is given where the evidence makes it likely that the work needs it, or named in a line where it may
+well (``recall/score.py``).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from engram_py.context import table
 from engram_py.context.prompt_kinds import Phrase, asks_of, asks_something, phrase_in, plain_words
 from engram_py.context.providers import ENTITY, MOST_ENTITIES, Found, Providers
 from engram_py.context.session import table_rows
-from engram_py.context.values import Section
+from engram_py.context.values import POINTED, Section
 from engram_py.context.visibility import Build
 from engram_py.database.store import Store
 from engram_py.files import lines_of
@@ -48,6 +49,9 @@ class QueryOrder:
         found = [one for one in self._providers.evident(build) if one.row.id not in said][:_MOST_GIVEN]
         if found:
             return (overrides, self._memories(build, found)), "memories", ", ".join(found[0].words)
+        pointed = tuple(row for row in self._providers.pointed(build) if row.id not in said)
+        if pointed:
+            return (overrides, Section(POINTED, pointed)), POINTED, None
         return (overrides,), None, phrase.said if phrase else None
 
     def _ungated(self, build: Build) -> Section:

@@ -19,7 +19,7 @@ from engram_py.recall.query import parse_query
 from engram_py.recall.retrieval import Retrieved, retrieve
 from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score import Scored, threshold
-from engram_py.recall.values import Near
+from engram_py.recall.values import Related
 from engram_py.text.prompt_text import PromptText, listed
 
 Kind = Literal["identity", "literal", "resume", "prior", "days", "owned"]
@@ -130,6 +130,8 @@ def covers(text: str, words: Sequence[str], share: float) -> bool:
 
 
 _MODEL = "unasked"
+# A line of 60 tokens holds so many titles.
+_MOST_POINTED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +143,20 @@ class LookedUp:
 
     def likely(self) -> list[Scored]:
         """Return what is likely enough to be needed, the likeliest first."""
+        return self._above(_MODEL)
+
+    def pointed(self) -> list[Scored]:
+        """Return what may well be needed, likely enough to be named in a line, the likeliest first."""
+        return self._above("pointed")[:_MOST_POINTED]
+
+    def _above(self, bar: str) -> list[Scored]:
         if self.found is None:
             return []
-        return [one for probability, one in self.found.judged(_MODEL) if probability >= threshold(_MODEL)]
+        return [one for probability, one in self.found.judged(_MODEL) if probability >= threshold(bar)]
 
-    def nearest(self) -> Sequence[Near]:
+    def nearest(self) -> Sequence[Related]:
         """Return what comes nearest to being given, best first."""
-        return self.found.nearest(_MODEL) if self.found is not None else ()
+        return self.found.related(self.found.relating(), _MODEL) if self.found is not None else ()
 
 
 def look_up(store: Store, prompt: str, projects: tuple[str, ...] | None, today: date) -> LookedUp:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.context import table
-from engram_py.context.prompt_kinds import asks_something, covers, look_up, plain_words
+from engram_py.context.prompt_kinds import LookedUp, asks_something, covers, look_up, plain_words
 from engram_py.context.visibility import NOT_TOLD, Build, VisibilityFilter, handle
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
@@ -31,6 +31,7 @@ from engram_py.text.words import STOP_WORDS, jaccard, shingles
 from engram_py.times import to_text
 
 if TYPE_CHECKING:
+    from engram_py.recall.retrieval import Retrieved
     from engram_py.recall.search import Search
 
 
@@ -240,7 +241,7 @@ class Providers:
     def sessions_about(self, build: Build, words: str, *, limit: int) -> list[SessionLine]:
         """Return the sessions whose summary is about ``words``, best first."""
         found = self.search(build, words, type=SUMMARY)
-        ids = list(dict.fromkeys(one.row.session_id for one in found if one.answers(threshold("sure"))))[:limit]
+        ids = list(dict.fromkeys(one.row.session_id for one in found if one.answers(threshold("shown"))))[:limit]
         lines = table.sessions_by_id(self._store, ids)
         return self.told(build, [lines[session] for session in ids if session in lines])
 
@@ -284,12 +285,11 @@ class Providers:
 
     def evident(self, build: Build) -> list[Found]:
         """Return what a prompt that did not ask the memory most likely needs, best first, the same thing once."""
-        ask = build.ask
-        looked_up = ask.looked_up or look_up(self._store, ask.query, ask.reads, ask.today)
+        looked_up = self._looked_up(build)
         found, likely = looked_up.found, {one.id: one for one in looked_up.likely()}
         if found is None or not likely:
             return []
-        rows = self.vetted(build, [found.rows[one] for one in likely if ask.scope in (None, found.rows[one].scope)])
+        rows = self._rows(build, found, likely)
         replaced = {row.id: found.replaced[row.id] for row in rows if row.id in found.replaced}
         build.findings.remarks.instead_of.update({new: handle(old.id, old.title) for new, old in replaced.items()})
         finder = term_finder(found.terms)
@@ -301,6 +301,20 @@ class Providers:
                 for row in rows
             ]
         )
+
+    def pointed(self, build: Build) -> list[Observation]:
+        """Return what such a prompt may well need, best first, to be named and not quoted."""
+        looked_up = self._looked_up(build)
+        pointed = looked_up.pointed()
+        return self._rows(build, looked_up.found, [one.id for one in pointed]) if looked_up.found and pointed else []
+
+    def _looked_up(self, build: Build) -> LookedUp:
+        ask = build.ask
+        return ask.looked_up or look_up(self._store, ask.query, ask.reads, ask.today)
+
+    def _rows(self, build: Build, found: Retrieved, ids: Iterable[int]) -> list[Observation]:
+        rows = [found.rows[one] for one in ids]
+        return self.vetted(build, [row for row in rows if build.ask.scope in (None, row.scope)])
 
     def of_days(self, build: Build, days: Days, *, limit: int) -> list[Observation]:
         """Return what was saved or revised on ``days``, latest first; decisions before the rest."""

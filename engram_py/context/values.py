@@ -48,6 +48,10 @@ class OwnFile:
 Item = Observation | SessionLine | Prompt | Said | OwnFile
 
 
+# The section whose items are named in one line and not quoted.
+POINTED = "related"
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """Things of one kind, in the order they are shown; an empty one is left out when rendered.

@@ -379,7 +379,7 @@ class Documents(Collections):
         if collection is not None and not chosen:
             collections = table.collections(self._store, place.reads)
             raise CollectionNotFoundError(collection, [other.name for other in collections])
-        least = threshold("sure" if parsed.is_question else "shown") if floor is None else floor
+        least = threshold("shown") if floor is None else floor
         retrieved, hits = self._searching().find(parsed, chosen, limit=limit, least=least)
         return DocumentResults(
             query=parsed.text,

@@ -21,9 +21,9 @@ from engram_py.recall import index
 from engram_py.recall.preview import preview
 from engram_py.recall.proximity import TermFinder, term_finder
 from engram_py.recall.query import Query
-from engram_py.recall.retrieval import Retrieved, retrieve_terms
+from engram_py.recall.retrieval import Retrieved, likeliest, retrieve_terms
 from engram_py.recall.scope_filter import ScopeFilter, VisibleRows
-from engram_py.recall.score import Neighbours, Scored, Term, rarity
+from engram_py.recall.score import Neighbours, Scored, Term, rarity, threshold
 from engram_py.recall.terms import ANYWHERE, ProjectRows, word_terms
 from engram_py.recall.values import DocumentHit
 from engram_py.text.normalize import folded
@@ -167,11 +167,8 @@ def _as_observation(
 
 SNIPPET_CHARS = 300
 COMMIT_CHARS, DOCID_CHARS = 7, 6
-# Below memories no more than this, and each as likely as this. Of 49 foreign questions (``bench.documents``: pages and
-# adr) .6 shows something for 5, .63 for 3, .7 for 1; of 60, 30 and 92 others it shows the page for .85, .50 and .71,
-# .85, .47 and .70, .82, .47 and .66.
+# Below memories no more than this.
 MOST_BESIDE = 3
-LIKELY = 0.63
 _SHARE_BESIDE = 0.4
 # A document may have several of the best passages.
 _LOOKED_AT = 4
@@ -219,10 +216,15 @@ class DocumentSearch:
     def beside(
         self, query: Query, collections: Sequence[Collection], probability: float, memories: Sequence[str]
     ) -> tuple[DocumentHit, ...]:
-        """Return hits that are likely answers, likelier than the ``memories`` with that probability."""
-        least = max(probability, LIKELY)
+        """Return what documents answer, likelier than the ``memories`` with that probability; where no memory does,
+        also what may have to do with the question."""
+        least = max(probability, threshold("shown")) if memories else 0.0
         retrieved, places = self._found(query, collections, limit=MOST_BESIDE, share=_SHARE_BESIDE)
-        likely = [answer for answer in retrieved.answers(least) if answer.evidence.probability() > least]
+        likely = [
+            answer
+            for answer in retrieved.answers(least)
+            if answer.evidence.probability() > least and retrieved.may_relate(answer)
+        ]
         if not likely:
             return ()
         texts = [shingles(text) for text in memories]
@@ -298,10 +300,10 @@ def _with_whole_documents(retrieved: Retrieved, places: Mapping[int, PassagePlac
     for answer in retrieved.scored:
         rest = held[places[answer.id].document] - answer.passage
         answer.relevance += _REST_RANKS * sum(retrieved.terms[number].weight for number in rest)
-        share = answer.evidence.passage + _REST_TELLS * sum(telling[number] for number in rest) / whole
-        answer.evidence = replace(answer.evidence, passage=min(1.0, share))
+        share = answer.evidence.share + _REST_TELLS * sum(telling[number] for number in rest) / whole
+        answer.evidence = replace(answer.evidence, share=share)
     scored = sorted(retrieved.scored, key=lambda answer: (-answer.relevance, -answer.id))
-    return replace(retrieved, scored=scored, evidence=scored[0].evidence) if scored else retrieved
+    return replace(retrieved, scored=scored, evidence=likeliest(scored))
 
 
 def notes_of(store: Store, collection: Collection, path: str, status: str = "") -> tuple[tuple[str, ...], bool]:

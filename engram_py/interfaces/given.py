@@ -19,7 +19,7 @@ from engram_py.interfaces.wording.reasons import Door
 from engram_py.ledger.citations import Given, GivenCounts, counts, given_to_session
 from engram_py.ledger.costs import Cost
 from engram_py.recall.score import threshold
-from engram_py.recall.values import Near, Results
+from engram_py.recall.values import Related, Results
 from engram_py.sessions import table as session_table
 from engram_py.sessions.values import Prompt, Session
 from engram_py.vectors.vectors import Vectors
@@ -73,7 +73,7 @@ def _values(app: Engram, prompt: str, given: Deserved | None, block: str, *, off
     }
 
 
-def _near(one: Near) -> dict[str, Any]:
+def _near(one: Related) -> dict[str, Any]:
     values = {"id": one.id, "title": one.title, "words": list(one.words)}
     return values | {"probability": round(one.probability, 3), "needed": threshold("unasked")}
 
@@ -81,6 +81,7 @@ def _near(one: Near) -> dict[str, Any]:
 _PROMPTS, EXPLAINED = 200, 20
 _SURFACES = {
     "session": "Given at the start",
+    "pointer": "Named after a prompt",
     "compact": "Given after its context was compacted",
     "file": "Given before it edited a file",
     "subagent": "Given to its subagents",

@@ -14,7 +14,7 @@ from engram_py.dataclass import dataclass
 from engram_py.projects.projects import Core
 from engram_py.sessions.values import Tally
 
-Surface = Literal["session", "prompt", "compact", "subagent", "file"]
+Surface = Literal["session", "prompt", "pointer", "compact", "subagent", "file"]
 
 MOST_KEPT = 20_000
 

@@ -7,44 +7,19 @@ from collections.abc import Sequence
 from engram_py.database.store import Store
 from engram_py.observations import visible
 from engram_py.observations.lookup import handles
-from engram_py.observations.table import VISIBLE
 from engram_py.observations.visible import has_type
 from engram_py.reasons import Reason, Told, reason
-from engram_py.recall import index
 from engram_py.recall.dates import Days, is_day_term, names_days
 from engram_py.recall.hits import Ranked
-from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS, Query, match_any
-from engram_py.recall.retrieval import Retrieved, retrieve
+from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS, Query
+from engram_py.recall.retrieval import Retrieved
 from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.terms import MOST_WORDS_ASKED
-from engram_py.recall.values import Earlier, LadderStep, NoResults
-from engram_py.text.normalize import folded
-from engram_py.text.words import FOREIGN, is_foreign, is_unspaced, segments
+from engram_py.recall.values import LadderStep, NoResults
 
 _MOST_HIDDEN = 3
 # So many rows are asked whether they have a type, before it is called unusual.
 TYPES_READ = 10_000
-# Memories that are read for their language, and how much of each.
-_MOST_READ_FOREIGN, _FOREIGN_CHARS = 60, 1_000
-_MOST_WORDS = 4
-# 500 texts of 2,000 characters took 15 ms to fetch, fold and read, and a search without an answer is rare.
-_WALKED, _MOST_READ, _READ_CHARS = 3_000, 500, 2_000
-
-# Earlier texts of observations, which no index has: of the newest :walked versions the newest :most that may be seen,
-# and the beginning of each.
-_OLDER_TEXTS = f"""
-select observation_id, substr(title || ' ' || content, 1, :chars)
-from observation_versions
-where id in (
-    select walked.id
-    from (select id, observation_id from observation_versions order by id desc limit :walked) as walked
-    join observations on observations.id = walked.observation_id
-    where deleted_at is null and {VISIBLE}
-    order by walked.id desc
-    limit :most
-)
-order by id desc
-"""
 
 
 def explain_no_results(store: Store, query: Query, found: Retrieved, scope: ScopeFilter, least: float) -> NoResults:
@@ -52,17 +27,13 @@ def explain_no_results(store: Store, query: Query, found: Retrieved, scope: Scop
     numbers = (query.observation_id,) if query.observation_id is not None else handles(query.asked)
     if numbers:  # an id opens what it names from every project, whatever the filters say
         return NoResults(reason("gone", ids=numbers), numbered=True, others=False)
-    elsewhere = _only_elsewhere(store, query, found, scope, least)
-    earlier = _said_earlier(store, found.unknown, scope.projects) if query.asks and not query.pasted else ()
+    elsewhere = _only_elsewhere(query, found, scope)
     return NoResults(
         reason=_reason(query, found, scope, least, elsewhere),
-        nearest=() if scope.stale else found.nearest(),
-        unknown=tuple(word for word in found.unknown if word not in {one.word for one in earlier}),
+        unknown=found.unknown,
         elsewhere=elsewhere,
-        earlier=earlier,
         filtered=found.filtered_away,
         filters=scope.said,
-        foreign=is_foreign([word.text for word in query.words]) and not _has_foreign_rows(store, query, scope),
         marked=_is_marked(query, found),
         unworded=not query.asks,
         others=scope.projects is not None and visible.count_others(store, scope.projects, cap=1) > 0,
@@ -83,7 +54,7 @@ def _reason(query: Query, found: Retrieved, scope: ScopeFilter, least: float, el
     if scope.stale and found.probability >= least:
         return reason("not_stale")
     if found.scored:
-        return reason("other_things")
+        return reason("not_sure")
     if _is_marked(query, found):
         return reason("not_as_marked", quotes=bool(query.phrases), minus=bool(query.excluded))
     return reason("only_elsewhere" if elsewhere else "unknown_words")
@@ -99,42 +70,13 @@ def _is_marked(query: Query, found: Retrieved) -> bool:
     return known and bool(query.phrases or query.excluded)
 
 
-def _only_elsewhere(store: Store, query: Query, found: Retrieved, scope: ScopeFilter, least: float) -> tuple[str, ...]:
-    """Return the words that only other projects know, where a search of all projects finds an answer; none where a
-    filter, a phrase or an exclusion may be what hides them."""
-    words = [term.text for term in found.terms if term.only_elsewhere]
+def _only_elsewhere(query: Query, found: Retrieved, scope: ScopeFilter) -> tuple[str, ...]:
+    """Return the words that only other projects know; none where a filter, a phrase or an exclusion may hide them."""
     filters = scope.filtered and (found.filtered_away or found.scored)
     hidden = filters or scope.projects is None or query.phrases or query.excluded
-    if not words or hidden or len(found.terms) > MOST_WORDS_ASKED:
+    if hidden or len(found.terms) > MOST_WORDS_ASKED:
         return ()
-    everywhere = retrieve(store, query, ScopeFilter.of_projects(None), limit=1, least=least)
-    return tuple(word for word in words if not names_days(word, found.days)) if everywhere.probability >= least else ()
-
-
-def _said_earlier(store: Store, words: Sequence[str], projects: Sequence[str] | None) -> tuple[Earlier, ...]:
-    """Return the first four of ``words`` that an earlier text of a live observation has, each with the newest such."""
-    wanted = {folded(word): word for word in words[:_MOST_WORDS]}
-    if not wanted:
-        return ()
-    found: dict[str, int] = {}
-    bounds = {"walked": _WALKED, "most": _MOST_READ, "chars": _READ_CHARS}
-    for row, text in store.tuples(_OLDER_TEXTS, projects=projects, **bounds):
-        plain = folded(text)
-        here = [word for word in wanted if word not in found and word in plain]
-        if here:
-            whole = set(segments(plain))
-            found |= {word: row for word in here if is_unspaced(word) or word in whole}
-    return tuple(Earlier(word, found[key]) for key, word in wanted.items() if key in found)
-
-
-def _has_foreign_rows(store: Store, query: Query, scope: ScopeFilter) -> bool:
-    """Return whether a memory is in another language than English: of those with small words of the question, and of
-    the latest."""
-    small = match_any([word for word in query.words if word.text in FOREIGN])
-    values = scope.unfiltered().values
-    ids = index.newest(store, small, limit=_MOST_READ_FOREIGN) + index.latest(store, values, limit=_MOST_READ_FOREIGN)
-    rows = index.load(store, ids, values).values()
-    return any(is_foreign(segments(f"{row.title} {row.content[:_FOREIGN_CHARS]}")) for row in rows)
+    return tuple(t.text for t in found.terms if t.only_elsewhere and not names_days(t.text, found.days))
 
 
 def answer_notes(
@@ -166,10 +108,9 @@ def filters_ignored(scope: ScopeFilter) -> tuple[Reason, ...]:
 
 def evidence_step(found: Retrieved, least: float) -> LadderStep:
     one = found.evidence
-    if not one.passage:
+    if not one.share:
         return LadderStep("evidence", 0, reason("no_word_found"))
-    shares = {"passage": one.passage, "session": one.session}
-    return LadderStep("evidence", 0, reason("evidence", **shares, probability=found.probability, least=least))
+    return LadderStep("evidence", 0, reason("evidence", share=one.share, probability=found.probability, least=least))
 
 
 def _query_notes(text: str, query: Query) -> list[Told]:

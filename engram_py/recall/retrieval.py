@@ -12,7 +12,8 @@ from engram_py.observations.values import Observation
 from engram_py.reasons import Reason, reason
 from engram_py.recall.dates import Days, days_asked, is_day_term, names_days, with_dates
 from engram_py.recall.index import Totals, lengths, totals
-from engram_py.recall.proximity import read_texts
+from engram_py.recall.preview import preview
+from engram_py.recall.proximity import read_texts, term_finder
 from engram_py.recall.query import Query
 from engram_py.recall.scope_filter import ScopeFilter, VisibleRows
 from engram_py.recall.score import (
@@ -24,6 +25,7 @@ from engram_py.recall.score import (
     Term,
     best_of,
     first_scores,
+    informative,
     score,
     set_relevance,
     threshold,
@@ -31,7 +33,7 @@ from engram_py.recall.score import (
 )
 from engram_py.recall.substitutes import may_be_substituted, with_files, with_joined_words, with_substitutes
 from engram_py.recall.terms import look_up, word_terms
-from engram_py.recall.values import LadderStep, Near
+from engram_py.recall.values import LadderStep, Related
 from engram_py.sessions.summary_steps import goal_of
 
 # The best by their own words, whose neighbours are looked at; of all of these, whose text is read; and how many rows
@@ -47,7 +49,10 @@ PADDING = 0.25
 NEARLY = 0.5
 _ASKED_ABOUT = 100
 _MOST_SUBSTITUTED = 4
-_MOST_NEAR = 2
+# One of the first five has to answer, and as many lines are said of what may have to do with a question.
+JUDGED = 5
+# Such a line is of 25 tokens, with its handle.
+_LINE_CHARS = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,8 @@ class Retrieved:
     ``replaced`` are the rows whose words were found, by the id of what replaced them; ``hidden`` the ids of those whose
     replacement was filtered away, each with it. ``filtered_away`` counts rows with the words that no filter lets
     through. ``near`` are the rows that vectors found, ``strong`` those so near that they answer whatever words they
-    share. ``days`` are those that the question names, unless their words stayed words.
+    share, ``meant`` those near enough to have to do with it. ``days`` are those that the question names, unless their
+    words stayed words.
     """
 
     scored: Sequence[Scored] = ()
@@ -71,11 +77,12 @@ class Retrieved:
     hidden: Mapping[int, int] = field(default_factory=dict)
     near: frozenset[int] = frozenset()
     strong: frozenset[int] = frozenset()
+    meant: frozenset[int] = frozenset()
     days: Days | None = None
 
     @property
     def probability(self) -> float:
-        """The probability (0..1) that the best of what the words found answers."""
+        """The probability (0..1) that one of the first five of what the words found answers: that of the likeliest."""
         return self.evidence.probability()
 
     @property
@@ -98,13 +105,26 @@ class Retrieved:
         own = [one for one in self.scored if one.words and one.id in self.rows]
         return sorted(((one.evidence.probability(model), one) for one in own), key=lambda pair: -pair[0])
 
-    def nearest(self, model: str = "asked") -> tuple[Near, ...]:
-        """Return what comes nearest to answering, best first; a session's summary with its goal."""
-        best = [(probability, one, self.rows[one.id]) for probability, one in self.judged(model)[:_MOST_NEAR]]
-        return tuple(
-            Near(one.id, ". ".join(filter(None, (row.title, goal_of(row)))), round(probability, 3), one.words)
-            for probability, one, row in best
+    def may_relate(self, one: Scored) -> bool:
+        """Return whether a row holds an informative word of the question, or is near enough to it in meaning."""
+        return one.id in self.meant or not informative(self.terms).isdisjoint(one.words)
+
+    def relating(self) -> list[Scored]:
+        """Return the rows that may have to do with the question, best first."""
+        return [one for one in self.scored if one.id in self.rows and self.may_relate(one)]
+
+    def related(self, rows: Sequence[Scored], model: str = "asked") -> tuple[Related, ...]:
+        """Return a line for each of the first five ``rows``; a session's summary with its goal."""
+        return tuple(self._related(self.rows[one.id], one, model) for one in rows[:JUDGED])
+
+    def _related(self, row: Observation, one: Scored, model: str) -> Related:
+        title = ". ".join(filter(None, (row.title, goal_of(row))))
+        probability, room = round(one.evidence.probability(model), 3), _LINE_CHARS - len(title)
+        found = (
+            preview(row.content, self.terms, term_finder(self.terms), limit=room) if room > _LINE_CHARS // 3 else None
         )
+        snippet = found.text if found else ""
+        return Related(title, row.project, probability, one.words, snippet, id=row.id, sync_id=row.sync_id)
 
 
 def retrieve(
@@ -216,8 +236,8 @@ class _Retrieval:
         set_relevance(scored, sessions)
         ranked = sorted(scored.values(), key=lambda one: (-one.relevance, -one.id))
         asks, foreign = query.is_question, query.is_foreign
-        weigh_evidence(terms, ranked, sessions, self._index.rows, asks=asks, foreign=foreign)
-        evidence = ranked[0].evidence if ranked else NONE
+        weigh_evidence(terms, ranked, self._index.rows, asks=asks, foreign=foreign)
+        evidence = likeliest(ranked)
         found = Retrieved(ranked, loaded, terms, evidence=evidence, filtered_away=filtered_away)
         return with_replacements(found, visible)
 
@@ -260,6 +280,11 @@ class _Retrieval:
         return len(term.mentions) > _ASKED_ABOUT and bool(self._visible.among(list(term.mentions)))
 
 
+def likeliest(ranked: Sequence[Scored]) -> Evidence:
+    """Return the evidence of that one of the first five which most likely answers."""
+    return max((one.evidence for one in ranked[:JUDGED]), key=Evidence.probability, default=NONE)
+
+
 def with_replacements(found: Retrieved, visible: VisibleRows) -> Retrieved:
     """Give the place of each row that was replaced to what replaced it."""
     by = visible.replacements([found.rows[one.id] for one in found.scored if one.id in found.rows])
@@ -276,7 +301,10 @@ def with_replacements(found: Retrieved, visible: VisibleRows) -> Retrieved:
         if new != one.id:
             replaced[new] = rows[one.id]
         kept[new] = replace(one, id=new)
-    near, strong = (frozenset(by.get(row, row) for row in ids) for ids in (found.near, found.strong))
+    near, strong, meant = (
+        frozenset(by.get(row, row) for row in ids) for ids in (found.near, found.strong, found.meant)
+    )
+    scored = list(kept.values())
     return replace(
-        found, scored=list(kept.values()), rows=rows, replaced=replaced, hidden=hidden, near=near, strong=strong
+        found, scored=scored, rows=rows, replaced=replaced, hidden=hidden, near=near, strong=strong, meant=meant
     )

@@ -21,12 +21,12 @@ from engram_py.recall import index
 from engram_py.recall.answer_notes import answer_notes, evidence_step, explain_no_results, filters_ignored
 from engram_py.recall.hits import Hits, Ranked, clean_sort, sorted_by
 from engram_py.recall.query import Query, match_all, parse_query
-from engram_py.recall.retrieval import READ, Retrieved, retrieve, with_replacements
+from engram_py.recall.retrieval import JUDGED, READ, Retrieved, retrieve, with_replacements
 from engram_py.recall.scope_filter import ScopeFilter, VisibleRows, resolve_scope, types_of
 from engram_py.recall.score import Scored, threshold
 from engram_py.recall.substitutes import rows_of_file
 from engram_py.recall.terms import MOST_WORDS_ASKED
-from engram_py.recall.values import DocumentHit, Explain, Hit, LadderStep, Results, WordNote
+from engram_py.recall.values import DocumentHit, Explain, Hit, LadderStep, Related, Results, WordNote
 from engram_py.sessions import table as session_table
 from engram_py.sessions.values import PROMPTS_MOST, Prompt
 from engram_py.text.normalize import normalize_topic_key
@@ -39,6 +39,8 @@ from engram_py.vectors.vectors import Vectors
 CHANCE = 0.01
 # A model blunter than this never answers a question whose words say nothing.
 STRONG_WEIGHT = 0.5
+# Of questions asked in other words than their answer's, the answer is at 1.4 to 5.5 standard deviations.
+RELATED = 1.4
 # Copies of one text are all equally near: that is no measure for anything else.
 _NO_DEVIATION, _MOST_DEVIATIONS = 1e-6, 50.0
 
@@ -64,7 +66,8 @@ def with_vectors(store: Store, vectors: Vectors, query: Query, scope: ScopeFilte
     top = lexical[0][1] if lexical else 1.0
     scored = [replace(by_words.get(row) or Scored(row), relevance=score * top) for row, score in fused if row in rows]
     near = frozenset(row for row, _ in nearest.hits if row in rows)
-    merged = replace(found, scored=scored, rows=rows, near=near, strong=strong(nearest) & rows.keys())
+    meant = frozenset(row for row, z in deviations(nearest).items() if z >= RELATED and row in rows)
+    merged = replace(found, scored=scored, rows=rows, near=near, strong=strong(nearest) & rows.keys(), meant=meant)
     merged = with_replacements(merged, visible)
     added = sum(one.id not in by_words for one in merged.scored)
     step = LadderStep("vectors", added, reason("weighed", weight=nearest.weight))
@@ -234,6 +237,8 @@ class Search:
         silence = None if hits else explain_no_results(self._store, parsed, found, scope_filter, least)
         if recorded:
             self._usage.surfaced([hit.id for hit in hits])
+        documents, near = self._from_documents(request, found, hits) if recorded else ([], [])
+        related = () if hits or scope_filter.stale else (*self._related(request, found), *near)[:JUDGED]
         types = types_of(type, parsed.filters)
         notes = answer_notes(self._store, query, parsed, found, scope_filter, ranked[: len(hits)], types=types)
         return Results(
@@ -245,10 +250,10 @@ class Search:
             warnings=(*clamped, *scope_filter.notes, *scope_notes, *notes),
             explain=_explain(request, found, hits, ranked, started) if explain else None,
             silence=silence,
-            unsure=bool(hits and found.terms) and not found.strong and found.probability < threshold("sure"),
+            related=related,
             unknown=found.unknown if hits and len(found.terms) <= MOST_WORDS_ASKED else (),
             sort=sort,
-            documents=self._from_documents(request, found, hits) if recorded else (),
+            documents=tuple(documents),
         )
 
     def prompts(
@@ -297,13 +302,19 @@ class Search:
             found = replace(found, notes=(*named.notes, *found.notes))
         return found, [*self._hits.in_order(exact), *ranked]
 
+    def _related(self, request: _Request, found: Retrieved) -> tuple[Related, ...]:
+        rows = found.relating()
+        first = not request.any_word and not found.near
+        ranked = self._hits.ranked(rows, found.rows, all_words_first=first, limit=JUDGED) if rows else []
+        return found.related([one.scored for one in ranked])
+
     def _retrieved(self, request: _Request) -> Retrieved:
-        """Look up the words; where nothing holds a quoted phrase word for word, again without the quotes."""
+        """Look up the words; where no row with a quoted phrase is likely, again without the quotes, if that is likelier."""
         least, today = request.least, self._journal.moment().date()
         ask = partial(retrieve, self._store, scope=request.scope, limit=request.limit, least=least, today=today)
         found = ask(request.query)
         unquoted = None if found.scored and found.probability >= least else request.query.unquoted()
-        if unquoted is None or not (other := ask(unquoted)).scored:
+        if unquoted is None or (other := ask(unquoted)).probability <= found.probability:
             return found
         return replace(other, rungs=(*found.rungs, *other.rungs), notes=(reason("unquoted"),))
 
@@ -345,17 +356,22 @@ class Search:
         rung = LadderStep("filters", len(ids), reason("latest_first"))
         return Retrieved(rungs=(rung,), notes=notes), self._hits.in_order(ids)
 
-    def _from_documents(self, request: _Request, found: Retrieved, hits: Sequence[Hit]) -> tuple[DocumentHit, ...]:
-        """Return what documents say and no memory does; nothing where ids or filters say what is meant, or a memory has
-        every word of it."""
+    def _from_documents(
+        self, request: _Request, found: Retrieved, hits: Sequence[Hit]
+    ) -> tuple[list[DocumentHit], list[Related]]:
+        """Return what documents say and no memory does, and what may have to do with the question; nothing where ids or
+        filters say what is meant, or a memory has every word of it."""
         query, scope = request.query, request.scope
         is_named = any(rung.name in ("exact", "named") and rung.found for rung in found.rungs)
         is_answered = bool(hits) and any(one.has_all_words for one in found.scored)
         if self._documents is None or is_named or is_answered or scope.filtered or not query.asks:
-            return ()
+            return [], []
         rows = [found.rows[hit.id] for hit in hits if hit.id in found.rows]
         said = [f"{row.title} {row.content}" for row in rows]
-        return self._documents(query, scope.projects, found.probability if hits else 0.0, said)
+        passages = self._documents(query, scope.projects, found.probability if hits else 0.0, said)
+        answers = [one for one in passages if one.probability >= request.least]
+        near = [Related(one.title, one.project, one.probability, source=one.source) for one in passages]
+        return answers, [] if answers else near
 
 
 def _explain(

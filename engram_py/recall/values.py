@@ -75,42 +75,35 @@ class Explain:
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
-    """A word that only an earlier text of observation ``id`` had."""
+class Related:
+    """An observation, or a passage of a document that ``source`` opens, that may have to do with a question: it has
+    ``words`` of it, or lies near it in meaning. ``probability`` is how likely it answers; ``snippet`` is what a short
+    line has room for beside the title."""
 
-    word: str
-    id: int
-
-
-@dataclass(frozen=True, slots=True)
-class Near:
-    """An observation that has ``words`` of a question and is more likely about other things."""
-
-    id: int
     title: str
+    project: str
     probability: float = 0.0
     words: tuple[str, ...] = ()
+    snippet: str = ""
+    id: int | None = None
+    sync_id: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class NoResults:
-    """Why nothing was answered, and what is nearest.
+    """Why nothing was answered.
 
-    No memory has the ``unknown`` words, only other projects have those ``elsewhere``, only a text that was rewritten
-    since has those of ``earlier``. ``filters`` took ``filtered`` rows away. ``foreign``: the question is in another
-    language than all memories, as far as small words tell. ``marked``: phrases or exclusions may hide an answer.
-    ``unworded``: no word says what to look for. ``numbered``: the query is nothing but ids. ``others``: there are
-    memories of other projects.
+    No memory has the ``unknown`` words, only other projects have those ``elsewhere``. ``filters`` took ``filtered``
+    rows away. ``marked``: phrases or exclusions may hide an answer. ``unworded``: no word says what to look for.
+    ``numbered``: the query is nothing but ids. ``others``: there are memories of other projects.
     """
 
     reason: Reason
-    nearest: tuple[Near, ...] = ()
     unknown: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
-    earlier: tuple[Earlier, ...] = ()
     filtered: int = 0
     filters: tuple[str, ...] = ()
-    foreign: bool = False
     marked: bool = False
     unworded: bool = False
     numbered: bool = False
@@ -192,9 +185,9 @@ class Results:
     """The results of a search.
 
     ``rung`` names the step that answered. ``projects`` is None for all of them; ``memories`` counts what can be seen
-    from there, little further than MOST_COUNTED. ``silence`` says why there is nothing; no memory has the ``unknown``
-    words. ``unsure``: more likely than not the hits are about other things. ``sort`` is None for the best first.
-    ``documents`` say what no memory says.
+    from there, little further than MOST_COUNTED. Where nothing is likely enough to answer, ``related`` are the first
+    five that may have to do with the question, and ``silence`` says why there is no answer. No memory has the
+    ``unknown`` words. ``sort`` is None for the best first. ``documents`` say what no memory says.
     """
 
     query: str
@@ -206,7 +199,7 @@ class Results:
     explain: Explain | None = None
     silence: NoResults | None = None
     unknown: tuple[str, ...] = ()
-    unsure: bool = False
+    related: tuple[Related, ...] = ()
     sort: str | None = None
     documents: tuple[DocumentHit, ...] = ()
 

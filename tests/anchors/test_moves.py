@@ -189,7 +189,7 @@ def test_where_no_file_moved_or_there_is_none_of_the_name_nothing_is_compared(
     here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved = about(here, AUTH)
-    monkeypatch.setattr("engram_py.anchors.anchors.local_states", lambda *_: pytest.fail("compared"))
+    monkeypatch.setattr("engram_py.anchors.states.local_states", lambda *_: pytest.fail("compared"))
     assert here.anchors.of_file(AUTH) == [saved.id]
     assert here.anchors.of_file("lib/auth.py") == []
     monkeypatch.setattr(Anchors, "states", lambda *_, **__: pytest.fail("compared"))

@@ -101,6 +101,9 @@ KEPT: list[dict[str, Any]] = [
 ]
 
 
+CHAT = {"mem": "", "qa": "information_extraction", "foreign": "abstention"}
+
+
 @pytest.fixture
 def sets(tmp_path: Path) -> Path:
     """A folder as ``ENGRAM_BENCH_DATA`` names one."""
@@ -108,6 +111,7 @@ def sets(tmp_path: Path) -> Path:
     home.mkdir()
     files: dict[str, list[dict[str, Any]]] = {"locomo": LOCOMO, "xquad": XQUAD, "cosqa": COSQA, "dpdk": DPDK}
     files |= dict.fromkeys(("adr", "faq", "nl2bash", "curl"), KEPT)
+    files["beam"] = [row | {"project": "chat", "category": CHAT[row["t"]], "session": "s"} for row in KEPT]
     for name, rows in files.items():
         write_set(home / f"{name}.jsonl.gz", rows)
     return home

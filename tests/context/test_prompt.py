@@ -75,7 +75,7 @@ def test_an_order_does_not_get_what_has_its_word_in_the_folders_of_a_path_alone(
         where = f"backend/src/main/kotlin/shop/Total{number}.kt"
         app.save(Draft(f"Rounding of total {number}", f"Half up, once. **Where**: {where}", "bugfix"))
 
-    assert text(app, asked(app, "update kotlin to 2.1")) == ""
+    assert text(app, asked(app, "update kotlin to 2.1")).startswith("related: [#")
     about = app.save(Draft("Kotlin stays at 2.0.21", "Compose breaks with 2.1.", "decision")).id
     assert shown(asked(app, "update kotlin to 2.1")) == [about]
 
@@ -86,7 +86,7 @@ def test_work_gets_what_has_two_of_its_words_and_not_what_has_the_rare_one_alone
     alone = app.save(Draft("Whale census", "Counted from the shore.", "decision")).id
     both = app.save(Draft("Zebra census", "A worker counts each zebra.", "decision")).id
 
-    assert text(app, asked(app, "Upgrade the whale worker")) == ""
+    assert text(app, asked(app, "Upgrade the whale worker")) == f"related: [#{alone}] Whale census"
     assert shown(asked(app, "Upgrade the zebra worker")) == [both]
     assert app.searches.search("whale worker").results[0].id == alone
 

@@ -128,7 +128,7 @@ def test_an_alias_is_another_name_of_its_project(app: Engram) -> None:
     app.save(draft("One."))
     assert app.merging.alias("Wid Gets", "widgets") == ("wid gets", "widgets")
     assert app.save(draft("Two."), project="wid gets").project == "widgets"
-    assert len(app.search("one two", project="wid gets").results) == 2
+    assert len(app.searches.search("one two", project="wid gets", floor=0.0).results) == 2
     assert app.merging.alias("w-2", "wid gets") == ("w-2", "widgets")
     assert rows_of(app, "projects") == 1
 

@@ -39,7 +39,9 @@ def others(app: Engram) -> None:
 
 
 def ids(app: Engram, query: str, **arguments: Any) -> list[int]:
-    return [hit.id for hit in app.searches.search(query, **arguments).results]
+    """What a search shows: its answers, else what may have to do with the question."""
+    found = app.searches.search(query, **arguments)
+    return [hit.id for hit in found.results] or [one.id for one in found.related if one.id is not None]
 
 
 def dated(words: str, day: str, *, unchanged: bool = False) -> Reason:

@@ -171,9 +171,12 @@ def rare_term(text: str = "quorum", rows: int = 3, *, visible: bool = True, disc
 
 
 def weighed(terms: list[Term], *passages: set[int], **more: bool) -> list[Scored]:
-    """The rows that hold these terms by their number, each in a session of its own."""
-    rows = [Scored(number, passage=frozenset(held)) for number, held in enumerate(passages)]
-    weigh_evidence(terms, rows, {row.id: f"s-{row.id}" for row in rows}, TOTAL, **more)
+    """The rows that hold these terms by their number, each once."""
+    rows = [
+        Scored(number, relevance=sum(terms[one].weight for one in held), passage=frozenset(held))
+        for number, held in enumerate(passages)
+    ]
+    weigh_evidence(terms, rows, TOTAL, **more)
     return rows
 
 
@@ -181,7 +184,7 @@ def test_the_more_of_the_question_a_row_holds_the_likelier_it_answers() -> None:
     terms = [rare_term("quorum"), rare_term("ledger"), rare_term("replica"), rare_term("vacuum")]
     found = [row.evidence.probability() for row in weighed(terms, {0}, {0, 1}, {0, 1, 2}, {0, 1, 2, 3})]
     assert found == sorted(found)
-    assert found[0] < threshold("shown") < threshold("sure") < found[-1]
+    assert found[0] < threshold("shown") < found[-1]
 
 
 def test_without_a_word_nothing_answers() -> None:
@@ -202,23 +205,14 @@ def test_a_word_that_no_row_in_sight_has_tells_as_much_as_one_that_none_has() ->
 def test_a_near_spelling_tells_less_than_the_word() -> None:
     [guessed] = weighed([rare_term(discount=0.6), rare_term("ledger")], {0})
     [exact] = weighed([rare_term(), rare_term("ledger")], {0})
-    assert guessed.evidence.passage < exact.evidence.passage
-
-
-def test_the_rows_of_a_session_speak_for_each_other() -> None:
-    terms = [rare_term("quorum"), rare_term("ledger")]
-    rows = [Scored(1, passage=frozenset({0})), Scored(2, passage=frozenset({1}))]
-    weigh_evidence(terms, rows, {1: "s", 2: "s"}, TOTAL)
-    [alone] = weighed(terms, {0})
-    assert rows[0].evidence.session > alone.evidence.session
-    assert rows[0].evidence.probability() > alone.evidence.probability()
+    assert guessed.evidence.share < exact.evidence.share
 
 
 def test_in_a_foreign_question_the_words_that_nobody_saw_say_nothing() -> None:
     terms = [rare_term("kafka"), rare_term("wegmachen", rows=0), rare_term("einfach", rows=0)]
     [read] = weighed(terms, {0}, foreign=True)
     [as_english] = weighed(terms, {0})
-    assert read.evidence.passage == 1.0 > as_english.evidence.passage
+    assert read.evidence.share == 1.0 > as_english.evidence.share
 
 
 @pytest.mark.parametrize("part", ["title", "named"])
@@ -226,7 +220,7 @@ def test_a_title_that_was_asked_speaks_for_its_row_unasked(part: str) -> None:
     terms = [rare_term("quorum"), rare_term("ledger"), rare_term("replica")]
     plain, titled = Scored(1, passage=frozenset({0, 1})), Scored(2, passage=frozenset({0, 1}))
     titled.titled, titled.named = (frozenset({0, 1}), 0.0) if part == "title" else (frozenset(), 1.0)
-    weigh_evidence(terms, [plain, titled], {}, TOTAL, asks=False)
+    weigh_evidence(terms, [plain, titled], TOTAL, asks=False)
     assert titled.evidence.probability("unasked") > plain.evidence.probability("unasked")
 
 

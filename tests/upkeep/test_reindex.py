@@ -209,7 +209,8 @@ def test_what_others_do_between_the_steps_is_in_the_index(lived_in: Engram, open
                     hidden = other.store.value("select id from observations where deleted_at is not null limit 1")
                     with other.store.transaction():
                         other.store.update("observations", {"id": hidden}, {"deleted_at": None, "clock": f"z{steps}"})
-        assert other.search("token lifetime", all_projects=True).results  # the index in use is whole meanwhile
+        found = other.search("token lifetime", all_projects=True)
+        assert found.results or found.related  # the index in use is whole meanwhile
 
     lived_in.reindexing.run(progress=interfere)
 

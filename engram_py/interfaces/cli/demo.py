@@ -72,7 +72,7 @@ class _Story:
         async with self._server() as agent:
             await self._list_tools(agent)
             await self._call(agent, "mem_context", {})
-            question = "how long are access tokens valid and why did we choose that?"
+            question = "how long do access tokens live and why did we choose that?"
             found = await self._call(agent, "mem_search", {"query": question})
             opened = int(found.partition("[#")[2].partition("]")[0])
             await self._call(agent, "mem_get_observation", {"id": opened, "include_history": True})

@@ -23,7 +23,7 @@ from engram_py.privacy.values import Allowed
 if TYPE_CHECKING:
     from engram_py.context.values import Context, Item
     from engram_py.ledger.citations import Surface
-    from engram_py.recall.values import Near
+    from engram_py.recall.values import Related
 
 
 SUBAGENT_TOKENS = 400
@@ -134,7 +134,10 @@ def _keep_prompt(call: Call, context: Context | None, text: str) -> None:
         elif context:
             app.sessions.ensure(request.session_id, place)
         if context:
-            app.citations.inject(request.session_id, shown_sizes(context, text), "prompt")
+            from engram_py.context.values import POINTED
+
+            surface: Surface = "pointer" if context.section == POINTED else "prompt"
+            app.citations.inject(request.session_id, shown_sizes(context, text), surface)
 
 
 def _subagent_start(call: Call) -> str:
@@ -228,7 +231,7 @@ class Deserved:
 
     context: Context | None
     reason: Reason = ""
-    nearest: Sequence[Near] = ()
+    nearest: Sequence[Related] = ()
 
     @property
     def shown(self) -> Context | None:
@@ -249,13 +252,16 @@ def deserved(app: Engram, prompt: str, session_id: str) -> Deserved:
     looked_up, today = None, app.journal.moment().astimezone(None).date()
     if app.settings.gate != "off" and phrase_in(prompt[:_QUERY_CHARS], today) is None:
         looked_up = look_up(app.store, prompt[:_QUERY_CHARS], place.reads, today)
-        if not looked_up.likely():  # most prompts: assembling a context loads much more
+        if not (looked_up.likely() or looked_up.pointed()):  # most prompts: assembling a context loads much more
             nearest = looked_up.nearest()
             return Deserved(None, "unlikely" if nearest else "no_word", nearest)
     context = app.contexts.assemble(
         session_id=session_id, query=prompt, mode="query", unasked=True, looked_up=looked_up
     )
-    known = app.citations.visible(session_id, "prompt", "session", "compact")
+    from engram_py.context.values import POINTED
+
+    pointer: tuple[Surface, ...] = ("pointer",) if context.section == POINTED else ()
+    known = app.citations.visible(session_id, "prompt", "session", "compact", *pointer)
     found = tuple(section for section in context.sections if section.name != "overrides" and section.items)
     new = (replace(one, items=tuple(item for item in one.items if not _is_known(item, known))) for one in found)
     left = tuple(section for section in new if section.items)
@@ -270,13 +276,15 @@ def _is_known(item: Item, known: Collection[int]) -> bool:
 
 def shown_sizes(context: Context, text: str) -> dict[int, int]:
     """Return the observations that a text shows, with the bytes of their lines; numbers in contents do not count."""
+    from engram_py.context.values import POINTED
+
     held = {item.id for section in context.sections for item in section.items if isinstance(item, Observation)}
     held |= set(context.remarks.summaries.values())
     sizes: dict[int, int] = {}
     for line in lines_of(text):
-        handle = _HANDLE.search(line)
-        if handle and int(handle[1]) in held:
-            sizes[int(handle[1])] = len(line.encode()) + 1
+        ids = [int(one) for one in _HANDLE.findall(line) if int(one) in held]
+        named = ids if line.startswith(f"{POINTED}: ") else ids[:1]
+        sizes |= dict.fromkeys(named, len(line.encode()) // max(1, len(named)) + 1)
     return sizes
 
 

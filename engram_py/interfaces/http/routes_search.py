@@ -171,7 +171,8 @@ def _format(given: Format | None, *, explain: bool, default: Format) -> Format:
 def _answer(app: Engram, found: LayerResults | Layered, wanted: Format, notes: Notes) -> object:
     if wanted == "json" or not isinstance(found, Results):
         return render.to_json(found, "http") | {"warnings": [*in_words(found.warnings), *notes]}
-    notes += [*in_words(found.warnings), *(words.doubts(found) if found.results else words.nothing(found, "http"))]
+    notes += in_words(found.warnings)
+    notes += words.unknown_words(found) if found.results else words.nothing(found, "http")
     notes += hit_notes(found.results)
     rows = {row.id: row for row in app.browsing.whole([one.id for one in found.results])}
     return [SearchHit.found(rows[one.id], one) for one in found.results if one.id in rows]

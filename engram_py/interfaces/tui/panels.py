@@ -114,7 +114,7 @@ def hit(view: View, found: Results, one: Hit) -> Iterator[Part]:
 
 def how(found: Results) -> Iterator[Part]:
     """Yield the steps of a search and the words of its query."""
-    yield "\n".join([*search.head(found, "cli"), *search.doubts(found)]) + "\n", ""
+    yield "\n".join([*search.head(found, "cli"), *search.unknown_words(found)]) + "\n", ""
     for section in search.sections(found)[1 if found.results else 0 :]:
         yield f"{section.title}: {section.legend}\n", _FAINT
         for row in section.rows:

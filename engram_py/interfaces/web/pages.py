@@ -60,7 +60,7 @@ def _answer(found: Results) -> dict[str, object]:
     return {
         "found": found,
         "head": search.head(found, "cli"),
-        "unseen": search.doubts(found) if found.results else (),
+        "unseen": search.unknown_words(found) if found.results else (),
         "numbers": numbers,
         "marks": {hit.id: search.marks(hit) for hit in found.results},
         "titles": {hit.id: search.named(hit) for hit in found.results},

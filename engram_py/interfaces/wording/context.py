@@ -5,11 +5,11 @@ hold, or as JSON; and what a prompt is given unasked and why.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from engram_py.context.values import Context, Item, OwnFile, Section
+from engram_py.context.values import POINTED, Context, Item, OwnFile, Section
 from engram_py.files import lines_of
 from engram_py.identity.statements import LONGEST_CHARS
 from engram_py.interfaces.wording.anchors import anchor
@@ -53,6 +53,7 @@ _HEADINGS = {
 }
 
 _WORTH_CUTTING = 50  # what does not fit is cut inside a line only when this much is left to see
+_POINTED_BYTES = 240
 _MOST_FILES = 2
 _MOST_BRANCHES = 3
 _ORIGINS = {"import": "imported", "derived": "derived"}
@@ -64,7 +65,10 @@ def context_text(context: Context, now: datetime, door: Door) -> str:
     In mode ``query`` the user's own overrides are never cut, and leave the section at least half of the budget.
     A prompt that deserves nothing, and an empty memory in mode ``full``, are the empty text.
     """
-    lines = [_harmless(line) for section in context.sections for line in _section(section, context, now, door)]
+    given = [section for section in context.sections if section.items]
+    lines = [_harmless(line) for section in given for line in _section(section, context, now, door)]
+    if [section.name for section in given] == [POINTED]:
+        return lines[0]
     if not lines:
         return _empty(context, door)
     where = context.project or SEVERAL
@@ -207,6 +211,9 @@ def _section(section: Section, context: Context, now: datetime, door: Door) -> I
     if context.mode == "full":
         yield from file_lines(section, items, context)
         return
+    if section.name == POINTED:
+        yield _pointed([item for item in items if isinstance(item, Observation)])
+        return
     note = f" ({spelled(section.note, door)})" if section.note else ""
     yield f"## {_HEADINGS.get(section.name, section.name.capitalize())}{note}"
     for item in items:
@@ -216,6 +223,12 @@ def _section(section: Section, context: Context, now: datetime, door: Door) -> I
             yield from (one_line(line) for line in lines) if context.mode == "session" else lines
         else:
             yield _item(item, section, context, now)
+
+
+def _pointed(rows: Sequence[Observation]) -> str:
+    """Return the rows by their titles in one line of about 60 tokens."""
+    named = (f"[#{row.id}] {one_line(row.title, _POINTED_BYTES // len(rows))}" for row in rows)
+    return _first_bytes(f"related: {'; '.join(named)}", _POINTED_BYTES)
 
 
 def _item(item: Item, section: Section, context: Context, now: datetime) -> str:

@@ -108,9 +108,8 @@ def _shortened(characters: int, words: bool) -> str:
     return f"the query was long; {', and '.join(used)}"
 
 
-def _evidence(passage: float, session: float, probability: float, least: float) -> str:
-    why = f"the best holds {passage:.0%} of what the words tell"
-    why += f", its session {session:.0%}" if session > passage else ""
+def _evidence(share: float, probability: float, least: float) -> str:
+    why = f"the likeliest holds {share:.0%} of what the words tell"
     return f"{why}: it answers with a probability of {probability:.0%}, {least:.0%} is needed"
 
 
@@ -169,7 +168,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "no_content_word": "no word of it says what to look for, so nothing was looked up",
     "filtered": "what has these words was filtered away",
     "not_stale": "what has these words is not stale",
-    "other_things": "what has words of it is about other things",
+    "not_sure": "nothing is sure to answer it",
     "not_as_marked": _not_as_marked,
     "only_elsewhere": "no memory seen from here has any of its words",
     "unknown_words": "no memory here has any of its words",

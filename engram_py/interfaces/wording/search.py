@@ -12,27 +12,29 @@ from engram_py.dataclass import dataclass
 from engram_py.interfaces.wording.phrases import age, plain_line, relation, whence
 from engram_py.interfaces.wording.reasons import Door, call, spelled
 from engram_py.lazy import regex
-from engram_py.recall.values import Explain, Hit, NoResults, Numbers, Results, counted
+from engram_py.recall.values import Explain, Hit, NoResults, Numbers, Related, Results, counted
 
 _QUERY_CHARS, _WORD_CHARS = 200, 40
 _MOST_NAMED = 8
 _LATEST = "latest change first"
 _SORTED = {"recency": _LATEST, "salience": "the most salient first"}
-_NEAR_CHARS = 80
+_RELATED_CHARS = 100
 _WORD = regex(r"\w+")
 _QUOTE, _MINUS = regex(r"""["“”„«»]"""), regex(r"(?<!\S)-\S")
 _OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR"})
 
 
 def results(value: Results, *, now: datetime, door: Door, full: bool = False) -> str:
-    """Return the hits, best first, with the passage that answers; without any, why, and what to do next."""
+    """Return the hits, best first, with the passage that answers; without any, what may have to do with the question,
+    or why there is nothing and what to do next."""
     beside = _beside(value, now, door)
     if not value.results:
-        return "\n".join([*nothing(value, door)[:1], *beside] if beside else nothing(value, door))
+        also = ["Possibly related:", *map(related, value.related)] if value.related else []
+        return "\n".join([*beside, *also] if beside else nothing(value, door))
     shown = call(door, "get", id=value.results[0].id if len(value.results) == 1 else "ID")
     head = f"{match_count(value)}. {shown} shows {'it' if len(value.results) == 1 else 'one'}."
     hits = (line for hit in value.results for line in _hit(hit, value, now, full))
-    return "\n".join([head, *doubts(value), *hits, *beside])
+    return "\n".join([head, *unknown_words(value), *hits, *beside])
 
 
 def _beside(value: Results, now: datetime, door: Door) -> list[str]:
@@ -52,10 +54,9 @@ def match_count(value: Results) -> str:
     return f"{len(value.results)} matches, {order}"
 
 
-def doubts(value: Results) -> list[str]:
-    """Return the doubts about hits: words that no memory has, and that they may be about other things."""
-    lines = ["Unsure: these are more likely about other things than an answer."] if value.unsure else []
-    return [*lines, f"No memory contains: {_named(value.unknown)}."] if value.unknown else lines
+def unknown_words(value: Results) -> list[str]:
+    """Return the words of the question that no memory has, as a line."""
+    return [f"No memory contains: {_named(value.unknown)}."] if value.unknown else []
 
 
 def marks(hit: Hit) -> list[str]:
@@ -105,17 +106,23 @@ def named(hit: Hit) -> str:
 
 
 def nothing(value: Results, door: Door) -> list[str]:
-    """Return an empty answer in at most four lines: where was searched, why it is empty, what is near, what to do."""
+    """Return what may have to do with the question, in a line each; else in two lines where was searched, why it is
+    empty and what to do next."""
     where = "all projects" if value.projects is None else ", ".join(value.projects)
     query = plain_line(value.query[: 2 * _QUERY_CHARS], _QUERY_CHARS)
-    lines = [f'Nothing found for "{query}" in {where} ({counted(value.memories)} visible from there).']
+    if value.related:
+        filters = value.silence.filters if value.silence else ()
+        only = f" Searched only {_named(filters)}." if filters else ""
+        return [f'No sure answer to "{query}" in {where}.{only} Possibly related:', *map(related, value.related)]
+    head = f'Nothing found for "{query}" in {where} ({counted(value.memories)} visible from there).'
     silence = value.silence
-    if silence is None:
-        return lines
-    lines.append(_why(silence, door))
-    if near := _near(silence):
-        lines.append(near)
-    return [*lines, _next_step(value, silence, door)]
+    return [head] if silence is None else [head, f"{_why(silence, door)} {_next_step(value, silence, door)}"]
+
+
+def related(one: Related) -> str:
+    """Return a memory or a document in a line of 100 characters, which are about 25 tokens."""
+    text = f"{one.title}: {one.snippet}" if one.snippet else one.title
+    return plain_line(f"[{one.source or f'#{one.id}'}] {text}", _RELATED_CHARS)
 
 
 def _why(silence: NoResults, door: Door) -> str:
@@ -125,22 +132,13 @@ def _why(silence: NoResults, door: Door) -> str:
         together = " together" if len(silence.filters) > 1 else ""
         why = f"Filtered away by {_named(silence.filters)}{together}: {silence.filtered:,} with words of it."
     unseen = [f"No memory contains: {_named(silence.unknown)}."] if silence.unknown else []
-    for row in dict.fromkeys(one.id for one in silence.earlier):
-        words = _named([one.word for one in silence.earlier if one.id == row])
-        unseen.append(f"Only in an earlier version of [#{row}]: {words}.")
     if silence.elsewhere:
         unseen.append(
             f"Only other projects know: {_named(silence.elsewhere)}; {call(door, 'everywhere')} searches them."
         )
-    if silence.unknown and silence.reason.name == "unknown_words" and not silence.filtered:
+    if silence.unknown and silence.reason.name in ("unknown_words", "not_sure") and not silence.filtered:
         return " ".join(unseen)
     return " ".join([*unseen, why])
-
-
-def _near(silence: NoResults) -> str:
-    searched = f"Searched only {_named(silence.filters)}. " if silence.filters and not silence.filtered else ""
-    near = "; ".join(f"[#{one.id}] {plain_line(one.title, _NEAR_CHARS)}".rstrip(" .…") for one in silence.nearest)
-    return f"{searched}Nearest, likely about other things: {near}." if near else searched.rstrip()
 
 
 def _next_step(value: Results, silence: NoResults, door: Door) -> str:
@@ -166,13 +164,7 @@ def _next_step(value: Results, silence: NoResults, door: Door) -> str:
         return f"Next: search without {_marks(value.query)}."
     if silence.elsewhere:
         return f"Next: search all projects ({call(door, 'everywhere')}), or try other words."
-    return f"Next: {_other_words(silence)}{_elsewhere(value, door)}."
-
-
-def _other_words(silence: NoResults) -> str:
-    if silence.earlier:
-        return f"read the history of [#{silence.earlier[0].id}], or try other words"
-    return "ask in the language the memories are written in" if silence.foreign else "try other words"
+    return f"Next: try other words{_elsewhere(value, door)}."
 
 
 def _marks(query: str) -> str:

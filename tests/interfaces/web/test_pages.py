@@ -264,17 +264,16 @@ def app_nearest(app: Engram) -> list[dict[str, Any]]:
 
 
 def test_a_prompt_that_got_nothing_names_its_words_and_the_nearest_memories(app: Engram, visitor: Visitor) -> None:
-    near = save(app, "Port of the API", "The API listens on port 8080 behind the proxy.")
-    for number in range(30):
-        save(app, f"Note {number}", f"The proxy and the API were changed for reason {number}.")
+    near = save(app, "Port of the sextant", "The sextant listens on port 8080 behind the proxy.")
     app.sessions.start("s1", project="widgets")
-    app.prompts.save("Should the API of the zeppelin port moor at the mast overnight?", session_id="s1")
+    prompt = "Should the zeppelin moor at the mast, or the kiln, turbine, gyroscope, sextant and ferry wait overnight?"
+    app.prompts.save(prompt, session_id="s1")
     [nearest] = app_nearest(app)
     text = visitor.look("/ui/session?id=s1").text
     assert "Given nothing." in text
     assert nearest["id"] == near
     asked = text[text.index("Asked again now") :]
-    assert f"#{near} Port of the API words it has: " in asked
+    assert f"#{near} Port of the sextant words it has: " in asked
     assert f"{nearest['probability']:.0%} likely to be needed; {nearest['needed']:.0%} is the limit" in asked
 
 

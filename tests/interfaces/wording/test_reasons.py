@@ -38,7 +38,7 @@ BEFORE = {"start": "0001-01-01", "last": "2026-03-04", "open": True}
         (reason("no_content_word"), "no word of it says what to look for, so nothing was looked up"),
         (reason("filtered"), "what has these words was filtered away"),
         (reason("not_stale"), "what has these words is not stale"),
-        (reason("other_things"), "what has words of it is about other things"),
+        (reason("not_sure"), "nothing is sure to answer it"),
         (reason("not_as_marked", quotes=True, minus=False), "no memory here has its words as the quotes ask"),
         (reason("not_as_marked", quotes=False, minus=True), "no memory here has its words as the minus asks"),
         (
@@ -138,13 +138,8 @@ BEFORE = {"start": "0001-01-01", "last": "2026-03-04", "open": True}
         ),
         (reason("weighed", weight=1.2), "weighed at 1.20"),
         (
-            reason("evidence", passage=0.5, session=0.75, probability=0.1, least=0.25),
-            "the best holds 50% of what the words tell, its session 75%: "
-            "it answers with a probability of 10%, 25% is needed",
-        ),
-        (
-            reason("evidence", passage=0.5, session=0.5, probability=0.3, least=0.25),
-            "the best holds 50% of what the words tell: it answers with a probability of 30%, 25% is needed",
+            reason("evidence", share=0.5, probability=0.1, least=0.5),
+            "the likeliest holds 50% of what the words tell: it answers with a probability of 10%, 50% is needed",
         ),
         (reason("no_word_found"), "no word of the question was found"),
         (reason("near", forms=("token", "tokens")), "near: token, tokens"),
