@@ -309,7 +309,7 @@ class Search:
         return found.related([one.scored for one in ranked])
 
     def _retrieved(self, request: _Request) -> Retrieved:
-        """Look up the words; where no row with a quoted phrase is likely, again without the quotes, if that is likelier."""
+        """Look up the words; where no row with a quoted phrase is likely, without the quotes if that is likelier."""
         least, today = request.least, self._journal.moment().date()
         ask = partial(retrieve, self._store, scope=request.scope, limit=request.limit, least=least, today=today)
         found = ask(request.query)
