@@ -49,12 +49,12 @@ class Asked:
 
     @property
     def hits(self) -> list[Mapping[str, Any]]:
-        return list(self.found["results"])
+        return [*self.found["results"], *self.found["related"]]
 
     @property
     def confident(self) -> bool:
-        """Whether there is an answer that the product does not call unsure."""
-        return bool(self.hits) and not self.found.get("unsure", False)
+        """Whether there is an answer, and not only what is possibly related."""
+        return bool(self.found["results"])
 
 
 def half(question: Question) -> str:

@@ -37,6 +37,7 @@ from engram_py.observations.listing import Listing
 from engram_py.projects.projects import Core
 from engram_py.reasons import reason
 from engram_py.recall.query import Query, parse_query
+from engram_py.recall.retrieval import JUDGED
 from engram_py.recall.score import threshold
 from engram_py.recall.values import DocumentHit, DocumentResults
 
@@ -365,8 +366,10 @@ class Documents(Collections):
     ) -> DocumentResults:
         """Return the passages of documents that answer, best first, one of each document.
 
-        Without a ``collection`` those that are included are read. A question is answered from ``sure`` on, other words
-        from ``shown``: there is always a page that is like them. Raises EmptyQueryError, CollectionNotFoundError.
+        Without a ``collection`` those that are included are read. Where none is likely enough, the first five that may
+        have to do with the question, and ``sure`` is false; none where ``floor`` (0..1) says what is enough.
+
+        Raises EmptyQueryError, CollectionNotFoundError.
         """
         if not query.strip():
             raise EmptyQueryError(query)
@@ -380,7 +383,8 @@ class Documents(Collections):
             collections = table.collections(self._store, place.reads)
             raise CollectionNotFoundError(collection, [other.name for other in collections])
         least = threshold("shown") if floor is None else floor
-        retrieved, hits = self._searching().find(parsed, chosen, limit=limit, least=least)
+        related = JUDGED if floor is None else 0
+        retrieved, hits = self._searching().find(parsed, chosen, limit=limit, least=least, related=related)
         return DocumentResults(
             query=parsed.text,
             results=hits,
@@ -388,6 +392,7 @@ class Documents(Collections):
             documents=sum(searched.documents for searched in chosen),
             unknown=retrieved.unknown,
             warnings=(*notes, *place.warnings),
+            sure=retrieved.probability >= least,
         )
 
     def open(

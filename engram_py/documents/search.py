@@ -206,11 +206,14 @@ class DocumentSearch:
         self._rows_by_version: dict[object, ProjectRows] = {}
 
     def find(
-        self, query: Query, collections: Sequence[Collection], *, limit: int, least: float
+        self, query: Query, collections: Sequence[Collection], *, limit: int, least: float, related: int = 0
     ) -> tuple[Retrieved, tuple[DocumentHit, ...]]:
-        """Return the best passages, one of each document, best first; nothing where the best is less likely."""
+        """Return the best passages, one of each document, best first; where the best is less likely, the first
+        ``related`` that may have to do with the query."""
         retrieved, places = self._found(query, collections, limit=limit, least=least)
-        placed = self._placed(retrieved.answers(least), retrieved, places, collections, limit)
+        answers = retrieved.answers(least)
+        shown, most = (answers, limit) if answers else (retrieved.relating(), min(limit, related))
+        placed = self._placed(shown, retrieved, places, collections, most)
         return retrieved, self._hits(placed, retrieved)
 
     def beside(

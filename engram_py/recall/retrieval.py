@@ -51,6 +51,8 @@ _ASKED_ABOUT = 100
 _MOST_SUBSTITUTED = 4
 # One of the first five has to answer, and as many lines are said of what may have to do with a question.
 JUDGED = 5
+# What the words of a passage tell beside those of the question, so that ordinary words may relate it as well.
+THIRD = 1 / 3
 # Such a line is of 25 tokens, with its handle.
 _LINE_CHARS = 90
 
@@ -106,8 +108,9 @@ class Retrieved:
         return sorted(((one.evidence.probability(model), one) for one in own), key=lambda pair: -pair[0])
 
     def may_relate(self, one: Scored) -> bool:
-        """Return whether a row holds an informative word of the question, or is near enough to it in meaning."""
-        return one.id in self.meant or not informative(self.terms).isdisjoint(one.words)
+        """Return whether a row holds an informative word or a third of the question, or is near to it in meaning."""
+        held = one.passage_share >= THIRD or not informative(self.terms).isdisjoint(one.words)
+        return held or one.id in self.meant
 
     def relating(self) -> list[Scored]:
         """Return the rows that may have to do with the question, best first."""

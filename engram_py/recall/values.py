@@ -206,7 +206,8 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class DocumentResults:
-    """The results of a search of ``documents`` documents, best first; none of them has the ``unknown`` words."""
+    """The results of a search of ``documents`` documents, best first; none of them has the ``unknown`` words. They are
+    possibly related and no answer where they are not ``sure``."""
 
     query: str
     results: tuple[DocumentHit, ...]
@@ -214,3 +215,4 @@ class DocumentResults:
     documents: int
     unknown: tuple[str, ...] = ()
     warnings: tuple[Told, ...] = ()
+    sure: bool = True

@@ -60,6 +60,7 @@ def _ago(moment: str, now: datetime) -> str:
 def _results(value: DocumentResults, now: datetime, door: Door) -> str:
     if value.results:
         found = "1 document" if len(value.results) == 1 else f"{len(value.results)} documents, best first"
+        found = found if value.sure else f"No document surely answers it; possibly related: {found}"
         shown = call(door, "open", source=value.results[0].source)
         return "\n".join([f"{found} ({QUOTED}). {shown} opens one.", *_lines(value.results, now)])
     named = ", ".join(plain_line(one, 40) for one in value.unknown[:8])
