@@ -1,8 +1,8 @@
 """Decide what one prompt is given: the overrides, and at most one section more; silence is the usual answer.
 
-A prompt that asks for something else than a subject says so by a phrase (``phrases.py``). Every other is searched for,
-and what is found is given where the evidence makes it likely that the work needs it, or named in a line where it may
-well (``recall/score.py``).
+A prompt that asks for something else than a subject says so by a phrase (``prompt_kinds.py``). Every other is searched
+for, and what is found is given where the evidence makes it likely that the work needs it, or named in a line where it
+may well (``recall/score.py``).
 """
 
 from __future__ import annotations

@@ -239,6 +239,8 @@ class TerminalApp(Navigation):
 
     @work(group="preview", exclusive=True)
     async def _show_preview(self) -> None:
+        if not self.query("#rows"):  # the interface is closing
+            return
         panel, row = self.panel, self.rows.row
         if row is None:
             if not self.rows.length:
