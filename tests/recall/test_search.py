@@ -52,9 +52,11 @@ def test_rows_with_every_word_come_before_rows_with_some(app: Engram) -> None:
 
 def test_one_missing_word_never_empties_the_answer(app: Engram) -> None:
     saved = app.save(draft("The retry queue drains on restart.", title="Queue"))
-    found = app.search("why does the retry queue drain on fridays in kubernetes")
-    assert [one.id for one in found.related] == [saved.id]
-    assert ids(app, "why does the retry queue drain on fridays") == [saved.id]
+    for question in (
+        "why does the retry queue drain on fridays in kubernetes",
+        "why does the retry queue drain on fridays",
+    ):
+        assert ids(app, question) == [saved.id]
 
 
 @pytest.mark.parametrize(("apart", "mode", "first"), [(40, "all", "both"), (40, "any", "some"), (60, "all", "some")])
