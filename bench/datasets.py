@@ -19,9 +19,10 @@ from typing import Any
 _SHARED = Path(__file__).resolve().parents[2] / "shared" / "retrieval"
 _NAME = re.compile(r"def\s+(\w+)")
 # The categories of BEAM whose questions one passage answers.
-OF_ONE_PASSAGE = frozenset(
-    ("information_extraction", "knowledge_update", "multi_session_reasoning", "temporal_reasoning")
-) | {"contradiction_resolution"}
+OF_ONE_PASSAGE = {
+    "information_extraction", "knowledge_update", "multi_session_reasoning", "temporal_reasoning",
+    "contradiction_resolution",
+}  # fmt: skip
 ADVERSARIAL = "5"  # LoCoMo's category of questions that the conversation does not answer
 
 

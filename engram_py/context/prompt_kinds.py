@@ -146,7 +146,8 @@ class LookedUp:
         return self._above(_MODEL)
 
     def pointed(self) -> list[Scored]:
-        """Return what may well be needed, likely enough to be named in a line, the likeliest first."""
+        """Return what may well be needed, likely enough to be named in a line, the likeliest first: what is likely
+        among it."""
         return self._above("pointed")[:_MOST_POINTED]
 
     def _above(self, bar: str) -> list[Scored]:
@@ -156,7 +157,11 @@ class LookedUp:
 
     def nearest(self) -> Sequence[Related]:
         """Return what comes nearest to being given, best first."""
-        return self.found.related(self.found.relating(), _MODEL) if self.found is not None else ()
+        return self.found.related(self.relating(), _MODEL) if self.found is not None else ()
+
+    def relating(self) -> list[Scored]:
+        """Return the rows that may have to do with the prompt, best first."""
+        return self.found.relating() if self.found is not None else []
 
 
 def look_up(store: Store, prompt: str, projects: tuple[str, ...] | None, today: date) -> LookedUp:

@@ -223,11 +223,8 @@ class DocumentSearch:
         also what may have to do with the question."""
         least = max(probability, threshold("shown")) if memories else 0.0
         retrieved, places = self._found(query, collections, limit=MOST_BESIDE, share=_SHARE_BESIDE)
-        likely = [
-            answer
-            for answer in retrieved.answers(least)
-            if answer.evidence.probability() > least and retrieved.may_relate(answer)
-        ]
+        likely = [answer for answer in retrieved.answers(least) if answer.evidence.probability() > least]
+        likely = retrieved.relating(likely)
         if not likely:
             return ()
         texts = [shingles(text) for text in memories]

@@ -12,7 +12,6 @@ from engram_py.observations.values import Observation
 from engram_py.reasons import Reason, reason
 from engram_py.recall.dates import Days, days_asked, is_day_term, names_days, with_dates
 from engram_py.recall.index import Totals, lengths, totals
-from engram_py.recall.preview import preview
 from engram_py.recall.proximity import read_texts, term_finder
 from engram_py.recall.query import Query
 from engram_py.recall.scope_filter import ScopeFilter, VisibleRows
@@ -107,27 +106,29 @@ class Retrieved:
         own = [one for one in self.scored if one.words and one.id in self.rows]
         return sorted(((one.evidence.probability(model), one) for one in own), key=lambda pair: -pair[0])
 
-    def may_relate(self, one: Scored) -> bool:
-        """Return whether a row holds an informative word or a third of the question, or is near to it in meaning."""
-        held = one.passage_share >= THIRD or not informative(self.terms).isdisjoint(one.words)
-        return held or one.id in self.meant
-
-    def relating(self) -> list[Scored]:
-        """Return the rows that may have to do with the question, best first."""
-        return [one for one in self.scored if one.id in self.rows and self.may_relate(one)]
+    def relating(self, rows: Sequence[Scored] | None = None) -> list[Scored]:
+        """Return those of ``rows``, by default of all, that may have to do with the question: they hold an informative
+        word or a third of it, or are near to it in meaning."""
+        telling = informative(self.terms)
+        return [
+            one
+            for one in (self.scored if rows is None else rows)
+            if one.id in self.rows
+            and (one.passage_share >= THIRD or one.id in self.meant or not telling.isdisjoint(one.words))
+        ]
 
     def related(self, rows: Sequence[Scored], model: str = "asked") -> tuple[Related, ...]:
         """Return a line for each of the first five ``rows``; a session's summary with its goal."""
-        return tuple(self._related(self.rows[one.id], one, model) for one in rows[:JUDGED])
+        from engram_py.recall.preview import preview  # a prompt hook shows no such line
 
-    def _related(self, row: Observation, one: Scored, model: str) -> Related:
-        title = ". ".join(filter(None, (row.title, goal_of(row))))
-        probability, room = round(one.evidence.probability(model), 3), _LINE_CHARS - len(title)
-        found = (
-            preview(row.content, self.terms, term_finder(self.terms), limit=room) if room > _LINE_CHARS // 3 else None
-        )
-        snippet = found.text if found else ""
-        return Related(title, row.project, probability, one.words, snippet, id=row.id, sync_id=row.sync_id)
+        finder, lines = term_finder(self.terms), []
+        for one in rows[:JUDGED]:
+            row = self.rows[one.id]
+            title = ". ".join(filter(None, (row.title, goal_of(row))))
+            room, probability = _LINE_CHARS - len(title), round(one.evidence.probability(model), 3)
+            snippet = preview(row.content, self.terms, finder, limit=room).text if room > _LINE_CHARS // 3 else ""
+            lines.append(Related(title, row.project, probability, one.words, snippet, id=row.id, sync_id=row.sync_id))
+        return tuple(lines)
 
 
 def retrieve(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -126,6 +126,7 @@ def weigh_evidence(
     In a question in a ``foreign`` language unknown words do not count.
     """
     here = [rarity(term, total) for term in terms]
+    held_here = [weight * term.discount for weight, term in zip(here, terms, strict=True)]
     ordinarily = [ordinary_rarity(term) * term.discount for term in terms]
     due = [number for number, term in enumerate(terms) if not foreign or term.rows or term.substitutes]
     whole = sum(here[number] for number in due)
@@ -133,15 +134,18 @@ def weigh_evidence(
         return
     words = math.log(1 + len(terms))
     for one in scored:
-        one.passage_share = sum(here[number] * terms[number].discount for number in one.passage) / whole
+        one.passage_share = sum(held_here[number] for number in one.passage) / whole
         held = sum(ordinarily[number] for number in one.passage)
         missing = sum(here[number] for number in due if number not in one.passage)
         share = held / (held + missing) if held else 0.0
-        told = sum(sorted((ordinarily[number] for number in one.passage), reverse=True)[:TELLING])
-        rare = sum(sorted((here[number] * terms[number].discount for number in one.passage), reverse=True)[:TELLING])
-        title = sum(here[number] * terms[number].discount for number in one.titled)
+        told, rare = _rarest(ordinarily, one.passage), _rarest(held_here, one.passage)
+        title = sum(held_here[number] for number in one.titled)
         complete, strength = float(share >= ALL_WORDS), _strength(one, terms)
         one.evidence = Evidence(share, complete, strength, told, rare, title, one.named, words, float(asks))
+
+
+def _rarest(weights: Sequence[float], numbers: Set[int]) -> float:
+    return sum(sorted((weights[number] for number in numbers), reverse=True)[:TELLING])
 
 
 def _strength(one: Scored, terms: Sequence[Term]) -> float:

@@ -294,18 +294,20 @@ class Search:
             found = with_vectors(self._store, self._vectors, query, scope, found)
         found = replace(found, rungs=(*found.rungs, evidence_step(found, request.least)))
         answers = [one for one in found.answers(request.least) if one.id not in exact]
-        all_words_first = not request.any_word and not found.near
-        ranked = self._hits.ranked(answers, found.rows, all_words_first=all_words_first, limit=request.wanted)
+        ranked = self._ranked(request, found, answers, limit=request.wanted)
         if len(found.terms) == 1 and found.days:  # what was done on a day, a summary says best
             ranked.sort(key=lambda one: one.row.type != "session_summary")
         if ranked:  # an empty answer says itself which memories are not there
             found = replace(found, notes=(*named.notes, *found.notes))
         return found, [*self._hits.in_order(exact), *ranked]
 
+    def _ranked(self, request: _Request, found: Retrieved, rows: Sequence[Scored], *, limit: int) -> list[Ranked]:
+        all_words_first = not request.any_word and not found.near
+        return self._hits.ranked(rows, found.rows, all_words_first=all_words_first, limit=limit)
+
     def _related(self, request: _Request, found: Retrieved) -> tuple[Related, ...]:
         rows = found.relating()
-        first = not request.any_word and not found.near
-        ranked = self._hits.ranked(rows, found.rows, all_words_first=first, limit=JUDGED) if rows else []
+        ranked = self._ranked(request, found, rows, limit=JUDGED) if rows else []
         return found.related([one.scored for one in ranked])
 
     def _retrieved(self, request: _Request) -> Retrieved:

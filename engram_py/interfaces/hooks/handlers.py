@@ -21,6 +21,7 @@ from engram_py.observations.values import Observation
 from engram_py.privacy.values import Allowed
 
 if TYPE_CHECKING:
+    from engram_py.context.prompt_kinds import LookedUp
     from engram_py.context.values import Context, Item
     from engram_py.ledger.citations import Surface
     from engram_py.recall.values import Related
@@ -226,12 +227,16 @@ _HANDLE = regex(r"\[#([0-9]{1,18})\]")
 @dataclass(frozen=True, slots=True)
 class Deserved:
     """The memory that a prompt is given: ``context`` is what was looked up, ``reason`` why nothing of it is shown,
-    ``nearest``
-    what came nearest to being given."""
+    ``looked_up`` what its words led to where none of that is given."""
 
     context: Context | None
     reason: Reason = ""
-    nearest: Sequence[Related] = ()
+    looked_up: LookedUp | None = None
+
+    @property
+    def nearest(self) -> Sequence[Related]:
+        """Return what came nearest to being given, best first."""
+        return self.looked_up.nearest() if self.looked_up is not None else ()
 
     @property
     def shown(self) -> Context | None:
@@ -252,9 +257,8 @@ def deserved(app: Engram, prompt: str, session_id: str) -> Deserved:
     looked_up, today = None, app.journal.moment().astimezone(None).date()
     if app.settings.gate != "off" and phrase_in(prompt[:_QUERY_CHARS], today) is None:
         looked_up = look_up(app.store, prompt[:_QUERY_CHARS], place.reads, today)
-        if not (looked_up.likely() or looked_up.pointed()):  # most prompts: assembling a context loads much more
-            nearest = looked_up.nearest()
-            return Deserved(None, "unlikely" if nearest else "no_word", nearest)
+        if not looked_up.pointed():  # most prompts: assembling a context loads much more
+            return Deserved(None, "unlikely" if looked_up.relating() else "no_word", looked_up)
     context = app.contexts.assemble(
         session_id=session_id, query=prompt, mode="query", unasked=True, looked_up=looked_up
     )
