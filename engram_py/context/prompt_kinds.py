@@ -14,9 +14,10 @@ from typing import Literal
 
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
+from engram_py.observations.values import Observation
 from engram_py.recall.dates import Days, days_in, is_generic_verb
 from engram_py.recall.query import parse_query
-from engram_py.recall.retrieval import Retrieved, retrieve
+from engram_py.recall.retrieval import Retrieved, related_lines, retrieve
 from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score import Scored, threshold
 from engram_py.recall.values import Related
@@ -139,7 +140,7 @@ class LookedUp:
     """The result of looking up a prompt's words, judged by the bar for unasked text; ``found`` is None where no word
     asks."""
 
-    found: Retrieved | None = None
+    found: Retrieved[Observation] | None = None
 
     def likely(self) -> list[Scored]:
         """Return what is likely enough to be needed, the likeliest first."""
@@ -157,7 +158,7 @@ class LookedUp:
 
     def nearest(self) -> Sequence[Related]:
         """Return what comes nearest to being given, best first."""
-        return self.found.related(self.relating(), _MODEL) if self.found is not None else ()
+        return related_lines(self.found, self.relating(), _MODEL) if self.found is not None else ()
 
     def relating(self) -> list[Scored]:
         """Return the rows that may have to do with the prompt, best first."""

@@ -312,7 +312,7 @@ class Providers:
         ask = build.ask
         return ask.looked_up or look_up(self._store, ask.query, ask.reads, ask.today)
 
-    def _rows(self, build: Build, found: Retrieved, ids: Iterable[int]) -> list[Observation]:
+    def _rows(self, build: Build, found: Retrieved[Observation], ids: Iterable[int]) -> list[Observation]:
         rows = [found.rows[one] for one in ids]
         return self.vetted(build, [row for row in rows if build.ask.scope in (None, row.scope)])
 

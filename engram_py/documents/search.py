@@ -5,7 +5,7 @@ same statements over other tables.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from sqlite3 import Connection
@@ -16,13 +16,11 @@ from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.documents import table
 from engram_py.documents.values import GIT, Collection
-from engram_py.observations.values import Observation
 from engram_py.recall import index
 from engram_py.recall.preview import preview
 from engram_py.recall.proximity import TermFinder, term_finder
 from engram_py.recall.query import Query
 from engram_py.recall.retrieval import Retrieved, likeliest, retrieve_terms
-from engram_py.recall.scope_filter import ScopeFilter, VisibleRows
 from engram_py.recall.score import Neighbours, Scored, Term, rarity, threshold
 from engram_py.recall.terms import ANYWHERE, ProjectRows, word_terms
 from engram_py.recall.values import DocumentHit
@@ -38,12 +36,9 @@ select id from passages
 where id in (select value from json_each(:ids)) and collection_id in (select value from json_each(:collections))
 """
 ROWS = """
-select passages.id, passages.title, content, topic_key, aliases, documents.at, document_id,
-    passages.collection_id, first_line, last_line
+select id, title, content, topic_key, aliases, document_id, collection_id, first_line, last_line
 from passages
-join documents on documents.id = document_id
-where passages.id in (select value from json_each(:ids))
-  and passages.collection_id in (select value from json_each(:collections))
+where id in (select value from json_each(:ids)) and collection_id in (select value from json_each(:collections))
 """
 # The passages of a document, as rows of a session are. A commit has one, and those around it speak of other things:
 # with those of its author and day as neighbours recall at 5 was .273 (DPDK) and .312 (curl), without .278 and .315.
@@ -97,27 +92,38 @@ def _of_passages(sql: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class PassagePlace:
-    """The place of a passage: the ids of its document and collection, and its lines, from 1, both included."""
+class Passage:
+    """A passage of a document (by its id) in a collection, and the lines it has, from 1, both included."""
 
+    id: int
+    title: str
+    content: str
+    topic_key: str | None
+    aliases: str
     document: int
     collection: int
     first_line: int
     last_line: int
+    is_summary = False
+
+    @property
+    def group(self) -> str:
+        """The document: its passages have one subject."""
+        return str(self.document)
 
 
-class VisiblePassages(VisibleRows):
-    """The passages of some collections, for one search; ``places`` of those that were loaded."""
+class VisiblePassages:
+    """The passages of some collections, for one search; ``rows_by_version`` keeps between searches which these are."""
+
+    filtered = False
 
     def __init__(
         self, store: Store, collections: Sequence[int], rows_by_version: dict[object, ProjectRows], *, share: float
     ) -> None:
-        """``rows_by_version`` keeps between searches which rows a small project has."""
-        super().__init__(store, ScopeFilter.of_projects(()))
+        self._store = store
         self._collections = json.dumps(list(collections))
         self._rows_by_version = rows_by_version
         self.share = share
-        self.places: dict[int, PassagePlace] = {}
 
     def among(self, rows: Sequence[int], *, filtered: bool = True) -> set[int]:
         passing = self._store.tuples(PASSING, ids=json.dumps(list(rows)), collections=self._collections)
@@ -127,42 +133,22 @@ class VisiblePassages(VisibleRows):
         neighbours = self._store.tuples(NEIGHBOURS, ids=json.dumps(list(rows)), collections=self._collections)
         return {row[0]: Neighbours(*row[1:]) for row in neighbours}
 
-    def load(self, ids: Sequence[int]) -> dict[int, Observation]:
+    def load(self, ids: Sequence[int]) -> dict[int, Passage]:
         passages = self._store.tuples(ROWS, ids=json.dumps(list(ids)), collections=self._collections)
-        loaded: dict[int, Observation] = {}
-        for id, title, content, topic_key, aliases, at, *place in passages:
-            self.places[id] = where = PassagePlace(*place)
-            loaded[id] = _as_observation(id, str(where.document), title, content, topic_key, aliases, at)
-        return loaded
+        return {row[0]: Passage(*row) for row in passages}
 
-    def replacements(self, rows: Sequence[Observation]) -> dict[int, int]:
+    def replacements(self, rows: Sequence[Passage]) -> dict[int, int]:
         return {}
-
-    def _ids(self, most: int) -> frozenset[int] | None:
-        rows = self._store.tuples(OF_COLLECTIONS, collections=self._collections, limit=most)
-        return None if len(rows) >= most else frozenset(row[0] for row in rows)
 
     def project_rows(self, total: int) -> ProjectRows:
         state = (total, self._store.value("select max(id) from passages"), self._collections)
         if state not in self._rows_by_version:
             if len(self._rows_by_version) >= _MOST_VERSIONS:
                 self._rows_by_version.clear()
-            rows = self._ids(min(SMALL, total // 2))
-            self._rows_by_version[state] = ANYWHERE if rows is None else ProjectRows(rows, total)
+            most = min(SMALL, total // 2)
+            rows = [row for [row] in self._store.tuples(OF_COLLECTIONS, collections=self._collections, limit=most)]
+            self._rows_by_version[state] = ANYWHERE if len(rows) >= most else ProjectRows(frozenset(rows), total)
         return self._rows_by_version[state]
-
-
-def _as_observation(
-    id: int, document: str, title: str, content: str, topic_key: str, aliases: str, at: str
-) -> Observation:
-    """Return a passage in the form in which texts are scored."""
-    return Observation(
-        id=id, sync_id="", session_id=document, project="", scope="project", type="document", title=title,
-        content=content, topic_key=topic_key, aliases=aliases, tool_name=None, origin="import", lifecycle="active",
-        pinned=False, salience=0.5, access_count=0, last_accessed_at=None, review_after=None, expires_at=None,
-        git_branch=None, git_commit=None, revision_count=1, duplicate_count=1, last_seen_at=None, created_at=at,
-        updated_at=at, deleted_at=None,
-    )  # fmt: skip
 
 
 SNIPPET_CHARS = 300
@@ -187,11 +173,9 @@ class PlacedPassage:
     """A passage on its place in the answer."""
 
     scored: Scored
-    row: Observation
+    passage: Passage
     document: Row
     collection: Collection
-    first_line: int
-    last_line: int
     notes: tuple[str, ...]
     score: float
 
@@ -207,14 +191,13 @@ class DocumentSearch:
 
     def find(
         self, query: Query, collections: Sequence[Collection], *, limit: int, least: float, related: int = 0
-    ) -> tuple[Retrieved, tuple[DocumentHit, ...]]:
+    ) -> tuple[Retrieved[Passage], tuple[DocumentHit, ...]]:
         """Return the best passages, one of each document, best first; where the best is less likely, the first
         ``related`` that may have to do with the query."""
-        retrieved, places = self._found(query, collections, limit=limit, least=least)
+        retrieved = self._found(query, collections, limit=limit, least=least)
         answers = retrieved.answers(least)
         shown, most = (answers, limit) if answers else (retrieved.relating(), min(limit, related))
-        placed = self._placed(shown, retrieved, places, collections, most)
-        return retrieved, self._hits(placed, retrieved)
+        return retrieved, self._hits(self._placed(shown, retrieved, collections, most), retrieved)
 
     def beside(
         self, query: Query, collections: Sequence[Collection], probability: float, memories: Sequence[str]
@@ -222,14 +205,14 @@ class DocumentSearch:
         """Return what documents answer, likelier than the ``memories`` with that probability; where no memory does,
         also what may have to do with the question."""
         least = max(probability, threshold("shown")) if memories else 0.0
-        retrieved, places = self._found(query, collections, limit=MOST_BESIDE, share=_SHARE_BESIDE)
+        retrieved = self._found(query, collections, limit=MOST_BESIDE, share=_SHARE_BESIDE)
         likely = [answer for answer in retrieved.answers(least) if answer.evidence.probability() > least]
         likely = retrieved.relating(likely)
         if not likely:
             return ()
         texts = [shingles(text) for text in memories]
         kept = []
-        for hit in self._hits(self._placed(likely, retrieved, places, collections, 2 * MOST_BESIDE), retrieved):
+        for hit in self._hits(self._placed(likely, retrieved, collections, 2 * MOST_BESIDE), retrieved):
             words = shingles(f"{hit.title} {hit.snippet}")
             if not any(alike(words, text, _SAME) for text in texts):
                 kept.append(hit)
@@ -243,11 +226,9 @@ class DocumentSearch:
         limit: int,
         least: float | None = None,
         share: float = 1.0,
-    ) -> tuple[Retrieved, Mapping[int, PassagePlace]]:
-        """Return the result of the search, and the places of the passages that it scored, by their ids.
-
-        An answer that is ``least`` likely, by default enough to be shown, needs no other reading of the words.
-        """
+    ) -> Retrieved[Passage]:
+        """Return the passages; where one is ``least`` likely (by default enough to be shown) in no other reading of the
+        words."""
         if self._opened != self._store.opened:  # another file stands there now
             self._passages, self._opened = PassageStore(self._store), self._store.opened
         store = self._passages
@@ -256,49 +237,45 @@ class DocumentSearch:
         ids = [collection.id for collection in collections]
         visible = VisiblePassages(self._store, ids, self._rows_by_version, share=share)
         retrieved = retrieve_terms(store, query, terms, visible, totals, limit=limit, least=least)
-        return _with_whole_documents(retrieved, visible.places, totals.rows), visible.places
+        return _with_whole_documents(retrieved, totals.rows)
 
-    def _hits(self, placed: Sequence[PlacedPassage], retrieved: Retrieved) -> tuple[DocumentHit, ...]:
+    def _hits(self, placed: Sequence[PlacedPassage], retrieved: Retrieved[Passage]) -> tuple[DocumentHit, ...]:
         finder, best = term_finder(retrieved.terms), max((passage.score for passage in placed), default=0.0) or 1.0
         return tuple(_hit(passage, retrieved.terms, finder, best) for passage in placed)
 
     def _placed(
         self,
         answers: Sequence[Scored],
-        retrieved: Retrieved,
-        places: Mapping[int, PassagePlace],
+        retrieved: Retrieved[Passage],
         collections: Sequence[Collection],
         limit: int,
     ) -> list[PlacedPassage]:
         """Return the first ``limit`` answers with their documents; of a document the best passage."""
         by_id = {collection.id: collection for collection in collections}
         answers = answers[: _LOOKED_AT * limit]
-        looked_at = {places[answer.id].document for answer in answers}
-        documents = table.by_ids(self._store, looked_at)
+        documents = table.by_ids(self._store, {retrieved.rows[answer.id].document for answer in answers})
         placed: dict[int, PlacedPassage] = {}
         for answer in answers:
-            place = places[answer.id]
-            document = documents.get(place.document)  # None: another process took it out
-            if document is None or place.document in placed:
+            passage = retrieved.rows[answer.id]
+            document = documents.get(passage.document)  # None: another process took it out
+            if document is None or passage.document in placed:
                 continue
-            collection = by_id[place.collection]
+            collection = by_id[passage.collection]
             notes, past = notes_of(self._store, collection, document["path"], document["status"])
             score = answer.relevance * (PAST if past else 1.0)
-            placed[place.document] = PlacedPassage(
-                answer, retrieved.rows[answer.id], document, collection, place.first_line, place.last_line, notes, score
-            )
+            placed[passage.document] = PlacedPassage(answer, passage, document, collection, notes, score)
         return sorted(placed.values(), key=lambda passage: -passage.score)[:limit]
 
 
-def _with_whole_documents(retrieved: Retrieved, places: Mapping[int, PassagePlace], size: int) -> Retrieved:
+def _with_whole_documents(retrieved: Retrieved[Passage], size: int) -> Retrieved[Passage]:
     """Count for a passage what other passages of its document hold; the index has ``size`` passages."""
     held: dict[int, set[int]] = {}
     for answer in retrieved.scored:
-        held.setdefault(places[answer.id].document, set()).update(answer.passage | answer.titled)
+        held.setdefault(retrieved.rows[answer.id].document, set()).update(answer.passage | answer.titled)
     telling = [rarity(term, size) * term.discount for term in retrieved.terms]
     whole = sum(telling) or 1.0
     for answer in retrieved.scored:
-        rest = held[places[answer.id].document] - answer.passage
+        rest = held[retrieved.rows[answer.id].document] - answer.passage
         answer.relevance += _REST_RANKS * sum(retrieved.terms[number].weight for number in rest)
         share = answer.evidence.share + _REST_TELLS * sum(telling[number] for number in rest) / whole
         answer.evidence = replace(answer.evidence, share=share)
@@ -332,27 +309,27 @@ def source_of(collection: Collection, path: str, line: int | None = None) -> str
 
 
 def _hit(placed: PlacedPassage, terms: Sequence[Term], finder: TermFinder | None, best: float) -> DocumentHit:
-    row, document, collection = placed.row, placed.document, placed.collection
-    line = placed.first_line + _best_line(row.content, terms, finder)
-    snippet = preview(row.content, terms, finder, limit=SNIPPET_CHARS).text
+    passage, document, collection = placed.passage, placed.document, placed.collection
+    line = passage.first_line + _best_line(passage.content, terms, finder)
+    snippet = preview(passage.content, terms, finder, limit=SNIPPET_CHARS).text
     return DocumentHit(
         source=source_of(collection, document["path"], line),
         collection=collection.name,
         project=collection.project,
         kind=collection.kind,
-        title=row.title,
+        title=passage.title,
         snippet=snippet,
         score=round(placed.score / best, 4),
         probability=round(placed.scored.evidence.probability(), 3),
         line=line,
-        first_line=placed.first_line,
-        last_line=placed.last_line,
+        first_line=passage.first_line,
+        last_line=passage.last_line,
         docid=document["hash"][:DOCID_CHARS],
         at=document["at"],
         author=document["author"],
         context=collection.contexts_of(document["path"]),
         notes=placed.notes,
-        order=reads_like_an_order(row.title, row.content),
+        order=reads_like_an_order(passage.title, passage.content),
     )
 
 

@@ -112,6 +112,16 @@ class Observation:
         values[_PINNED] = bool(values[_PINNED])
         return cls(*values)
 
+    @property
+    def group(self) -> str:
+        """The session: what was saved in it has one subject."""
+        return self.session_id
+
+    @property
+    def is_summary(self) -> bool:
+        """Whether it is a session's summary, whose title and headings are a template's."""
+        return self.type == "session_summary"
+
     def shared_with(self, answer: Any) -> dict[str, Any]:
         """Return the values, by name, of the columns that another dataclass has as fields, too."""
         return {name: getattr(self, name) for name in OBSERVATION_COLUMNS if name in answer.__dataclass_fields__}

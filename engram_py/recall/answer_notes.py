@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from engram_py.database.store import Store
 from engram_py.observations import visible
 from engram_py.observations.lookup import handles
+from engram_py.observations.values import Observation
 from engram_py.observations.visible import has_type
 from engram_py.reasons import Reason, Told, reason
 from engram_py.recall.dates import Days, is_day_term, names_days
@@ -22,7 +23,9 @@ _MOST_HIDDEN = 3
 TYPES_READ = 10_000
 
 
-def explain_no_results(store: Store, query: Query, found: Retrieved, scope: ScopeFilter, least: float) -> NoResults:
+def explain_no_results(
+    store: Store, query: Query, found: Retrieved[Observation], scope: ScopeFilter, least: float
+) -> NoResults:
     """Return why nothing that was ``found`` answers, as far as a reader can act on it."""
     numbers = (query.observation_id,) if query.observation_id is not None else handles(query.asked)
     if numbers:  # an id opens what it names from every project, whatever the filters say
@@ -40,7 +43,9 @@ def explain_no_results(store: Store, query: Query, found: Retrieved, scope: Scop
     )
 
 
-def _reason(query: Query, found: Retrieved, scope: ScopeFilter, least: float, elsewhere: Sequence[str]) -> Reason:
+def _reason(
+    query: Query, found: Retrieved[Observation], scope: ScopeFilter, least: float, elsewhere: Sequence[str]
+) -> Reason:
     if found.days is not None and not (found.filtered_away or found.scored or elsewhere):
         return reason("no_change", **_span(found.days))
     if not query.asks and (scope.filtered or query.filters.projects):
@@ -64,13 +69,13 @@ def _span(days: Days) -> dict[str, object]:
     return {"start": str(days.start), "last": str(days.last), "open": days.open}
 
 
-def _is_marked(query: Query, found: Retrieved) -> bool:
+def _is_marked(query: Query, found: Retrieved[Observation]) -> bool:
     """Return whether phrases or exclusions may be what hides an answer: not where nobody knows any of the words."""
     known = not query.asks or any(term.rows and not term.substitutes for term in found.terms)
     return known and bool(query.phrases or query.excluded)
 
 
-def _only_elsewhere(query: Query, found: Retrieved, scope: ScopeFilter) -> tuple[str, ...]:
+def _only_elsewhere(query: Query, found: Retrieved[Observation], scope: ScopeFilter) -> tuple[str, ...]:
     """Return the words that only other projects know; none where a filter, a phrase or an exclusion may hide them."""
     filters = scope.filtered and (found.filtered_away or found.scored)
     hidden = filters or scope.projects is None or query.phrases or query.excluded
@@ -83,7 +88,7 @@ def answer_notes(
     store: Store,
     text: str,
     query: Query,
-    found: Retrieved,
+    found: Retrieved[Observation],
     scope: ScopeFilter,
     shown: Sequence[Ranked],
     *,
@@ -106,7 +111,7 @@ def filters_ignored(scope: ScopeFilter) -> tuple[Reason, ...]:
     return (reason("idle_filters", words=scope.said),) if scope.said else ()
 
 
-def evidence_step(found: Retrieved, least: float) -> LadderStep:
+def evidence_step(found: Retrieved[Observation], least: float) -> LadderStep:
     one = found.evidence
     if not one.share:
         return LadderStep("evidence", 0, reason("no_word_found"))
@@ -124,7 +129,9 @@ def _query_notes(text: str, query: Query) -> list[Told]:
     return notes
 
 
-def _word_notes(query: Query, found: Retrieved, scope: ScopeFilter, shown: Sequence[Ranked]) -> list[Reason]:
+def _word_notes(
+    query: Query, found: Retrieved[Observation], scope: ScopeFilter, shown: Sequence[Ranked]
+) -> list[Reason]:
     """Note each word that hits were found by in another form, and the words that only other projects know."""
     words = {word for one in shown for word in one.scored.words}
     notes = [

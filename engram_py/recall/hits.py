@@ -191,7 +191,7 @@ class Hits:
 
     def hits(
         self,
-        found: Retrieved,
+        found: Retrieved[Observation],
         ranked: Sequence[Ranked],
         *,
         limit: int,

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence, Set
 
 from engram_py.dataclass import dataclass, replace
 from engram_py.lazy import regex
-from engram_py.observations.values import Observation
 from engram_py.recall.index import Length
 from engram_py.recall.score import USUAL_TITLE, Scored, Term, norm, saturated, title_weight
+from engram_py.recall.values import Text
 from engram_py.sessions.summary_steps import unframed
 from engram_py.text.normalize import folded
 from engram_py.text.words import is_unspaced
@@ -111,7 +111,7 @@ def read(text: str, finder: TermFinder, terms: Sequence[Term], *, besides: Set[i
 def read_texts(
     terms: list[Term],
     scored: Mapping[int, Scored],
-    rows: Mapping[int, Observation],
+    rows: Mapping[int, Text],
     sizes: Mapping[int, Length],
     average: float,
 ) -> list[Term]:
@@ -145,15 +145,14 @@ class _Reader:
         self._common = {number for number, term in enumerate(terms) if not term.looked_up}
         self._indexed = {number for number, term in enumerate(terms) if term.indexed}
 
-    def read_row(self, one: Scored, row: Observation, held: set[int], length: Length | None) -> set[int]:
+    def read_row(self, one: Scored, row: Text, held: set[int], length: Length | None) -> set[int]:
         """Score the text of a row; return the numbers of the terms that were read in it, and add them to those it
         ``held``.
 
         The title of a session's summary is made of the project's name, and its headings of a template: only its text
         counts.
         """
-        is_summary = row.type == "session_summary"
-        if is_summary:
+        if row.is_summary:
             one.bm25 = one.coverage = 0.0
             held -= self._indexed
             title = names = NOTHING_READ
@@ -170,7 +169,7 @@ class _Reader:
         one.named = min(1.0, len(title.seen) / max(1, length.title)) if length else 0.0
         seen = named | body.seen.keys()
         # What was looked up and not found here is another word of the same beginning.
-        unscored = seen - held if is_summary else (seen & (held | self._common)) - (held & self._counted)
+        unscored = seen - held if row.is_summary else (seen & (held | self._common)) - (held & self._counted)
         if unscored:
             self._score(one, unscored, (title, names, body), held, length)
         held |= seen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from typing import Generic, Protocol, TypeVar
 
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field, replace
@@ -31,8 +32,8 @@ from engram_py.recall.score import (
     weigh_evidence,
 )
 from engram_py.recall.substitutes import may_be_substituted, with_files, with_joined_words, with_substitutes
-from engram_py.recall.terms import look_up, word_terms
-from engram_py.recall.values import LadderStep, Related
+from engram_py.recall.terms import ProjectRows, look_up, word_terms
+from engram_py.recall.values import LadderStep, Related, Text
 from engram_py.sessions.summary_steps import goal_of
 
 # The best by their own words, whose neighbours are looked at; of all of these, whose text is read; and how many rows
@@ -40,6 +41,7 @@ from engram_py.sessions.summary_steps import goal_of
 BEST = 60
 READ = 40
 _POOL = 400
+_A_FEW = 30
 # With 40 words to look for, a text takes 60 microseconds: of a pasted log fewer are read.
 READ_OF_PASTED = 24
 # Beside an answer, a row is padding whose passage tells less than this part of what the best tells, unless its score is
@@ -56,8 +58,36 @@ THIRD = 1 / 3
 _LINE_CHARS = 90
 
 
-@dataclass(frozen=True, slots=True)
-class Retrieved:
+T = TypeVar("T", bound=Text)
+
+
+class Readable(Protocol[T]):
+    """The texts that one search may show. ``share`` is the part of the usual number that is looked at."""
+
+    share: float
+
+    @property
+    def filtered(self) -> bool:
+        """Whether filters hide texts that are there."""
+
+    def among(self, rows: Sequence[int], *, filtered: bool = True) -> set[int]:
+        """Return those of ``rows`` that may be shown, or would be without filters."""
+
+    def neighbours(self, rows: Sequence[int]) -> dict[int, Neighbours]:
+        """Return the neighbours of those that may be shown."""
+
+    def load(self, ids: Sequence[int]) -> dict[int, T]:
+        """Return those that may be shown, whole."""
+
+    def replacements(self, rows: Sequence[T]) -> dict[int, int]:
+        """Return by id what replaced those that were replaced."""
+
+    def project_rows(self, total: int) -> ProjectRows:
+        """Return all of them, where they are few of ``total``."""
+
+
+@dataclass(frozen=True)
+class Retrieved(Generic[T]):
     """The rows that a query led to, best first, with their terms and scores.
 
     ``replaced`` are the rows whose words were found, by the id of what replaced them; ``hidden`` the ids of those whose
@@ -68,13 +98,13 @@ class Retrieved:
     """
 
     scored: Sequence[Scored] = ()
-    rows: Mapping[int, Observation] = field(default_factory=dict)
+    rows: Mapping[int, T] = field(default_factory=dict)
     terms: Sequence[Term] = ()
     rungs: tuple[LadderStep, ...] = ()
     notes: tuple[Reason, ...] = ()
     evidence: Evidence = NONE
     filtered_away: int = 0
-    replaced: Mapping[int, Observation] = field(default_factory=dict)
+    replaced: Mapping[int, T] = field(default_factory=dict)
     hidden: Mapping[int, int] = field(default_factory=dict)
     near: frozenset[int] = frozenset()
     strong: frozenset[int] = frozenset()
@@ -117,23 +147,24 @@ class Retrieved:
             and (one.passage_share >= THIRD or one.id in self.meant or not telling.isdisjoint(one.words))
         ]
 
-    def related(self, rows: Sequence[Scored], model: str = "asked") -> tuple[Related, ...]:
-        """Return a line for each of the first five ``rows``; a session's summary with its goal."""
-        from engram_py.recall.preview import preview  # a prompt hook shows no such line
 
-        finder, lines = term_finder(self.terms), []
-        for one in rows[:JUDGED]:
-            row = self.rows[one.id]
-            title = ". ".join(filter(None, (row.title, goal_of(row))))
-            room, probability = _LINE_CHARS - len(title), round(one.evidence.probability(model), 3)
-            snippet = preview(row.content, self.terms, finder, limit=room).text if room > _LINE_CHARS // 3 else ""
-            lines.append(Related(title, row.project, probability, one.words, snippet, id=row.id, sync_id=row.sync_id))
-        return tuple(lines)
+def related_lines(found: Retrieved[Observation], rows: Sequence[Scored], model: str = "asked") -> tuple[Related, ...]:
+    """Return a line for each of the first five ``rows``; a session's summary with its goal."""
+    from engram_py.recall.preview import preview  # a prompt hook shows no such line
+
+    finder, lines = term_finder(found.terms), []
+    for one in rows[:JUDGED]:
+        row = found.rows[one.id]
+        title = ". ".join(filter(None, (row.title, goal_of(row))))
+        room, probability = _LINE_CHARS - len(title), round(one.evidence.probability(model), 3)
+        snippet = preview(row.content, found.terms, finder, limit=room).text if room > _LINE_CHARS // 3 else ""
+        lines.append(Related(title, row.project, probability, one.words, snippet, id=row.id, sync_id=row.sync_id))
+    return tuple(lines)
 
 
 def retrieve(
     store: Store, query: Query, scope: ScopeFilter, *, limit: int, least: float | None = None, today: date | None = None
-) -> Retrieved:
+) -> Retrieved[Observation]:
     """Look up the words of a query, and what its dates, files and entities name.
 
     "Last week" is relative to ``today``. An answer that is ``least`` likely needs no other reading of the words.
@@ -158,12 +189,12 @@ def retrieve_terms(
     store: Store,
     query: Query,
     terms: list[Term],
-    visible: VisibleRows,
+    visible: Readable[T],
     index: Totals,
     *,
     limit: int,
     least: float | None = None,
-) -> Retrieved:
+) -> Retrieved[T]:
     """Look up ``terms`` among the ``visible`` rows, and substitutes for the words that nobody ever saw."""
     least = threshold("shown") if least is None else least
     retrieval = _Retrieval(store, query, visible, index)
@@ -186,16 +217,16 @@ def retrieve_terms(
     return replace(found, rungs=(*words, *found.rungs))
 
 
-class _Retrieval:
+class _Retrieval(Generic[T]):
     """Ranks the visible rows by terms, once or again with other terms."""
 
-    def __init__(self, store: Store, query: Query, visible: VisibleRows, index: Totals) -> None:
+    def __init__(self, store: Store, query: Query, visible: Readable[T], index: Totals) -> None:
         self._store = store
         self._query = query
         self._visible = visible
         self._index = index
 
-    def with_substitutes(self, found: Retrieved, missing: frozenset[int]) -> Retrieved:
+    def with_substitutes(self, found: Retrieved[T], missing: frozenset[int]) -> Retrieved[T]:
         """Look again with substitutes for the ``missing`` terms, by their numbers."""
         total = self._index.rows
         terms, joined = with_joined_words(self._store, self._query, found.terms, total, only_unknown=True)
@@ -208,7 +239,7 @@ class _Retrieval:
         nothing = LadderStep("prefix and near spelling", 0, reason("nothing_alike"))
         return replace(found, rungs=(*found.rungs, nothing))
 
-    def again(self, found: Retrieved, terms: Sequence[Term], read: Reason) -> Retrieved:
+    def again(self, found: Retrieved[T], terms: Sequence[Term], read: Reason) -> Retrieved[T]:
         """Rank anew by ``terms``, some of which are read in another way, as ``read`` says."""
         before = {scored.id for scored in found.scored}
         new = self.rank(terms)
@@ -217,14 +248,14 @@ class _Retrieval:
         filtered_away = new.filtered_away or found.filtered_away
         return replace(new, rungs=(*found.rungs, step), filtered_away=filtered_away)
 
-    def rank(self, terms: Sequence[Term]) -> Retrieved:
+    def rank(self, terms: Sequence[Term]) -> Retrieved[T]:
         """Return the best visible rows with all their scores."""
         visible, query = self._visible, self._query
         terms = look_up(self._store, query, terms, within=visible.project_rows(self._index.rows))
         own = first_scores(terms)
         neighbours, asked = self._best(own)
         filtered_away = 0
-        if visible.scope.filtered and not neighbours and own:
+        if visible.filtered and not neighbours and own:
             filtered_away = len(visible.among(list(own), filtered=False))
         terms = self._with_visibility(terms, list(neighbours), asked)
         rows = {*neighbours, *(row for one in neighbours.values() for row, _ in one.parts())}
@@ -236,7 +267,7 @@ class _Retrieval:
         scored = {row: scored[row] for row in loaded}
         sizes |= lengths(self._store, loaded.keys() - sizes.keys())
         terms = read_texts(terms, scored, loaded, sizes, self._index.average)
-        sessions = {row: observation.session_id for row, observation in loaded.items()}
+        sessions = {row: text.group for row, text in loaded.items()}
         set_relevance(scored, sessions)
         ranked = sorted(scored.values(), key=lambda one: (-one.relevance, -one.id))
         asks, foreign = query.is_question, query.is_foreign
@@ -245,11 +276,11 @@ class _Retrieval:
         found = Retrieved(ranked, loaded, terms, evidence=evidence, filtered_away=filtered_away)
         return with_replacements(found, visible)
 
-    def _loaded(self, scored: Mapping[int, Scored]) -> dict[int, Observation]:
+    def _loaded(self, scored: Mapping[int, Scored]) -> dict[int, T]:
         """Load the best rows by their own words and their neighbours'."""
         best = sorted(scored.values(), key=lambda one: (-(one.bm25 + one.neighbour_score), -one.id))
         most = round((READ_OF_PASTED if self._query.pasted else READ) * self._visible.share)
-        return self._visible.load_first([one.id for one in best], most=most)
+        return load_first(self._visible, [one.id for one in best], most=most)
 
     def _best(self, own: Mapping[int, float]) -> tuple[dict[int, Neighbours], list[int]]:
         """Return the best visible rows by their own words, best first, with their neighbours, and all that were asked
@@ -284,12 +315,23 @@ class _Retrieval:
         return len(term.mentions) > _ASKED_ABOUT and bool(self._visible.among(list(term.mentions)))
 
 
+def load_first(visible: Readable[T], ids: Sequence[int], *, most: int) -> dict[int, T]:
+    """Return the first ``most`` that may be shown, whole, in their order."""
+    rows: dict[int, T] = {}
+    at = 0
+    while len(rows) < most and at < len(ids):
+        part = ids[at : at + max(_A_FEW, most - len(rows))]
+        rows |= visible.load(part)
+        at += len(part)
+    return {row: rows[row] for row in [one for one in ids[:at] if one in rows][:most]}
+
+
 def likeliest(ranked: Sequence[Scored]) -> Evidence:
     """Return the evidence of that one of the first five which most likely answers."""
     return max((one.evidence for one in ranked[:JUDGED]), key=Evidence.probability, default=NONE)
 
 
-def with_replacements(found: Retrieved, visible: VisibleRows) -> Retrieved:
+def with_replacements(found: Retrieved[T], visible: Readable[T]) -> Retrieved[T]:
     """Give the place of each row that was replaced to what replaced it."""
     by = visible.replacements([found.rows[one.id] for one in found.scored if one.id in found.rows])
     if not by:

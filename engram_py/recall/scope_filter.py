@@ -31,7 +31,6 @@ _MOST_SAID = 300  # characters, as many as a filter that was typed may have
 # Looking at a row takes three microseconds and more; the ids of a small project are read at once, in less time than
 # looking at a thousand.
 _MANY = 200
-_A_FEW = 30
 
 
 # Returns the ids of the observations about a file (``file_terms.rows_of_file``).
@@ -198,6 +197,10 @@ class VisibleRows:
         self.scope = scope
         self._store = store
 
+    @property
+    def filtered(self) -> bool:
+        return self.scope.filtered
+
     def among(self, rows: Sequence[int], *, filtered: bool = True) -> set[int]:
         """Return those of ``rows`` that the projects, and unless told otherwise the filters, let through."""
         scope = self.scope if filtered else self.scope.unfiltered()
@@ -213,16 +216,6 @@ class VisibleRows:
     def load(self, ids: Sequence[int]) -> dict[int, Observation]:
         """Return those that may be shown, whole."""
         return index.load(self._store, ids, self.scope.values)
-
-    def load_first(self, ids: Sequence[int], *, most: int) -> dict[int, Observation]:
-        """Return the first ``most`` that may be shown, whole, in their order."""
-        rows: dict[int, Observation] = {}
-        at = 0
-        while len(rows) < most and at < len(ids):
-            part = ids[at : at + max(_A_FEW, most - len(rows))]
-            rows |= self.load(part)
-            at += len(part)
-        return {row: rows[row] for row in [one for one in ids[:at] if one in rows][:most]}
 
     def replacements(self, rows: Sequence[Observation]) -> dict[int, int]:
         """Return by id what replaced those of ``rows`` that were replaced, unless these are asked for."""

@@ -15,13 +15,14 @@ from engram_py.observations import table, visible
 from engram_py.observations.arguments import clamp
 from engram_py.observations.lookup import handles
 from engram_py.observations.usage import Usage
+from engram_py.observations.values import Observation
 from engram_py.projects.projects import Core
 from engram_py.reasons import reason
 from engram_py.recall import index
 from engram_py.recall.answer_notes import answer_notes, evidence_step, explain_no_results, filters_ignored
 from engram_py.recall.hits import Hits, Ranked, clean_sort, sorted_by
 from engram_py.recall.query import Query, match_all, parse_query
-from engram_py.recall.retrieval import JUDGED, READ, Retrieved, retrieve, with_replacements
+from engram_py.recall.retrieval import JUDGED, READ, Retrieved, related_lines, retrieve, with_replacements
 from engram_py.recall.scope_filter import ScopeFilter, VisibleRows, resolve_scope, types_of
 from engram_py.recall.score import Scored, threshold
 from engram_py.recall.substitutes import rows_of_file
@@ -45,7 +46,9 @@ RELATED = 1.4
 _NO_DEVIATION, _MOST_DEVIATIONS = 1e-6, 50.0
 
 
-def with_vectors(store: Store, vectors: Vectors, query: Query, scope: ScopeFilter, found: Retrieved) -> Retrieved:
+def with_vectors(
+    store: Store, vectors: Vectors, query: Query, scope: ScopeFilter, found: Retrieved[Observation]
+) -> Retrieved[Observation]:
     """Rank ``found`` anew by words and vectors together; a note says when vectors had to be left out."""
     visible = VisibleRows(store, scope)
 
@@ -272,7 +275,7 @@ class Search:
             raise EmptyQueryError(query)
         return tuple(session_table.search_prompts(self._store, match=match_all(words), projects=reads, limit=limit))
 
-    def _found(self, request: _Request) -> tuple[Retrieved, list[Ranked]]:
+    def _found(self, request: _Request) -> tuple[Retrieved[Observation], list[Ranked]]:
         """Return how the search went, and the rows in the order of the answer."""
         query, scope = request.query, request.scope
         exact = self._exact(request)
@@ -301,16 +304,18 @@ class Search:
             found = replace(found, notes=(*named.notes, *found.notes))
         return found, [*self._hits.in_order(exact), *ranked]
 
-    def _ranked(self, request: _Request, found: Retrieved, rows: Sequence[Scored], *, limit: int) -> list[Ranked]:
+    def _ranked(
+        self, request: _Request, found: Retrieved[Observation], rows: Sequence[Scored], *, limit: int
+    ) -> list[Ranked]:
         all_words_first = not request.any_word and not found.near
         return self._hits.ranked(rows, found.rows, all_words_first=all_words_first, limit=limit)
 
-    def _related(self, request: _Request, found: Retrieved) -> tuple[Related, ...]:
+    def _related(self, request: _Request, found: Retrieved[Observation]) -> tuple[Related, ...]:
         rows = found.relating()
         ranked = self._ranked(request, found, rows, limit=JUDGED) if rows else []
-        return found.related([one.scored for one in ranked])
+        return related_lines(found, [one.scored for one in ranked])
 
-    def _retrieved(self, request: _Request) -> Retrieved:
+    def _retrieved(self, request: _Request) -> Retrieved[Observation]:
         """Look up the words; where no row with a quoted phrase is likely, without the quotes if that is likelier."""
         least, today = request.least, self._journal.moment().date()
         ask = partial(retrieve, self._store, scope=request.scope, limit=request.limit, least=least, today=today)
@@ -332,7 +337,7 @@ class Search:
             return []
         return index.by_topic(self._store, topic_key, request.scope.values, limit=request.limit)
 
-    def _named(self, request: _Request) -> tuple[Retrieved, list[Ranked]]:
+    def _named(self, request: _Request) -> tuple[Retrieved[Observation], list[Ranked]]:
         """Return the observations that several handles name, as in `[#1] [#2]`, in that order."""
         query, scope, limit = request.query, request.scope, request.limit
         ids = () if query.phrases or query.excluded or scope.stale else handles(query.asked)
@@ -347,7 +352,7 @@ class Search:
         rung = LadderStep("named", len(there), reason("ids"))
         return Retrieved(rungs=(rung,), notes=tuple(notes)), self._hits.in_order(there)
 
-    def _listed(self, request: _Request) -> tuple[Retrieved, list[Ranked]]:
+    def _listed(self, request: _Request) -> tuple[Retrieved[Observation], list[Ranked]]:
         """Return all that the filters let through, latest change first; nothing without filters."""
         query, scope = request.query, request.scope
         if not scope.filtered and not query.filters.projects:
@@ -359,7 +364,7 @@ class Search:
         return Retrieved(rungs=(rung,), notes=notes), self._hits.in_order(ids)
 
     def _from_documents(
-        self, request: _Request, found: Retrieved, hits: Sequence[Hit]
+        self, request: _Request, found: Retrieved[Observation], hits: Sequence[Hit]
     ) -> tuple[list[DocumentHit], list[Related]]:
         """Return what documents say and no memory does, and what may have to do with the question; nothing where ids or
         filters say what is meant, or a memory has every word of it."""
@@ -377,7 +382,7 @@ class Search:
 
 
 def _explain(
-    request: _Request, found: Retrieved, hits: Sequence[Hit], ranked: Sequence[Ranked], started: float
+    request: _Request, found: Retrieved[Observation], hits: Sequence[Hit], ranked: Sequence[Ranked], started: float
 ) -> Explain:
     by_id = {one.row.id: one for one in ranked}
     return Explain(

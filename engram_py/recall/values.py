@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from engram_py.dataclass import dataclass
 from engram_py.observations.values import MOST_COUNTED, RelationNote, Scope
@@ -11,6 +11,26 @@ from engram_py.reasons import Reason, Told
 if TYPE_CHECKING:
     from engram_py.anchors.values import AnchorState
     from engram_py.recall.score import Evidence
+
+
+class Text(Protocol):
+    """A text that a search ranks: a memory, or a passage of a document. Texts of one ``group`` (a session, a document)
+    stand in the order of their ids."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def content(self) -> str: ...
+    @property
+    def topic_key(self) -> str | None: ...
+    @property
+    def aliases(self) -> str: ...
+    @property
+    def group(self) -> str: ...
+    @property
+    def is_summary(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
