@@ -59,6 +59,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trust": ("projects", "List where memories came from; make those of others your own."),
     "check": ("observations", "List observations whose files changed under them."),
     "judge": ("relations", "List relations without a verdict, or give one."),
+    "supersede": ("relations", "Say that an observation takes the place of another."),
     "conflicts": ("relations", "List relations, count them, and look for pairs nobody compared."),
     "why": ("recall", "Say what a prompt is given unasked, and why."),
     "projects": ("projects", "List, merge, rename and prune projects."),

@@ -1,4 +1,4 @@
-"""``engram conflicts`` lists relations and looks for new ones; ``engram judge`` gives a verdict."""
+"""``engram conflicts`` lists relations and looks for new ones; ``engram judge`` and ``supersede`` give a verdict."""
 
 from __future__ import annotations
 
@@ -48,6 +48,20 @@ def judge_command(
     if relation is None:
         raise click.UsageError("RELATION is missing: engram judge JUDGMENT_ID RELATION")
     return app.relations.judge(judgment_id, relation, **verdict)
+
+
+@click.command("supersede")
+@click.argument("new", metavar="NEW", type=OBSERVATION_ID, help="The number of the observation that holds now.")
+@click.argument("old", metavar="OLD", type=OBSERVATION_ID, help="The number of the one it takes the place of.")
+@click.option("--reason", "reasoning", help="Why; at most 200 characters.")
+@prints_result
+def supersede_command(app: Engram, new: int, old: int, reasoning: str | None) -> object:
+    """Say that NEW takes the place of OLD: what asks for OLD finds NEW. Both texts stay.
+
+    As in `engram supersede 52 17 --reason "the team moved to httpx"`.
+    """
+    why = reasoning or "said by `engram supersede`"
+    return app.relations.compare(new, old, "supersedes", confidence=1.0, reasoning=why)
 
 
 conflicts_command = group(

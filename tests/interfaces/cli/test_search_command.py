@@ -146,6 +146,18 @@ def test_relations_are_listed_shown_and_counted(rivals: Run) -> None:
     assert answer(rivals("conflicts", "stats", "--json"))["by_relation"] == {"supersedes": 1}
 
 
+def test_one_observation_takes_the_place_of_another_by_their_numbers(run: Run) -> None:
+    run("save", "Use requests for HTTP", "All calls go through requests with a shared session.")
+    run("save", "HTTP goes through httpx", "Timeouts and async.")
+
+    said = run("supersede", "2", "1", "--reason", "the team moved")
+
+    assert said.exit_code == 0
+    found = run("search", "do we use requests").output
+    assert "[#2] HTTP goes through httpx" in found
+    assert 'replaced [#1] "Use requests for HTTP"' in found
+
+
 def test_a_scan_says_what_it_would_keep_and_keeps_it_when_told(rivals: Run, data_dir: Path) -> None:
     with Engram(data_dir) as app, app.store.transaction():
         app.store.execute("delete from memory_relations")
