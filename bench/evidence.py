@@ -1,8 +1,9 @@
 """``python -m bench.evidence``: fit how likely a hit answers, and say how well that holds on sets left out.
 
 The model ``asked`` is logistic regression on the evidence of hits among the first five: the one that a question of a
-set is about, or one to four words of it, against the likeliest for questions of another set or conversation. Every set
-and both sides of it weigh alike, and one foreign question in ten reaches .5. The model ``unasked`` is the same on the
+set is about, or one to four words of it, against the likeliest for questions of another set or conversation. Every
+set and both sides of it weigh alike, and one foreign question in ten reaches .5. ``meant`` is the same where vectors
+of the sentence lane are there (``--vectors``: computing them takes a while). The model ``unasked`` is the same on the
 first hits of the prompts of ``bench/prompts`` (half of them; the others are never looked at). ``--write`` puts the
 coefficients into the package. No text of the sets is kept.
 """
@@ -32,7 +33,9 @@ from engram_py.context.prompt_kinds import plain_words
 from engram_py.errors import EmptyQueryError
 from engram_py.recall.retrieval import JUDGED
 from engram_py.recall.score import PARTS, Evidence
+from engram_py.settings import Settings
 from engram_py.text.words import ENGLISH
+from engram_py.vectors.model import LANES, fetch
 
 COEFFICIENTS = ROOT / "engram_py" / "recall" / "probability.json"
 SETS = ("adr", "faq", "beam", "locomo-turns", "locomo-sessions", "nl2bash", "curl", "cosqa", "xquad")
@@ -40,6 +43,8 @@ SETS = ("adr", "faq", "beam", "locomo-turns", "locomo-sessions", "nl2bash", "cur
 OTHERS = {"adr": "faq", "faq": "adr", "nl2bash": "cosqa", "cosqa": "nl2bash", "curl": "adr", "xquad": "faq"}
 QUESTIONS, KEYWORDS = 250, 150
 HITS = 8
+# Sets of every kind that are embedded in a quarter of an hour.
+MEANT = ("adr", "faq", "locomo-turns", "locomo-sessions", "xquad")
 # Of the prompts with nothing due so many may be given something (DESIGN.md: silence is an answer), or pointed to it.
 MOST_LOUD, MOST_POINTED = 0.03, 0.15
 # Of foreign questions so many may be answered, as a mean of the sets.
@@ -64,11 +69,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.evidence", description=__doc__.partition("\n")[0])
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the imported memories there for the next run")
     parser.add_argument("--write", action="store_true", help="put the coefficients into the package")
+    parser.add_argument("--vectors", action="store_true", help="fit the model of searches with vectors alone")
     arguments = parser.parse_args()
     memories.without_settings()
-    groups = list(_groups(arguments.keep))
+    names = MEANT if arguments.vectors else SETS
+    groups = list(_groups(names, arguments.keep, "sentence" if arguments.vectors else ""))
     fitted = json.loads(COEFFICIENTS.read_text(encoding="utf-8"))
-    bars = fitted["bars"]
+    bars, today = fitted["bars"], datetime.now(UTC).date()
     print("fitted on all other kinds; share above the bar")
     for group in groups:
         model = fit([one for one in groups if _kin(one) != _kin(group)])
@@ -76,15 +83,15 @@ def main() -> int:
         print(f"{group.name:24} own {own:.3f}   foreign {foreign:.3f}")
     model = fit([one for one in groups if not one.name.endswith("its field")])
     print("all:", json.dumps(model))
-    unasked, speaks = _unasked()
+    asked = "meant" if arguments.vectors else "asked"
+    fitted[asked] = model
+    fitted["about"][asked] = f"{today}: {', '.join(names)}"
+    if not arguments.vectors:
+        fitted["unasked"], speaks = _unasked()
+        bars |= speaks
+        projects = ", ".join(file.stem for file in prompts.projects())
+        fitted["about"]["unasked"] = f"{today}: the building half of {projects}"
     if arguments.write:
-        fitted |= {"asked": model, "unasked": unasked}
-        fitted["bars"] |= speaks
-        names = ", ".join(file.stem for file in prompts.projects())
-        fitted["about"] = {
-            "asked": f"{datetime.now(UTC).date()}: {', '.join(SETS)}",
-            "unasked": f"{datetime.now(UTC).date()}: the building half of {names}",
-        }
         COEFFICIENTS.write_text(json.dumps(fitted, indent=2) + "\n", encoding="utf-8")
     return 0
 
@@ -144,21 +151,22 @@ def _of_hits(hits: Sequence[Hit]) -> Model:
 
 
 def _probability(model: Model, one: Evidence) -> float:
-    if not one.share:
+    if not one.share and one.meaning is None:
         return 0.0
-    return 1 / (1 + math.exp(-model["bias"] - sum(model[name] * getattr(one, name) for name in PARTS)))
+    return 1 / (1 + math.exp(-model["bias"] - sum(model[name] * x for name, x in zip(PARTS, _row(one), strict=True))))
 
 
 def _kin(group: Group) -> str:
     return group.name.partition(",")[0].partition("-")[0]
 
 
-def _groups(keep: Path | None) -> Iterator[Group]:
+def _groups(names: Sequence[str], keep: Path | None, embedder: str) -> Iterator[Group]:
     chance = random.Random(5)
-    sets = {name: load(name, data_folder()) for name in SETS}
-    for name, dataset in sets.items():
+    sets = {name: load(name, data_folder()) for name in {*names, *OTHERS.values()}}
+    for name in names:
+        dataset = sets[name]
         other = sets[OTHERS.get(name, "adr")]
-        with _asker(dataset, keep) as ask:
+        with _asker(dataset, keep, embedder) as ask:
             own = some(dataset.questions, QUESTIONS)
             foreign = (
                 [(one.text, dataset.projects[0]) for one in some(other.questions, QUESTIONS)]
@@ -191,13 +199,17 @@ def _words(memory: Memory, chance: random.Random) -> str:
 
 
 @contextmanager
-def _asker(dataset: Dataset, keep: Path | None) -> Iterator[Callable[..., Evidence | None]]:
+def _asker(dataset: Dataset, keep: Path | None, embedder: str) -> Iterator[Callable[..., Evidence | None]]:
     with tempfile.TemporaryDirectory(prefix="engram-evidence-") as name:
         room = Path(name).resolve()
         (folder := room / "here").mkdir()
         git(folder, "init", "--quiet")
         memories.imported(room / "memory", folder, dataset, keep=keep)
-        with Engram(room / "memory", directory=folder) as app:
+        settings = Settings(data_dir=room / "memory", embedder=embedder)
+        with Engram(room / "memory", directory=folder, settings=settings) as app:
+            if embedder:
+                fetch(LANES[embedder], app.vectors.models)
+                app.vectors.compute()
 
             def ask(text: str, project: str, gold: Sequence[str] = ()) -> Evidence | None:
                 """The evidence of what answers, None where it is not among the first five; else of the likeliest."""
@@ -239,7 +251,7 @@ def fit(groups: Sequence[Group]) -> Model:
 
 
 def _row(one: Evidence) -> Row:
-    return tuple(getattr(one, name) for name in PARTS)
+    return tuple(getattr(one, name) or 0.0 for name in PARTS)
 
 
 def logistic(rows: Sequence[Row], sides: Sequence[float], weights: Sequence[float]) -> Model:

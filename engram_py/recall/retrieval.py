@@ -31,7 +31,13 @@ from engram_py.recall.score import (
     threshold,
     weigh_evidence,
 )
-from engram_py.recall.substitutes import may_be_substituted, with_files, with_joined_words, with_substitutes
+from engram_py.recall.substitutes import (
+    may_be_substituted,
+    with_files,
+    with_joined_words,
+    with_substitutes,
+    with_words_around,
+)
 from engram_py.recall.terms import ProjectRows, look_up, word_terms
 from engram_py.recall.values import LadderStep, Related, Text
 from engram_py.sessions.summary_steps import goal_of
@@ -92,9 +98,8 @@ class Retrieved(Generic[T]):
 
     ``replaced`` are the rows whose words were found, by the id of what replaced them; ``hidden`` the ids of those whose
     replacement was filtered away, each with it. ``filtered_away`` counts rows with the words that no filter lets
-    through. ``near`` are the rows that vectors found, ``strong`` those so near that they answer whatever words they
-    share, ``meant`` those near enough to have to do with it. ``days`` are those that the question names, unless their
-    words stayed words.
+    through. ``near`` are the rows that vectors found, ``meant`` those near enough to have to do with it. ``days``
+    are those that the question names, unless their words stayed words.
     """
 
     scored: Sequence[Scored] = ()
@@ -107,7 +112,6 @@ class Retrieved(Generic[T]):
     replaced: Mapping[int, T] = field(default_factory=dict)
     hidden: Mapping[int, int] = field(default_factory=dict)
     near: frozenset[int] = frozenset()
-    strong: frozenset[int] = frozenset()
     meant: frozenset[int] = frozenset()
     days: Days | None = None
 
@@ -122,9 +126,9 @@ class Retrieved(Generic[T]):
         return tuple(term.text for term in self.terms if term.unknown and not names_days(term.text, self.days))
 
     def answers(self, least: float) -> list[Scored]:
-        """Return what may be shown: below ``least`` only what is near by meaning."""
+        """Return what may be shown: nothing where none of the first five is ``least`` likely."""
         if self.probability < least:
-            return [one for one in self.scored if one.id in self.strong]
+            return []
         best = max((one.relevance for one in self.scored), default=0.0) * NEARLY
         share = max((one.passage_share for one in self.scored), default=0.0) * PADDING
         return [
@@ -207,6 +211,8 @@ def retrieve_terms(
     if found.probability < least:
         terms, joined = with_joined_words(store, query, found.terms, index.rows)
         found = retrieval.again(found, terms, reason("read", joined=tuple(joined), forms=())) if joined else found
+    if not any(term.rows for term in found.terms):
+        found = retrieval.with_words_around(found)
     if not any(term.mentions for term in found.terms):
         nothing = LadderStep("any word", 0, reason("no_known_word"))
         return replace(found, rungs=(*found.rungs, nothing))
@@ -238,6 +244,13 @@ class _Retrieval(Generic[T]):
             return self.again(found, terms, reason("read", joined=tuple(joined), forms=forms))
         nothing = LadderStep("prefix and near spelling", 0, reason("nothing_alike"))
         return replace(found, rungs=(*found.rungs, nothing))
+
+    def with_words_around(self, found: Retrieved[T]) -> Retrieved[T]:
+        """Look again for what the words are parts of: reading all words of the memory is for a question none of whose
+        words are known."""
+        terms = [with_words_around(self._store, term, self._index.rows) for term in found.terms]
+        forms = tuple((one.text, tuple(one.read_as)) for one in terms if one.substitutes)
+        return self.again(found, terms, reason("read", joined=(), forms=forms)) if forms else found
 
     def again(self, found: Retrieved[T], terms: Sequence[Term], read: Reason) -> Retrieved[T]:
         """Rank anew by ``terms``, some of which are read in another way, as ``read`` says."""
@@ -347,10 +360,6 @@ def with_replacements(found: Retrieved[T], visible: Readable[T]) -> Retrieved[T]
         if new != one.id:
             replaced[new] = rows[one.id]
         kept[new] = replace(one, id=new)
-    near, strong, meant = (
-        frozenset(by.get(row, row) for row in ids) for ids in (found.near, found.strong, found.meant)
-    )
+    near, meant = (frozenset(by.get(row, row) for row in ids) for ids in (found.near, found.meant))
     scored = list(kept.values())
-    return replace(
-        found, scored=scored, rows=rows, replaced=replaced, hidden=hidden, near=near, strong=strong, meant=meant
-    )
+    return replace(found, scored=scored, rows=rows, replaced=replaced, hidden=hidden, near=near, meant=meant)

@@ -38,7 +38,8 @@ class Evidence:
     most that these words could bring it. ``told`` is the rarity of its three rarest words by ordinary texts, ``rare``
     by this memory as well; an unknown word has 1. ``title`` is the rarity of the words in its title, topic and aliases,
     ``named`` the share of the title's words that were asked, ``words`` ln(1 + how many words were asked). ``asks`` is 1
-    of a question; only a prompt may be none. A search weighs neither ``rare``, ``title`` nor ``named``, a prompt
+    of a question; only a prompt may be none. ``meaning`` is how near its vector is beside what the nearest of as many
+    texts is by chance; None without vectors. A search weighs neither ``rare``, ``title`` nor ``named``, a prompt
     neither ``whole``, ``strength`` nor ``told``.
     """
 
@@ -51,17 +52,18 @@ class Evidence:
     named: float = 0.0
     words: float = 0.0
     asks: float = 1.0
+    meaning: float | None = None
 
     def probability(self, model: str = "asked") -> float:
         """Return the probability: ``asked`` of a search, ``unasked`` of a prompt that did not ask the memory."""
-        if not self.share:
+        if not self.share and self.meaning is None:
             return 0.0
-        weights = fitted()[model]
-        odds = weights["bias"] + sum(weights.get(name, 0.0) * getattr(self, name) for name in PARTS)
+        weights = fitted()["meant" if model == "asked" and self.meaning is not None else model]
+        odds = weights["bias"] + sum(weights.get(name, 0.0) * (getattr(self, name) or 0.0) for name in PARTS)
         return 1 / (1 + math.exp(-odds))
 
 
-PARTS = ("share", "whole", "strength", "told", "rare", "title", "named", "words", "asks")
+PARTS = ("share", "whole", "strength", "told", "rare", "title", "named", "words", "asks", "meaning")
 NONE = Evidence()
 
 

@@ -22,24 +22,18 @@ from engram_py.recall import index
 from engram_py.recall.answer_notes import answer_notes, evidence_step, explain_no_results, filters_ignored
 from engram_py.recall.hits import Hits, Ranked, clean_sort, sorted_by
 from engram_py.recall.query import Query, match_all, parse_query
-from engram_py.recall.retrieval import JUDGED, READ, Retrieved, related_lines, retrieve, with_replacements
+from engram_py.recall.retrieval import JUDGED, READ, Retrieved, likeliest, related_lines, retrieve, with_replacements
 from engram_py.recall.scope_filter import ScopeFilter, VisibleRows, resolve_scope, types_of
-from engram_py.recall.score import Scored, threshold
+from engram_py.recall.score import NONE, Scored, threshold
 from engram_py.recall.substitutes import rows_of_file
 from engram_py.recall.terms import MOST_WORDS_ASKED
 from engram_py.recall.values import DocumentHit, Explain, Hit, LadderStep, Related, Results, WordNote
 from engram_py.sessions import table as session_table
 from engram_py.sessions.values import PROMPTS_MOST, Prompt
 from engram_py.text.normalize import normalize_topic_key
-from engram_py.vectors.values import Nearest
+from engram_py.vectors.values import SENTENCE_WEIGHT, Nearest
 from engram_py.vectors.vectors import Vectors
 
-# A cosine is strong when, of N observations that have nothing to do with the question, the nearest would be as near
-# in one of a hundred questions: N * exp(-z² / 2) bounds that (Bonferroni, and the normal tail). Of CoSQA's questions
-# that words alone would leave unanswered, two in three have such a match, and it is the answer for eight in ten.
-CHANCE = 0.01
-# A model blunter than this never answers a question whose words say nothing.
-STRONG_WEIGHT = 0.5
 # Of questions asked in other words than their answer's, the answer is at 1.4 to 5.5 standard deviations.
 RELATED = 1.4
 # Copies of one text are all equally near: that is no measure for anything else.
@@ -67,10 +61,20 @@ def with_vectors(
     fused = fused[:READ]
     rows = {**found.rows, **table.by_ids(store, [row for row, _ in fused if row not in found.rows])}
     top = lexical[0][1] if lexical else 1.0
-    scored = [replace(by_words.get(row) or Scored(row), relevance=score * top) for row, score in fused if row in rows]
+    unread = replace(NONE, words=math.log(1 + len(found.terms)))
+    scored = [
+        replace(by_words.get(row) or Scored(row, evidence=unread), relevance=score * top)
+        for row, score in fused
+        if row in rows
+    ]
+    meanings = deviations(nearest)
     near = frozenset(row for row, _ in nearest.hits if row in rows)
-    meant = frozenset(row for row, z in deviations(nearest).items() if z >= RELATED and row in rows)
-    merged = replace(found, scored=scored, rows=rows, near=near, strong=strong(nearest) & rows.keys(), meant=meant)
+    meant = frozenset(row for row, z in meanings.items() if z >= RELATED and row in rows)
+    chance = by_chance(nearest.population)
+    for one in scored:
+        if one.id in meanings and nearest.weight >= SENTENCE_WEIGHT:  # a table of words tells what words tell
+            one.evidence = replace(one.evidence, meaning=meanings[one.id] / chance)
+    merged = replace(found, scored=scored, rows=rows, near=near, meant=meant, evidence=likeliest(scored))
     merged = with_replacements(merged, visible)
     added = sum(one.id not in by_words for one in merged.scored)
     step = LadderStep("vectors", added, reason("weighed", weight=nearest.weight))
@@ -105,24 +109,19 @@ def vector_nats(nearest: Nearest) -> dict[int, float]:
 
 
 def deviations(nearest: Nearest) -> dict[int, float]:
-    """Return by how many standard deviations each cosine is above the mean of what the question may see."""
+    """Return by how many standard deviations each cosine is above the middle of what the question may see."""
     if nearest.deviation < _NO_DEVIATION:
         return {}
     return {
-        key: max(-_MOST_DEVIATIONS, min(_MOST_DEVIATIONS, (cosine - nearest.mean) / nearest.deviation))
+        key: max(-_MOST_DEVIATIONS, min(_MOST_DEVIATIONS, (cosine - nearest.middle) / nearest.deviation))
         for key, cosine in nearest.hits
     }
 
 
-def strong(nearest: Nearest) -> frozenset[int]:
-    """Return the observations so near that they answer the question whatever words they share with it.
-
-    They are ``sqrt(2 ln(N / 0.01))`` deviations above the mean or more. Among a few dozen hardly anything can be.
-    """
-    if nearest.population < 1 or nearest.weight < STRONG_WEIGHT:
-        return frozenset()
-    bar = math.sqrt(2 * math.log(nearest.population / CHANCE))
-    return frozenset(key for key, z in deviations(nearest).items() if z >= bar)
+def by_chance(population: int) -> float:
+    """Return how many deviations the nearest of so many texts is above the middle by chance: ``sqrt(2 ln N)``, the
+    asymptotic largest of N normal values."""
+    return math.sqrt(2 * math.log(max(population, 10)))
 
 
 def _slope(words: Mapping[int, float], meanings: Mapping[int, float]) -> float:

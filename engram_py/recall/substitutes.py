@@ -115,6 +115,7 @@ _LOOKED_AT = 8
 # Letters of each half of a compound; a longer word is a name with parts of its own.
 _LEAST_CHARS, _MOST_CHARS = 3, 30
 _COUNTED_TO = 200
+_LEAST_PART = 4  # letters of a part of a word
 
 
 def may_be_substituted(term: Term) -> bool:
@@ -171,6 +172,15 @@ def _near_spelling(store: Store, term: Term, total: int) -> Term | None:
     words, rows = vocabulary.unstemmed(store, near), dict(known)
     found = _substituted(term, [(other, rows[other], words[other]) for other in near], total)
     return replace(found, read_as=tuple(nearest_spelling(typed, other) for other in near))
+
+
+def with_words_around(store: Store, term: Term, total: int) -> Term:
+    """Return a term with the words that it is a part of (`framework` of `ramewor`), the same where there is none."""
+    around = vocabulary.holding(store, term.text, limit=MOST) if len(term.text) >= _LEAST_PART else []
+    if not around:
+        return term
+    words = vocabulary.unstemmed(store, [other for other, _ in around])
+    return _substituted(term, [(other, rows, words[other]) for other, rows in around], total)
 
 
 def _substituted(term: Term, others: Sequence[tuple[str, int, str]], total: int) -> Term:

@@ -33,6 +33,10 @@ where term >= :first and term < :after and length(term) between :shortest and :l
 limit :limit
 """
 
+HOLDING = """
+select term, doc as rows from observations_vocab where instr(term, :part) order by doc desc limit :limit
+"""
+
 ROWS_WITH = """
 select value as term, coalesce((select doc from observations_vocab where term = value), 0) as rows
 from json_each(:terms)
@@ -111,6 +115,12 @@ def resembling(store: Store, prefix: str, *, shortest: int, longest: int) -> lis
     """Return the index terms of that length that begin with ``prefix``, each with its number of rows."""
     after = prefix[:-1] + chr(ord(prefix[-1]) + 1)
     return store.tuples(RESEMBLING, first=prefix, after=after, shortest=shortest, longest=longest, limit=_MOST_READ)
+
+
+def holding(store: Store, part: str, *, limit: int) -> list[tuple[str, int]]:
+    """Return the index terms that a part of a word stands in, the commonest first, each with its number of rows. Reads
+    the whole vocabulary: 5 ms of 20,000 terms."""
+    return store.tuples(HOLDING, part=part, limit=limit)
 
 
 def rows_with(store: Store, terms: Sequence[str], expressions: Mapping[str, str], *, size: int) -> dict[str, int]:

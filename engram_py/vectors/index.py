@@ -274,11 +274,16 @@ class Baseline:
         self._starts = _starts(counts)
 
     def closeness(self, question: Vectors) -> tuple[float, float]:
-        """Return mean and deviation of the cosines of the observations of the sample."""
+        """Return the middle of the cosines of the sample's observations, and the deviation of those below it.
+
+        What is near to the question moves neither: another memory about the asked thing makes no other one less near.
+        """
         if not self.size:
             return 0.0, 0.0
         best = np.maximum.reduceat(self._rows @ self._seen(question), self._starts)
-        return float(best.mean()), float(best.std())
+        middle = float(np.median(best))
+        below = best[best <= middle] - middle
+        return middle, float(np.sqrt((below**2).mean()))
 
     def cosines(self, question: Vectors, blobs: Mapping[int, bytes]) -> dict[int, float]:
         """Return the cosine of the nearest passage of each observation that has vectors."""

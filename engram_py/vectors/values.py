@@ -15,13 +15,13 @@ SENTENCE_WEIGHT, STATIC_WEIGHT = 1.2, 0.4
 class Nearest:
     """The nearest observations to a question.
 
-    ``hits`` are (id, cosine), nearest first, and the ids that were asked about besides. ``mean`` and ``deviation`` are
-    of the cosines of the ``population`` that the question may see; ``weight`` is that of the model's cosines beside
-    words. Without hits the ``note`` says why.
+    ``hits`` are (id, cosine), nearest first, and the ids that were asked about besides. ``middle`` is
+    that of the cosines of the ``population`` that the question may see, ``deviation`` of those below it, ``weight``
+    that of the model's cosines beside words. Without hits the ``note`` says why.
     """
 
     hits: tuple[tuple[int, float], ...] = ()
-    mean: float = 0.0
+    middle: float = 0.0
     deviation: float = 0.0
     population: int = 0
     weight: float = SENTENCE_WEIGHT

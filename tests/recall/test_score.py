@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -35,7 +34,7 @@ from engram_py.recall.score import (
     threshold,
     weigh_evidence,
 )
-from engram_py.recall.search import deviations, fuse, strong, vector_nats
+from engram_py.recall.search import by_chance, deviations, fuse, vector_nats
 from engram_py.times import to_text
 from engram_py.vectors.values import Nearest
 
@@ -419,14 +418,9 @@ def test_what_is_farther_than_usual_counts_against_an_observation() -> None:
     assert order(fuse([(1, 5.0), (2, 5.0)], nearest({1: -0.2, 2: 0.1, 3: 0.3}), nats=5.0))[-1] == 1
 
 
-def test_a_match_is_strong_when_chance_would_not_bring_it_and_the_model_is_trusted() -> None:
-    bar = math.sqrt(2 * math.log(MANY / 0.01)) / 10
-    near = {1: bar + 0.01, 2: bar - 0.01}
-    assert strong(nearest(near)) == {1}
-    assert strong(nearest(near, weight=0.3)) == frozenset()
-    assert strong(nearest(near, population=MANY**2)) == frozenset()
-    assert strong(nearest(near, population=0)) == frozenset()
-    assert strong(Nearest(note=reason("no_vectors"))) == frozenset()
+def test_the_nearest_of_more_texts_is_nearer_by_chance() -> None:
+    assert by_chance(MANY) == pytest.approx(3.717, abs=0.001)  # sqrt(2 ln 1000)
+    assert by_chance(MANY**2) > by_chance(MANY) > by_chance(0) > 0
 
 
 numbers = st.floats(min_value=-1e6, max_value=1e6, allow_nan=False)

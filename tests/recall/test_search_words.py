@@ -215,3 +215,15 @@ def test_a_word_of_a_suggested_topic_key_finds_what_holds_it(app: Engram, title:
 def test_a_word_of_capitals_younger_than_the_index_knows_is_found(app: Engram, word: str) -> None:
     saved = kept(app, f"{word} is a label of the map.")
     assert ids(app, word) == [saved]
+
+
+def test_row_107_a_part_of_a_word_finds_it_where_no_whole_word_is_known(app: Engram) -> None:
+    app.observations.save(Draft("The web server is Starlette", "We chose the Starlette framework.", "decision"))
+
+    found = app.searches.search("ramewor")
+
+    assert [hit.title for hit in found.results] == ["The web server is Starlette"]
+    assert reason("read_as", word="ramewor", forms=("framework",)) in found.warnings
+    whole = app.searches.search("what did we decide about the framework")
+    assert [hit.title for hit in whole.results] == ["The web server is Starlette"]
+    assert app.searches.search("ram").results == ()  # too little of a word
