@@ -176,7 +176,8 @@ def _near_spelling(store: Store, term: Term, total: int) -> Term | None:
 
 def with_words_around(store: Store, term: Term, total: int) -> Term:
     """Return a term with the words that it is a part of (`framework` of `ramewor`), the same where there is none."""
-    around = vocabulary.holding(store, term.text, limit=MOST) if len(term.text) >= _LEAST_PART else []
+    is_part = len(term.text) >= _LEAST_PART and term.text.isalpha()  # another number is another thing
+    around = vocabulary.holding(store, term.text, limit=MOST) if is_part else []
     if not around:
         return term
     words = vocabulary.unstemmed(store, [other for other, _ in around])
