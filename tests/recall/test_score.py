@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engram_py.dataclass import replace
 from engram_py.ledger.citations import citation_factor
 from engram_py.observations.values import Observation
 from engram_py.reasons import reason
@@ -22,6 +23,7 @@ from engram_py.recall.score import (
     K1,
     NONE,
     SECOND,
+    Evidence,
     Neighbours,
     Scored,
     Term,
@@ -421,6 +423,16 @@ def test_what_is_farther_than_usual_counts_against_an_observation() -> None:
 def test_the_nearest_of_more_texts_is_nearer_by_chance() -> None:
     assert by_chance(MANY) == pytest.approx(3.717, abs=0.001)  # sqrt(2 ln 1000)
     assert by_chance(MANY**2) > by_chance(MANY) > by_chance(0) > 0
+
+
+def test_meaning_is_evidence_beside_the_words_and_alone_only_far_above_the_crowd() -> None:
+    words = Evidence(share=0.6, told=1.5, strength=0.4, words=1.4)
+    at_chance, far = replace(words, meaning=0.5), replace(words, meaning=2.0)
+    assert far.probability() > at_chance.probability()
+    alone = [Evidence(words=1.4, meaning=near) for near in (0.5, 1.0, 2.0, 6.0)]
+    likely = [one.probability() for one in alone]
+    assert likely == sorted(likely)
+    assert likely[2] < threshold("shown") < likely[3]
 
 
 numbers = st.floats(min_value=-1e6, max_value=1e6, allow_nan=False)

@@ -105,6 +105,19 @@ def test_closeness_is_that_of_the_nearest_passage_seen_from_the_centre_of_what_i
     assert 0.05 < deviation < 0.2
 
 
+def test_more_texts_about_the_asked_thing_make_none_of_them_less_near() -> None:
+    question, others = rows(1, dimension=64, seed=7), rows(60, dimension=64)
+    about = unit(0.8 * question + 0.6 * rows(15, dimension=64, seed=9))
+
+    def deviations(count: int) -> float:
+        blobs = [pack(vector[None]) for vector in np.concatenate([others, about[:count]])]
+        baseline = Baseline(blobs, 64)
+        middle, deviation = baseline.closeness(question)
+        return (baseline.cosines(question, {1: pack(about[:1])})[1] - middle) / deviation
+
+    assert deviations(15) > 0.7 * deviations(1) > 2  # by mean and deviation of all it would be a third
+
+
 def test_of_nothing_nothing_is_usual() -> None:
     baseline = Baseline([b""], 64)
     assert baseline.closeness(rows(1, dimension=64)) == (0.0, 0.0)
