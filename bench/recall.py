@@ -65,7 +65,8 @@ def main() -> int:
             return 2
     committed = read_committed(arguments.against)
     verdicts = [] if arguments.limit else judge(measured, committed)
-    print("\n".join(lines_of(measured, committed if not arguments.limit else {})))
+    lines = table_of(measured) if arguments.table else lines_of(measured, {} if arguments.limit else committed)
+    print("\n".join(lines))
     how = "in process" if arguments.in_process else "over stdio"
     about = f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {how}, saved by {arguments.by}"
     print(f"\n{about}, {time.perf_counter() - started:.0f} s")
@@ -78,6 +79,28 @@ def main() -> int:
     for verdict in verdicts:
         print(verdict, file=sys.stderr)
     return 1 if arguments.check and verdicts else 0
+
+
+# The columns of the table, and the figures of a set.
+COLUMNS = {
+    "R@5": "recall@5", "R@1": "recall@1", "silent": "empty", "gold under answers": "sure",
+    "foreign answered": "foreign answered", "p50 ms": "p50_ms",
+}  # fmt: skip
+
+
+def table_of(measured: dict[str, Figures]) -> list[str]:
+    """The figures as a table of Markdown, a set a line; what strangers are answered stands beside their set."""
+    lines = [f"| set | {' | '.join(COLUMNS)} |", "| --- |" + " --- |" * len(COLUMNS)]
+    for name, one in measured.items():
+        if not name.startswith(FOREIGN):
+            strange = measured.get(f"{FOREIGN}-{name}", {})
+            told = one | ({"foreign answered": strange["answered"]} if strange else {})
+            lines.append(
+                f"| {name} | "
+                + " | ".join(f"{told[key]:.3f}" if key in told else "–" for key in COLUMNS.values())
+                + " |"
+            )
+    return lines
 
 
 def measure(run: Run) -> tuple[dict[str, Figures], dict[str, list[Answer]]]:
@@ -168,6 +191,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
     parser.add_argument("--answers", type=Path, metavar="FILE", help="write each answer, outside the project")
     parser.add_argument("--against", type=Path, default=COMMITTED, metavar="FILE", help="instead of bench/recall.json")
+    parser.add_argument("--table", action="store_true", help="print the figures as a table of Markdown")
     parser.add_argument("--update", action="store_true", help="make this the result that the next runs compare with")
     parser.add_argument("--check", action="store_true", help="exit 1 when a figure fell, or misses its target")
     arguments = parser.parse_args()

@@ -154,7 +154,7 @@ def conflicts(app: Engram) -> Conflicts:
     """Find pairs that nobody compared yet."""
     from engram_py.recall.related import Conflicts
 
-    return Conflicts(app.store, app.journal, app.projects)
+    return Conflicts(app.store, app.journal, app.projects, app.vectors)
 
 
 def entities(app: Engram) -> Entities:

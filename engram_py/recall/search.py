@@ -36,8 +36,6 @@ from engram_py.vectors.vectors import Vectors
 
 # Of questions asked in other words than their answer's, the answer is at 1.4 to 5.5 standard deviations.
 RELATED = 1.4
-# Copies of one text are all equally near: that is no measure for anything else.
-_NO_DEVIATION, _MOST_DEVIATIONS = 1e-6, 50.0
 
 
 def with_vectors(
@@ -67,13 +65,12 @@ def with_vectors(
         for row, score in fused
         if row in rows
     ]
-    meanings = deviations(nearest)
+    meanings = nearest.deviations()
     near = frozenset(row for row, _ in nearest.hits if row in rows)
     meant = frozenset(row for row, z in meanings.items() if z >= RELATED and row in rows)
-    chance = by_chance(nearest.population)
     for one in scored:
         if one.id in meanings and nearest.weight >= SENTENCE_WEIGHT:  # a table of words tells what words tell
-            one.evidence = replace(one.evidence, meaning=meanings[one.id] / chance)
+            one.evidence = replace(one.evidence, meaning=meanings[one.id] / nearest.chance)
     merged = replace(found, scored=scored, rows=rows, near=near, meant=meant, evidence=likeliest(scored))
     merged = with_replacements(merged, visible)
     added = sum(one.id not in by_words for one in merged.scored)
@@ -105,23 +102,7 @@ def fuse(lexical: Sequence[tuple[int, float]], nearest: Nearest, *, nats: float)
 
 def vector_nats(nearest: Nearest) -> dict[int, float]:
     """Return the nats of each cosine, ``weight * z² / 2``; they are negative below the mean."""
-    return {key: nearest.weight * z * abs(z) / 2 for key, z in deviations(nearest).items()}
-
-
-def deviations(nearest: Nearest) -> dict[int, float]:
-    """Return by how many standard deviations each cosine is above the middle of what the question may see."""
-    if nearest.deviation < _NO_DEVIATION:
-        return {}
-    return {
-        key: max(-_MOST_DEVIATIONS, min(_MOST_DEVIATIONS, (cosine - nearest.middle) / nearest.deviation))
-        for key, cosine in nearest.hits
-    }
-
-
-def by_chance(population: int) -> float:
-    """Return how many deviations the nearest of so many texts is above the middle by chance: ``sqrt(2 ln N)``, the
-    asymptotic largest of N normal values."""
-    return math.sqrt(2 * math.log(max(population, 10)))
+    return {key: nearest.weight * z * abs(z) / 2 for key, z in nearest.deviations().items()}
 
 
 def _slope(words: Mapping[int, float], meanings: Mapping[int, float]) -> float:

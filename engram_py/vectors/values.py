@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from engram_py.dataclass import dataclass
 from engram_py.errors import EmbedderError
 from engram_py.reasons import Reason
@@ -9,6 +11,8 @@ from engram_py.reasons import Reason
 # How much a cosine counts beside words (see recall.fusion): a sentence model reads, a table of words does not.
 # Of a static model .25 finds less of recipes and code; of a sentence model 1.0 less of code, 1.5 less of conversations.
 SENTENCE_WEIGHT, STATIC_WEIGHT = 1.2, 0.4
+# Copies of one text are all equally near: that is no measure for anything else.
+_NO_DEVIATION, _MOST_DEVIATIONS = 1e-6, 50.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,21 @@ class Nearest:
     population: int = 0
     weight: float = SENTENCE_WEIGHT
     note: Reason | None = None
+
+    def deviations(self) -> dict[int, float]:
+        """Return by how many deviations each cosine is above the middle of what the question may see."""
+        if self.deviation < _NO_DEVIATION:
+            return {}
+        return {
+            key: max(-_MOST_DEVIATIONS, min(_MOST_DEVIATIONS, (cosine - self.middle) / self.deviation))
+            for key, cosine in self.hits
+        }
+
+    @property
+    def chance(self) -> float:
+        """How many deviations the nearest of so many texts is above the middle by chance: ``sqrt(2 ln N)``, the
+        asymptotic largest of N normal values."""
+        return math.sqrt(2 * math.log(max(self.population, 10)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from engram_py.recall.score import (
     threshold,
     weigh_evidence,
 )
-from engram_py.recall.search import by_chance, deviations, fuse, vector_nats
+from engram_py.recall.search import fuse, vector_nats
 from engram_py.times import to_text
 from engram_py.vectors.values import Nearest
 
@@ -421,8 +421,8 @@ def test_what_is_farther_than_usual_counts_against_an_observation() -> None:
 
 
 def test_the_nearest_of_more_texts_is_nearer_by_chance() -> None:
-    assert by_chance(MANY) == pytest.approx(3.717, abs=0.001)  # sqrt(2 ln 1000)
-    assert by_chance(MANY**2) > by_chance(MANY) > by_chance(0) > 0
+    assert nearest({}).chance == pytest.approx(3.717, abs=0.001)  # sqrt(2 ln 1000)
+    assert nearest({}, population=MANY**2).chance > nearest({}).chance > nearest({}, population=0).chance > 0
 
 
 def test_meaning_is_evidence_beside_the_words_and_alone_only_far_above_the_crowd() -> None:
@@ -465,4 +465,4 @@ def test_any_two_lists_become_one_total_order_with_scores_from_zero_to_one(
     assert all(0.0 <= score <= 1.0 + 1e-9 for _, score in ranked)
     assert [score for _, score in ranked] == sorted((score for _, score in ranked), reverse=True)
     assert fuse(words, found, nats=nats) == ranked
-    assert set(deviations(found)) <= {key for key, _ in near}
+    assert set(found.deviations()) <= {key for key, _ in near}

@@ -13,6 +13,7 @@ import pytest
 from engram_py import Engram
 from engram_py.database.journal import set_meta
 from engram_py.observations.values import Change
+from engram_py.recall.related import Conflicts
 from engram_py.settings import Settings, following, keep_setting
 from engram_py.upkeep.backups import restore
 from engram_py.vectors import table
@@ -132,6 +133,27 @@ def test_what_few_may_see_is_found_behind_the_first_thousand(
     far = save(app, QUEUE)
     vectors.compute()
     assert found(vectors, "tokens that last", sees=lambda ids: {far} & set(ids)) == [far]
+
+
+def test_a_scan_asks_about_what_says_the_same_thing_in_other_words(app: Engram, vectors: Vectors) -> None:
+    others = (
+        "Money is kept as whole cents", "Letters are rendered by a worker", "Nightly export from the replica",
+        "Forms are checked on the server", "Uploads failed behind the proxy", "Screen readers skip our date picker",
+        "Calendar was slow with many visits", "Health data never leaves Europe", "Doctors may share one address",
+        "Reminder messages went out twice", "Soft deletion for ten years", "Feature switches in the database",
+    )  # fmt: skip
+    for title in others:
+        save(app, "So it is.", title=title)
+    old = save(app, "Signed.", title="Authenticating certificates")
+    new = save(app, "No longer.", title="Authentications certified")
+    vectors.compute()
+    scanner = Conflicts(app.store, app.journal, app.projects, vectors)
+
+    assert scanner.scan(apply=True).inserted == 1
+
+    [asked] = app.relations.pending()
+    assert {asked.source_observation, asked.target_observation} == {old, new}
+    assert scanner.scan().already_related == 1
 
 
 def test_what_a_query_excludes_does_not_come_back_by_its_meaning(app: Engram, vectors: Vectors) -> None:
