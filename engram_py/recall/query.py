@@ -326,7 +326,7 @@ def _distinct_words(runs: Sequence[str]) -> dict[str, str]:
 def _word(key: str, segment: str, stop: bool) -> Word:
     if is_unspaced(segment):
         return Word(key, _pair_expression(segment), stop=False)
-    if beginning := _beginning(key):
+    if beginning := (key if len(segment) > _MAX_WORD_CHARS else _beginning(key)):
         return Word(key, f"{quote(beginning)}*", stop, beginning=beginning)
     return Word(key, _expression(segment[:_MAX_WORD_CHARS]), stop, forms(key))
 

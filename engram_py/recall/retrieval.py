@@ -130,8 +130,13 @@ class Retrieved(Generic[T]):
             return []
         best = max((one.relevance for one in self.scored), default=0.0) * NEARLY
         share = max((one.passage_share for one in self.scored), default=0.0) * PADDING
+        likely = self.probability * PADDING
         return [
-            one for one in self.scored if one.id in self.near or one.passage_share >= share or one.relevance >= best
+            one
+            for one in self.scored
+            if one.passage_share >= share
+            or one.relevance >= best
+            or (one.id in self.near and one.evidence.probability() >= likely)
         ]
 
     def judged(self, model: str = "asked") -> list[tuple[float, Scored]]:
