@@ -27,20 +27,6 @@ def refusals(answered: Exchange) -> list[tuple[object, int]]:
     return [(one["id"], one["error"]["code"]) for one in answered.answers if "error" in one]
 
 
-def test_lines_written_by_hand_are_answered(folder: Path) -> None:
-    save = tool_call("save", "mem_save", title="Chose uv", content="It resolves in a second.")
-    answered = exchange(folder, [request("list", "tools/list"), save, PING])
-
-    assert answered.to("start")["result"]["serverInfo"]["name"] == "engram"
-    tools = answered.to("list")["result"]["tools"]
-    assert "mem_save" in [tool["name"] for tool in tools]
-    assert all(tool["annotations"]["openWorldHint"] is False for tool in tools)
-    assert 'Saved [#1] "Chose uv"' in answered.text("save")
-    assert answered.to("save")["result"]["isError"] is False
-    assert answered.to("ping")["result"] == {}
-    assert (answered.status, answered.log) == (0, "")
-
-
 def test_lines_that_are_not_json_are_answered_and_the_server_lives(folder: Path) -> None:
     half_an_object, words, not_utf_8 = "{nope", "hello", b'\xff\xfe{"'
     nested_too_deep, ten_megabytes = "[" * 100_000 + "]" * 100_000, "x" * 10_000_000
