@@ -52,6 +52,11 @@ def pytest_configure(config: pytest.Config) -> None:
             os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", room)
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than there are processors: tests wait for processes, locks and alarms a third of their time."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest, as what is about the whole program, is begun first: begun last, one worker waits for it."""
     long = ("test_convergence.py", "test_server.py")
