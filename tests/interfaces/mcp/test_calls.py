@@ -61,14 +61,6 @@ async def test_a_query_gets_one_section_or_one_short_sentence(memory: Agent) -> 
     assert len(said) / 4 <= 20
 
 
-async def test_without_a_query_it_is_the_start_of_a_session(memory: Agent) -> None:
-    said = await memory.told("mem_context")
-
-    assert said == await memory.told("mem_context", mode="session")
-    assert "## Recent sessions" in said
-    assert "next: ship it" in said
-
-
 async def test_each_mode_has_its_own_budget(memory: Agent) -> None:
     budgets = {
         mode: (await memory.value("mem_context", mode=mode, query="uv"))["max_bytes"]
