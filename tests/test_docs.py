@@ -16,7 +16,6 @@ from typing import Any
 
 import click
 import pytest
-from cogapp import Cog  # type: ignore[import-untyped]
 
 from docs import generate, words
 from engram_py.interfaces.cli.main import COMMANDS, cli
@@ -105,10 +104,18 @@ def tool_parameters() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
 # --- what is generated, and what it is generated from -----------------------------------------------------
 
 
-def test_generated_sections_are_current(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.chdir(ROOT)
-    ended = Cog().main(["cog", "--check", "--diff", *(str(page) for page in REFERENCE)])
-    assert ended == 0, f"run `make docs` (`cog -r docs/reference/*.md`)\n{capsys.readouterr().out}"
+def test_generated_sections_are_current() -> None:
+    pages = [str(page) for page in REFERENCE]
+    result = subprocess.run(
+        [sys.executable, "-m", "cogapp", "--check", "--diff", *pages],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert result.returncode == 0, f"run `make docs` (`cog -r docs/reference/*.md`)\n{result.stdout}{result.stderr}"
 
 
 @pytest.mark.parametrize("part", _PARTS)
