@@ -51,7 +51,10 @@ def test_options_stand_in_the_place_of_fields_and_a_list_is_the_turns(run: Run) 
 
 
 def test_what_is_no_conversation_is_refused(run: Run) -> None:
-    for text, said in (("", "that is no conversation"), ("5", "it is no object"), ("{}", "conversation_id is missing")):
+    for text, said in (
+        ("", "that is no conversation"), ("5", "it is no object"), ("{}", "conversation_id is missing"),
+        (json.dumps(TALK | {"flush": "yes"}), "flush must be true or false"),
+    ):  # fmt: skip
         assert said in refusal(run("ingest", "-", stdin=text))
 
 
