@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from engram_py import Engram
-from engram_py.settings import Settings
 from tests import template
+from tests.memory import alarms, app, clock, git, here, make_repo, open_memory, root
+
+__all__ = ["alarms", "app", "clock", "git", "here", "make_repo", "open_memory", "root"]
 
 # How long an example takes says how busy the machine is. `make soak` gives the same properties more examples.
-settings.register_profile("engram", deadline=None, max_examples=40)
+settings.register_profile("engram", deadline=None, max_examples=25)
 settings.register_profile("soak", deadline=None, max_examples=500)
 settings.load_profile("engram")
 
@@ -51,6 +52,11 @@ def pytest_configure(config: pytest.Config) -> None:
             os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", room)
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than there are processors: tests wait for processes, locks and alarms a third of their time."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest, as what is about the whole program, is begun first: begun last, one worker waits for it."""
     long = ("test_convergence.py", "test_server.py")
@@ -62,11 +68,14 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
     """No variable of the developer's machine decides a test, nor a server that several tests share."""
     nobodys = tmp_path_factory.mktemp("nobodys")
     with pytest.MonkeyPatch.context() as patch:
-        for name in [one for one in os.environ if one.startswith("ENGRAM_") and one != "ENGRAM_BENCH_DATA"]:
+        for name in [one for one in os.environ if one.startswith(("ENGRAM_", "GIT_")) and one != "ENGRAM_BENCH_DATA"]:
             patch.delenv(name)
         patch.setenv("ENGRAM_DATA_DIR", str(nobodys / "data"))
         patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
         patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+        patch.setenv("GIT_TEMPLATE_DIR", str(nobodys / "git"))
+        for name in ("hooks", "info"):  # without the examples of hooks that each repository gets
+            (nobodys / "git" / name).mkdir(parents=True)
         template.copy_instead_of_migrating(patch)
         yield nobodys
 
@@ -75,8 +84,8 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
 def own_memory(request: pytest.FixtureRequest, clean_environment: Path) -> Iterator[None]:
     """Whoever is not told otherwise, a process included, finds the memory of this test.
 
-    A new file is a copy of one that was migrated before: migrating takes longer than most tests. Modules about new
-    files and migrations are marked ``migrates``: theirs are made by the product.
+    A new file is a copy of one that was migrated before: migrating takes longer than most tests. A test about a new
+    file is marked ``migrates``: its file is made by the product.
     """
     named = "tmp_path" in request.fixturenames
     room = request.getfixturevalue("tmp_path") if named else clean_environment / str(next(_NUMBERS))
@@ -98,10 +107,3 @@ def folder(tmp_path: Path) -> Path:
     path = tmp_path / "widgets"
     path.mkdir()
     return path
-
-
-@pytest.fixture
-def app(data_dir: Path, folder: Path) -> Iterator[Engram]:
-    """An open memory whose calls belong to project widgets."""
-    with Engram(settings=Settings(data_dir), directory=folder) as engram:
-        yield engram

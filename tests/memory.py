@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import sqlite3
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -90,11 +95,11 @@ class Opener(Protocol):
 
 
 class Git(Protocol):
-    def __call__(self, folder: Path, *arguments: str) -> str: ...
+    def __call__(self, folder: Path, *arguments: str, given: str | None = None) -> str: ...
 
 
 class RepoMaker(Protocol):
-    def __call__(self, path: str, *, remote: str | None = None) -> Path: ...
+    def __call__(self, path: str, *, remote: str | None = None, commit: bool = True) -> Path: ...
 
 
 @pytest.fixture
@@ -128,29 +133,53 @@ def app(open_memory: Opener) -> Engram:
     return open_memory()
 
 
+ADA = dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "Ada")
+ADA |= dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), "ada@example.org")
+
+
+def run_git(folder: Path, *arguments: str, given: str | None = None) -> str:
+    command = ["git", "-c", "protocol.file.allow=always", *arguments]
+    return subprocess.run(
+        command, cwd=folder, input=given, check=True, capture_output=True, text=True, env={**ADA, **os.environ}
+    ).stdout.strip()
+
+
 @pytest.fixture
 def git(monkeypatch: pytest.MonkeyPatch) -> Git:
-    for name in ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"):
-        monkeypatch.setenv(name, "Ada")
-    for name in ("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"):
-        monkeypatch.setenv(name, "ada@example.org")
+    for name, value in ADA.items():
+        monkeypatch.setenv(name, value)
+    return run_git
 
-    def run(folder: Path, *arguments: str) -> str:
-        command = ["git", "-c", "protocol.file.allow=always", *arguments]
-        return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
 
-    return run
+@cache
+def _first_commit() -> Path:
+    """A repository with one commit on ``main``, made once and copied: git takes longer than most tests."""
+    root = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    run_git(root, "init", "-q", "-b", "main")
+    run_git(root, "commit", "-q", "--allow-empty", "-m", "first")
+    return root
+
+
+@cache
+def _two_files() -> Path:
+    root = Path(shutil.copytree(_first_commit(), tempfile.mkdtemp(), dirs_exist_ok=True))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    Repo(root, run_git).commit("two files", {AUTH: lines("auth"), "src/login.py": lines("login")})
+    return root
 
 
 @pytest.fixture
 def make_repo(tmp_path: Path, git: Git) -> RepoMaker:
     """A repository with one commit on ``main``, below the test's folder."""
 
-    def make(path: str, *, remote: str | None = None) -> Path:
+    def make(path: str, *, remote: str | None = None, commit: bool = True) -> Path:
         root = tmp_path / path
-        root.mkdir(parents=True)
-        git(root, "init", "-q", "-b", "main")
-        git(root, "commit", "-q", "--allow-empty", "-m", "first")
+        if commit:
+            shutil.copytree(_first_commit(), root)
+        else:
+            root.mkdir(parents=True)
+            git(root, "init", "-q", "-b", "main")
         if remote:
             git(root, "remote", "add", "origin", remote)
         return root
@@ -159,11 +188,9 @@ def make_repo(tmp_path: Path, git: Git) -> RepoMaker:
 
 
 @pytest.fixture
-def root(make_repo: RepoMaker, git: Git) -> Path:
+def root(tmp_path: Path, git: Git) -> Path:
     """A repository with two committed files of forty lines."""
-    root = make_repo("work/widgets")
-    Repo(root, git).commit("two files", {AUTH: lines("auth"), "src/login.py": lines("login")})
-    return root
+    return Path(shutil.copytree(_two_files(), tmp_path / "work" / "widgets"))
 
 
 @pytest.fixture

@@ -1,14 +1,19 @@
-"""What processes that save at once do. They import this module, and pay for nothing that a test needs."""
+"""What processes that write at once do. They import this module, and pay for nothing that a test needs."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from contextlib import closing
+from multiprocessing.queues import Queue
 from pathlib import Path
 from threading import Barrier
+from typing import TypeAlias
 
 from engram_py import Engram
 from engram_py.database.store import Store
 from engram_py.observations.values import Draft
+from engram_py.projects.locate import write_binding
 
 _barrier: Barrier
 
@@ -31,3 +36,22 @@ def open_many(folder: str, process: int, files: int) -> None:
         _barrier.wait(timeout=60)
         with closing(Store.open(Path(folder) / str(file))) as store, store.transaction():
             store.insert("meta", {"key": f"process-{process}", "value": "here"})
+
+
+type_ = 0
+Bound: TypeAlias = "Queue[tuple[str, str] | None]"
+Binder: TypeAlias = "Callable[[str, str, Barrier, Bound], None]"
+
+
+def bind(folder: str, name: str, barrier: Barrier, results: Bound) -> None:
+    barrier.wait()
+    binding = write_binding(Path(folder), name)
+    results.put((binding.id, binding.project) if binding else None)
+
+
+def bind_without_links(folder: str, name: str, barrier: Barrier, results: Bound) -> None:
+    def refuse(*args: object) -> None:
+        raise PermissionError
+
+    os.link = refuse  # type: ignore[assignment]
+    bind(folder, name, barrier, results)

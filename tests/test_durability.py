@@ -19,7 +19,7 @@ from tests.savers import join, save_many
 
 PROCESSES, WRITERS = 8, 3
 # Each behaviour is shown quickly, and left to chance for longer by `make soak`.
-SAVES = [40, pytest.param(200, marks=pytest.mark.soak)]
+SAVES = [20, pytest.param(200, marks=pytest.mark.soak)]
 KILLS = [10, pytest.param(60, marks=pytest.mark.soak)]
 
 EARLIER_TEXTS = """

@@ -1,6 +1,5 @@
-"""The memory of these tests: under a clock that they move, in folders and repositories that they make."""
+"""The repository of these tests, and a memory about some of its lines."""
 
 from tests.anchors.repositories import repo, saved
-from tests.memory import app, clock, git, here, make_repo, open_memory, root
 
-__all__ = ["app", "clock", "git", "here", "make_repo", "open_memory", "repo", "root", "saved"]
+__all__ = ["repo", "saved"]

@@ -106,7 +106,7 @@ def test_a_set_that_is_not_there_says_where_to_point(tmp_path: Path) -> None:
         load("cosqa", tmp_path)
 
 
-ASKED, COMMITS = 60, 400
+ASKED, COMMITS = 30, 200
 
 
 def sample(name: str) -> Dataset:

@@ -1,6 +1,5 @@
-"""The memory of these tests: under a clock that they move, in folders and repositories that they make."""
+"""What the memory of these tests holds."""
 
 from tests.context.prompting import kept
-from tests.memory import app, clock, git, here, make_repo, open_memory, root
 
-__all__ = ["app", "clock", "git", "here", "kept", "make_repo", "open_memory", "root"]
+__all__ = ["kept"]

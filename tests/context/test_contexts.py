@@ -270,7 +270,7 @@ def test_days_of_another_zone_are_told_by_their_moments(data_dir: Path, folder: 
         assert late in {hit.id for hit in app.searches.search(found[2]).results}
 
 
-SMALL, LARGE = 1_000, 8_000
+SMALL, LARGE = 1_000, 4_000
 
 # One row of each kind for each number, of the ways in which a memory grows.
 _ROWS = """

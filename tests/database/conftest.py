@@ -10,9 +10,6 @@ from pathlib import Path
 import pytest
 
 from engram_py.database.store import Store
-from tests.memory import app, clock, git, here, make_repo, open_memory, root
-
-__all__ = ["app", "clock", "git", "here", "make_repo", "open_memory", "root"]
 
 
 @pytest.fixture

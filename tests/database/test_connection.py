@@ -24,8 +24,6 @@ from engram_py.observations.values import Draft
 from tests import savers
 from tests.database.files import PAGE, command, damage_table, elsewhere, filled, opened, save, titles
 
-pytestmark = pytest.mark.migrates
-
 
 def pragmas(store: Store) -> dict[str, object]:
     names = ("journal_mode", "foreign_keys", "synchronous", "busy_timeout")
@@ -304,7 +302,8 @@ def test_what_was_saved_before_the_disk_got_full_is_there_for_another_process(sm
         assert elsewhere(count, small_disk / "data") == str(len(kept))
 
 
-@pytest.mark.parametrize("room", [0, 1, 2, 5, 10, 20, 40], ids=lambda pieces: f"{pieces}-pages-left")
+@pytest.mark.migrates
+@pytest.mark.parametrize("room", [0, 2, 10, 40], ids=lambda pieces: f"{pieces}-pages-left")
 def test_a_new_memory_on_a_full_disk_is_refused_and_can_be_made_later(small_disk: Path, room: int) -> None:
     fill(small_disk / "ballast")
     os.truncate(small_disk / "ballast", (small_disk / "ballast").stat().st_size - room * PIECE)
@@ -343,7 +342,7 @@ def test_a_database_that_may_not_grow_refuses_the_save_that_would_need_it(data_d
         assert app.doctor.examine(check="search_index").status == "ok"
 
 
-PROCESSES, FILES = 8, 5
+PROCESSES, FILES = 6, 3
 
 
 def test_processes_that_open_a_new_file_at_the_same_moment_all_succeed_and_migrate_it_once(tmp_path: Path) -> None:
@@ -355,5 +354,5 @@ def test_processes_that_open_a_new_file_at_the_same_moment_all_succeed_and_migra
     for file in range(FILES):
         with closing(sqlite3.connect(tmp_path / str(file) / "engram.db")) as connection:
             assert migrations.applied(connection) == list(migrations.names())
-            assert connection.execute("select count(*) from meta where key like 'process-%'").fetchone() == (8,)
+            assert connection.execute("select count(*) from meta where key like 'process-%'").fetchone() == (PROCESSES,)
             assert connection.execute("pragma integrity_check").fetchone() == ("ok",)

@@ -20,8 +20,6 @@ from engram_py.database.store import Store
 from engram_py.settings import load_settings
 from tests.database.files import command, filled, make_of_schema, opened, save
 
-pytestmark = pytest.mark.migrates
-
 PROC_MOUNTS = """\
 /dev/vda / ext4 rw,relatime 0 0
 tmpfs /home/me tmpfs rw 0 0
@@ -45,6 +43,7 @@ def modes(folder: Path) -> dict[str, int]:
     return {path.name: mode(path) for path in [folder, *folder.iterdir()]}
 
 
+@pytest.mark.migrates
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077], ids=oct)
 def test_the_folder_and_its_files_are_for_their_owner_alone(data_dir: Path, umask: int) -> None:
     before = os.umask(umask)
@@ -94,6 +93,7 @@ def test_a_database_that_is_a_folder_is_refused(data_dir: Path) -> None:
         Store.open(data_dir)
 
 
+@pytest.mark.migrates
 def test_a_database_that_is_a_link_to_a_file_not_made_yet_is_made_there_and_private(
     data_dir: Path, tmp_path: Path
 ) -> None:

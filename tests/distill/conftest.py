@@ -16,9 +16,7 @@ from engram_py.distill.values import Digest, Distilled, Distiller, DistillerFail
 from engram_py.observations.values import Observation
 from engram_py.sessions.transcript_formats import spoken
 from engram_py.times import to_text
-from tests.memory import FakeClock, Git, Opener, app, clock, git, here, make_repo, open_memory, root
-
-__all__ = ["app", "clock", "git", "here", "make_repo", "open_memory", "root"]
+from tests.memory import FakeClock, Git, Opener
 
 WORK = "Make the login form refuse an empty password, and write a test for it."
 DID = "The form refuses it now.\n\n## Decisions\n- Refuse an empty password in the form, not in the API\n"

@@ -88,14 +88,6 @@ def test_rows_55_and_86_without_a_program_the_answer_has_the_episode_and_with_on
     assert tell(app, conversation="s3", flush=False).distillation == "pending"
 
 
-def test_row_79_a_turn_that_comes_while_the_distiller_works_waits(app: Engram, stub: Stub) -> None:
-    stub.meanwhile = lambda: tell(app, [*TALK, {"role": "user", "content": MORE}], flush=False)
-
-    tell(app, flush=True)
-
-    assert (len(episodes(app)), waiting(app), len(kept(app))) == (1, 1, 5)
-
-
 def test_a_conversation_that_goes_on_after_its_session_was_ended_opens_it_again(app: Engram, stub: Stub) -> None:
     tell(app)
     app.sessions.end("s1")
@@ -299,23 +291,6 @@ def test_where_no_turn_is_kept_none_is_taken(data_dir: Path, folder: Path) -> No
     settings = replace(settings, turn_retention_days=0)
     with Engram(settings=settings, directory=folder) as app:
         assert tell(app).distillation == "skipped:no_retention"
-
-
-@pytest.mark.parametrize(
-    ("body", "result"),
-    [
-        ("import time; time.sleep(30)", "failed:timeout"),
-        ("print('Sure! I would be happy to help.')", "failed:no_json"),
-        ("import os; os.kill(os.getpid(), 9)", "failed:"),
-    ],
-)
-def test_a_distiller_that_hangs_chats_or_dies_keeps_the_turns_for_another_try(
-    app: Engram, tmp_path: Path, body: str, result: str
-) -> None:
-    app.__dict__["distilling"] = distilling(app, distill_command=program(tmp_path, body), distill_timeout=1)
-
-    assert tell(app, flush=True).distillation.startswith(result)
-    assert (waiting(app), episodes(app)) == (4, [])
 
 
 def test_orders_of_a_distiller_are_kept_as_text_of_the_episode_alone(app: Engram, tmp_path: Path) -> None:

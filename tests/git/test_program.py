@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engram_py.git.answers import TrackedFiles, tracked_files
 from engram_py.git.program import Deadline, ask_git
 from engram_py.git.repository import canonical_remote, find_repository, remote_names, strip_credentials
-from tests.git.conftest import Git, MakeRepo
+from tests.memory import Git, RepoMaker
 
 
 @pytest.fixture
@@ -255,7 +255,7 @@ def test_a_file_in_conflict_has_no_one_blob(staged: Path, git: Git) -> None:
     assert tracked(staged).get("a.py") is None
 
 
-def test_submodules_are_told_from_files(make_repo: MakeRepo, git: Git) -> None:
+def test_submodules_are_told_from_files(make_repo: RepoMaker, git: Git) -> None:
     library, root = make_repo("library"), make_repo("widgets")
     git(root, "submodule", "--quiet", "add", str(library), "libs/lib")
     assert tracked(root).submodules == ["libs/lib"]
@@ -263,7 +263,7 @@ def test_submodules_are_told_from_files(make_repo: MakeRepo, git: Git) -> None:
 
 
 @pytest.mark.parametrize("data", [None, b"", b"DIRC", b"garbage" * 100])
-def test_without_an_index_that_git_reads_nothing_is_listed(make_repo: MakeRepo, data: bytes | None) -> None:
+def test_without_an_index_that_git_reads_nothing_is_listed(make_repo: RepoMaker, data: bytes | None) -> None:
     root = make_repo("widgets")
     if data is None:
         (root / ".git/index").unlink(missing_ok=True)

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from engram_py.git.repository import Repository, created_at, find_repository, read_head, read_ref
-from tests.memory import names
-
-from .conftest import Git, MakeRepo
+from tests.memory import Git, RepoMaker, names
 
 
 def found(folder: Path) -> Repository:
@@ -21,7 +19,7 @@ def found(folder: Path) -> Repository:
     return repository
 
 
-def test_a_subfolder_belongs_to_the_repository_above_it(make_repo: MakeRepo, git: Git) -> None:
+def test_a_subfolder_belongs_to_the_repository_above_it(make_repo: RepoMaker, git: Git) -> None:
     root = make_repo("widgets", remote="git@github.com:Acme/Widgets.git")
     (root / "a" / "b").mkdir(parents=True)
 
@@ -33,7 +31,7 @@ def test_a_subfolder_belongs_to_the_repository_above_it(make_repo: MakeRepo, git
     assert (repository.bare, repository.warnings) == (False, ())
 
 
-def test_no_git_program_is_started(make_repo: MakeRepo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_git_program_is_started(make_repo: RepoMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     root = make_repo("widgets", remote="https://example.org/a/b")
     monkeypatch.setattr(subprocess, "Popen", None)
     assert found(root).commit
@@ -45,7 +43,7 @@ def test_a_folder_outside_any_repository_has_none(tmp_path: Path) -> None:
     assert find_repository(Path("a\0b")) is None
 
 
-def test_worktrees_share_one_common_dir_and_keep_their_own_branch(make_repo: MakeRepo, git: Git) -> None:
+def test_worktrees_share_one_common_dir_and_keep_their_own_branch(make_repo: RepoMaker, git: Git) -> None:
     root = make_repo("widgets")
     git(root, "worktree", "add", "-q", "-b", "feature/x", "../elsewhere")
     worktree = found(root.parent / "elsewhere")
@@ -55,7 +53,7 @@ def test_worktrees_share_one_common_dir_and_keep_their_own_branch(make_repo: Mak
     assert worktree.main_folder == root
 
 
-def test_a_worktree_whose_repository_is_out_of_reach_still_tells_its_name(make_repo: MakeRepo, git: Git) -> None:
+def test_a_worktree_whose_repository_is_out_of_reach_still_tells_its_name(make_repo: RepoMaker, git: Git) -> None:
     root = make_repo("widgets")
     git(root, "worktree", "add", "-q", "../elsewhere")
     root.rename(root.with_name("moved"))
@@ -65,7 +63,7 @@ def test_a_worktree_whose_repository_is_out_of_reach_still_tells_its_name(make_r
     assert names(worktree.warnings) == ["repository_elsewhere"]
 
 
-def test_a_submodule_is_its_own_repository(make_repo: MakeRepo, git: Git) -> None:
+def test_a_submodule_is_its_own_repository(make_repo: RepoMaker, git: Git) -> None:
     library, root = make_repo("library"), make_repo("widgets")
     git(root, "submodule", "--quiet", "add", str(library), "libs/lib")
     submodule = found(root / "libs" / "lib")
@@ -75,7 +73,7 @@ def test_a_submodule_is_its_own_repository(make_repo: MakeRepo, git: Git) -> Non
     assert submodule.remote == str(library)
 
 
-def test_a_bare_repository_counts_and_so_do_its_worktrees(make_repo: MakeRepo, git: Git) -> None:
+def test_a_bare_repository_counts_and_so_do_its_worktrees(make_repo: RepoMaker, git: Git) -> None:
     root = make_repo("widgets")
     git(root, "clone", "-q", "--bare", ".", "../store/widgets.git")
     store = root.parent / "store" / "widgets.git"
@@ -87,7 +85,7 @@ def test_a_bare_repository_counts_and_so_do_its_worktrees(make_repo: MakeRepo, g
     assert (checkout.common_dir, checkout.main_folder, checkout.bare) == (store, store, False)
 
 
-def test_a_hidden_bare_repository_is_named_after_the_folder_around_it(make_repo: MakeRepo, git: Git) -> None:
+def test_a_hidden_bare_repository_is_named_after_the_folder_around_it(make_repo: RepoMaker, git: Git) -> None:
     root = make_repo("origin")
     project = root.parent / "widgets"
     git(root, "clone", "-q", "--bare", ".", str(project / ".bare"))
@@ -103,17 +101,17 @@ def test_a_separate_git_directory_is_followed(tmp_path: Path, git: Git) -> None:
     assert (repository.git_dir, repository.main_folder) == (tmp_path / "elsewhere", tmp_path / "widgets")
 
 
-def test_a_detached_head_has_a_commit_and_no_branch(make_repo: MakeRepo, git: Git) -> None:
+def test_a_detached_head_has_a_commit_and_no_branch(make_repo: RepoMaker, git: Git) -> None:
     root = make_repo("widgets")
     git(root, "checkout", "-q", "--detach")
     assert read_head(found(root)) == (None, git(root, "rev-parse", "HEAD"))
 
 
-def test_an_unborn_branch_has_no_commit(make_repo: MakeRepo) -> None:
+def test_an_unborn_branch_has_no_commit(make_repo: RepoMaker) -> None:
     assert read_head(found(make_repo("widgets", commit=False))) == ("main", None)
 
 
-def test_packed_refs_are_read(make_repo: MakeRepo, git: Git) -> None:
+def test_packed_refs_are_read(make_repo: RepoMaker, git: Git) -> None:
     root = make_repo("widgets")
     git(root, "branch", "main-2")
     git(root, "tag", "-a", "-m", "x", "v1")
@@ -122,21 +120,21 @@ def test_packed_refs_are_read(make_repo: MakeRepo, git: Git) -> None:
     assert read_head(found(root)) == ("main", git(root, "rev-parse", "HEAD"))
 
 
-def test_a_ref_cannot_name_a_file_outside_the_git_directory(make_repo: MakeRepo, tmp_path: Path) -> None:
+def test_a_ref_cannot_name_a_file_outside_the_git_directory(make_repo: RepoMaker, tmp_path: Path) -> None:
     root = make_repo("widgets")
     (tmp_path / "secret").write_text("c" * 40)
     (root / ".git" / "HEAD").write_text("ref: refs/heads/../../../../secret\n")
     assert read_head(found(root)) == (None, None)
 
 
-def test_a_symbolic_ref_that_names_itself_ends(make_repo: MakeRepo) -> None:
+def test_a_symbolic_ref_that_names_itself_ends(make_repo: RepoMaker) -> None:
     root = make_repo("widgets")
     (root / ".git/refs/heads/main").write_text("ref: refs/heads/main\n")
     assert read_head(found(root)) == ("main", None)
 
 
 def test_a_ref_format_that_only_git_reads_is_left_to_git(
-    make_repo: MakeRepo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    make_repo: RepoMaker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     root = make_repo("widgets")
     (root / ".git" / "HEAD").write_text("ref: refs/heads/.invalid\n")
@@ -148,7 +146,7 @@ def test_a_ref_format_that_only_git_reads_is_left_to_git(
     assert read_ref(found(root), "refs/heads/main") == "abc"
 
 
-def test_a_branch_tells_where_it_was_created(make_repo: MakeRepo, git: Git) -> None:
+def test_a_branch_tells_where_it_was_created(make_repo: RepoMaker, git: Git) -> None:
     root = make_repo("widgets")
     first = git(root, "rev-parse", "HEAD")
     git(root, "checkout", "-q", "-b", "feature/x")
@@ -157,7 +155,7 @@ def test_a_branch_tells_where_it_was_created(make_repo: MakeRepo, git: Git) -> N
     assert [created_at(found(root), name) for name in ("main", "nothing", "../../../HEAD")] == [None] * 3
 
 
-def test_conditional_includes_are_followed(make_repo: MakeRepo) -> None:
+def test_conditional_includes_are_followed(make_repo: RepoMaker) -> None:
     root = make_repo("widgets")
     (root.parent / "extra").write_text('[remote "origin"]\n\turl = https://u:tok@example.org/acme/widgets.git\n')
     with (root / ".git" / "config").open("a") as file:
@@ -165,7 +163,7 @@ def test_conditional_includes_are_followed(make_repo: MakeRepo) -> None:
     assert found(root).remote == "example.org/acme/widgets"
 
 
-def test_includes_that_go_in_circles_leave_what_the_file_itself_says(make_repo: MakeRepo) -> None:
+def test_includes_that_go_in_circles_leave_what_the_file_itself_says(make_repo: RepoMaker) -> None:
     root = make_repo("widgets", remote="https://example.org/a/b")
     with (root / ".git" / "config").open("a") as file:
         file.write("[include]\n path = config\n path = missing\n")
@@ -191,14 +189,14 @@ CONFIGS = [
 
 
 @pytest.mark.parametrize(("config", "remote"), CONFIGS)
-def test_the_remote_is_the_one_that_git_reads(make_repo: MakeRepo, config: str, remote: str | None) -> None:
+def test_the_remote_is_the_one_that_git_reads(make_repo: RepoMaker, config: str, remote: str | None) -> None:
     root = make_repo("widgets")
     (root / ".git" / "config").write_text(config + "\n")
     assert found(root).remote == remote
 
 
 def test_a_configuration_as_git_writes_it_is_read_without_git(
-    make_repo: MakeRepo, git: Git, monkeypatch: pytest.MonkeyPatch
+    make_repo: RepoMaker, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = make_repo("widgets", remote="https://example.org/a/b")
     git(root, "config", "alias.all", '!f() { git log "$@"; }; f # all')
@@ -209,7 +207,7 @@ def test_a_configuration_as_git_writes_it_is_read_without_git(
 
 
 @pytest.mark.parametrize("variable", ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"])
-def test_gits_environment_is_ignored(make_repo: MakeRepo, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+def test_gits_environment_is_ignored(make_repo: RepoMaker, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     one, other = make_repo("one"), make_repo("other")
     monkeypatch.setenv(variable, str(other / ".git"))
     assert found(one).root == one
@@ -259,20 +257,20 @@ def test_a_broken_git_marks_a_root_without_a_remote_and_warns(
     assert len(repository.warnings) == 1
 
 
-def test_a_git_file_without_its_keyword_leads_nowhere(make_repo: MakeRepo, tmp_path: Path) -> None:
+def test_a_git_file_without_its_keyword_leads_nowhere(make_repo: RepoMaker, tmp_path: Path) -> None:
     other = make_repo("other", remote="https://example.org/acme/other")
     (tmp_path / "widgets").mkdir()
     (tmp_path / "widgets" / ".git").write_text(str(other / ".git"))
     assert found(tmp_path / "widgets").remote is None
 
 
-def test_a_folder_that_is_only_called_git_is_climbed_past(make_repo: MakeRepo) -> None:
+def test_a_folder_that_is_only_called_git_is_climbed_past(make_repo: RepoMaker) -> None:
     root = make_repo("widgets")
     (root / "sub" / ".git").mkdir(parents=True)
     assert found(root / "sub").root == root
 
 
-def test_a_fifo_in_place_of_the_configuration_does_not_block(make_repo: MakeRepo) -> None:
+def test_a_fifo_in_place_of_the_configuration_does_not_block(make_repo: RepoMaker) -> None:
     root = make_repo("widgets")
     (root / ".git" / "config").unlink()
     os.mkfifo(root / ".git" / "config")

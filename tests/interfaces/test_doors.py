@@ -46,8 +46,9 @@ def said(app: Engram, value: object, door: Door) -> str:
 
 
 def _strings(path: Path) -> set[str]:
-    """The texts of a module that a caller may read: its constants without its docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    """The texts of a module that names tools, as a caller may read them: its constants without its docstrings."""
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text if "mem_" in text else "")
     documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     doc = {ast.get_docstring(one, clean=False) for one in ast.walk(tree) if isinstance(one, documented)}
     return {one.value for one in ast.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str)} - doc

@@ -1,4 +1,4 @@
-"""The memory of these tests, and one of another machine."""
+"""The memory of another machine."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.settings import Settings
-from tests.memory import FakeClock, app, clock, open_memory
-
-__all__ = ["app", "clock", "open_memory"]
+from tests.memory import FakeClock
 
 
 @pytest.fixture

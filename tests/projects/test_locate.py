@@ -14,9 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py.projects.locate import Location, Locator, locate
-from tests.memory import names
-
-from .conftest import Git
+from tests.memory import Git, names
 
 MakeRepo = Callable[..., Path]
 

@@ -7,7 +7,6 @@ import json
 import multiprocessing
 import os
 import re
-from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from engram_py.projects.settings_file import (
 )
 from engram_py.projects.values import InvalidProjectError
 from engram_py.settings import SETTINGS, Setting
+from tests import savers
 from tests.memory import names, words
 
 
@@ -314,30 +314,13 @@ def test_a_name_that_is_none_is_not_bound(tmp_path: Path) -> None:
         write_binding(tmp_path, "a/b")
 
 
-def _bind(folder: str, name: str, barrier: Barrier, results: multiprocessing.Queue[tuple[str, str] | None]) -> None:
-    barrier.wait()
-    binding = write_binding(Path(folder), name)
-    results.put((binding.id, binding.project) if binding else None)
-
-
-def _bind_without_links(
-    folder: str, name: str, barrier: Barrier, results: multiprocessing.Queue[tuple[str, str] | None]
-) -> None:
-    def refuse(*args: object) -> None:
-        raise PermissionError
-
-    os.link = refuse  # type: ignore[assignment]
-    _bind(folder, name, barrier, results)
-
-
-@pytest.mark.parametrize("worker", [_bind, _bind_without_links])
-def test_of_several_processes_the_first_wins_and_all_read_the_same(tmp_path: Path, worker: object) -> None:
+@pytest.mark.parametrize("worker", [savers.bind, savers.bind_without_links])
+def test_of_several_processes_the_first_wins_and_all_read_the_same(tmp_path: Path, worker: savers.Binder) -> None:
     context = multiprocessing.get_context("spawn")
-    count = 6
+    count = 4
     barrier, results = context.Barrier(count), context.Queue()
     processes = [
-        context.Process(target=worker, args=(str(tmp_path), f"project-{n}", barrier, results))  # type: ignore[arg-type]
-        for n in range(count)
+        context.Process(target=worker, args=(str(tmp_path), f"project-{n}", barrier, results)) for n in range(count)
     ]
     for process in processes:
         process.start()

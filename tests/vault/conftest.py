@@ -10,9 +10,7 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.settings import Settings
-from tests.memory import FakeClock, git, make_repo, open_memory
-
-__all__ = ["app", "clock", "git", "make_repo", "open_memory", "root"]
+from tests.memory import FakeClock
 
 
 @pytest.fixture

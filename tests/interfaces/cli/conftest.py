@@ -13,10 +13,7 @@ from click.testing import CliRunner, Result
 
 from engram_py.interfaces.cli.main import cli
 from tests import forked
-from tests.memory import git
 from tests.template import ready
-
-__all__ = ["git"]
 
 Run = Callable[..., Result]
 Start = Callable[..., "Ended"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engram_py import Engram
+from engram_py import Draft, Engram
 from tests.interfaces.cli.conftest import Run, Start, answer, refusal
 
 HEAD = "title: Timeout\ntype: manual\nscope: project\ntopic:"
@@ -156,12 +156,13 @@ def test_revert_brings_back_any_version_and_loses_none(saved: Run) -> None:
 
 
 @pytest.fixture
-def four(run: Run) -> Run:
+def four(run: Run, data_dir: Path, folder: Path) -> Run:
     """#1 and #2 are notes, #3 a decision, #4 a note of gizmos."""
-    run("save", "Uses tabs", "In Go.", "--type", "note", "--session", "s-1")
-    run("save", "Uses ruff", "For speed.", "--type", "note", "--session", "s-1")
-    run("save", "Chose SQLite", "One file.", "--type", "decision", "--session", "s-2")
-    run("save", "Uses spaces", "In Python.", "--type", "note", "--project", "gizmos")
+    with Engram(data_dir, directory=folder) as app:
+        app.save(Draft("Uses tabs", "In Go.", "note"), session_id="s-1")
+        app.save(Draft("Uses ruff", "For speed.", "note"), session_id="s-1")
+        app.save(Draft("Chose SQLite", "One file.", "decision"), session_id="s-2")
+        app.save(Draft("Uses spaces", "In Python.", "note"), project="gizmos")
     return run
 
 

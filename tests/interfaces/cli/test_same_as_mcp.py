@@ -36,15 +36,24 @@ def told(data_dir: Path, tool: str, arguments: dict[str, Any]) -> Any:
     return json.loads(result.content[0].text)
 
 
-def seed(run: Run, *options: str) -> None:
-    monthly = ("--type", "preference")
-    run(*options, "save", "Prefers tabs", "In Go and in C.", *monthly)
-    run(*options, "save", "Access tokens live 15 minutes", "Stolen access tokens expire.", "--topic", "decision/ttl")
-    run(
-        *options, "save", "Access tokens live 5 minutes", "Stolen access tokens expire soon.", "--topic", "decision/ttl"
-    )
-    run(*options, "save", "Access tokens live an hour", "Stolen access tokens expire late.", "--project", "gizmos")
-    run(*options, "pin", "1")
+_SEEDED: list[bytes] = []
+
+
+def seed(run: Run, data_dir: Path) -> None:
+    """Make the database by commands, and the next ones as its copies."""
+    if _SEEDED:
+        data_dir.mkdir(mode=0o700)
+        (data_dir / "engram.db").write_bytes(_SEEDED[0])
+        return
+    for words in (
+        ("save", "Prefers tabs", "In Go and in C.", "--type", "preference"),
+        ("save", "Access tokens live 15 minutes", "Stolen access tokens expire.", "--topic", "decision/ttl"),
+        ("save", "Access tokens live 5 minutes", "Stolen access tokens expire soon.", "--topic", "decision/ttl"),
+        ("save", "Access tokens live an hour", "Stolen access tokens expire late.", "--project", "gizmos"),
+        ("pin", "1"),
+    ):
+        run("--data-dir", str(data_dir), *words)
+    _SEEDED.append((data_dir / "engram.db").read_bytes())
 
 
 READS = [
@@ -78,7 +87,7 @@ READS = [
 def test_a_read_answers_the_same_value(
     run: Run, data_dir: Path, words: list[str], tool: str, arguments: dict[str, Any]
 ) -> None:
-    seed(run)
+    seed(run, data_dir)
     assert _uncounted(answer(run(*words, "--json"))) == _uncounted(told(data_dir, tool, arguments))
 
 
@@ -101,14 +110,14 @@ WRITES = [
 
 @pytest.mark.parametrize(("words", "tool", "arguments"), WRITES)
 def test_a_write_answers_the_same_value(
-    run: Run, tmp_path: Path, words: list[str], tool: str, arguments: dict[str, Any]
+    run: Run, data_dir: Path, tmp_path: Path, words: list[str], tool: str, arguments: dict[str, Any]
 ) -> None:
-    twin = str(tmp_path / "twin")
-    seed(run)
-    seed(run, "--data-dir", twin)
+    twin = tmp_path / "twin"
+    seed(run, data_dir)
+    seed(run, twin)
 
     printed = answer(run(*words, "--json"))
-    answered = told(Path(twin), tool, arguments)
+    answered = told(twin, tool, arguments)
 
     assert _comparable(printed) == _comparable(answered)
 

@@ -19,10 +19,7 @@ from engram_py.app import Engram as App
 from engram_py.database.connection import connect
 from engram_py.settings import Settings
 from tests import forked
-from tests.memory import git
 from tests.template import ready
-
-__all__ = ["git"]
 
 Hook = Callable[..., "Answered"]
 

@@ -61,14 +61,6 @@ async def test_a_query_gets_one_section_or_one_short_sentence(memory: Agent) -> 
     assert len(said) / 4 <= 20
 
 
-async def test_without_a_query_it_is_the_start_of_a_session(memory: Agent) -> None:
-    said = await memory.told("mem_context")
-
-    assert said == await memory.told("mem_context", mode="session")
-    assert "## Recent sessions" in said
-    assert "next: ship it" in said
-
-
 async def test_each_mode_has_its_own_budget(memory: Agent) -> None:
     budgets = {
         mode: (await memory.value("mem_context", mode=mode, query="uv"))["max_bytes"]
@@ -291,45 +283,6 @@ BY_ID: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "code", "names"),
-    [
-        pytest.param("mem_save", {"title": "", "content": "x"}, "empty_field", "title", id="empty-title"),
-        pytest.param("mem_save", {"title": "x", "content": " \n"}, "empty_field", "content", id="blank-content"),
-        pytest.param("mem_save", FACT | {"aliases": [1]}, "invalid_argument", "aliases", id="number-as-alias"),
-        pytest.param("mem_update", {"id": 1}, "invalid_argument", "title, content", id="update-of-nothing"),
-        pytest.param("mem_update", {"id": 1, "title": " "}, "empty_field", "title", id="update-to-blank-title"),
-        pytest.param("mem_search", {"query": "x", "scope": "team"}, "invalid_argument", "scope", id="search-scope"),
-        pytest.param(
-            "mem_judge", {"judgment_id": "rel-1", "relation": "related"}, "judgment_not_found", "rel-1", id="judgment"
-        ),
-        pytest.param(
-            "mem_compare",
-            BY_ID["mem_compare"] | {"memory_id_b": 1, "confidence": -0.1},
-            "invalid_argument",
-            "confidence",
-            id="confidence-below-0",
-        ),
-        pytest.param("mem_session_start", {"id": " "}, "empty_field", "session_id", id="blank-session"),
-        pytest.param("mem_context", {"mode": "every"}, "invalid_argument", "session, query, cascade, full", id="mode"),
-        pytest.param("mem_search", {"query": "  "}, "empty_query", "search for", id="blank-query"),
-    ],
-)
-async def test_a_bad_argument_is_named_with_what_it_must_be_and_nothing_is_written(
-    agent: Agent, data_dir: Path, tool: str, arguments: dict[str, Any], code: str, names: str
-) -> None:
-    await agent.told("mem_save", **FACT)
-    before = rows(data_dir)
-
-    facts = await agent.refusal(tool, **arguments)
-
-    assert facts["error_code"] == code
-    assert names in facts["message"] + facts["hint"]
-    assert len(facts["message"]) < 500
-    assert rows(data_dir) == before
-    assert (await agent.value("mem_get_observation", id=1))["content"] == FACT["content"]
-
-
 @pytest.mark.parametrize("tool", BY_ID)
 async def test_an_id_that_names_nothing_is_refused(agent: Agent, data_dir: Path, tool: str) -> None:
     await agent.told("mem_save", **FACT)
@@ -340,25 +293,6 @@ async def test_an_id_that_names_nothing_is_refused(agent: Agent, data_dir: Path,
         assert facts["error_code"] in {"observation_not_found", "invalid_argument"}
         assert str(bad).strip("#") in facts["message"]
         assert rows(data_dir) == before
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
-    [
-        pytest.param("mem_search", {"query": "parser", "limit": 0}, "limit 0 is outside 1..20; used 1", id="0"),
-        pytest.param("mem_search", {"query": "parser", "limit": 2**70}, "used 20", id="2**70"),
-        pytest.param("mem_review", {"action": "list", "limit": 0}, "limit 0 is outside 1..100; used 1", id="review"),
-        pytest.param("mem_timeline", {"observation_id": 1, "after": 2**70}, "used 50", id="after"),
-        pytest.param("mem_context", {"max_bytes": 2**70}, "used 65536", id="too-many-bytes"),
-    ],
-)
-async def test_a_number_out_of_range_is_moved_into_it_and_said(
-    agent: Agent, tool: str, arguments: dict[str, Any], said: str
-) -> None:
-    await agent.told("mem_save", **FACT)
-
-    assert said in await agent.told(tool, **arguments)
-    assert any(said in warning for warning in (await agent.value(tool, **arguments))["warnings"])
 
 
 async def test_unknown_arguments_are_named_with_what_they_resemble_and_summed_up(agent: Agent) -> None:

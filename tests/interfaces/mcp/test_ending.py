@@ -351,11 +351,8 @@ def server_in(folder: Path) -> StdioServerParameters:
     )
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_later_process_finds_what_an_earlier_one_saved(
-    repository: Path, data_dir: Path, mode: Literal["auto", "legacy"]
-) -> None:
-    async with Client(server_in(repository), mode=mode) as client:
+async def test_a_later_process_finds_what_an_earlier_one_saved(repository: Path, data_dir: Path) -> None:
+    async with Client(server_in(repository)) as client:
         first = Agent(client)
         assert "mem_search" in (client.instructions or "")
         title = "Chose short-lived access tokens"
@@ -367,7 +364,7 @@ async def test_a_later_process_finds_what_an_earlier_one_saved(
     [(_, ended)] = sessions(data_dir)
     assert ended is not None
 
-    async with Client(server_in(repository), mode=mode) as client:
+    async with Client(server_in(repository)) as client:
         second = Agent(client)
         context = await second.told("mem_context")
         assert "Fixed midnight logins" in context

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.interfaces.mcp.agent import INITIALIZE, Exchange, exchange, rows, tool_call
-from tests.interfaces.mcp.record import RECORDED, Process, Recording, conversations, normal, renewed, text_of
+from tests.interfaces.mcp.record import RECORDED, Process, normal, recorded, text_of
 from tests.template import ready
 
 PING = {"jsonrpc": "2.0", "id": "ping", "method": "ping"}
@@ -25,20 +25,6 @@ def request(request_id: object, method: str, **params: Any) -> dict[str, Any]:
 def refusals(answered: Exchange) -> list[tuple[object, int]]:
     """(id, code) of every JSON-RPC error."""
     return [(one["id"], one["error"]["code"]) for one in answered.answers if "error" in one]
-
-
-def test_lines_written_by_hand_are_answered(folder: Path) -> None:
-    save = tool_call("save", "mem_save", title="Chose uv", content="It resolves in a second.")
-    answered = exchange(folder, [request("list", "tools/list"), save, PING])
-
-    assert answered.to("start")["result"]["serverInfo"]["name"] == "engram"
-    tools = answered.to("list")["result"]["tools"]
-    assert "mem_save" in [tool["name"] for tool in tools]
-    assert all(tool["annotations"]["openWorldHint"] is False for tool in tools)
-    assert 'Saved [#1] "Chose uv"' in answered.text("save")
-    assert answered.to("save")["result"]["isError"] is False
-    assert answered.to("ping")["result"] == {}
-    assert (answered.status, answered.log) == (0, "")
 
 
 def test_lines_that_are_not_json_are_answered_and_the_server_lives(folder: Path) -> None:
@@ -131,35 +117,23 @@ def test_ten_megabytes_are_refused_as_a_title_and_cut_as_a_content(folder: Path)
     assert "kept 50,000 of 10,000,000 bytes" in answered.text("content")
 
 
-CONVERSATIONS = dict(conversations())
+RECORDING = recorded()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="select() knows no pipes there")
-@pytest.mark.parametrize("name", CONVERSATIONS)
+@pytest.mark.parametrize("name", RECORDING)
 def test_each_line_is_answered_as_recorded(tmp_path: Path, name: str) -> None:
-    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))[name]
-    assert len(recorded) == len(CONVERSATIONS[name])
     server = Process(tmp_path)
     try:
-        for line, known in zip(CONVERSATIONS[name], recorded, strict=True):
-            assert server.ask(line) == known["answer"], line
+        for pair in RECORDING[name]:
+            assert server.ask(pair["line"]) == pair["answer"], pair["line"]
     finally:
         server.end()
 
 
-def test_the_recording_knows_no_room_of_its_own() -> None:
-    assert normal("/a/b/data at 2026-01-01 10:00", "/a/b") == "ROOM/data at TIME"
-
-
-def test_a_recording_made_again_keeps_the_answers_that_say_why_they_differ() -> None:
-    text = RECORDED.read_text(encoding="utf-8")
-    old: Recording = json.loads(text)
-    deliberate = [pair for pairs in old.values() for pair in pairs if "why" in pair]
+def test_an_answer_that_differs_from_the_sdks_says_why() -> None:
+    deliberate = [pair for pairs in RECORDING.values() for pair in pairs if "sdk" in pair]
     assert len(deliberate) == 7
     assert all(pair["why"] and pair["sdk"] != pair["answer"] for pair in deliberate)
-
-    again = {
-        name: [{"line": pair["line"], "answer": pair.get("sdk", pair["answer"])} for pair in pairs]
-        for name, pairs in old.items()
-    }
-    assert text_of(renewed(old, again)) == text
+    assert normal("/a/b/data at 2026-01-01 10:00", "/a/b") == "ROOM/data at TIME"
+    assert text_of(RECORDING) == RECORDED.read_text(encoding="utf-8")
