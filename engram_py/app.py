@@ -150,6 +150,7 @@ class Engram:
     evaluations = cached_property(services.evaluations)
     vectors = cached_property(services.vectors)
     contexts = cached_property(services.contexts)
+    prompt_gate = cached_property(services.prompt_gate)
     session_memory = cached_property(services.session_memory)
     documents = cached_property(services.documents)
     vault = cached_property(services.vault)

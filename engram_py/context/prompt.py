@@ -1,6 +1,6 @@
 """Decide what one prompt is given: the overrides, and at most one section more; silence is the usual answer.
 
-A prompt that asks for something else than a subject says so by a phrase (``prompt_kinds.py``). Every other is searched
+A prompt that asks for something else than a subject says so by a phrase (``prompt_gate.py``). Every other is searched
 for, and what is found is given where the evidence makes it likely that the work needs it, or named in a line where it
 may well (``recall/score.py``).
 """
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from engram_py.context import table
-from engram_py.context.prompt_kinds import Phrase, asks_of, asks_something, phrase_in, plain_words
+from engram_py.context.prompt_gate import Phrase, asks_of, asks_something, phrase_in, plain_words
 from engram_py.context.providers import ENTITY, MOST_ENTITIES, Found, Providers
 from engram_py.context.session import table_rows
 from engram_py.context.values import POINTED, Section

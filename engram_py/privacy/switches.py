@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
 from engram_py.database.store import Store, waiting
-from engram_py.errors import InvalidArgumentError, StoreError
-from engram_py.privacy.values import SWITCHES, Allowed, Choice, RecordingOffError, SwitchState
+from engram_py.dataclass import dataclass
+from engram_py.errors import ConflictError, InvalidArgumentError, StoreError
 from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import Core
-from engram_py.reasons import Reason, reason
+from engram_py.reasons import Reason, operation, reason, sentence
 from engram_py.sessions import table
 from engram_py.times import Clock, to_text
 
@@ -19,6 +19,64 @@ select scope, switch, is_on from switches where scope = 'all'
    or (scope = 'project' and name = :project)
    or (scope = 'session' and name = :session)
 """
+
+
+class RecordingOffError(ConflictError):
+    code = "recording_off"
+
+    def __init__(self, project: str) -> None:
+        self.project = project
+        super().__init__(
+            f"recording is off in {project or 'this folder'}: nothing was kept",
+            hint=sentence(
+                "the user switched it off; `engram on --record` switches it on, and ",
+                operation("save"),
+                " works anyway",
+            ),
+        )
+
+
+SWITCHES = ("enabled", "record", "inject")
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The permissions of hooks: ``record`` keeps prompts, turns and learnings, ``inject`` gives memory to the agent.
+
+    ``enabled`` off is both off, and more: hooks do nothing at all.
+    """
+
+    enabled: bool = True
+    record: bool = True
+    inject: bool = True
+
+    @property
+    def records(self) -> bool:
+        return self.enabled and self.record
+
+    @property
+    def injects(self) -> bool:
+        return self.enabled and self.inject
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One switch that somebody turned: for ``all``, a ``project`` or a ``session``, which ``name`` names."""
+
+    scope: str
+    name: str
+    switch: str
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchState:
+    """The permissions of hooks here, with the choices that decide them."""
+
+    project: str
+    allowed: Allowed
+    choices: tuple[Choice, ...]
+    environment: Mapping[str, bool]
 
 
 class Switches:
