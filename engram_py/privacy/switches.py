@@ -22,8 +22,6 @@ select scope, switch, is_on from switches where scope = 'all'
 
 
 class RecordingOffError(ConflictError):
-    code = "recording_off"
-
     def __init__(self, project: str) -> None:
         self.project = project
         super().__init__(
