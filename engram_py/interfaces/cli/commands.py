@@ -212,6 +212,11 @@ def project_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return project_option(all_option(function))
 
 
+def place_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --scope and --project."""
+    return scope_option(project_option(function))
+
+
 def limit_option(default: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return click.option("--limit", type=int, default=default, show_default=True, help="Most results.")
 
@@ -283,30 +288,47 @@ def json_command(function: Callable[..., None]) -> Callable[..., None]:
     return json_option(refusing(function))
 
 
-def prints_result(function: Callable[..., object]) -> Callable[..., None]:
-    """Make a ``json_command`` of a function: pass it the open memory, and print what it returns unless that is None."""
+Command = Callable[[Callable[..., Any]], click.Command]
 
-    @json_command
-    @functools.wraps(function)
-    def run(*args: Any, as_json: bool, **options: Any) -> None:
+
+def result_command(name: str, of: click.Group | None = None, **attributes: Any) -> Command:
+    """Make a command of a function: pass it the open memory, and print what it returns unless that is None.
+
+    The command takes --json as well. ``of`` is the group that it belongs to.
+    """
+
+    def shown(function: Callable[..., object], as_json: bool, *args: Any, **options: Any) -> None:
         with memory() as app:
             value = function(app, *args, **options)
             if value is not None:
                 show(value, app.settings, as_json=as_json)
 
-    return run
+    return functools.partial(_command, shown, name, of, attributes)
 
 
-def prints_value(function: Callable[..., tuple[object, str]]) -> Callable[..., None]:
-    """Make a ``json_command`` of a function: print the value it returns as JSON, or else the text beside it."""
+def value_command(name: str, of: click.Group | None = None) -> Command:
+    """Make a command of a function: print the value it returns as JSON, or else the text beside it."""
 
-    @json_command
-    @functools.wraps(function)
-    def run(*args: Any, as_json: bool, **options: Any) -> None:
+    def shown(function: Callable[..., tuple[object, str]], as_json: bool, *args: Any, **options: Any) -> None:
         value, text = function(*args, **options)
         print_value(value, text, as_json=as_json)
 
-    return run
+    return functools.partial(_command, shown, name, of, {})
+
+
+def _command(
+    shown: Callable[..., None], name: str, of: click.Group | None, attributes: Any, function: Any
+) -> click.Command:
+    @functools.wraps(function)
+    def run(*args: Any, as_json: bool, **options: Any) -> None:
+        shown(function, as_json, *args, **options)
+
+    given = getattr(function, "__click_params__", [])
+    run.__dict__["__click_params__"] = []
+    made = json_command(run)
+    made.__dict__["__click_params__"] += given  # click reverses them: --json is the last
+    made_command: click.Command = (of or click).command(name, **attributes)(made)
+    return made_command
 
 
 def group(name: str, help: str, *, alone: str | None = None, **attributes: Any) -> click.Group:

@@ -21,8 +21,8 @@ from engram_py.interfaces.cli.commands import (
     print_notes,
     print_value,
     printable,
-    prints_value,
     settings,
+    value_command,
     yes_option,
 )
 from engram_py.interfaces.hooks.entry import LEAST_LIMIT_MS, MOST_LIMIT_MS
@@ -143,9 +143,8 @@ def unsetup_command(
     _report(done, failures, as_json=as_json, dry_run=dry_run)
 
 
-@click.command("protocol-mode")
+@value_command("protocol-mode")
 @click.argument("agent", help="As `engram setup` names it.")
-@prints_value
 def protocol_mode_command(agent: str) -> tuple[object, str]:
     """Print `full` or `slim`: whether the hooks of Engram's own plugin explain the memory at each start.
 
@@ -242,8 +241,7 @@ config_command = group(
 )
 
 
-@config_command.command("list")
-@prints_value
+@value_command("list", config_command)
 def list_command() -> tuple[object, str]:
     """List every setting with its value and where that comes from. Secrets are hidden."""
     found = setting_values(settings().data_dir)
@@ -253,20 +251,18 @@ def list_command() -> tuple[object, str]:
     return [_facts(one) for one in found], text
 
 
-@config_command.command("get")
+@value_command("get", config_command)
 @_name
-@prints_value
 def get_command(name: str) -> tuple[object, str]:
     """Print the value of a setting; a secret is hidden."""
     found = _value(settings().data_dir, _setting(name))
     return _facts(found), found.shown
 
 
-@config_command.command("set")
+@value_command("set", config_command)
 @_name
 @click.argument("value", required=False, help="On, off, a number, a text.")
 @click.option("--unset", is_flag=True, help="Take it out of config.json.")
-@prints_value
 def set_command(name: str, value: str | None, unset: bool) -> tuple[object, str]:
     """Write a setting into config.json. Servers and agents that run read it when they start.
 

@@ -4,11 +4,11 @@ the process in time, whatever it is stuck in: an agent waits for its hooks.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -141,8 +141,6 @@ class HookRun:
         self.stage = "afterwards"
         if self.call is None or not self.call.allowed.enabled:
             return
-        from contextlib import suppress
-
         app = self.call.app
         if self.shown_bytes:
             app.store.hurry(_COUNTING_SECONDS)
@@ -164,8 +162,6 @@ class HookRun:
     def _sync(self, app: Engram) -> None:
         """Have it sent, where somebody logged in to a server and nothing else on this machine sends it, and have a
         session that is over summarized."""
-        from contextlib import suppress
-
         from engram_py.errors import StoreError
 
         self.stage = "syncing"
@@ -319,22 +315,17 @@ class Watchdog:
         self.deadline = time.monotonic() + max(0.02, seconds - STARTUP_SECONDS)
         threading.Thread(target=self._watch, daemon=True).start()
 
-    @property
-    def remaining(self) -> float:
-        """Seconds that are left."""
-        return max(0.0, self.deadline - time.monotonic())
-
     def answer(self, data: bytes) -> None:
         """Write to stdout what the agent is to read; nothing when the time is up already."""
         if self._answering.acquire(blocking=False):
             _write(data)
 
     def _watch(self) -> None:
-        time.sleep(self.remaining)
+        time.sleep(max(0.0, self.deadline - time.monotonic()))
         if self._answering.acquire(blocking=False):
             # Even this may hang, on a disk that does not answer.
             threading.Thread(target=_end_after, args=(_LAST_WORDS_SECONDS,), daemon=True).start()
-            with contextlib.suppress(Exception):
+            with suppress(Exception):
                 _write(self._ready())
                 self._too_late()
         end()
@@ -351,6 +342,6 @@ def end() -> NoReturn:
 
 
 def _write(data: bytes) -> None:
-    with contextlib.suppress(OSError):  # nobody reads it any more
+    with suppress(OSError):  # nobody reads it any more
         while data:
             data = data[os.write(1, data) :]
