@@ -10,7 +10,7 @@ prompt, ``^`` for its beginning. Where a script writes no spaces a phrase is loo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -257,12 +257,12 @@ class PromptGate:
         pointer: tuple[Surface, ...] = ("pointer",) if context.section == POINTED else ()
         known = self._citations.visible(session_id, "prompt", "session", "compact", *pointer)
         found = tuple(section for section in context.sections if section.name != "overrides" and section.items)
-        new = (replace(one, items=tuple(item for item in one.items if not _is_known(item, known))) for one in found)
+
+        def is_new(item: Item) -> bool:
+            return not (isinstance(item, Observation) and item.id in known)
+
+        new = (replace(one, items=tuple(filter(is_new, one.items))) for one in found)
         left = tuple(section for section in new if section.items)
         if not left:
             return Gated(replace(context, sections=found), "shown_before" if found else "unlikely")
         return Gated(replace(context, sections=left))
-
-
-def _is_known(item: Item, known: Collection[int]) -> bool:
-    return isinstance(item, Observation) and item.id in known

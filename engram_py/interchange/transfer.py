@@ -93,7 +93,7 @@ class Transfer:
         document = read_export(source)
         started = time.monotonic()
         with self._store.transaction():
-            name = _file_name(source)
+            name = source.name if isinstance(source, Path) else ""
             ledger = run_import(self._store, self._journal, document, progress, name=name, trusted=trusted)
         compacted(self._store, seconds=IMPORT_SHARE * (time.monotonic() - started))
         version, notes = document.version or "0.1.0", ledger.warnings
@@ -200,10 +200,6 @@ class Transfer:
         """
         authors["version"] = {row[0]: author_of(row[1]) for row in self._store.tuples(versions, projects=reads)}
         return authors
-
-
-def _file_name(source: Path | BinaryIO) -> str:
-    return source.name if isinstance(source, Path) else ""
 
 
 def _pick(row: Row, names: Iterable[str]) -> dict[str, Any]:

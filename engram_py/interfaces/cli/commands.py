@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ import click
 from engram_py.database.errors import DataDirError
 from engram_py.dataclass import is_dataclass, replace
 from engram_py.errors import EngramError, NotConfirmedError
-from engram_py.files import expanded
+from engram_py.files import expanded, here
 from engram_py.lazy import regex
 from engram_py.text.fences import visible
 
@@ -246,14 +245,6 @@ def memory(**changes: Any) -> Iterator[Engram]:
 
     with Engram(settings=replace(settings(), warnings=(), **changes), directory=here(), agent="cli") as app:
         yield app
-
-
-def here() -> Path:
-    """Return the working directory; where it was, when somebody removed it meanwhile."""
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        return Path(os.environ.get("PWD") or "/")
 
 
 def _absolute(folder: str) -> Path:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engram_py.files import here
 from engram_py.interfaces.cli.commands import (
     PATH,
     all_option,
     dry_run_option,
     group,
-    here,
     json_command,
     memory,
     progress_bars,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engram_py.files import here
 from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
     can_ask,
@@ -15,7 +16,6 @@ from engram_py.interfaces.cli.commands import (
     confirmed,
     dry_run_option,
     group,
-    here,
     memory,
     printable,
     result_command,

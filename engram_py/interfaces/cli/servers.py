@@ -14,8 +14,8 @@ from typing import Any
 import click
 
 from engram_py.errors import EngramError, TerminalError
-from engram_py.files import expanded
-from engram_py.interfaces.cli.commands import PATH, here, json_command, memory, print_value, refusing, settings
+from engram_py.files import expanded, here
+from engram_py.interfaces.cli.commands import PATH, json_command, memory, print_value, refusing, settings
 
 
 class NoTerminalError(TerminalError):

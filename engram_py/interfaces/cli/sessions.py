@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from engram_py.errors import InvalidArgumentError, InvalidInputError
-from engram_py.files import open_regular
+from engram_py.files import here, open_regular
 from engram_py.interfaces.arguments import unknown_names
 from engram_py.interfaces.cli.commands import (
     PATH,
     group,
-    here,
     json_command,
     limit_option,
     memory,

@@ -13,10 +13,10 @@ import click
 
 from engram_py.dataclass import asdict
 from engram_py.errors import EngramError, InvalidArgumentError
+from engram_py.files import here
 from engram_py.interfaces.cli.commands import (
     can_ask,
     group,
-    here,
     json_command,
     print_notes,
     print_value,

@@ -13,12 +13,12 @@ import click
 
 from engram_py.dataclass import replace
 from engram_py.errors import EngramError, InvalidArgumentError
+from engram_py.files import here
 from engram_py.interfaces.cli.commands import (
     PATH,
     LazyGroup,
     can_ask,
     group,
-    here,
     json_command,
     memory,
     print_notes,

@@ -13,12 +13,12 @@ import click
 
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError, StoreError
+from engram_py.files import here
 from engram_py.interfaces.background import start_in_background
 from engram_py.interfaces.cli.commands import (
     PATH,
     can_ask,
     group,
-    here,
     json_command,
     limit_option,
     memory,

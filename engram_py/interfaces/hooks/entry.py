@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from engram_py.dataclass import dataclass, field, replace
-from engram_py.files import expanded
+from engram_py.files import expanded, here, is_folder
 from engram_py.interfaces.hooks.protocol import (
     EVENTS,
     Arguments,
@@ -24,7 +24,6 @@ from engram_py.interfaces.hooks.protocol import (
     arguments,
     bound_call,
     event_named,
-    here,
     listens,
     parse,
     received,
@@ -261,7 +260,7 @@ class HookRun:
         elif isinstance(exc, StoreError):
             self._log(exc.code, stage=self.stage, message=exc.message)
         elif isinstance(exc, EngramError):
-            nowhere = isinstance(exc, AmbiguousProjectError) and self.request and not _is_folder(self.request.directory)
+            nowhere = isinstance(exc, AmbiguousProjectError) and self.request and not is_folder(self.request.directory)
             self._log("cwd_missing" if nowhere else exc.code, stage=self.stage)
         else:
             self._log(type(exc).__name__, stage=self.stage, place=_place(exc))
@@ -277,13 +276,6 @@ class HookRun:
         hook_log.append(
             self.settings.data_dir, now=now, agent=self.arguments.agent, event=event, reason=reason, **details
         )
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
 
 
 def _place(exc: BaseException) -> str:

@@ -407,11 +407,3 @@ def _patched(patch: str) -> tuple[str, ...]:
     lines = lines_of(patch[:PROMPT_LIMIT_CHARS])
     found = [line.removeprefix(mark).strip() for line in lines for mark in _PATCHED if line.startswith(mark)]
     return tuple(clean(name) for name in found[:_MOST_FILES] if name)
-
-
-def here() -> Path:
-    """Return the directory the hook runs in, as it was called where it is gone."""
-    try:
-        return Path.cwd()
-    except OSError:
-        return Path(os.environ.get("PWD") or "/")
