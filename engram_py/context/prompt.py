@@ -162,7 +162,7 @@ def full_sections(store: Store, providers: Providers, build: Build) -> tuple[Sec
     digests = table.of_family(store, ENTITY, projects=build.ask.reads, limit=MOST_ENTITIES)
     apart = {row.id for row in (*profile, *overrides, *digests)}
     log = sorted({row.id: row for row in (*rows, *pinned) if row.id not in apart}.values(), key=_age, reverse=True)
-    by_path = sorted(providers.vetted(build, digests), key=_path)
+    by_path = sorted(providers.vetted(build, digests), key=lambda row: (row.topic_key or "", row.id))
     return (
         Section("identity", (*overrides, *profile), lines=1_000),
         Section("observations", tuple(log)),
@@ -199,7 +199,3 @@ def _matching_lines(content: str, terms: list[str]) -> list[str]:
 
 def _age(row: Observation) -> tuple[str, int]:
     return row.updated_at, row.id
-
-
-def _path(row: Observation) -> tuple[str, int]:
-    return row.topic_key or "", row.id
