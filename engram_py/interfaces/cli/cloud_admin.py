@@ -15,7 +15,8 @@ from typing import Any
 
 import click
 
-from engram_py.interfaces.cli.commands import group, memory, printable, refusing, value_command
+from engram_py.interfaces.cli.commands import group, memory, refusing, value_command
+from engram_py.text.fences import visible
 
 _SECONDS = 30.0
 # The server's own hint is about grants of projects, and no grant makes an admin.
@@ -105,7 +106,7 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return printable(str(value)).replace("\n", " ") or "-"
+    return visible(str(value)).replace("\n", " ") or "-"
 
 
 def need_packages() -> None:

@@ -49,7 +49,7 @@ def show(value: object, settings: Settings, *, as_json: bool) -> None:
         from engram_py.interfaces.cli.tables import print_table
 
         if not print_table(value, now):
-            click.echo(printable(render.text(value, now=now, door="cli", full=True)))
+            click.echo(visible(render.text(value, now=now, door="cli", full=True)))
     print_notes(notes)
 
 
@@ -58,22 +58,17 @@ def print_notes(notes: Iterable[Told]) -> None:
     from engram_py.interfaces.wording.reasons import spelled
 
     for note in notes:
-        click.echo(f"note: {printable(spelled(note, 'cli'))}", err=True)
+        click.echo(f"note: {visible(spelled(note, 'cli'))}", err=True)
 
 
 def print_value(value: object, text: str, *, as_json: bool) -> None:
     """Print a value as JSON, or ``text`` in its place."""
     if not as_json:
-        click.echo(printable(text))
+        click.echo(visible(text))
         return
     import json
 
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
-
-
-def printable(text: str) -> str:
-    """Return text without what could move the cursor, answer for the user, or hide."""
-    return visible(text)
 
 
 def local_now(settings: Settings) -> datetime:

@@ -26,7 +26,6 @@ from engram_py.interfaces.cli.commands import (
     many_options,
     memory,
     place_options,
-    printable,
     project_option,
     project_options,
     result_command,
@@ -38,6 +37,7 @@ from engram_py.interfaces.editing import edit_in_editor
 from engram_py.observations.arguments import change_of, draft_of
 from engram_py.observations.listing import Listing
 from engram_py.observations.values import Change
+from engram_py.text.fences import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -312,7 +312,7 @@ def delete_prompts(app: Engram, ids: Sequence[int], *, yes: bool, **projects: An
     found = app.prompts.named(ids, **projects)
     if not yes:
         for prompt in found:
-            click.echo(printable(f"[{prompt.id}] {one_line(prompt.content)}"), err=True)
+            click.echo(visible(f"[{prompt.id}] {one_line(prompt.content)}"), err=True)
     confirm(f"destroy {amount(len(found), 'prompt')} for good", yes=yes)
     return Listing("deleted", app.prompts.delete_many([prompt.id for prompt in found]))
 
@@ -335,5 +335,5 @@ def _confirm(app: Engram, selection: Selection, todo: str, *, yes: bool) -> None
     from engram_py.interfaces.wording.observations import reached
 
     if not yes:
-        click.echo(printable(render.text(selection, now=app.journal.moment(), door="cli")), err=True)
+        click.echo(visible(render.text(selection, now=app.journal.moment(), door="cli")), err=True)
     confirm(todo.format(reached(selection)), yes=yes)

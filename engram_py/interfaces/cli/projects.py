@@ -17,13 +17,13 @@ from engram_py.interfaces.cli.commands import (
     dry_run_option,
     group,
     memory,
-    printable,
     result_command,
     value_command,
     yes_option,
 )
 from engram_py.interfaces.cli.documents import index_documents
 from engram_py.observations.listing import Listing
+from engram_py.text.fences import visible
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -224,7 +224,7 @@ def _clear(app: Engram, what: str, *, yes: bool, **asked: Any) -> object:
     found = app.clearing.look(what, **asked)
     if any(found.counts.values()) and not yes:
         for line in clearing(found):
-            click.echo(printable(line), err=True)
+            click.echo(visible(line), err=True)
         if not can_ask():
             raise click.UsageError("there is no terminal to ask: pass --yes to destroy it")
         if not click.confirm("Destroy it?", err=True):

@@ -20,7 +20,6 @@ from engram_py.interfaces.cli.commands import (
     json_command,
     print_notes,
     print_value,
-    printable,
     settings,
     value_command,
     yes_option,
@@ -29,6 +28,7 @@ from engram_py.interfaces.hooks.entry import LEAST_LIMIT_MS, MOST_LIMIT_MS
 from engram_py.interfaces.hooks.protocol import EVENTS
 from engram_py.reasons import Told
 from engram_py.settings import BY_NAME, Setting, SettingValue, keep_setting, setting_values
+from engram_py.text.fences import visible
 
 if TYPE_CHECKING:
     from engram_py.interfaces.setup.agents import Agent
@@ -196,7 +196,7 @@ def _report(done: list[Done], failures: list[EngramError], *, as_json: bool, dry
         print_value(whole | {"dry_run": dry_run}, "", as_json=True)
     elif not as_json:
         for one in done:
-            click.echo(printable(description(one, dry_run=dry_run)))
+            click.echo(visible(description(one, dry_run=dry_run)))
         if last:
             click.echo(last)
     for failure in failures:

@@ -23,7 +23,6 @@ from engram_py.interfaces.cli.commands import (
     memory,
     print_notes,
     print_value,
-    printable,
     progress,
     progress_bars,
     result_command,
@@ -33,6 +32,7 @@ from engram_py.interfaces.wording.render import to_json
 from engram_py.sync.autosync.table import TARGET
 from engram_py.sync.errors import PassphraseMissingError
 from engram_py.sync.sealing import secret_of, secret_of_file
+from engram_py.text.fences import visible
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -216,7 +216,7 @@ def _answer(app: Engram, asked: dict[str, Any]) -> tuple[Any, list[str]]:
     done = _sync(app, asked)
     if done.unchecked and can_ask():
         with suppress(click.Abort):  # who does not answer is asked the next time
-            trusted = click.confirm(printable(words.vouching(done)), default=False, err=True)
+            trusted = click.confirm(visible(words.vouching(done)), default=False, err=True)
             app.trust.source(*dict.fromkeys(one.source for one in done.unchecked), trusted=trusted)
             done = replace(done, unchecked=())
     return done, words.synced(done)
@@ -269,7 +269,7 @@ def _prompt_passphrase(*, is_new: bool) -> str:
 def _confirm_adoption(adoption: Adoption) -> bool:
     from engram_py.interfaces.wording import sync as words
 
-    return click.confirm(printable(words.adoption(adoption)), default=adoption.is_free, err=True)
+    return click.confirm(visible(words.adoption(adoption)), default=adoption.is_free, err=True)
 
 
 def _file_secret(path: Path) -> bytes:
@@ -304,4 +304,4 @@ def _run_hook(hook: str) -> None:
     except (EngramError, OSError) as exc:
         lines = words.hook_refused(exc)
     for line in lines:
-        click.echo(f"engram: {printable(line)}", err=True)
+        click.echo(f"engram: {visible(line)}", err=True)

@@ -23,7 +23,6 @@ from engram_py.interfaces.cli.commands import (
     limit_option,
     memory,
     one_project_option,
-    printable,
     progress,
     project_options,
     result_command,
@@ -31,6 +30,7 @@ from engram_py.interfaces.cli.commands import (
     show,
     value_command,
 )
+from engram_py.text.fences import visible
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -282,7 +282,7 @@ def _is_own(file: Path, said: bool) -> bool:
     """Return whether the user says that the memories of a file are their own."""
     if said or file == _STREAM or not can_ask():
         return said
-    return click.confirm(printable(f"Are the memories in {file} your own? Others stay apart, as not checked"), err=True)
+    return click.confirm(visible(f"Are the memories in {file} your own? Others stay apart, as not checked"), err=True)
 
 
 def _standard_input() -> BinaryIO:

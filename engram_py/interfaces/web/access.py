@@ -154,10 +154,7 @@ class Access:
         return name if int(until) > self._now() else None
 
     def _mac(self, kind: str, text: str) -> str:
-        return hmac.new(self._key(), f"{kind}\0{text}".encode("utf-8", "replace"), "sha256").hexdigest()
-
-    def _key(self) -> bytes:
-        return self._kept(KEY_NAME)
+        return hmac.new(self._kept(KEY_NAME), f"{kind}\0{text}".encode("utf-8", "replace"), "sha256").hexdigest()
 
     def _kept(self, name: str) -> bytes:
         """Return a secret of this memory; made when there is none. Read each time: another process may have made a new
