@@ -29,7 +29,7 @@ from bench.keeping import ROOT
 from bench.scoring import some
 from bench.workplace import git
 from engram_py import Engram
-from engram_py.context.prompt_kinds import plain_words
+from engram_py.context.prompt_gate import plain_words
 from engram_py.errors import EmptyQueryError
 from engram_py.recall.retrieval import JUDGED
 from engram_py.recall.score import PARTS, Evidence

@@ -24,7 +24,6 @@ from bench import memories
 from bench.workplace import git
 from engram_py import Draft, Engram
 from engram_py.context.values import POINTED
-from engram_py.interfaces.hooks.handlers import deserved
 from engram_py.observations.values import Observation
 from engram_py.sessions.values import SessionLine
 from engram_py.settings import Settings
@@ -128,7 +127,7 @@ def _given(file: Path, half: str) -> Iterator[Given]:
     values = json.loads(file.read_text(encoding="utf-8"))
     with project_memory(values) as (app, keys):
         for number, prompt in enumerate(one for one in prompts_of(values) if one.half == half):
-            shown = deserved(app, prompt.text, f"ask-{number}").shown
+            shown = app.prompt_gate.gated(prompt.text, f"ask-{number}").shown
             items = [item for section in shown.sections for item in section.items] if shown else []
             summaries = shown.remarks.summaries if shown else {}
             ids = [

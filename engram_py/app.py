@@ -16,7 +16,7 @@ from engram_py.dataclass import dataclass, replace
 from engram_py.errors import StoreError
 from engram_py.files import expanded
 from engram_py.lazy import logger_of
-from engram_py.privacy.switches import oldest_kept, prune_after_first_write
+from engram_py.privacy.retention import oldest_kept, prune_after_first_write
 from engram_py.projects.locate import Locator
 from engram_py.projects.projects import Core, Projects
 from engram_py.sessions.spool_files import drain_after_writes
@@ -150,6 +150,7 @@ class Engram:
     evaluations = cached_property(services.evaluations)
     vectors = cached_property(services.vectors)
     contexts = cached_property(services.contexts)
+    prompt_gate = cached_property(services.prompt_gate)
     session_memory = cached_property(services.session_memory)
     documents = cached_property(services.documents)
     vault = cached_property(services.vault)

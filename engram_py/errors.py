@@ -1,7 +1,8 @@
 """The root of the error tree: the families that a caller catches, and the refusals that every room shares.
 
 A room's own are in its ``errors.py``. Each takes the facts, keeps them as attributes, and words the message itself;
-``hint`` is the next step, ``code`` is stable and for programs.
+``hint`` is the next step, ``code`` is stable and for programs: the name of the class in small letters (``empty_field``)
+where the class says no other.
 """
 
 from __future__ import annotations
@@ -16,10 +17,16 @@ class EngramError(Exception):
     """The root: a failure with a message that states the fact, and a hint that names the next step.
 
     ``told`` and ``next_step`` are the message and the hint with the operations and reasons that they name as values:
-    an interface spells them its own way.
+    an interface spells them its own way. ``shown`` names the facts that ``details`` adds.
     """
 
     code: ClassVar[str] = "engram_error"
+    shown: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        if "code" not in vars(cls):
+            words = "".join(f"_{char.lower()}" if char.isupper() else char for char in cls.__name__)
+            cls.code = words.removeprefix("_").removesuffix("_error")
 
     def __init__(self, message: str | Sentence, *, hint: str | Sentence) -> None:
         super().__init__(str(message))
@@ -33,19 +40,20 @@ class EngramError(Exception):
 
     def details(self) -> dict[str, Any]:
         """Return the failure as JSON-ready facts: ``error_code``, ``message``, ``hint``, and what the leaf adds."""
-        return {"error_code": self.code, "message": self.message, "hint": self.hint}
+        facts = {name: getattr(self, name) for name in self.shown}
+        return {"error_code": self.code, "message": self.message, "hint": self.hint} | facts
 
 
 class InvalidInputError(EngramError):
-    code = "invalid_input"
+    """What a caller gave cannot be taken."""
 
 
 class NotFoundError(EngramError):
-    code = "not_found"
+    """There is no such thing here."""
 
 
 class ConflictError(EngramError):
-    code = "conflict"
+    """It contradicts what is here."""
 
 
 class StoreError(EngramError):
@@ -81,18 +89,15 @@ class CloudError(EngramError):
 
 
 class EmptyFieldError(InvalidInputError):
-    code = "empty_field"
+    shown = ("field",)
 
     def __init__(self, field: str) -> None:
         self.field = field
         super().__init__(f"{field} is empty", hint=f"give {field} at least one visible character; nothing was saved")
 
-    def details(self) -> dict[str, Any]:
-        return super().details() | {"field": self.field}
-
 
 class TextTooLongError(InvalidInputError):
-    code = "text_too_long"
+    shown = ("field", "size", "limit")
 
     def __init__(self, field: str, size: int, limit: int) -> None:
         self.field, self.size, self.limit = field, size, limit
@@ -101,13 +106,8 @@ class TextTooLongError(InvalidInputError):
             hint=f"shorten {field}; longer text belongs in content",
         )
 
-    def details(self) -> dict[str, Any]:
-        return super().details() | {"field": self.field, "size": self.size, "limit": self.limit}
-
 
 class InvalidTextError(InvalidInputError):
-    code = "invalid_text"
-
     def __init__(self, field: str, what: str) -> None:
         self.field, self.what = field, what
         super().__init__(
@@ -116,7 +116,7 @@ class InvalidTextError(InvalidInputError):
 
 
 class InvalidArgumentError(InvalidInputError):
-    code = "invalid_argument"
+    shown = ("argument",)
 
     def __init__(self, argument: str, value: object, *, expected: str) -> None:
         self.argument, self.value, self.expected = argument, value, expected
@@ -126,21 +126,14 @@ class InvalidArgumentError(InvalidInputError):
             f"{argument} is {'missing' if value is None else shown}", hint=f"{argument} must be {expected}"
         )
 
-    def details(self) -> dict[str, Any]:
-        return super().details() | {"argument": self.argument}
-
 
 class EmptyQueryError(InvalidInputError):
-    code = "empty_query"
-
     def __init__(self, text: str) -> None:
         self.text = text[:80]
         super().__init__(f"nothing to search for in {self.text!r}", hint="give at least one word, number, #id or type")
 
 
 class NotConfirmedError(InvalidInputError):
-    code = "not_confirmed"
-
     def __init__(self, what: str) -> None:
         self.what = what
         super().__init__(
@@ -149,8 +142,6 @@ class NotConfirmedError(InvalidInputError):
 
 
 class InvalidTopicKeyError(InvalidInputError):
-    code = "invalid_topic_key"
-
     def __init__(self, topic_key: str) -> None:
         self.topic_key = topic_key[:80]
         super().__init__(
@@ -160,8 +151,6 @@ class InvalidTopicKeyError(InvalidInputError):
 
 
 class OperationExpiredError(NotFoundError):
-    code = "operation_expired"
-
     def __init__(self) -> None:
         super().__init__(
             "what operation_id saved was deleted since",
@@ -170,8 +159,6 @@ class OperationExpiredError(NotFoundError):
 
 
 class OperationConflictError(ConflictError):
-    code = "operation_conflict"
-
     def __init__(self) -> None:
         super().__init__(
             "operation_id was used before with other arguments",

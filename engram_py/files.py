@@ -92,6 +92,14 @@ def real_path(path: Path) -> Path:
         return path if path.is_absolute() else Path("/") / path
 
 
+def here() -> Path:
+    """Return the working directory; where it was, when somebody removed it meanwhile."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path(os.environ.get("PWD") or "/")
+
+
 def exists(path: Path) -> bool:
     """Return whether something stands at ``path``; what cannot be looked at does not count."""
     try:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from engram_py.anchors.anchors import Anchors
     from engram_py.app import Engram
     from engram_py.context.contexts import Contexts
+    from engram_py.context.prompt_gate import PromptGate
     from engram_py.context.session import SessionMemory
     from engram_py.database.compaction import Compaction
     from engram_py.distill.distilling import Distilling
@@ -253,6 +254,13 @@ def contexts(app: Engram) -> Contexts:
         files=lambda project: app.vault_files.own(project) if project else (),
         overview=lambda project: app.documents.overview(project) if _has_documents(app) else None,
     )
+
+
+def prompt_gate(app: Engram) -> PromptGate:
+    """Decide whether a prompt is given anything unasked."""
+    from engram_py.context.prompt_gate import PromptGate
+
+    return PromptGate(app.core, lambda: app.contexts, app.citations)
 
 
 def session_memory(app: Engram) -> SessionMemory:

@@ -38,6 +38,19 @@ _SWITCH = {"on": True, "1": True, "true": True, "off": False, "0": False, "false
 _SHOWN_CHARS = 20
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether a name or an address is this machine's own. No name but localhost is resolved."""
+    if host.lower() == "localhost":
+        return True
+    import ipaddress  # few processes ask
+
+    try:
+        found = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return (getattr(found, "ipv4_mapped", None) or found).is_loopback
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One setting. ``range`` is the least and the most of a number, or the choices; ``project`` its name in

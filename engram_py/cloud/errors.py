@@ -17,21 +17,16 @@ class CloudServerError(EngramError):
 
 
 class InvalidBodyError(CloudServerError):
-    code = "invalid_body"
-
     def __init__(self, reason: str) -> None:
         super().__init__(f"the body cannot be read: {reason}", hint="send one JSON object, encoded as UTF-8")
 
 
 class InvalidRequestError(CloudServerError):
-    code = "invalid_request"
-
     def __init__(self, field: str, *, expected: str) -> None:
         super().__init__(f"{field} is not as it must be", hint=f"{field} must be {expected}")
 
 
 class AuthRequiredError(CloudServerError):
-    code = "auth_required"
     status = 401
     headers: ClassVar[Mapping[str, str]] = {"WWW-Authenticate": 'Bearer realm="engram cloud"'}
 
@@ -40,7 +35,6 @@ class AuthRequiredError(CloudServerError):
 
 
 class PolicyForbiddenError(CloudServerError):
-    code = "policy_forbidden"
     status = 403
 
     def __init__(self, what: str) -> None:
@@ -48,7 +42,6 @@ class PolicyForbiddenError(CloudServerError):
 
 
 class UnknownAddressError(CloudServerError):
-    code = "unknown_address"
     status = 404
 
     def __init__(self, path: str) -> None:
@@ -56,7 +49,6 @@ class UnknownAddressError(CloudServerError):
 
 
 class ChunkNotFoundError(CloudServerError):
-    code = "chunk_not_found"
     status = 404
 
     def __init__(self, chunk_id: str) -> None:
@@ -64,7 +56,6 @@ class ChunkNotFoundError(CloudServerError):
 
 
 class WrongMethodError(CloudServerError):
-    code = "wrong_method"
     status = 405
 
     def __init__(self, method: str, path: str) -> None:
@@ -72,7 +63,6 @@ class WrongMethodError(CloudServerError):
 
 
 class RequestTimeoutError(CloudServerError):
-    code = "request_timeout"
     status = 408
     headers: ClassVar[Mapping[str, str]] = {"Connection": "close"}
 
@@ -90,7 +80,6 @@ class SyncPausedError(CloudServerError):
 
 
 class ChunkConflictError(CloudServerError):
-    code = "chunk_conflict"
     status = 409
 
     def __init__(self, chunk_id: str) -> None:
@@ -98,7 +87,8 @@ class ChunkConflictError(CloudServerError):
 
 
 class PushTooLargeError(CloudServerError):
-    code = "push_too_large"
+    shown = ("limit",)
+
     status = 413
     headers: ClassVar[Mapping[str, str]] = {"Connection": "close"}  # the rest of the body is not read
 
@@ -106,12 +96,8 @@ class PushTooLargeError(CloudServerError):
         self.limit = limit
         super().__init__(f"the push has more than {limit:,} {what}", hint="nothing was taken; send less at a time")
 
-    def details(self) -> dict[str, Any]:
-        return super().details() | {"limit": self.limit}
-
 
 class UnsupportedEncodingError(CloudServerError):
-    code = "unsupported_encoding"
     status = 415
 
     def __init__(self, encoding: str) -> None:
@@ -119,7 +105,6 @@ class UnsupportedEncodingError(CloudServerError):
 
 
 class TooBusyError(CloudServerError):
-    code = "too_busy"
     status = 429
     headers: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}
 
@@ -130,7 +115,6 @@ class TooBusyError(CloudServerError):
 class RequestBrokenError(CloudServerError):
     """A bug. Its text stays in the log, because it can contain saved text."""
 
-    code = "request_broken"
     status = 500
 
     def __init__(self) -> None:
@@ -138,7 +122,6 @@ class RequestBrokenError(CloudServerError):
 
 
 class DatabaseUnavailableError(CloudServerError):
-    code = "database_unavailable"
     status = 503
     headers: ClassVar[Mapping[str, str]] = {"Retry-After": "5"}
 
@@ -152,8 +135,6 @@ class DatabaseUnavailableError(CloudServerError):
 
 
 class DatabaseNotSetError(CloudServerError):
-    code = "database_not_set"
-
     def __init__(self) -> None:
         super().__init__(
             "ENGRAM_DATABASE_URL is not set, and this machine is logged in to no server",
@@ -163,16 +144,12 @@ class DatabaseNotSetError(CloudServerError):
 
 
 class InvalidCloudSettingError(CloudServerError):
-    code = "invalid_cloud_setting"
-
     def __init__(self, variable: str, *, expected: str) -> None:
         self.variable = variable
         super().__init__(f"{variable} is not as it must be", hint=f"{variable} must be {expected}")
 
 
 class DatabaseTooNewError(CloudServerError):
-    code = "database_too_new"
-
     def __init__(self, unknown: Sequence[str]) -> None:
         self.unknown = list(unknown)
         super().__init__(
@@ -182,8 +159,6 @@ class DatabaseTooNewError(CloudServerError):
 
 
 class NobodyToServeError(CloudServerError):
-    code = "nobody_to_serve"
-
     def __init__(self, host: str) -> None:
         super().__init__(
             f"{host} can be reached from other machines, and the server has no account yet",
@@ -192,14 +167,11 @@ class NobodyToServeError(CloudServerError):
 
 
 class ServerPackagesMissingError(CloudServerError):
-    code = "server_packages_missing"
-
     def __init__(self, package: str) -> None:
         super().__init__(f"the package {package} is not installed", hint="pip install 'engram-py[server]'")
 
 
 class UnknownAccountError(CloudServerError):
-    code = "unknown_account"
     status = 404
 
     def __init__(self, name: str) -> None:
@@ -207,7 +179,6 @@ class UnknownAccountError(CloudServerError):
 
 
 class AccountExistsError(CloudServerError):
-    code = "account_exists"
     status = 409
 
     def __init__(self, name: str) -> None:
@@ -215,7 +186,6 @@ class AccountExistsError(CloudServerError):
 
 
 class UnknownTokenError(CloudServerError):
-    code = "unknown_token"
     status = 404
 
     def __init__(self, token: str) -> None:
@@ -223,8 +193,6 @@ class UnknownTokenError(CloudServerError):
 
 
 class ServerAnswerError(CloudServerError):
-    code = "server_answer"
-
     def __init__(self, address: str, reason: str, *, hint: str = "") -> None:
         super().__init__(
             f"{address[:200]} did not do it: {reason[:300]}",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from engram_py.anchors.anchors import Anchors
 from engram_py.context.prompt import QueryOrder
-from engram_py.context.prompt_kinds import LookedUp
+from engram_py.context.prompt_gate import LookedUp
 from engram_py.context.providers import Providers
 from engram_py.context.values import MODES, Context, Item, Mode, OwnFile, Section
 from engram_py.context.visibility import Ask, Build, VisibilityFilter

@@ -1,6 +1,6 @@
 """Decide what one prompt is given: the overrides, and at most one section more; silence is the usual answer.
 
-A prompt that asks for something else than a subject says so by a phrase (``prompt_kinds.py``). Every other is searched
+A prompt that asks for something else than a subject says so by a phrase (``prompt_gate.py``). Every other is searched
 for, and what is found is given where the evidence makes it likely that the work needs it, or named in a line where it
 may well (``recall/score.py``).
 """
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from engram_py.context import table
-from engram_py.context.prompt_kinds import Phrase, asks_of, asks_something, phrase_in, plain_words
+from engram_py.context.prompt_gate import Phrase, asks_of, asks_something, phrase_in, plain_words
 from engram_py.context.providers import ENTITY, MOST_ENTITIES, Found, Providers
 from engram_py.context.session import table_rows
 from engram_py.context.values import POINTED, Section
@@ -162,7 +162,7 @@ def full_sections(store: Store, providers: Providers, build: Build) -> tuple[Sec
     digests = table.of_family(store, ENTITY, projects=build.ask.reads, limit=MOST_ENTITIES)
     apart = {row.id for row in (*profile, *overrides, *digests)}
     log = sorted({row.id: row for row in (*rows, *pinned) if row.id not in apart}.values(), key=_age, reverse=True)
-    by_path = sorted(providers.vetted(build, digests), key=_path)
+    by_path = sorted(providers.vetted(build, digests), key=lambda row: (row.topic_key or "", row.id))
     return (
         Section("identity", (*overrides, *profile), lines=1_000),
         Section("observations", tuple(log)),
@@ -199,7 +199,3 @@ def _matching_lines(content: str, terms: list[str]) -> list[str]:
 
 def _age(row: Observation) -> tuple[str, int]:
     return row.updated_at, row.id
-
-
-def _path(row: Observation) -> tuple[str, int]:
-    return row.topic_key or "", row.id

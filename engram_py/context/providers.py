@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.context import table
-from engram_py.context.prompt_kinds import LookedUp, asks_something, covers, look_up, plain_words
+from engram_py.context.prompt_gate import LookedUp, asks_something, covers, look_up, plain_words
 from engram_py.context.visibility import NOT_TOLD, Build, VisibilityFilter, handle
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass

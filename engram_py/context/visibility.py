@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time, tzinfo
 
 from engram_py.anchors.anchors import Anchors
 from engram_py.anchors.values import AnchorState
-from engram_py.context.prompt_kinds import LookedUp
+from engram_py.context.prompt_gate import LookedUp
 from engram_py.context.values import Mode, Remarks
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store

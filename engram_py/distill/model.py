@@ -6,7 +6,6 @@ HTTP, each within a time limit.
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import json
 import os
 import re
@@ -23,6 +22,7 @@ from engram_py.distill.values import Digest, DistillerFailed, FactCandidate, Ses
 from engram_py.files import lines_of
 from engram_py.git.work import Work
 from engram_py.lazy import logger_of, regex
+from engram_py.settings import is_loopback
 from engram_py.vectors.endpoint import WireError, post_json
 
 # Of a long conversation the beginning and the end are sent; characters of all turns together, and of one.
@@ -388,13 +388,6 @@ def _is_private(url: str) -> bool:
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
-        return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host)))
-    except ValueError:
-        return False
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+        return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host)))
     except ValueError:
         return False

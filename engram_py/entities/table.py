@@ -154,13 +154,6 @@ where topic_key in (select value from json_each(:topics)) and topic_key is not n
   and {_PROJECTS}
 limit 50
 """
-EDGE_NAMED = f"""
-select distinct memory_relations.project, fact.scope, source_id, target_id from memory_relations
-join observations as fact on fact.sync_id = memory_relations.evidence and fact.deleted_at is null
-where (source_id in (select value from json_each(:ends)) or target_id in (select value from json_each(:ends)))
-  and {_PROJECTS.replace("project in", "memory_relations.project in")}
-limit 50
-"""
 FACT_IDS = """
 select id from observations indexed by observations_about
 where about in (select value from json_each(:slugs)) and deleted_at is null and lifecycle = 'active'

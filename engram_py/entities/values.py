@@ -149,8 +149,6 @@ class Rewritten:
 
 
 class EntityNotFoundError(NotFoundError):
-    code = "entity_not_found"
-
     def __init__(self, name: str, near: Sequence[str] = ()) -> None:
         self.name, self.near = name[:80], list(near)
         hint = f"similar: {', '.join(near)}" if near else "`engram entity list` shows those that are known"
@@ -158,8 +156,6 @@ class EntityNotFoundError(NotFoundError):
 
 
 class EntityRefusedError(InvalidInputError):
-    code = "entity_refused"
-
     def __init__(self, reason: str, hint: str) -> None:
         super().__init__(reason, hint=hint)
 

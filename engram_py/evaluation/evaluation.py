@@ -35,8 +35,6 @@ from engram_py.upkeep.reindex import index_version, reindex_notes
 
 
 class QuestionNotFoundError(NotFoundError):
-    code = "question_not_found"
-
     def __init__(self, number: int) -> None:
         self.number = number
         super().__init__(f"no question {number}", hint="list them with `engram eval list`")

@@ -107,12 +107,13 @@ def sources_of(store: Store, now: str) -> Sources:
     What reads like an order is left out; what is unchecked the statements of ``identity/statements.py`` never give.
     """
     said = [row.content for row in table.overrides(store, None, limit=_MOST_READ)]
-    names = [_slug(name) for statement in said for name in names_in(statement)]
+    names = [name.lower().replace(" ", "-") for statement in said for name in names_in(statement)]
     wanted = table.personal(store, types=("identity", "preference"), limit=_MOST_READ)
     facts = table.personal(store, types=("fact",), limit=_MOST_READ)
     facts += table.facts_about(store, [*THEM, *names], limit=_MOST_READ)
     unique = {row.id: row for row in facts}.values()
-    return Sources(_fit(wanted, now), _fit(sorted(unique, key=_age, reverse=True), now))
+    newest = sorted(unique, key=lambda row: (row.updated_at, row.sync_id), reverse=True)
+    return Sources(_fit(wanted, now), _fit(newest, now))
 
 
 def profile_text(sources: Sources) -> str:
@@ -137,14 +138,6 @@ def _line(row: Observation) -> str:
     title, content = " ".join(row.title.split()), " ".join(row.content.split())
     text = content if title.rstrip(".…").lower() in content.lower() else f"{title}: {content}"
     return text if len(text) <= _LINE_CHARS else text[: _LINE_CHARS - 1].rstrip() + "…"
-
-
-def _age(row: Observation) -> tuple[str, str]:
-    return row.updated_at, row.sync_id
-
-
-def _slug(name: str) -> str:
-    return name.lower().replace(" ", "-")
 
 
 # What stands around a word; `C++`, `C#`, `50%` and `1.5` keep theirs.

@@ -51,8 +51,6 @@ _SHOWN_CHARS = 80
 
 
 class StatementNotFoundError(NotFoundError):
-    code = "statement_not_found"
-
     def __init__(self, said: str, *, kind: str = "") -> None:
         self.said = said[:_SHOWN_CHARS]
         what = f"{self.said} is a {kind}" if kind else f"nothing like {self.said!r} is kept about the user"
@@ -60,8 +58,6 @@ class StatementNotFoundError(NotFoundError):
 
 
 class SeveralStatementsError(ConflictError):
-    code = "several_statements"
-
     def __init__(self, said: str, found: Sequence[Statement]) -> None:
         self.said = said[:_SHOWN_CHARS]
         named = "; ".join(f"[#{one.id}] {one.text[:_SHOWN_CHARS]}" for one in found[:5])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -25,15 +26,15 @@ if TYPE_CHECKING:
     from engram_py.interchange.values import ObservationIn, PromptIn
 
 
-# kind → (where its program keeps it, below the home directory; what it is)
-KINDS: dict[str, tuple[str, str]] = {
-    "claude-memory": (".claude/projects", "Claude Code's own memory files"),
-    "claude-transcripts": (".claude/projects", "Claude Code's transcripts: prompts and key learnings"),
-    "instructions": ("", "sections of CLAUDE.md, AGENTS.md and their like"),
-    "claude-mem": (".claude-mem/claude-mem.db", "claude-mem's database"),
-    "server-memory": ("", "the reference server-memory's JSON lines"),
-    "basic-memory": ("basic-memory", "basic-memory's Markdown notes"),
-    "engram": (".engram/engram.db", "Engram's database"),
+# kind → where its program keeps it, below the home directory, and the function that reads it
+KINDS = {
+    "claude-memory": (".claude/projects", "source_files.read_memory_folder"),
+    "claude-transcripts": (".claude/projects", "source_files.read_transcripts"),
+    "instructions": ("", "source_files.read_instructions"),
+    "claude-mem": (".claude-mem/claude-mem.db", "source_databases.read_claude_mem"),
+    "server-memory": ("", "source_files.read_server_memory"),
+    "basic-memory": ("basic-memory", "source_files.read_basic_memory"),
+    "engram": (".engram/engram.db", "source_databases.read_engram"),
 }
 
 
@@ -147,24 +148,15 @@ def _drop_known(
 
 
 def _read(kind: str, path: Path, project: str | None) -> Source:
-    from engram_py.interchange import source_databases, source_files
     from engram_py.interchange.source_draft import Source
 
-    readers = {
-        "claude-memory": source_files.read_memory_folder,
-        "claude-transcripts": source_files.read_transcripts,
-        "instructions": source_files.read_instructions,
-        "claude-mem": source_databases.read_claude_mem,
-        "server-memory": source_files.read_server_memory,
-        "basic-memory": source_files.read_basic_memory,
-        "engram": source_databases.read_engram,
-    }
-    if kind not in readers:
+    if kind not in KINDS:
         raise InvalidArgumentError("from", kind, expected=f"one of {', '.join(KINDS)}")
     if not path.exists():
         raise InvalidSourceError(str(path), kind, "it is not there")
     if not (path.is_file() or path.is_dir()):
         raise InvalidSourceError(str(path), kind, "it is neither a file nor a folder")
     source = Source(kind, path, project)
-    readers[kind](source)
+    module, _, name = KINDS[kind][1].partition(".")
+    getattr(import_module(f"engram_py.interchange.{module}"), name)(source)
     return source

@@ -65,8 +65,6 @@ class Imported:
 
 
 class InvalidExportError(TransferError):
-    code = "invalid_export"
-
     def __init__(self, path: str, reason: str) -> None:
         self.path, self.reason = path, reason
         super().__init__(
@@ -76,8 +74,6 @@ class InvalidExportError(TransferError):
 
 
 class InvalidSourceError(TransferError):
-    code = "invalid_source"
-
     def __init__(self, path: str, kind: str, reason: str) -> None:
         self.path, self.kind, self.reason = path, kind, reason
         super().__init__(

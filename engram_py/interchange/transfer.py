@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from engram_py.anchors import table as anchor_table
 from engram_py.database.journal import TABLES
 from engram_py.database.store import Row
 from engram_py.errors import InvalidArgumentError
+from engram_py.files import write_atomically
 from engram_py.interchange.results import Exported, Imported, Progress
 from engram_py.observations.table import COUNTED_HERE, ENGRAM, EXACT, OWN_COLUMNS, SOMETIMES, SPECIAL, TIMES
 from engram_py.privacy.provenance import author_of, unchecked
@@ -93,7 +93,7 @@ class Transfer:
         document = read_export(source)
         started = time.monotonic()
         with self._store.transaction():
-            name = _file_name(source)
+            name = source.name if isinstance(source, Path) else ""
             ledger = run_import(self._store, self._journal, document, progress, name=name, trusted=trusted)
         compacted(self._store, seconds=IMPORT_SHARE * (time.monotonic() - started))
         version, notes = document.version or "0.1.0", ledger.warnings
@@ -202,10 +202,6 @@ class Transfer:
         return authors
 
 
-def _file_name(source: Path | BinaryIO) -> str:
-    return source.name if isinstance(source, Path) else ""
-
-
 def _pick(row: Row, names: Iterable[str]) -> dict[str, Any]:
     return {name: to_engram(row[name]) if name in _TIMES else row[name] for name in names}
 
@@ -244,30 +240,14 @@ def _prompt(row: Row, version: str) -> dict[str, Any]:
 
 
 def _write_whole(target: Path, document: dict[str, Any]) -> int:
-    """Write beside ``target``, readable by its owner alone, and put it in place; the number of bytes."""
-    import tempfile  # it brings `random` and more, which no other command needs
-
+    """Put the file at ``target`` whole, readable by its owner alone; the number of bytes."""
+    data = "".join((*_pieces(document, depth=1), "\n")).encode()
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent)
+        write_atomically(target, data, prefix=f".{target.name[:100]}.")
     except OSError as exc:
-        raise _unwritable(target, exc) from exc
-    beside = Path(name)
-    try:
-        with open(handle, "w", encoding="utf-8", newline="\n") as file:  # noqa: PTH123 (it is open already)
-            written = _write(file, document)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(target)
-    except OSError as exc:
-        raise _unwritable(target, exc) from exc
-    finally:
-        beside.unlink(missing_ok=True)
-    return written
-
-
-def _unwritable(target: Path, error: OSError) -> InvalidArgumentError:
-    reason = error.strerror or str(error)
-    return InvalidArgumentError("file", str(target), expected=f"a file in a folder that can be written ({reason})")
+        expected = f"a file in a folder that can be written ({exc.strerror or str(exc)})"
+        raise InvalidArgumentError("file", str(target), expected=expected) from exc
+    return len(data)
 
 
 def _write(target: TextIO, document: dict[str, Any]) -> int:

@@ -10,7 +10,7 @@ from typing import TypeVar
 import click
 
 from engram_py.errors import EngramError, InvalidArgumentError
-from engram_py.files import lines_of
+from engram_py.files import lines_of, write_atomically
 from engram_py.observations.arguments import change_from, edited_texts
 from engram_py.observations.values import EDITED, Change, Observation
 
@@ -50,14 +50,11 @@ def _text(row: Observation) -> str:
 
 def _written(row: Observation, data_dir: Path) -> Path:
     """Write the observation to a file beside the database that only its owner can read."""
-    import tempfile
-
     folder = data_dir / "edits"
     folder.mkdir(mode=0o700, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f"{row.id}-", suffix=".md", dir=folder)
-    with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-        file.write(_text(row))
-    return Path(name)
+    file = folder / f"{row.id}-{os.urandom(4).hex()}.md"
+    write_atomically(file, _text(row).encode())
+    return file
 
 
 def _is_edited(file: Path, row: Observation) -> bool:

@@ -10,9 +10,9 @@ from typing import Any
 
 from engram_py.app import Engram
 from engram_py.capture.host_formats import is_trivial
+from engram_py.context.prompt_gate import Gated
 from engram_py.context.values import Context
 from engram_py.dataclass import dataclass, replace
-from engram_py.interfaces.hooks.handlers import Deserved, deserved
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.context import context_text, not_merged, why_nothing
 from engram_py.interfaces.wording.reasons import Door
@@ -50,13 +50,13 @@ def injected(app: Engram, prompt: str, session_id: str) -> dict[str, Any]:
     """Return the context that the hook would give the agent, as ``given``, or the ``reason`` why there is none."""
     with app.usage.paused():
         off = not app.switches.allowed(app.projects.for_read(session_id=session_id).project, session_id).injects
-        given = None if off or is_trivial(prompt) else deserved(app, prompt, session_id)
+        given = None if off or is_trivial(prompt) else app.prompt_gate.gated(prompt, session_id)
         shown = given.shown if given else None
         block = _for_a_model(app, shown) if shown else ""
         return _values(app, prompt, given, block, off=off)
 
 
-def _values(app: Engram, prompt: str, given: Deserved | None, block: str, *, off: bool) -> dict[str, Any]:
+def _values(app: Engram, prompt: str, given: Gated | None, block: str, *, off: bool) -> dict[str, Any]:
     context = given.context if given else None
     reason = given.reason if given else "off" if off else "trivial"
     unmerged = ""

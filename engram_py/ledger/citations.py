@@ -11,12 +11,14 @@ from typing import Literal
 
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
+from engram_py.lazy import regex
 from engram_py.projects.projects import Core
 from engram_py.sessions.values import Tally
 
 Surface = Literal["session", "prompt", "pointer", "compact", "subagent", "file"]
 
 MOST_KEPT = 20_000
+_CITED = regex(r"\[#([0-9]{1,18})\]")
 
 _INJECT = """
 insert into injections (session_id, observation_id, surface, bytes, visible, injected_at)
@@ -62,6 +64,11 @@ from json_each(:ids)
 
 _DELETE_OLDEST = "delete from {table} where id <= (select max(id) from {table}) - :most"
 _SHRINK = tuple(_DELETE_OLDEST.format(table=table) for table in ("injections", "citations"))
+
+
+def cited_ids(text: str) -> list[int]:
+    """Return the ids a text cites as ``[#12]``, once each, in their order."""
+    return list(dict.fromkeys(int(number) for number in _CITED.findall(text)))
 
 
 class Citations:

@@ -309,7 +309,7 @@ class Unused:
 
 def weekly(store: Store, project: str | None, *, today: date, weeks: int) -> list[Week]:
     """Return the last ``weeks`` weeks, oldest first, from the first one on in which there was anything."""
-    this = _monday(today)
+    this = today - timedelta(days=today.weekday())
     mondays = [this - _WEEK * back for back in reversed(range(weeks))]
     scope = {"session_id": None, "project": project, "since": mondays[0].isoformat()}
     tokens = _by_week(store.tuples(_TOKENS, **scope))
@@ -348,10 +348,6 @@ def session_tokens(store: Store, project: str | None, *, since: str | None, limi
 def never_used(store: Store, project: str | None, *, limit: int) -> list[Unused]:
     """Return the oldest memories that no session was given, asked for or cited."""
     return [Unused(*row) for row in store.tuples(_NEVER_USED, project=project, most=limit)]
-
-
-def _monday(day: date) -> date:
-    return day - timedelta(days=day.weekday())
 
 
 def _by_week(rows: Iterable[tuple[object, ...]]) -> dict[str, tuple[int, ...]]:

@@ -9,7 +9,7 @@ from engram_py.database.fts import erase
 from engram_py.database.soundness import OBSERVATIONS
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError, TextTooLongError
-from engram_py.observations import table, topics
+from engram_py.observations import table, topic_folding
 from engram_py.observations.arguments import end_of
 from engram_py.observations.errors import (
     ChangedMeanwhileError,
@@ -95,8 +95,7 @@ class Editing:
                 if changed.keys() - _NOT_REVISED:
                     self._rewrite(old, changed, whole=_is_whole(change, by))
                 else:
-                    clock = self._journal.stamp()
-                    self._write(old, changed | {"clock": clock}, clock)
+                    self._write(old, changed)
             notes: tuple[Told, ...] = ()
             if "content" in changed:
                 notes = self._anchors.record(old.id, old.project, observed, "updated")
@@ -181,13 +180,12 @@ class Editing:
             "content_hash": content_hash(content),
             "revision_count": old.revision_count + 1,
             "updated_at": max(self._journal.now(), old.updated_at),  # later than what it was later than
-            "clock": clock,
         }
         if old.origin == "derived" and content != old.content:
             values["origin"] = "agent"  # somebody wrote it now: what is derived again does not take its place
         if "content" in changed and whole:
             values["arrival"] = None
-        self._write(old, values, clock)
+        self._write(old, values, clock=clock)
         self._carry_summary(old, content)
 
     def move(self, observation_id: int, project: str) -> Changed:
@@ -202,8 +200,7 @@ class Editing:
             target = self._projects.existing(project)
             if target != old.project:
                 self._check_topic(old, {"project": target})
-                clock = self._journal.stamp()
-                self._write(old, {"project": target, "updated_at": self._journal.now(), "clock": clock}, clock)
+                self._write(old, {"project": target, "updated_at": self._journal.now()})
                 forget_mentions(self._store, old.id)
             now = live_observation(self._store, observation_id)
         changed = ("project",) if target != old.project else ()
@@ -214,8 +211,7 @@ class Editing:
         with self._store.transaction():
             old = live_observation(self._store, observation_id)
             if old.pinned != pinned:
-                clock = self._journal.stamp()
-                self._write(old, {"pinned": int(pinned), "clock": clock}, clock)
+                self._write(old, {"pinned": int(pinned)})
         return Changed.of("pinned" if pinned else "unpinned", old, pinned=pinned)
 
     def mark_reviewed(self, observation_id: int) -> Changed:
@@ -225,8 +221,7 @@ class Editing:
             old = live_observation(self._store, observation_id)
             self._anchors.rewrite(old.id, anchors)
             due = review_date(old.type, self._journal.moment())
-            clock = self._journal.stamp()
-            self._write(old, {"review_after": due, "clock": clock}, clock)
+            self._write(old, {"review_after": due})
         return Changed.of("reviewed", old, review_after=due)
 
     def accept(self, observation_id: int) -> Changed:
@@ -237,29 +232,29 @@ class Editing:
         with self._store.transaction():
             old = live_observation(self._store, observation_id)
             arrival = self._store.value("select arrival from observations where id = :id", id=old.id)
-            clock = self._journal.stamp()
-            self._write(old, {"origin": "user", "arrival": None, "clock": clock}, clock)
+            self._write(old, {"origin": "user", "arrival": None})
         return Changed.of("accepted", old, origin="user", before=old.origin, arrival=arrival)
 
     def unaccept(self, accepted: Changed) -> Changed:
         """Take an acceptance back: the observation counts as it did before. Raises ObservationNotFoundError."""
         with self._store.transaction():
             old = live_observation(self._store, accepted.id)
-            clock = self._journal.stamp()
-            values = {"origin": accepted.before, "arrival": accepted.arrival, "clock": clock}
-            self._write(old, values, clock)
+            self._write(old, {"origin": accepted.before, "arrival": accepted.arrival})
         return Changed.of("unaccepted", old, origin=accepted.before, before=accepted.before, arrival=accepted.arrival)
 
     def _carry_summary(self, old: Observation, new: str | None) -> None:
         if old.type == "session_summary":
             self._sessions.resummarize(old.session_id, old=old.content, new=new)
 
-    def _write(self, old: Observation, values: dict[str, Any], clock: str) -> None:
+    def _write(self, old: Observation, values: dict[str, Any], *, clock: str = "") -> None:
+        """Write the columns with ``clock``, by default that of a new change, and what follows from them."""
+        clock = clock or self._journal.stamp()
+        values = values | {"clock": clock}
         if values.keys() & {"salience", "lifecycle"}:  # it begins to fade anew
             values = values | {"faded": 1.0, "faded_at": self._journal.now()}
         self._store.update("observations", {"id": old.id}, values)
-        if values.keys() & topics.CLAIMING:
-            topics.follow(self._store, self._journal, old, values, clock)
+        if values.keys() & topic_folding.CLAIMING:
+            topic_folding.follow(self._store, self._journal, old, values, clock)
         if values.keys() & {"deleted_at", "scope", "lifecycle", "project"}:
             relations.settle(self._store, [old.sync_id])
         project = values.get("project", old.project)
@@ -296,8 +291,7 @@ class Editing:
             found = kept_observation(self._store, observation_id)
             if found.deleted_at:
                 self._check_topic(found, {"topic_key": found.topic_key})
-                clock = self._journal.stamp()
-                self._write(found, {"deleted_at": None, "updated_at": self._journal.now(), "clock": clock}, clock)
+                self._write(found, {"deleted_at": None, "updated_at": self._journal.now()})
                 if found.type == "session_summary":
                     self._sessions.resume_summary(found.session_id, found.content)
         return Changed.of("restored", found)
@@ -328,14 +322,14 @@ class Editing:
             return self.undelete(found.id) if found.deleted_at else self.revert(found.id)
 
     def _hide(self, found: Observation) -> Changed:
-        now, clock = self._journal.now(), self._journal.stamp()
-        self._write(found, {"deleted_at": now, "updated_at": now, "clock": clock}, clock)
+        now = self._journal.now()
+        self._write(found, {"deleted_at": now, "updated_at": now})
         self._carry_summary(found, None)
         return Changed.of("deleted", found)
 
     def _destroy(self, found: Observation) -> Changed:
         clock = self._journal.stamp()
-        topics.follow(self._store, self._journal, found, {"deleted_at": self._journal.now()}, clock)
+        topic_folding.follow(self._store, self._journal, found, {"deleted_at": self._journal.now()}, clock)
         related = relations.of_observation(self._store, found.sync_id)
         self._join_line(related, found, clock)
         for relation in related:

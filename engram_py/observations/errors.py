@@ -9,8 +9,6 @@ from engram_py.reasons import operation, sentence
 
 
 class BulkFilterError(InvalidInputError):
-    code = "bulk_filter"
-
     def __init__(self, text: str, *unread: str) -> None:
         self.text, self.unread = text[:80], unread
         why = f"{', '.join(unread)} is not understood" if unread else "it does not hold filters alone"
@@ -21,8 +19,6 @@ class BulkFilterError(InvalidInputError):
 
 
 class NothingReplacedError(InvalidInputError):
-    code = "nothing_replaced"
-
     def __init__(self, observation_id: int, find: str) -> None:
         self.observation_id, self.find = observation_id, find[:80]
         super().__init__(
@@ -34,8 +30,6 @@ class NothingReplacedError(InvalidInputError):
 
 
 class ObservationNotFoundError(NotFoundError):
-    code = "observation_not_found"
-
     def __init__(self, observation_id: int, *, deleted_at: str | None = None) -> None:
         self.observation_id, self.deleted_at = observation_id, deleted_at
         state = f"was deleted at {deleted_at}" if deleted_at else "does not exist"
@@ -44,8 +38,6 @@ class ObservationNotFoundError(NotFoundError):
 
 
 class JudgmentNotFoundError(NotFoundError):
-    code = "judgment_not_found"
-
     def __init__(self, judgment_id: str) -> None:
         self.judgment_id = judgment_id[:80]
         super().__init__(
@@ -57,8 +49,6 @@ class JudgmentNotFoundError(NotFoundError):
 
 
 class RelationNotFoundError(NotFoundError):
-    code = "relation_not_found"
-
     def __init__(self, relation_id: int) -> None:
         self.relation_id = relation_id
         hint = sentence("list those that wait for a verdict with ", operation("unjudged"))
@@ -66,8 +56,6 @@ class RelationNotFoundError(NotFoundError):
 
 
 class TopicTakenError(ConflictError):
-    code = "topic_taken"
-
     def __init__(self, topic_key: str, observation_id: int) -> None:
         self.topic_key, self.observation_id = topic_key, observation_id
         super().__init__(
@@ -77,8 +65,6 @@ class TopicTakenError(ConflictError):
 
 
 class ChangedMeanwhileError(ConflictError):
-    code = "changed_meanwhile"
-
     def __init__(self, observation_id: int) -> None:
         self.observation_id = observation_id
         super().__init__(
@@ -88,8 +74,6 @@ class ChangedMeanwhileError(ConflictError):
 
 
 class NoEarlierVersionError(NotFoundError):
-    code = "no_earlier_version"
-
     def __init__(self, observation_id: int, version: int | None) -> None:
         self.observation_id, self.version = observation_id, version
         wanted = "no earlier version" if version is None else f"no version {version}"
@@ -100,8 +84,6 @@ class NoEarlierVersionError(NotFoundError):
 
 
 class FactRefusedError(InvalidInputError):
-    code = "fact_refused"
-
     def __init__(self, text: str, why: str) -> None:
         self.text, self.why = text, why
         super().__init__(

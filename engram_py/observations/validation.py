@@ -79,6 +79,7 @@ def prepare(draft: Draft) -> Prepared:
     kept: dict[str, Any] = dict.fromkeys(_LINES) | {name: line for name, (line, _) in lines.items()}
     tool_name = (draft.tool_name or "").strip()
     redacted = hidden_content + hidden_aliases + sum(hidden for _, hidden in lines.values())
+    paths = tuple(reason("path_of_machine", path=path) for path in absolute_paths(content)[:1])
     return Prepared(
         **kept,
         content=content,
@@ -87,7 +88,7 @@ def prepare(draft: Draft) -> Prepared:
         content_hash=content_hash(content),
         redacted=redacted,
         truncation=truncation,
-        warnings=(*intake_notes(redacted, truncation), *_path_notes(content)),
+        warnings=(*intake_notes(redacted, truncation), *paths),
         about=slug_of(draft.about) if draft.about is not None else None,
     )
 
@@ -197,10 +198,6 @@ def intake_notes(redacted: int, truncation: Truncated | None) -> tuple[Reason, .
 
 def cut_note(truncation: Truncated) -> Reason:
     return reason("cut", **asdict(truncation))
-
-
-def _path_notes(content: str) -> tuple[Reason, ...]:
-    return tuple(reason("path_of_machine", path=path) for path in absolute_paths(content)[:1])
 
 
 _END = r"\s\"'`<>|:;,()\[\]{}*"

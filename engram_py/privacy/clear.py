@@ -4,15 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from engram_py.database.filesystem import BACKUPS
 from engram_py.database.fts import erase
 from engram_py.database.soundness import INDEXES
 from engram_py.database.store import Store
-from engram_py.privacy.values import Cleared
+from engram_py.dataclass import dataclass
 from engram_py.projects.projects import Core
 from engram_py.sessions.spool_files import FOLDER
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """The scope of a destruction: ``turns``, a ``project``, or ``everything``, with the number of rows of each kind.
+
+    ``backups`` is the folder whose ``copies`` hold it still.
+    """
+
+    what: str
+    project: str | None
+    session_id: str | None
+    counts: Mapping[str, int]
+    everywhere: bool
+    backups: str
+    copies: int
+
 
 # What is counted before it is destroyed, each with the column of its project.
 COUNTED = {

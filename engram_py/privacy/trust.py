@@ -5,15 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engram_py.dataclass import dataclass, replace
-from engram_py.errors import InvalidArgumentError
-from engram_py.observations import topics
+from engram_py.errors import InvalidArgumentError, NotFoundError
+from engram_py.observations import topic_folding
 from engram_py.privacy import provenance
-from engram_py.privacy.values import NoArrivalError
 from engram_py.projects.projects import Core
 from engram_py.relations import table as relations
 
 if TYPE_CHECKING:
     from engram_py.database.store import Store
+
+
+class NoArrivalError(NotFoundError):
+    code = "arrival_not_found"
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(f"Nothing here came from {what}", hint="`engram trust` lists where memories came from")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +128,7 @@ class Trust:
             # What others say takes the place of the user's own only once they are trusted.
             ids = [one.id for one in found]
             for topic in self._store.tuples(_TOPICS, ids=ids):
-                topics.fold(self._store, topic)
+                topic_folding.fold(self._store, topic)
             relations.settle_all(self._store)
         named = [one for one in found if one.author != provenance.ANYBODY]
         return TrustChanged(tuple(replace(one, trusted=trusted) for one in named), trusted)

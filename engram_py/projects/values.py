@@ -13,8 +13,6 @@ _MOST_NAMED = 50  # of the projects there are
 
 
 class InvalidProjectError(InvalidInputError):
-    code = "invalid_project"
-
     def __init__(self, name: str, reason: str, *, hint: str | None = None) -> None:
         self.name, self.reason = name[:80], reason
         told = f"{self.name!r} is not a project name: {reason}" if hint is None else f"project {self.name!r}: {reason}"
@@ -22,8 +20,6 @@ class InvalidProjectError(InvalidInputError):
 
 
 class AmbiguousProjectError(InvalidInputError):
-    code = "ambiguous_project"
-
     def __init__(self, directory: str, candidates: Sequence[str], *reasons: Told) -> None:
         self.directory, self.candidates, self.reasons = directory, list(candidates), reasons
         choices = ", ".join(self.candidates) or "none known yet"
@@ -39,8 +35,6 @@ class AmbiguousProjectError(InvalidInputError):
 
 
 class UnknownProjectError(NotFoundError):
-    code = "unknown_project"
-
     def __init__(self, name: str, similar: Sequence[str] = (), known: Sequence[str] = ()) -> None:
         self.name, self.similar, self.known = name[:80], list(similar), list(known)[:_MOST_NAMED]
         near = f"; similar: {', '.join(self.similar)}" if self.similar else ""
@@ -53,8 +47,6 @@ class UnknownProjectError(NotFoundError):
 
 
 class AlreadyInitializedError(ConflictError):
-    code = "already_initialized"
-
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(f"{path} exists", hint="edit it, or pass --force to write it again")

@@ -150,7 +150,7 @@ def _unusual_types(store: Store, scope: ScopeFilter, types: Sequence[str]) -> li
     """Return notes on a type that no memory has: how it is usually called."""
     if not types:
         return []
-    from engram_py.observations.topics import type_notes
+    from engram_py.observations.topic_keys import type_notes
 
     notes = type_notes(types)
     return [] if notes and has_type(store, scope.projects, types, cap=TYPES_READ) else list(notes)

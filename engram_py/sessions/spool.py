@@ -171,8 +171,7 @@ class Spool:
             return
         else:
             raise ValueError(kind)
-        if before is not None and before.ended_at is not None and at <= before.ended_at:
-            self._end_again(before)
+        self._end_again(before, at)
 
     def _teach(self, session_id: str, text: str, source: str, project: str, at: str, until: float | None) -> bool:
         """Keep what was learned ``at`` a moment; return whether more waits. A long list has its share of the time."""
@@ -180,13 +179,12 @@ class Spool:
         try:
             done = self._episodes().capture(text, session_id=session_id, source=source, project=project, until=until)
         finally:
-            if before is not None and before.ended_at is not None and at <= before.ended_at:
-                self._end_again(before)
+            self._end_again(before, at)
         return done.unfinished
 
-    def _end_again(self, before: Session | None) -> None:
-        """End a session again that was ended before a late record reopened it."""
-        if before is not None and before.ended_at is not None:
+    def _end_again(self, before: Session | None, at: str) -> None:
+        """End a session again that was over by then, before a late record reopened it."""
+        if before is not None and before.ended_at is not None and at <= before.ended_at:
             self._sessions.end(before.id, at=before.ended_at)
 
 

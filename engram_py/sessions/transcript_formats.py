@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from engram_py.capture.host_formats import ASIDE, FLAGS, typed
-from engram_py.lazy import regex
 from engram_py.sessions.values import Role, Turn
 
 # A turn waits to be distilled: its beginning says what it is about, and what was pasted into it does not.
@@ -34,7 +33,6 @@ _ROLES: dict[str, Role] = {
     "assistant.message": "assistant",
 }
 _TEXTUAL = frozenset({"", "text", "input_text", "output_text"})
-_CITED = regex(r"\[#([0-9]{1,18})\]")
 
 
 def turns_of_line(line: bytes | str, position: int = 0) -> list[Turn]:
@@ -79,11 +77,6 @@ def spoken(role: Role, text: str) -> Turn | None:
     """Return the turn of a text that comes without a transcript; its words are its name."""
     text = printable(text).strip()
     return Turn(role, text, digest(role, "", text)) if text else None
-
-
-def cited_ids(text: str) -> list[int]:
-    """Return the ids a text cites as ``[#12]``, once each, in their order."""
-    return list(dict.fromkeys(int(number) for number in _CITED.findall(text)))
 
 
 def role_of(name: object) -> Role | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,15 +14,14 @@ from engram_py.capture.redact import CUT_MARGIN_CHARS, redact_head
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
-from engram_py.files import expanded, real_path
-from engram_py.ledger.citations import Citations
+from engram_py.files import expanded, open_regular, real_path, reason
+from engram_py.ledger.citations import Citations, cited_ids
 from engram_py.observations.arguments import clamp
-from engram_py.privacy.switches import oldest_kept, prune_turns
+from engram_py.privacy.retention import oldest_kept, prune_turns
 from engram_py.sessions import table
 from engram_py.sessions.table import Cursor
 from engram_py.sessions.transcript_formats import (
     TURN_LIMIT_CHARS,
-    cited_ids,
     names_user,
     spoken,
     turns_of_document,
@@ -49,8 +47,6 @@ _READ_CHARS = TURN_LIMIT_CHARS + CUT_MARGIN_CHARS
 _HEAD_BYTES = 1_024
 _LONGEST_LINE = 4 * 1024 * 1024
 _SUFFIXES = (".jsonl", ".json", ".ndjson")
-# A FIFO in the place of a file would otherwise block the hook for ever.
-_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Transcripts:
@@ -212,13 +208,9 @@ def transcript_roots(folders: Sequence[str]) -> list[Path]:
 
 def _opened(place: Path) -> BinaryIO:
     try:
-        file = os.fdopen(os.open(place, _FLAGS), "rb")
+        return open_regular(place)
     except OSError as exc:
-        raise TranscriptRefusedError("it cannot be opened") from exc
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise TranscriptRefusedError("it is not a regular file")
-    return file
+        raise TranscriptRefusedError(f"it cannot be opened ({reason(exc)})") from exc
 
 
 def _slice_ends(turns: Sequence[Turn]) -> Iterator[int]:

@@ -12,16 +12,12 @@ from engram_py.reasons import Told, operation, sentence
 
 
 class SessionNotFoundError(NotFoundError):
-    code = "session_not_found"
-
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id[:80]
         super().__init__(f"no session {self.session_id!r}", hint=sentence("list them with ", operation("sessions")))
 
 
 class PromptNotFoundError(NotFoundError):
-    code = "prompt_not_found"
-
     def __init__(self, prompt_id: int, projects: Sequence[str] | None = None) -> None:
         self.prompt_id = prompt_id
         where = f" in {', '.join(projects)}" if projects else ""
@@ -29,8 +25,6 @@ class PromptNotFoundError(NotFoundError):
 
 
 class AgentNotFoundError(NotFoundError):
-    code = "agent_not_found"
-
     def __init__(self, agent_id: str) -> None:
         self.agent_id = agent_id[:80]
         super().__init__(
@@ -39,8 +33,6 @@ class AgentNotFoundError(NotFoundError):
 
 
 class SessionInUseError(ConflictError):
-    code = "session_in_use"
-
     def __init__(self, session_id: str, observations: int) -> None:
         self.session_id, self.observations = session_id[:80], observations
         super().__init__(
@@ -50,8 +42,6 @@ class SessionInUseError(ConflictError):
 
 
 class TranscriptRefusedError(InvalidInputError):
-    code = "transcript_refused"
-
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(
@@ -60,22 +50,16 @@ class TranscriptRefusedError(InvalidInputError):
 
 
 class TranscriptMissingError(TranscriptRefusedError):
-    code = "transcript_missing"
-
     def __init__(self) -> None:
         super().__init__("there is no such file")
 
 
 class TranscriptUnheardError(TranscriptRefusedError):
-    code = "transcript_unheard"
-
     def __init__(self) -> None:
         super().__init__("it is not empty, and nothing in it is known as a user's words")
 
 
 class CheckpointTooLargeError(InvalidInputError):
-    code = "checkpoint_too_large"
-
     def __init__(self, limit: int) -> None:
         super().__init__(
             f"the checkpoint has more than {limit:,} bytes; nothing was saved",
@@ -84,8 +68,6 @@ class CheckpointTooLargeError(InvalidInputError):
 
 
 class CheckpointSecretError(InvalidInputError):
-    code = "checkpoint_secret"
-
     def __init__(self, count: int) -> None:
         self.count = count
         super().__init__(
@@ -95,8 +77,6 @@ class CheckpointSecretError(InvalidInputError):
 
 
 class CheckpointNotFoundError(NotFoundError):
-    code = "checkpoint_not_found"
-
     def __init__(self, where: str) -> None:
         self.where = where[:80]
         super().__init__(

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from engram_py.errors import CloudError, SyncError
 
 
 class SyncFolderError(SyncError):
-    code = "sync_folder"
-
     def __init__(self, path: str, reason: str) -> None:
         self.path, self.reason = path, reason
         super().__init__(
@@ -18,8 +14,6 @@ class SyncFolderError(SyncError):
 
 
 class NoRepositoryError(SyncError):
-    code = "no_repository"
-
     def __init__(self, path: str, reason: str) -> None:
         self.path, self.reason = path, reason
         super().__init__(
@@ -28,8 +22,6 @@ class NoRepositoryError(SyncError):
 
 
 class UnconfirmedProjectError(SyncError):
-    code = "unconfirmed_project"
-
     def __init__(self, project: str, path: str) -> None:
         self.project, self.path = project, path
         super().__init__(
@@ -39,8 +31,6 @@ class UnconfirmedProjectError(SyncError):
 
 
 class WrongPassphraseError(SyncError):
-    code = "wrong_passphrase"
-
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(
@@ -50,8 +40,6 @@ class WrongPassphraseError(SyncError):
 
 
 class PassphraseMissingError(SyncError):
-    code = "passphrase_missing"
-
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(
@@ -62,8 +50,6 @@ class PassphraseMissingError(SyncError):
 
 
 class EncryptionChangedError(SyncError):
-    code = "encryption_changed"
-
     def __init__(self, path: str, known: str, found: str) -> None:
         self.path, self.known, self.found = path, known, found
         super().__init__(
@@ -73,8 +59,6 @@ class EncryptionChangedError(SyncError):
 
 
 class PlainExportRefusedError(SyncError):
-    code = "plain_export_refused"
-
     def __init__(self, path: str, key_id: str) -> None:
         self.path, self.key_id = path, key_id
         super().__init__(
@@ -86,24 +70,18 @@ class PlainExportRefusedError(SyncError):
 
 
 class SyncKeyError(SyncError):
-    code = "sync_key"
-
     def __init__(self, path: str, reason: str) -> None:
         self.path, self.reason = path, reason
         super().__init__(f"{path} cannot be used: {reason}", hint="put it back from a backup, or remove it")
 
 
 class HookRefusedError(SyncError):
-    code = "hook_refused"
-
     def __init__(self, path: str, reason: str, *, lines: str) -> None:
         self.path, self.reason, self.lines = path, reason, lines
         super().__init__(f"{path} was left alone: {reason}", hint=f"put this into it yourself:\n{lines}")
 
 
 class InvalidServerError(CloudError):
-    code = "invalid_server"
-
     def __init__(self, address: str, flaw: str) -> None:
         self.address, self.flaw = address[:200], flaw
         hint = "give https://HOST; http:// is for this machine alone, or with --insecure"
@@ -111,45 +89,36 @@ class InvalidServerError(CloudError):
 
 
 class NotLoggedInError(CloudError):
-    code = "not_logged_in"
-
     def __init__(self) -> None:
         super().__init__("this machine is logged in to no server", hint="engram cloud login --server URL")
 
 
 class NothingEnrolledError(CloudError):
-    code = "nothing_enrolled"
-
     def __init__(self, server: str) -> None:
         self.server = server
         super().__init__(f"no project is shared with {server}", hint="engram cloud enroll PROJECT, or --all")
 
 
 class TokenNotKeptError(CloudError):
-    code = "token_not_kept"
-
     def __init__(self, path: str, reason: str) -> None:
         self.path, self.reason = path, reason
         super().__init__(f"the token cannot be kept in {path}: {reason}", hint="make room, or the folder writable")
 
 
 class CloudFailedError(CloudError):
+    shown = ("reason_code",)
+
     """An exchange with the server failed. ``reason_code`` is a key of NEXT_STEPS.
 
     ``kind`` tells apart what is dealt with on the spot: ``too_large`` and ``bad_request`` of a body that was sent,
     ``answer_too_long`` of one that came. ``retry_after`` is the server's wish in seconds.
     """
 
-    code = "cloud_failed"
-
     def __init__(
         self, reason_code: str, message: str, *, hint: str = "", kind: str = "", retry_after: float | None = None
     ) -> None:
         self.reason_code, self.kind, self.retry_after = reason_code, kind, retry_after
         super().__init__(message, hint=hint or next_step(reason_code))
-
-    def details(self) -> dict[str, Any]:
-        return super().details() | {"reason_code": self.reason_code}
 
 
 NEXT_STEPS = {

@@ -8,8 +8,8 @@ What a memory holds is a function of the set of mutations it knows, whatever the
 2. A state dated more than a day ahead is in the set when its time comes, and not before (``replica/batch.py: wait``).
 3. A project is a name, and what it means now follows from all aliases together (``Names``). A row keeps the name it was
    given.
-4. Which row of a topic is live follows from all rows that claim it (``observations/topics.py: fold``). That changes no
-   row: nobody is told of it, and it is worked out again whenever a row arrives or leaves.
+4. Which row of a topic is live follows from all rows that claim it (``observations/topic_folding.py: fold``). That
+   changes no row: nobody is told of it, and it is worked out again whenever a row arrives or leaves.
 
 1 is commutative, associative and idempotent; 3 and 4 are views of what 1 and 2 leave, so replicas that saw the same
 changes agree, in whatever order and however often they saw them.

@@ -92,7 +92,8 @@ class PromptText:
 @cache
 def listed(text: str) -> dict[str, None]:
     """Return the phrases of a list, separated by ``|`` or line ends, in its order."""
-    return dict.fromkeys(phrase for line in text.strip().split("\n") for phrase in _spelt(line).split("|") if phrase)
+    phrases = (plain(phrase.strip()) for line in text.strip().split("\n") for phrase in line.split("|"))
+    return dict.fromkeys(filter(None, phrases))
 
 
 def plain(word: str) -> str:
@@ -101,10 +102,6 @@ def plain(word: str) -> str:
     if word.isascii() or word >= UNSPACED_FROM:
         return word
     return "".join(char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char))
-
-
-def _spelt(line: str) -> str:
-    return "|".join(plain(phrase.strip()) for phrase in line.split("|"))
 
 
 def _readable(prompt: str) -> str:

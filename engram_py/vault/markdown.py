@@ -212,7 +212,7 @@ def rendered(shelf: Shelf, zone: tzinfo | None) -> dict[str, str]:
     }
     for day, rows in groupby(shelf.days, key=lambda row: _local(row.created_at, zone).date()):
         files[f"memory/{day}.md"] = _day(rows, zone)
-    links = {page.slug: _link(page) for page in shelf.entities}
+    links = {page.slug: f"[[{entity_folder(page)}/summary|{page.name}]]" for page in shelf.entities}
     for page in shelf.entities:
         folder = f"{entity_folder(page)}/"
         files[f"{folder}summary.md"] = _entity(page, links, zone)
@@ -290,10 +290,6 @@ def _entity(page: EntityPage, links: Mapping[str, str], zone: tzinfo | None) -> 
         )
         parts.append("\n## Links\n\n" + "".join(lines))
     return "".join(parts)
-
-
-def _link(page: EntityPage) -> str:
-    return f"[[{entity_folder(page)}/summary|{page.name}]]"
 
 
 def _fact(row: Observation, page: EntityPage) -> dict[str, object]:

@@ -170,24 +170,18 @@ class FileWritten:
 
 
 class NoVaultError(NotFoundError):
-    code = "no_vault"
-
     def __init__(self, project: str) -> None:
         self.project = project
         super().__init__(f"project {project!r} has no vault yet", hint=sentence(operation("vault init"), " makes one"))
 
 
 class NotAVaultError(ConflictError):
-    code = "not_a_vault"
-
     def __init__(self, root: Path, why: str) -> None:
         self.root = root
         super().__init__(f"{root} {why}", hint="choose an empty folder, or one that is a vault of this project")
 
 
 class VaultEditedError(ConflictError):
-    code = "vault_edited"
-
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = tuple(paths)
         more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
@@ -198,23 +192,17 @@ class VaultEditedError(ConflictError):
 
 
 class VaultBusyError(ConflictError):
-    code = "vault_busy"
-
     def __init__(self) -> None:
         super().__init__("another process works on the vault", hint="run it again in a minute")
 
 
 class VaultFileError(StoreError):
-    code = "vault_file"
-
     def __init__(self, path: Path | str, why: str) -> None:
         self.path = path
         super().__init__(f"{path}: {why}", hint="check the folder and its rights; what was done before that holds")
 
 
 class OutsideVaultError(InvalidInputError):
-    code = "outside_vault"
-
     def __init__(self, path: str) -> None:
         self.path = path[:200]
         super().__init__(

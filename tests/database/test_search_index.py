@@ -19,7 +19,7 @@ from engram_py import Draft, Engram
 from engram_py.database import journal
 from engram_py.database.errors import IndexDamagedError
 from engram_py.database.store import Store
-from engram_py.interfaces.mcp.server import build_server
+from engram_py.interfaces.http.mcp_endpoint import build_server
 from engram_py.observations.values import Change
 from engram_py.settings import Settings
 from engram_py.upkeep import hook_log

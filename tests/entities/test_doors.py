@@ -14,8 +14,8 @@ from mcp import Client
 
 from engram_py import Draft, Engram
 from engram_py.interfaces.cli.main import cli
+from engram_py.interfaces.http.mcp_endpoint import build_server
 from engram_py.interfaces.mcp.profiles import LAYERS
-from engram_py.interfaces.mcp.server import build_server
 from engram_py.observations.values import Change
 from engram_py.settings import Settings
 from tests.interfaces.http.asking import asker

@@ -13,7 +13,7 @@ from engram_py.context.values import Context
 from engram_py.interfaces.wording import render
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.values import Change
-from engram_py.privacy.values import NoArrivalError
+from engram_py.privacy.trust import NoArrivalError
 from engram_py.sync.mutation import Mutation, mutation_of
 from tests.memory import START
 

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
+from engram_py.ledger.citations import cited_ids
 from engram_py.sessions import transcripts
-from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS, cited_ids, turns_of_document, turns_of_line
+from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS, turns_of_document, turns_of_line
 from engram_py.sessions.transcripts import Transcripts
 from engram_py.sessions.values import TranscriptMissingError, TranscriptRead, TranscriptRefusedError
 from tests.memory import Opener, draft, rows_of

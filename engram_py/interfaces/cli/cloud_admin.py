@@ -15,7 +15,8 @@ from typing import Any
 
 import click
 
-from engram_py.interfaces.cli.commands import group, memory, printable, prints_value, refusing
+from engram_py.interfaces.cli.commands import group, memory, refusing, value_command
+from engram_py.text.fences import visible
 
 _SECONDS = 30.0
 # The server's own hint is about grants of projects, and no grant makes an admin.
@@ -105,7 +106,7 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return printable(str(value)).replace("\n", " ") or "-"
+    return visible(str(value)).replace("\n", " ") or "-"
 
 
 def need_packages() -> None:
@@ -134,7 +135,7 @@ def serve_command(host: str | None, port: int | None) -> None:
     from engram_py.cloud.server import prepare
     from engram_py.cloud.settings import load_cloud_settings
     from engram_py.interfaces.http.server import listen, run_until_told, server_of
-    from engram_py.sync.autosync.login import is_loopback
+    from engram_py.settings import is_loopback
 
     settings = load_cloud_settings()
     host = settings.host if host is None else host
@@ -158,21 +159,19 @@ users_command = group(
 )
 
 
-@users_command.command("list")
-@prints_value
+@value_command("list", users_command)
 def list_users() -> tuple[object, str]:
     """List the accounts."""
     return listed("users/list", "name kind role enabled tokens last_used_at", empty="No accounts yet.")
 
 
-@users_command.command("add")
+@value_command("add", users_command)
 @_account
 @click.option("--admin", is_flag=True, help="An administrator: accounts, grants and pauses.")
 @click.option("--service", is_flag=True, help="A program, not a person.")
 @click.option("--read", multiple=True, metavar="PROJECT", help="A project it may read; * for every one. Repeatable.")
 @click.option("--write", multiple=True, metavar="PROJECT", help="The same, to read and write.")
 @click.option("--expires", "expires_in_days", type=int, metavar="DAYS", help="When its token ends; default: never.")
-@prints_value
 def add_user(
     user: str, admin: bool, service: bool, read: tuple[str, ...], write: tuple[str, ...], **given: Any
 ) -> tuple[object, str]:
@@ -185,17 +184,15 @@ def add_user(
     return _token(made)
 
 
-@users_command.command("disable")
+@value_command("disable", users_command)
 @_account
-@prints_value
 def disable_user(user: str) -> tuple[object, str]:
     """Refuse all tokens of an account. Its data stays."""
     return administered("users/disable", {"user": user}), f"{user} is disabled."
 
 
-@users_command.command("enable")
+@value_command("enable", users_command)
 @_account
-@prints_value
 def enable_user(user: str) -> tuple[object, str]:
     """Accept an account's tokens again."""
     return administered("users/enable", {"user": user}), f"{user} is enabled."
@@ -204,29 +201,26 @@ def enable_user(user: str) -> tuple[object, str]:
 tokens_command = group("tokens", "List, add and revoke tokens; alone it lists them.", alone="list")
 
 
-@tokens_command.command("list")
+@value_command("list", tokens_command)
 @_account_filter
-@prints_value
 def list_tokens(user: str) -> tuple[object, str]:
     """List tokens by number and first characters; only hashes are stored."""
     columns = "id account prefix name expires_at last_used_at revoked_at"
     return listed("tokens/list", columns, {"user": user}, empty="No tokens.")
 
 
-@tokens_command.command("add")
+@value_command("add", tokens_command)
 @_account
 @click.option("--label", help="Its use, such as the machine's name.")
 @click.option("--expires", "expires_in_days", type=int, metavar="DAYS", help="When it ends; default: never.")
-@prints_value
 def add_token(**given: Any) -> tuple[object, str]:
     """Make another token for an account and print it. It is shown this once."""
     return _token(administered("tokens/add", given))
 
 
-@tokens_command.command("revoke")
+@value_command("revoke", tokens_command)
 @click.argument("number", metavar="ID", type=int, help="Its number in `engram cloud tokens list`.")
 @click.option("--reason", help="The reason, stored with it.")
-@prints_value
 def revoke_token(number: int, reason: str | None) -> tuple[object, str]:
     """End a token, from its next request on."""
     done = administered("tokens/revoke", {"id": number, "reason": reason})
@@ -236,19 +230,17 @@ def revoke_token(number: int, reason: str | None) -> tuple[object, str]:
 grants_command = group("grants", "List, add and remove what accounts may read or write; alone it lists.", alone="list")
 
 
-@grants_command.command("list")
+@value_command("list", grants_command)
 @_account_filter
-@prints_value
 def list_grants(user: str) -> tuple[object, str]:
     """List the grants."""
     return listed("grants/list", "account project access granted_by created_at", {"user": user}, empty="No grants.")
 
 
-@grants_command.command("add")
+@value_command("add", grants_command)
 @_account
 @click.argument("project", help="The project; * for every one, those to come included.")
 @click.option("--write", is_flag=True, help="Allow reading and writing; without it, reading.")
-@prints_value
 def add_grant(user: str, project: str, write: bool) -> tuple[object, str]:
     """Let an account read a project, or with --write also change it."""
     access = "write" if write else "read"
@@ -256,10 +248,9 @@ def add_grant(user: str, project: str, write: bool) -> tuple[object, str]:
     return done, f"{user} may {'read and write' if write else 'read'} {project}."
 
 
-@grants_command.command("remove")
+@value_command("remove", grants_command)
 @_account
 @click.argument("project", help="The project, as it was granted.")
-@prints_value
 def remove_grant(user: str, project: str) -> tuple[object, str]:
     """Remove a grant. Data that the account's machines have stays there."""
     done = administered("grants/remove", {"user": user, "project": project})
@@ -267,22 +258,20 @@ def remove_grant(user: str, project: str) -> tuple[object, str]:
     return done, said
 
 
-@click.command("audit")
+@value_command("audit")
 @click.option("--user", help="Of this account only.")
 @click.option("--project", help="Of this project only.")
 @click.option("--before", type=int, metavar="ID", help="Lines older than this one.")
 @click.option("--limit", type=int, default=50, show_default=True, help="Most lines.")
-@prints_value
 def audit_command(**filters: Any) -> tuple[object, str]:
     """Show the audit log, latest first. It contains no text of observations."""
     columns = "id occurred_at actor action project target outcome reason_code entries"
     return listed("audit/list", columns, filters, empty="Nothing happened yet.")
 
 
-@click.command("pause")
+@value_command("pause")
 @click.argument("project", metavar="[PROJECT]", required=False, help="Without it, list the paused projects.")
 @click.option("--reason", help="Shown to those who push.")
-@prints_value
 def pause_command(project: str | None, reason: str | None) -> tuple[object, str]:
     """Stop writes to a project. Reading continues; machines keep their changes until it resumes."""
     if project is None:
@@ -291,17 +280,15 @@ def pause_command(project: str | None, reason: str | None) -> tuple[object, str]
     return done, f"{project} is paused; engram cloud resume {project} ends it."
 
 
-@click.command("resume")
+@value_command("resume")
 @click.argument("project", help="A paused project.")
-@prints_value
 def resume_command(project: str) -> tuple[object, str]:
     """Resume a paused project."""
     done = administered("pause/remove", {"project": project})
     return done, f"{project} goes on." if done["was_paused"] else f"{project} was not paused."
 
 
-@click.command("restored")
-@prints_value
+@value_command("restored")
 def restored_command() -> tuple[object, str]:
     """Tell every machine to sync everything again, after the database was restored from a backup.
 

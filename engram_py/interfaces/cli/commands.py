@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ import click
 from engram_py.database.errors import DataDirError
 from engram_py.dataclass import is_dataclass, replace
 from engram_py.errors import EngramError, NotConfirmedError
-from engram_py.files import expanded
+from engram_py.files import expanded, here
 from engram_py.lazy import regex
 from engram_py.text.fences import visible
 
@@ -50,7 +49,7 @@ def show(value: object, settings: Settings, *, as_json: bool) -> None:
         from engram_py.interfaces.cli.tables import print_table
 
         if not print_table(value, now):
-            click.echo(printable(render.text(value, now=now, door="cli", full=True)))
+            click.echo(visible(render.text(value, now=now, door="cli", full=True)))
     print_notes(notes)
 
 
@@ -59,22 +58,17 @@ def print_notes(notes: Iterable[Told]) -> None:
     from engram_py.interfaces.wording.reasons import spelled
 
     for note in notes:
-        click.echo(f"note: {printable(spelled(note, 'cli'))}", err=True)
+        click.echo(f"note: {visible(spelled(note, 'cli'))}", err=True)
 
 
 def print_value(value: object, text: str, *, as_json: bool) -> None:
     """Print a value as JSON, or ``text`` in its place."""
     if not as_json:
-        click.echo(printable(text))
+        click.echo(visible(text))
         return
     import json
 
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
-
-
-def printable(text: str) -> str:
-    """Return text without what could move the cursor, answer for the user, or hide."""
-    return visible(text)
 
 
 def local_now(settings: Settings) -> datetime:
@@ -212,6 +206,11 @@ def project_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return project_option(all_option(function))
 
 
+def place_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --scope and --project."""
+    return scope_option(project_option(function))
+
+
 def limit_option(default: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return click.option("--limit", type=int, default=default, show_default=True, help="Most results.")
 
@@ -241,14 +240,6 @@ def memory(**changes: Any) -> Iterator[Engram]:
 
     with Engram(settings=replace(settings(), warnings=(), **changes), directory=here(), agent="cli") as app:
         yield app
-
-
-def here() -> Path:
-    """Return the working directory; where it was, when somebody removed it meanwhile."""
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        return Path(os.environ.get("PWD") or "/")
 
 
 def _absolute(folder: str) -> Path:
@@ -283,30 +274,47 @@ def json_command(function: Callable[..., None]) -> Callable[..., None]:
     return json_option(refusing(function))
 
 
-def prints_result(function: Callable[..., object]) -> Callable[..., None]:
-    """Make a ``json_command`` of a function: pass it the open memory, and print what it returns unless that is None."""
+Command = Callable[[Callable[..., Any]], click.Command]
 
-    @json_command
-    @functools.wraps(function)
-    def run(*args: Any, as_json: bool, **options: Any) -> None:
+
+def result_command(name: str, of: click.Group | None = None, **attributes: Any) -> Command:
+    """Make a command of a function: pass it the open memory, and print what it returns unless that is None.
+
+    The command takes --json as well. ``of`` is the group that it belongs to.
+    """
+
+    def shown(function: Callable[..., object], as_json: bool, *args: Any, **options: Any) -> None:
         with memory() as app:
             value = function(app, *args, **options)
             if value is not None:
                 show(value, app.settings, as_json=as_json)
 
-    return run
+    return functools.partial(_command, shown, name, of, attributes)
 
 
-def prints_value(function: Callable[..., tuple[object, str]]) -> Callable[..., None]:
-    """Make a ``json_command`` of a function: print the value it returns as JSON, or else the text beside it."""
+def value_command(name: str, of: click.Group | None = None) -> Command:
+    """Make a command of a function: print the value it returns as JSON, or else the text beside it."""
 
-    @json_command
-    @functools.wraps(function)
-    def run(*args: Any, as_json: bool, **options: Any) -> None:
+    def shown(function: Callable[..., tuple[object, str]], as_json: bool, *args: Any, **options: Any) -> None:
         value, text = function(*args, **options)
         print_value(value, text, as_json=as_json)
 
-    return run
+    return functools.partial(_command, shown, name, of, {})
+
+
+def _command(
+    shown: Callable[..., None], name: str, of: click.Group | None, attributes: Any, function: Any
+) -> click.Command:
+    @functools.wraps(function)
+    def run(*args: Any, as_json: bool, **options: Any) -> None:
+        shown(function, as_json, *args, **options)
+
+    given = getattr(function, "__click_params__", [])
+    run.__dict__["__click_params__"] = []
+    made = json_command(run)
+    made.__dict__["__click_params__"] += given  # click reverses them: --json is the last
+    made_command: click.Command = (of or click).command(name, **attributes)(made)
+    return made_command
 
 
 def group(name: str, help: str, *, alone: str | None = None, **attributes: Any) -> click.Group:

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engram_py.files import here
 from engram_py.interfaces.cli.commands import (
     PATH,
     all_option,
     dry_run_option,
     group,
-    here,
     json_command,
     memory,
-    prints_result,
     progress_bars,
     project_option,
     project_options,
+    result_command,
     settings,
     text_argument,
 )
@@ -55,21 +55,19 @@ def index_documents() -> str:
     return f"Indexed {holdings(found)}; `engram tour` shows the best." if not found.is_nothing else ""
 
 
-@collection_command.command("list")
+@result_command("list", collection_command)
 @project_options
-@prints_result
 def list_command(app: Engram, project: str | None, all_projects: bool) -> object:
     """List the collections of the project."""
     return app.documents.collections(project=project, all_projects=all_projects)
 
 
-@collection_command.command("add")
+@result_command("add", collection_command)
 @click.argument("path", help="A folder or a file.")
 @click.option("--name", help="Its name; default: the folder's.")
 @click.option("--glob", multiple=True, help="Which files, as in '*.md,notes/*.txt'; default: every kind of text.")
 @click.option("--context", help="What these documents are, shown with each hit.")
 @project_option
-@prints_result
 def add_command(
     app: Engram, path: str, name: str | None, glob: tuple[str, ...], context: str | None, project: str | None
 ) -> object:
@@ -77,67 +75,60 @@ def add_command(
     return app.documents.add(path, name=name, glob=glob, context=context, project=project)
 
 
-@collection_command.command("update")
+@result_command("update", collection_command)
 @click.argument("name", required=False, help="Only this collection; default: all that are included.")
 @project_option
-@prints_result
 def update_command(app: Engram, name: str | None, project: str | None) -> object:
     """Index what changed since the last time."""
     with progress_bars() as report:
         return app.documents.update(name, project=project, report=report)
 
 
-@collection_command.command("remove")
+@result_command("remove", collection_command)
 @name_argument
 @project_option
-@prints_result
 def remove_command(app: Engram, name: str, project: str | None) -> object:
     """Forget a collection; its files stay. `git` and `docs` stay excluded until they are included."""
     return app.documents.remove(name, project=project)
 
 
-@collection_command.command("include")
+@result_command("include", collection_command)
 @name_argument
 @project_option
-@prints_result
 def include_command(app: Engram, name: str, project: str | None) -> object:
     """Let updates and searches read a collection."""
     return app.documents.include(name, project=project)
 
 
-@collection_command.command("exclude")
+@result_command("exclude", collection_command)
 @name_argument
 @project_option
-@prints_result
 def exclude_command(app: Engram, name: str, project: str | None) -> object:
     """Leave a collection out of updates and of searches that do not name it."""
     return app.documents.include(name, included=False, project=project)
 
 
-@collection_command.command("context")
+@result_command("context", collection_command)
 @name_argument
 @click.argument("text", help="What the documents are; empty takes it back.")
 @click.option("--prefix", default="/", show_default=True, help="Only below this path.")
 @project_option
-@prints_result
 def context_command(app: Engram, name: str, text: str, prefix: str, project: str | None) -> object:
     """Say what the documents of a collection are; every hit shows it."""
     return app.documents.describe(name, text, prefix=prefix, project=project)
 
 
-@collection_command.command("cleanup")
+@result_command("cleanup", collection_command)
 @dry_run_option
 @project_option
 @all_option
-@prints_result
 def cleanup_command(app: Engram, dry_run: bool, project: str | None, all_projects: bool) -> object:
     """Forget documents that are gone from their collections."""
     return app.documents.cleanup(project=project, all_projects=all_projects, dry_run=dry_run)
 
 
-@click.command("tour")
+@result_command("tour")
 @project_option
-@prints_result
 def tour_command(app: Engram, project: str | None) -> object:
     """Show the three most telling things that this repository's history and documents answer already."""
     with progress_bars() as report:
@@ -148,11 +139,10 @@ def tour_command(app: Engram, project: str | None) -> object:
 path_argument = click.argument("path", help="Relative to the vault, as in knowledge/databases.md.")
 
 
-@click.command("note")
+@result_command("note")
 @click.argument("text", required=False, help="The note; - reads standard input. Left out, the notes are printed.")
 @click.option("--day", help="Print the notes of this day, as in 2026-03-14 or yesterday.")
 @project_option
-@prints_result
 def note_command(app: Engram, text: str | None, day: str | None, project: str | None) -> object:
     """Append a note to today's, or print those of a day."""
     if text is None:
@@ -165,36 +155,32 @@ def note_command(app: Engram, text: str | None, day: str | None, project: str | 
 vault_command = group("vault", "The memory as a folder of Markdown: write it, edit it, take the edits back.")
 
 
-@vault_command.command("init")
+@result_command("init", vault_command)
 @click.argument("path", type=PATH, help="An empty folder, or a new one.")
 @project_option
-@prints_result
 def init_command(app: Engram, path: Path, project: str | None) -> object:
     """Make PATH this project's vault, and write it."""
     return app.vault.init(path, project=project)
 
 
-@vault_command.command("export")
+@result_command("export", vault_command)
 @project_option
-@prints_result
 def export_command(app: Engram, project: str | None) -> object:
     """Write the memory as it is now."""
     return app.vault.export(project=project)
 
 
-@vault_command.command("import")
+@result_command("import", vault_command)
 @click.option("--prune", is_flag=True, help="Delete what is missing of an edited file; engram undelete brings it back.")
 @dry_run_option
 @project_option
-@prints_result
 def import_command(app: Engram, **options: Any) -> object:
     """Take in what was edited, item by item, and write the vault anew."""
     return app.vault.take_in(**options)
 
 
-@vault_command.command("status")
+@result_command("status", vault_command)
 @project_option
-@prints_result
 def status_command(app: Engram, project: str | None) -> object:
     """Print where the vault is, and what is not taken in or not written yet."""
     return app.vault.status(project=project)
@@ -214,12 +200,11 @@ def watch_command(project: str | None, *, as_json: bool) -> None:
             show(done, app.settings, as_json=as_json)
 
 
-@vault_command.command("write")
+@result_command("write", vault_command)
 @path_argument
 @click.argument("text", help="The text; - reads standard input.")
 @click.option("--append", is_flag=True, help="Put it behind what is there.")
 @project_option
-@prints_result
 def write_command(app: Engram, path: str, text: str, **options: Any) -> object:
     """Write a file of the vault."""
     return app.vault_files.write(path, text_argument(text), **options)
@@ -240,10 +225,9 @@ def read_command(path: str, project: str | None, *, as_json: bool) -> None:
         sys.exit(1)
 
 
-@vault_command.command("list")
+@result_command("list", vault_command)
 @click.argument("folder", required=False, default="", help="A folder of the vault; default: all of it.")
 @project_option
-@prints_result
 def list_files(app: Engram, folder: str, project: str | None) -> object:
     """List the files of the vault."""
     return app.vault_files.list(folder, project=project)

@@ -12,9 +12,9 @@ from engram_py.dataclass import replace
 from engram_py.interfaces.cli.commands import (
     group,
     limit_option,
-    prints_result,
+    place_options,
     project_option,
-    scope_option,
+    result_command,
     text_argument,
 )
 
@@ -27,39 +27,33 @@ entity_argument = click.argument("entity", help="Its name, an alias or its slug.
 entity_command = group("entity", "Show what has a name here: people, services, libraries; connect and join them.")
 
 
-@entity_command.command("list")
+@result_command("list", entity_command)
 @click.option("--candidates", is_flag=True, help="Names that are mentioned too seldom as well.")
 @click.option("--archived", is_flag=True, help="Those put away as well.")
-@scope_option
-@project_option
-@prints_result
+@place_options
 def list_command(app: Engram, **options: Any) -> object:
     """List the entities, by slug."""
     return app.entities.listed(**options)
 
 
-@entity_command.command("show")
+@result_command("show", entity_command)
 @entity_argument
-@scope_option
-@project_option
-@prints_result
+@place_options
 def show_command(app: Engram, entity: str, **options: Any) -> object:
     """Print what is known of ENTITY."""
     return app.entities.show(entity, **options)
 
 
-@entity_command.command("graph")
+@result_command("graph", entity_command)
 @entity_argument
 @click.option("--depth", type=int, default=2, help="Edges away, 1 to 4; default 2.")
-@scope_option
-@project_option
-@prints_result
+@place_options
 def graph_command(app: Engram, entity: str, **options: Any) -> object:
     """Print what edges lead to from ENTITY."""
     return app.entities.graph(entity, **options)
 
 
-@entity_command.command("link")
+@result_command("link", entity_command)
 @click.argument("subject", help="An entity.")
 @click.argument("predicate", help="snake_case, as in works_at or depends_on.")
 @click.argument("object", help="Another entity.")
@@ -68,42 +62,34 @@ def graph_command(app: Engram, entity: str, **options: Any) -> object:
 @click.option("--object-kind", help="What OBJECT is.")
 @click.option("--validate/--no-validate", "checked", default=True, help="Judge the fact by the write rules.")
 @click.option("--session", "session_id", help="The session it belongs to.")
-@scope_option
-@project_option
-@prints_result
+@place_options
 def link_command(app: Engram, subject: str, predicate: str, object: str, **options: Any) -> object:
     """Connect two entities, as in alice works_at acme; the edge holds while the fact does."""
     return app.entities.link(subject, predicate, object, origin="user", **options)
 
 
-@entity_command.command("alias")
+@result_command("alias", entity_command)
 @entity_argument
 @click.argument("aliases", nargs=-1, required=True, help="Other names.")
-@scope_option
-@project_option
-@prints_result
+@place_options
 def alias_command(app: Engram, entity: str, aliases: tuple[str, ...], **options: Any) -> object:
     """Give ENTITY other names, by which it is found as well."""
     return app.entities.alias(entity, aliases, **options)
 
 
-@entity_command.command("merge")
+@result_command("merge", entity_command)
 @entity_argument
 @click.argument("into", help="The entity that stays.")
-@scope_option
-@project_option
-@prints_result
+@place_options
 def merge_command(app: Engram, entity: str, into: str, **options: Any) -> object:
     """Say that ENTITY is INTO, which has the names, facts and edges of both."""
     return app.entities.merge(entity, into, **options)
 
 
-@entity_command.command("archive")
+@result_command("archive", entity_command)
 @entity_argument
 @click.option("--restore", is_flag=True, help="Bring it back.")
-@scope_option
-@project_option
-@prints_result
+@place_options
 def archive_command(app: Engram, entity: str, **options: Any) -> object:
     """Put ENTITY away; its facts stay."""
     return app.entities.archive(entity, **options)
@@ -113,26 +99,22 @@ fact_entity_argument = click.argument("entity", help="Its name or slug, as in bi
 fact_command = group("fact", "Keep facts about entities, a sentence each; a new value replaces the old one.")
 
 
-@fact_command.command("add")
+@result_command("add", fact_command)
 @fact_entity_argument
 @click.argument("text", help="One sentence; - reads standard input.")
 @click.option("--validate/--no-validate", "checked", default=True, help="Judge it by the write rules.")
 @click.option("--session", "session_id", help="The session it belongs to.")
-@scope_option
-@project_option
-@prints_result
+@place_options
 def add_fact(app: Engram, entity: str, text: str, **options: Any) -> object:
     """Keep TEXT as a fact about ENTITY."""
     return app.facts.add(entity, text_argument(text), origin="user", **options)
 
 
-@fact_command.command("list")
+@result_command("list", fact_command)
 @fact_entity_argument
 @click.option("--past", is_flag=True, help="Those that were replaced as well.")
 @limit_option(50)
-@scope_option
-@project_option
-@prints_result
+@place_options
 def list_facts(app: Engram, entity: str, **options: Any) -> object:
     """List the facts about ENTITY, latest change first."""
     return app.facts.of(entity, **options)
@@ -144,43 +126,39 @@ session_option = click.option("--session", "session_id", help="The session it be
 identity_command = group("identity", "Keep what holds of you always; every context begins with it.", alone="list")
 
 
-@identity_command.command("add")
+@result_command("add", identity_command)
 @click.argument("text", help="One sentence, as in 'Always answer in German'; - reads standard input.")
 @own_scope_option
 @session_option
 @project_option
-@prints_result
 def add_command(app: Engram, text: str, **options: Any) -> object:
     """Keep TEXT, once, whatever its case and spacing."""
     return app.identity.add(text_argument(text), origin="user", **options)
 
 
-@identity_command.command("list")
+@result_command("list", identity_command)
 @limit_option(50)
 @click.option("--scope", help="Only personal, or only project; default: both.")
 @project_option
-@prints_result
 def list_statements(app: Engram, limit: int = 50, scope: str | None = None, project: str | None = None) -> object:
     """List what is kept, in the order it was said."""
     return app.identity.listed(scope=scope, project=project, limit=limit)
 
 
-@identity_command.command("remove")
+@result_command("remove", identity_command)
 @click.argument("what", metavar="ID|TEXT", help="Its number, its text, or a part of it that no other has.")
 @project_option
-@prints_result
 def remove_command(app: Engram, what: str, **options: Any) -> object:
     """Remove a statement. `engram undelete ID` brings it back."""
     return app.identity.remove(what, **options)
 
 
-@identity_command.command("profile")
+@result_command("profile", identity_command)
 @click.argument("text", required=False, help="Write it so; - reads standard input. Without it, print the profile.")
 @click.option("--derive", is_flag=True, help="Write it from your preferences and the facts about you, as upkeep does.")
 @own_scope_option
 @session_option
 @project_option
-@prints_result
 def profile_command(app: Engram, text: str | None, derive: bool, **options: Any) -> object:
     """Print who you are in a few lines, or with --scope project how to work with you there; write it with TEXT."""
     if text is not None:

@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from engram_py.interfaces.cli.commands import LazyGroup, prints_value
+from engram_py.interfaces.cli.commands import LazyGroup, value_command
 from engram_py.version import __version__
 
 # command → (module, what `engram --help` says of it)
@@ -110,16 +110,14 @@ def cli(ctx: click.Context, data_dir: str | None) -> None:
     ctx.obj = data_dir
 
 
-@click.command("version")
-@prints_value
+@value_command("version")
 def version_command() -> tuple[object, str]:
     """Print the version."""
     return {"version": __version__}, __version__
 
 
-@click.command("completion")
+@value_command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), help="The shell to complete in.")
-@prints_value
 def completion_command(shell: str) -> tuple[object, str]:
     """Print the script that completes commands and options with the Tab key.
 

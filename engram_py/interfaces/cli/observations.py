@@ -25,10 +25,10 @@ from engram_py.interfaces.cli.commands import (
     limit_option,
     many_options,
     memory,
-    printable,
-    prints_result,
+    place_options,
     project_option,
     project_options,
+    result_command,
     scope_option,
     show,
     text_argument,
@@ -37,6 +37,7 @@ from engram_py.interfaces.editing import edit_in_editor
 from engram_py.observations.arguments import change_of, draft_of
 from engram_py.observations.listing import Listing
 from engram_py.observations.values import Change
+from engram_py.text.fences import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,24 +47,21 @@ if TYPE_CHECKING:
     from engram_py.observations.values import Observation
 
 
-@click.command("save")
+@result_command("save")
 @field_options(SAVE)
-@scope_option
-@project_option
-@prints_result
+@place_options
 def save_command(app: Engram, **given: Any) -> object:
     """Save an observation."""
     draft = draft_of(given | {"content": text_argument(given["content"])}, origin="user")
     return app.observations.save(draft, project=given["project"], session_id=given["session_id"])
 
 
-@click.command("get")
+@result_command("get")
 @click.argument("name", metavar="ID", help="A number as in 12 or #12; of a document path:from:count, commit:1a2b3c4.")
 @click.option("--history", is_flag=True, help="With earlier versions.")
 @click.option("--from", "first", type=int, help="Of a document: the first line.")
 @click.option("--count", type=int, help="Of a document: how many lines, at most 400.")
 @project_option
-@prints_result
 def get_command(app: Engram, name: str, history: bool, **lines: Any) -> object:
     """Print an observation whole, or lines of a document; a glob or a comma list prints several documents."""
     if names_document(name):
@@ -71,107 +69,95 @@ def get_command(app: Engram, name: str, history: bool, **lines: Any) -> object:
     return app.observations.get(OBSERVATION_ID.convert(name, None, None), history=history)
 
 
-@click.command("history")
+@result_command("history")
 @id_argument
 @click.option("--cursor", type=int, help="Continue from an earlier page.")
-@prints_result
 def history_command(app: Engram, observation_id: int, cursor: int | None) -> object:
     """Print an observation, its earlier versions, newest first, and what replaced what on its line."""
     return app.observations.get(observation_id, history=True, cursor=cursor)
 
 
-@click.command("timeline")
+@result_command("timeline")
 @id_argument
 @click.option("--before", type=int, default=5, show_default=True, help="Observations before it.")
 @click.option("--after", type=int, default=5, show_default=True, help="Observations after it.")
-@prints_result
 def timeline_command(app: Engram, observation_id: int, **counts: int) -> object:
     """Print what was saved before and after an observation in its session."""
     return app.observations.timeline(observation_id, **counts)
 
 
-@click.command("update")
+@result_command("update")
 @id_argument
 @field_options(UPDATE)
 @scope_option
-@prints_result
 def update_command(app: Engram, observation_id: int, content: str | None, **given: Any) -> object:
     """Correct an observation; its old text stays in its history."""
     text = text_argument(content) if content is not None else None
     return app.observations.update(observation_id, change_of(given | {"content": text}), by="person")
 
 
-@click.command("pin")
+@result_command("pin")
 @id_argument
-@prints_result
 def pin_command(app: Engram, observation_id: int) -> object:
     """Keep an observation on top of every session's context."""
     return app.observations.pin(observation_id)
 
 
-@click.command("unpin")
+@result_command("unpin")
 @id_argument
-@prints_result
 def unpin_command(app: Engram, observation_id: int) -> object:
     """Stop keeping an observation on top."""
     return app.observations.pin(observation_id, pinned=False)
 
 
-@click.command("undo")
+@result_command("undo")
 @id_argument
-@prints_result
 def undo_command(app: Engram, observation_id: int) -> object:
     """Bring back a deleted observation, or the title and text it had before. Undoing twice is redoing."""
     return app.observations.undo(observation_id)
 
 
-@click.command("revert")
+@result_command("revert")
 @id_argument
 @click.option(
     "--version", type=int, help="The version; default: the latest earlier one. `engram history ID` lists them."
 )
-@prints_result
 def revert_command(app: Engram, observation_id: int, version: int | None) -> object:
     """Bring back an earlier title and text; what they replace becomes a version."""
     return app.observations.revert(observation_id, version)
 
 
-@click.command("undelete")
+@result_command("undelete")
 @ids_argument
-@prints_result
 def undelete_command(app: Engram, ids: tuple[int, ...]) -> object:
     """Bring back observations that were deleted without --hard."""
     return _for_each(app, ids, app.observations.undelete, "undeleted")
 
 
-@click.command("archive")
+@result_command("archive")
 @ids_argument
-@prints_result
 def archive_command(app: Engram, ids: tuple[int, ...]) -> object:
     """Put observations away: out of searches and contexts, kept whole. `engram search is:archived` lists them."""
     return _for_each(app, ids, lambda one: app.observations.update(one, Change(archived=True)), "archived")
 
 
-@click.command("unarchive")
+@result_command("unarchive")
 @ids_argument
-@prints_result
 def unarchive_command(app: Engram, ids: tuple[int, ...]) -> object:
     """Take observations out of the archive."""
     return _for_each(app, ids, lambda one: app.observations.update(one, Change(archived=False)), "archived")
 
 
-@click.command("accept")
+@result_command("accept")
 @ids_argument
-@prints_result
 def accept_command(app: Engram, ids: tuple[int, ...]) -> object:
     """Make derived, imported or received observations your own: they fade no more, and agents are given them."""
     return _for_each(app, ids, app.observations.accept, "accepted")
 
 
-@click.command("move")
+@result_command("move")
 @ids_argument
 @click.option("--to", "project", required=True, help="The project that they go to.")
-@prints_result
 def move_command(app: Engram, ids: tuple[int, ...], project: str) -> object:
     """Give observations to another project; their sessions stay."""
     return _for_each(app, ids, lambda one: app.observations.move(one, project), "moved")
@@ -197,13 +183,12 @@ def check_command(strict: bool, project: str | None, as_json: bool) -> None:
         sys.exit(1)
 
 
-@click.command("review")
+@result_command("review")
 @click.argument(
     "observation_id", metavar="[ID]", type=OBSERVATION_ID, required=False, help="The observation that is still true."
 )
 @project_options
 @limit_option(10)
-@prints_result
 def review_command(app: Engram, observation_id: int | None, **options: Any) -> object:
     """List what is due for review, or confirm that ID still holds."""
     if observation_id is not None:
@@ -241,12 +226,11 @@ def _keep(base: Observation, as_json: bool, change: Change) -> None:
 _KINDS = {"obs": "obs", "observation": "obs", "session": "session", "project": "project", "prompt": "prompt"}
 
 
-@click.command("retag")
+@result_command("retag")
 @click.argument("ids", nargs=-1, metavar="[ID]...", type=OBSERVATION_ID, help="Their numbers.")
 @click.option("--type", help="The new type.")
 @click.option("--scope", help="The new scope: project, personal or global.")
 @many_options
-@prints_result
 def retag_command(
     app: Engram,
     ids: tuple[int, ...],
@@ -274,11 +258,10 @@ def retag_command(
     return rows.change_selected(selection, Change(type=type, scope=scope))
 
 
-@click.command("delete")
+@result_command("delete")
 @click.argument("words", nargs=-1, metavar="[ID]...", help="Numbers; or session ID, project NAME, prompt ID.")
 @click.option("--hard", is_flag=True, help="Destroy observations and their history; by number only.")
 @many_options
-@prints_result
 def delete_command(
     app: Engram, words: tuple[str, ...], where: str | None, hard: bool, yes: bool, dry_run: bool, **projects: Any
 ) -> object:
@@ -329,7 +312,7 @@ def delete_prompts(app: Engram, ids: Sequence[int], *, yes: bool, **projects: An
     found = app.prompts.named(ids, **projects)
     if not yes:
         for prompt in found:
-            click.echo(printable(f"[{prompt.id}] {one_line(prompt.content)}"), err=True)
+            click.echo(visible(f"[{prompt.id}] {one_line(prompt.content)}"), err=True)
     confirm(f"destroy {amount(len(found), 'prompt')} for good", yes=yes)
     return Listing("deleted", app.prompts.delete_many([prompt.id for prompt in found]))
 
@@ -352,5 +335,5 @@ def _confirm(app: Engram, selection: Selection, todo: str, *, yes: bool) -> None
     from engram_py.interfaces.wording.observations import reached
 
     if not yes:
-        click.echo(printable(render.text(selection, now=app.journal.moment(), door="cli")), err=True)
+        click.echo(visible(render.text(selection, now=app.journal.moment(), door="cli")), err=True)
     confirm(todo.format(reached(selection)), yes=yes)

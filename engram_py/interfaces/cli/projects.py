@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engram_py.files import here
 from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
     can_ask,
@@ -15,24 +16,22 @@ from engram_py.interfaces.cli.commands import (
     confirmed,
     dry_run_option,
     group,
-    here,
     memory,
-    printable,
-    prints_result,
-    prints_value,
+    result_command,
+    value_command,
     yes_option,
 )
 from engram_py.interfaces.cli.documents import index_documents
 from engram_py.observations.listing import Listing
+from engram_py.text.fences import visible
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
 
 
-@click.command("init")
+@value_command("init")
 @click.argument("name", required=False, help="The project; default: what the repository or folder suggests.")
 @click.option("--force", is_flag=True, help="Write the file even when there is one.")
-@prints_value
 def init_command(name: str | None, force: bool) -> tuple[object, str]:
     """Write .engram.json at the top of the repository: which project it is, for everyone who clones it."""
     from engram_py.projects.locate import locate
@@ -57,22 +56,19 @@ def init_command(name: str | None, force: bool) -> tuple[object, str]:
 projects_command = group("projects", "List, merge, rename and prune projects; alone it lists them.", alone="list")
 
 
-@projects_command.command("list")
-@prints_result
+@result_command("list", projects_command)
 def list_command(app: Engram) -> Listing:
     """List all projects, the most recently active first."""
     return Listing("projects", app.projects.list())
 
 
-@projects_command.command("current")
-@prints_result
+@result_command("current", projects_command)
 def current_command(app: Engram) -> object:
     """Print which project this folder is, and why."""
     return app.projects.current()
 
 
-@projects_command.command("confirm")
-@prints_value
+@value_command("confirm", projects_command)
 def confirm_command() -> tuple[object, str]:
     """Follow the project name in this folder's .engram.json, though that project has memory of other places."""
     with memory() as app:
@@ -80,29 +76,26 @@ def confirm_command() -> tuple[object, str]:
     return {"project": project}, f"This folder is project {project} from now on, as its .engram.json says."
 
 
-@projects_command.command("merge")
+@result_command("merge", projects_command)
 @click.argument("names", nargs=-1, required=True, help="The projects to merge.")
 @click.option("--into", "into", required=True, help="The project to merge into.")
-@prints_result
 def merge_command(app: Engram, names: tuple[str, ...], into: str) -> object:
     """Merge projects into one; the old names keep working."""
     return app.merging.merge(names, into)
 
 
-@projects_command.command("rename")
+@result_command("rename", projects_command)
 @click.argument("project", help="The project.")
 @click.argument("name", help="The new name; no project may have it.")
-@prints_result
 def rename_command(app: Engram, project: str, name: str) -> object:
     """Rename a project; the old name keeps working."""
     return app.merging.rename(project, name)
 
 
-@projects_command.command("consolidate")
+@result_command("consolidate", projects_command)
 @click.argument("name", required=False, help="Only the projects like this one.")
 @yes_option
 @dry_run_option
-@prints_result
 def consolidate_command(app: Engram, name: str | None, yes: bool, dry_run: bool) -> Listing:
     """Find projects whose names are alike, and merge each group after asking.
 
@@ -115,10 +108,9 @@ def consolidate_command(app: Engram, name: str | None, yes: bool, dry_run: bool)
     return Listing("merged", tuple(app.merging.merge(one.names, one.into) for one in chosen))
 
 
-@projects_command.command("prune")
+@result_command("prune", projects_command)
 @yes_option
 @dry_run_option
-@prints_result
 def prune_command(app: Engram, yes: bool, dry_run: bool) -> object:
     """Remove empty projects, after asking. A project with restorable deletions is not empty."""
     found = app.merging.prune(dry_run=True)
@@ -128,10 +120,9 @@ def prune_command(app: Engram, yes: bool, dry_run: bool) -> object:
     return app.merging.prune()
 
 
-@projects_command.command("alias")
+@value_command("alias", projects_command)
 @click.argument("alias", help="The other name.")
 @click.argument("project", help="The project it means.")
-@prints_value
 def alias_command(alias: str, project: str) -> tuple[object, str]:
     """Make ALIAS another name of PROJECT."""
     with memory() as app:
@@ -142,13 +133,12 @@ def alias_command(alias: str, project: str) -> tuple[object, str]:
 def _switch(name: str, help: str) -> click.Command:
     """Return the command that switches hooks ``on`` or ``off``."""
 
-    @click.command(name, help=help)
+    @result_command(name, help=help)
     @click.option("--record", is_flag=True, help="Only the recording of prompts, messages and learnings.")
     @click.option("--inject", is_flag=True, help="Only the injection of memory into prompts.")
     @click.option("--project", metavar="NAME", help="In this project; default: everywhere.")
     @click.option("--session", "session_id", metavar="ID", help="In this session; `engram sessions` lists them.")
     @click.option("--status", is_flag=True, help="Change nothing; say what is on and off.")
-    @prints_result
     def run(app: Engram, status: bool, project: str | None, session_id: str | None, **parts: bool) -> object:
         if status:
             return app.switches.state(session_id)
@@ -169,14 +159,13 @@ off_command = _switch(
 on_command = _switch("on", "Switch hooks on; with --record or --inject, only that part.")
 
 
-@click.command("trust")
+@result_command("trust")
 @click.argument("ids", nargs=-1, metavar="[ID...]", type=OBSERVATION_ID, help="Observations that become yours.")
 @click.option("--author", metavar="NAME", help="All that this author wrote and will write.")
 @click.option(
     "--project", metavar="NAME", is_flag=False, flag_value="", help="All sources of a project; default: here."
 )
 @click.option("--stop", is_flag=True, help="Trust --author or --project no longer.")
-@prints_result
 def trust_command(app: Engram, ids: tuple[int, ...], author: str | None, project: str | None, stop: bool) -> object:
     """Make what came from elsewhere your own: from a repository's .engram, a team's server, an import file.
 
@@ -203,30 +192,27 @@ clear_command = group(
 )
 
 
-@clear_command.command("turns")
+@result_command("turns", clear_command)
 @click.option("--project", metavar="NAME", help="Only of this project.")
 @click.option("--session", "session_id", metavar="ID", help="Only of this session.")
 @yes_option
-@prints_result
 def turns_command(app: Engram, **asked: Any) -> object:
     """Destroy the raw messages that hooks kept of conversations. Observations and prompts stay."""
     return _clear(app, "turns", **asked)
 
 
-@clear_command.command("project")
+@result_command("project", clear_command)
 @click.argument("project", metavar="NAME", help="As `engram projects` lists it.")
 @_everywhere
 @yes_option
-@prints_result
 def project_command(app: Engram, **asked: Any) -> object:
     """Destroy a project: observations with their history, prompts, sessions, raw messages, verdicts."""
     return _clear(app, "project", **asked)
 
 
-@clear_command.command("everything")
+@result_command("everything", clear_command)
 @_everywhere
 @yes_option
-@prints_result
 def everything_command(app: Engram, **asked: Any) -> object:
     """Destroy the whole memory. Settings, switches, logins and backups stay."""
     return _clear(app, "everything", **asked)
@@ -238,7 +224,7 @@ def _clear(app: Engram, what: str, *, yes: bool, **asked: Any) -> object:
     found = app.clearing.look(what, **asked)
     if any(found.counts.values()) and not yes:
         for line in clearing(found):
-            click.echo(printable(line), err=True)
+            click.echo(visible(line), err=True)
         if not can_ask():
             raise click.UsageError("there is no terminal to ask: pass --yes to destroy it")
         if not click.confirm("Destroy it?", err=True):

@@ -15,15 +15,16 @@ from engram_py.interfaces.cli.commands import (
     limit_option,
     memory,
     pass_json_on,
+    place_options,
     print_notes,
-    prints_result,
-    prints_value,
     progress,
     project_option,
     project_options,
+    result_command,
     scope_option,
     show,
     text_argument,
+    value_command,
 )
 from engram_py.observations.listing import Listing
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from engram_py.app import Engram
 
 
-@click.command("search")
+@result_command("search")
 @click.argument(
     "query",
     nargs=-1,
@@ -41,15 +42,13 @@ if TYPE_CHECKING:
 @click.option(
     "--match", "match_mode", type=click.Choice(["all", "any"]), default="all", help="Start with all words, or any."
 )
-@scope_option
-@project_option
+@place_options
 @all_option
 @click.option("--limit", type=int, help="Most results, 1 to 20; default: what .engram.json says, else 10.")
 @click.option("--in", "layer", help="memories (the default), episodes, turns, prompts, documents, entities or all.")
 @click.option("--sort", type=click.Choice(["relevance", "recency", "salience"]), help="The order of the results.")
 @click.option("--as-of", metavar="DATE", help="Search what was known on that day.")
 @click.option("--explain", is_flag=True, help="Print each hit's numbers, the steps of the search, and its words.")
-@prints_result
 def search_command(app: Engram, query: tuple[str, ...], **options: Any) -> object:
     """Find what earlier sessions kept, best match first; --type or --scope without words lists those.
 
@@ -66,14 +65,13 @@ def search_command(app: Engram, query: tuple[str, ...], **options: Any) -> objec
     return app.search_in(options.pop("layer"), text_argument(" ".join(query)), **options)
 
 
-@click.command("list")
+@result_command("list")
 @click.argument("filters", nargs=-1, help="type: topic: project: scope: file: branch: since: until: is:pinned.")
 @click.option("--type", help="Only this type; several with commas.")
 @click.option("--deleted", is_flag=True, help="List what was deleted and can be restored.")
 @scope_option
 @project_options
 @limit_option(20)
-@prints_result
 def list_command(app: Engram, filters: tuple[str, ...], **options: Any) -> object:
     """List observations, latest change first. `engram search` finds by words."""
     return app.bulk.listed(" ".join(filters), **options)
@@ -107,10 +105,9 @@ def context_command(name: str | None, project: str | None, query: str | None, as
         print_notes(nothing_given(found))
 
 
-@click.command("why")
+@value_command("why")
 @click.argument("prompt", nargs=-1, required=True, help="The prompt, as typed to an agent; - reads standard input.")
 @click.option("--session", "session_id", default="", help="The session; what it was shown is not shown again.")
-@prints_value
 def why_command(prompt: tuple[str, ...], session_id: str) -> tuple[object, str]:
     """Show what the hook gives an agent for PROMPT, what it looked for, or why it stays silent.
 
@@ -153,27 +150,24 @@ def eval_command(ctx: click.Context, keep: bool, tolerance: float | None, as_jso
         sys.exit(1)
 
 
-@eval_command.command("add")
+@result_command("add", eval_command)
 @click.argument("question", help="What somebody would ask; - reads standard input.")
 @click.argument("ids", metavar="[ID]...", nargs=-1, type=OBSERVATION_ID, help="The observations that answer it.")
 @click.option("--none", "silent", is_flag=True, help="Nothing here answers it: a search should find nothing.")
 @click.option("--project", help="The project it is asked from; default: that of its first answer, else of this folder.")
-@prints_result
 def add_command(app: Engram, question: str, ids: tuple[int, ...], silent: bool, project: str | None) -> object:
     """Keep a question and the observations that answer it; again with another ID adds an answer."""
     return app.evaluations.add(text_argument(question), ids, silent=silent, project=project)
 
 
-@eval_command.command("list")
-@prints_result
+@result_command("list", eval_command)
 def list_questions(app: Engram) -> Listing:
     """List the questions."""
     return Listing("questions", app.evaluations.questions())
 
 
-@eval_command.command("remove")
+@result_command("remove", eval_command)
 @click.argument("numbers", metavar="N...", nargs=-1, required=True, type=int, help="As `engram eval list` shows them.")
-@prints_result
 def remove_command(app: Engram, numbers: tuple[int, ...]) -> object:
     """Remove questions."""
     return app.evaluations.remove(numbers)

@@ -14,13 +14,11 @@ from typing import Any
 import click
 
 from engram_py.errors import EngramError, TerminalError
-from engram_py.files import expanded
-from engram_py.interfaces.cli.commands import PATH, here, json_command, memory, print_value, refusing, settings
+from engram_py.files import expanded, here
+from engram_py.interfaces.cli.commands import PATH, json_command, memory, print_value, refusing, settings
 
 
 class NoTerminalError(TerminalError):
-    code = "no_terminal"
-
     def __init__(self, why: str) -> None:
         super().__init__(
             f"engram tui needs a terminal that it can draw on: {why}",
@@ -29,8 +27,6 @@ class NoTerminalError(TerminalError):
 
 
 class TextualMissingError(TerminalError):
-    code = "textual_missing"
-
     def __init__(self) -> None:
         super().__init__("the package textual is not installed", hint="pip install 'engram-py[tui]'")
 

@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from engram_py.errors import InvalidArgumentError, InvalidInputError
-from engram_py.files import open_regular
+from engram_py.files import here, open_regular
 from engram_py.interfaces.arguments import unknown_names
 from engram_py.interfaces.cli.commands import (
     PATH,
     group,
-    here,
     json_command,
     limit_option,
     memory,
     print_notes,
-    prints_result,
     project_option,
     project_options,
+    result_command,
     show,
     text_argument,
     yes_option,
@@ -37,22 +36,20 @@ if TYPE_CHECKING:
     from engram_py.distill.values import Flushed
 
 
-@click.command("sessions")
+@result_command("sessions")
 @project_options
 @limit_option(20)
-@prints_result
 def sessions_command(app: Engram, **options: Any) -> Listing:
     """List sessions, the most recently active first."""
     return Listing("sessions", app.sessions.recent(**options))
 
 
-@click.command("prompts")
+@result_command("prompts")
 @click.argument("query", nargs=-1, help="Words to find; none lists all.")
 @click.option("--delete", "ids", type=int, multiple=True, help="Remove this prompt for good; may be repeated.")
 @project_options
 @limit_option(20)
 @yes_option
-@prints_result
 def prompts_command(
     app: Engram, query: tuple[str, ...], ids: tuple[int, ...], yes: bool, limit: int, **projects: Any
 ) -> Listing:
@@ -62,11 +59,10 @@ def prompts_command(
     return Listing("prompts", app.searches.prompts(" ".join(query), limit=limit, **projects))
 
 
-@click.command("turns")
+@result_command("turns")
 @click.option("--session", "session_id", metavar="ID", help="Only of this session.")
 @project_options
 @limit_option(20)
-@prints_result
 def turns_command(app: Engram, session_id: str | None, project: str | None, all_projects: bool, limit: int) -> Listing:
     """List the raw messages that hooks kept of conversations, newest first.
 
@@ -76,9 +72,8 @@ def turns_command(app: Engram, session_id: str | None, project: str | None, all_
     return Listing("turns", tuple(app.transcripts.latest(session_id=session_id, projects=reads, limit=limit)))
 
 
-@click.command("flush")
+@result_command("flush")
 @click.argument("session_id", metavar="[SESSION]", required=False, help="Only this session; tried again if it failed.")
-@prints_result
 def flush_command(app: Engram, session_id: str | None) -> Flushed:
     """Summarize sessions that left no summary, now.
 
@@ -104,13 +99,11 @@ _KINDS: dict[type, str] = {str: "text", list: "a list", bool: "true or false"}
 
 
 class NoConversationError(InvalidInputError):
-    code = "no_conversation"
-
     def __init__(self, reason: str) -> None:
         super().__init__(f"that is no conversation: {reason}", hint=f"give one JSON object: {_SHAPE}")
 
 
-@click.command("ingest")
+@result_command("ingest")
 @click.argument("file", type=PATH, help="The conversation as JSON; - reads standard input.")
 @click.option("--conversation", "conversation_id", metavar="ID", help="Its name, in the place of conversation_id.")
 @click.option("--agent", "agent_id", metavar="ID", help="Whose it is, in the place of agent_id.")
@@ -118,7 +111,6 @@ class NoConversationError(InvalidInputError):
 @click.option("--skip-extraction", is_flag=True, default=None, help="Keep the turns alone.")
 @click.option("--flush/--no-flush", default=None, help="Wait for the summary, or leave it to the background.")
 @project_option
-@prints_result
 def ingest_command(app: Engram, file: Path, **options: Any) -> object:
     """Keep a whole conversation of another program and summarize it.
 
@@ -134,9 +126,8 @@ def ingest_command(app: Engram, file: Path, **options: Any) -> object:
     return app.ingest(given.pop("conversation_id"), given.pop("turns"), **given)
 
 
-@click.command("agents")
+@result_command("agents")
 @click.argument("agent_id", metavar="[ID]", required=False, help="Only this one.")
-@prints_result
 def agents_command(app: Engram, agent_id: str | None) -> Listing:
     """List the agents whose sessions are kept, the last active first, with what they left."""
     from engram_py.sessions.conversations import agents
@@ -171,11 +162,10 @@ session_option = click.option("--session", "session_id", help="The session; defa
 checkpoint_command = group("checkpoint", "Keep the state of an agent, out of every search.", alone="list")
 
 
-@checkpoint_command.command("save")
+@result_command("save", checkpoint_command)
 @click.argument("file", type=click.File("rb"), default="-", help="What to keep; by default standard input.")
 @session_option
 @project_option
-@prints_result
 def save_command(app: Engram, file: BinaryIO, **options: Any) -> object:
     """Keep a file's bytes as the latest checkpoint of a session, at most a mebibyte."""
     from engram_py.sessions.checkpoints import LIMIT_BYTES
@@ -198,11 +188,10 @@ def load_command(as_json: bool, **options: Any) -> None:
             sys.stdout.buffer.flush()
 
 
-@checkpoint_command.command("list")
+@result_command("list", checkpoint_command)
 @click.option("--session", "session_id", help="Only of this session.")
 @limit_option(20)
 @project_option
-@prints_result
 def list_command(app: Engram, limit: int = 20, session_id: str | None = None, project: str | None = None) -> object:
     """List the checkpoints of the project, the latest first."""
     return app.checkpoints.listed(session_id=session_id, project=project, limit=limit)

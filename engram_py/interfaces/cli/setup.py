@@ -13,22 +13,22 @@ import click
 
 from engram_py.dataclass import asdict
 from engram_py.errors import EngramError, InvalidArgumentError
+from engram_py.files import here
 from engram_py.interfaces.cli.commands import (
     can_ask,
     group,
-    here,
     json_command,
     print_notes,
     print_value,
-    printable,
-    prints_value,
     settings,
+    value_command,
     yes_option,
 )
 from engram_py.interfaces.hooks.entry import LEAST_LIMIT_MS, MOST_LIMIT_MS
 from engram_py.interfaces.hooks.protocol import EVENTS
 from engram_py.reasons import Told
 from engram_py.settings import BY_NAME, Setting, SettingValue, keep_setting, setting_values
+from engram_py.text.fences import visible
 
 if TYPE_CHECKING:
     from engram_py.interfaces.setup.agents import Agent
@@ -143,9 +143,8 @@ def unsetup_command(
     _report(done, failures, as_json=as_json, dry_run=dry_run)
 
 
-@click.command("protocol-mode")
+@value_command("protocol-mode")
 @click.argument("agent", help="As `engram setup` names it.")
-@prints_value
 def protocol_mode_command(agent: str) -> tuple[object, str]:
     """Print `full` or `slim`: whether the hooks of Engram's own plugin explain the memory at each start.
 
@@ -197,7 +196,7 @@ def _report(done: list[Done], failures: list[EngramError], *, as_json: bool, dry
         print_value(whole | {"dry_run": dry_run}, "", as_json=True)
     elif not as_json:
         for one in done:
-            click.echo(printable(description(one, dry_run=dry_run)))
+            click.echo(visible(description(one, dry_run=dry_run)))
         if last:
             click.echo(last)
     for failure in failures:
@@ -242,8 +241,7 @@ config_command = group(
 )
 
 
-@config_command.command("list")
-@prints_value
+@value_command("list", config_command)
 def list_command() -> tuple[object, str]:
     """List every setting with its value and where that comes from. Secrets are hidden."""
     found = setting_values(settings().data_dir)
@@ -253,20 +251,18 @@ def list_command() -> tuple[object, str]:
     return [_facts(one) for one in found], text
 
 
-@config_command.command("get")
+@value_command("get", config_command)
 @_name
-@prints_value
 def get_command(name: str) -> tuple[object, str]:
     """Print the value of a setting; a secret is hidden."""
     found = _value(settings().data_dir, _setting(name))
     return _facts(found), found.shown
 
 
-@config_command.command("set")
+@value_command("set", config_command)
 @_name
 @click.argument("value", required=False, help="On, off, a number, a text.")
 @click.option("--unset", is_flag=True, help="Take it out of config.json.")
-@prints_value
 def set_command(name: str, value: str | None, unset: bool) -> tuple[object, str]:
     """Write a setting into config.json. Servers and agents that run read it when they start.
 

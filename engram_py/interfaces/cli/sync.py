@@ -13,26 +13,26 @@ import click
 
 from engram_py.dataclass import replace
 from engram_py.errors import EngramError, InvalidArgumentError
+from engram_py.files import here
 from engram_py.interfaces.cli.commands import (
     PATH,
     LazyGroup,
     can_ask,
     group,
-    here,
     json_command,
     memory,
     print_notes,
     print_value,
-    printable,
-    prints_result,
     progress,
     progress_bars,
+    result_command,
     show,
 )
 from engram_py.interfaces.wording.render import to_json
 from engram_py.sync.autosync.table import TARGET
 from engram_py.sync.errors import PassphraseMissingError
 from engram_py.sync.sealing import secret_of, secret_of_file
+from engram_py.text.fences import visible
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -68,11 +68,10 @@ cloud_command = group(
 )
 
 
-@click.command("login")
+@result_command("login")
 @click.option("--server", help="Its address; default: ENGRAM_CLOUD_SERVER or cloud_server.")
 @click.option("--token", help="Only `-`: read the token from standard input. Without it you are asked.")
 @click.option("--insecure", is_flag=True, help="Allow unencrypted http:// to another machine.")
-@prints_result
 def login_command(app: Engram, server: str | None, token: str | None, insecure: bool) -> object:
     """Connect this machine to a server. The token is tried first, then kept in the keychain or a private file.
 
@@ -84,16 +83,14 @@ def login_command(app: Engram, server: str | None, token: str | None, insecure: 
     return app.autosync.account.login(address, _token(token, address), insecure=insecure)
 
 
-@click.command("logout")
-@prints_result
+@result_command("logout")
 def logout_command(app: Engram) -> object:
     """Delete the server's token. Projects stay enrolled for the next login to the same server."""
     return app.autosync.account.logout()
 
 
-@click.command("status")
+@result_command("status")
 @click.option("--retry", is_flag=True, help="Retry the rows that were set aside, then sync.")
-@prints_result
 def status_command(app: Engram, retry: bool) -> object:
     """Show the state of sync: pending changes, refused rows, next step. Only --retry asks the server."""
     if retry:
@@ -101,11 +98,10 @@ def status_command(app: Engram, retry: bool) -> object:
     return app.autosync.status()
 
 
-@click.command("enroll")
+@result_command("enroll")
 @click.argument("projects", nargs=-1, metavar="PROJECT...", help="Projects, by name.")
 @click.option("--all", "everything", is_flag=True, help="Every project that the server grants.")
 @click.option("--trust/--no-trust", default=None, help="What comes from the server counts as your own, or never does.")
-@prints_result
 def enroll_command(app: Engram, projects: tuple[str, ...], everything: bool, trust: bool | None) -> object:
     """Sync projects with the server from now on, with everything saved so far.
 
@@ -122,9 +118,8 @@ def enroll_command(app: Engram, projects: tuple[str, ...], everything: bool, tru
     return enrolled
 
 
-@click.command("unenroll")
+@result_command("unenroll")
 @click.argument("projects", nargs=-1, required=True, metavar="PROJECT...", help="Projects, by name.")
-@prints_result
 def unenroll_command(app: Engram, projects: tuple[str, ...]) -> object:
     """Stop syncing projects. The server keeps what it has."""
     return app.autosync.account.unenroll(projects)
@@ -221,7 +216,7 @@ def _answer(app: Engram, asked: dict[str, Any]) -> tuple[Any, list[str]]:
     done = _sync(app, asked)
     if done.unchecked and can_ask():
         with suppress(click.Abort):  # who does not answer is asked the next time
-            trusted = click.confirm(printable(words.vouching(done)), default=False, err=True)
+            trusted = click.confirm(visible(words.vouching(done)), default=False, err=True)
             app.trust.source(*dict.fromkeys(one.source for one in done.unchecked), trusted=trusted)
             done = replace(done, unchecked=())
     return done, words.synced(done)
@@ -274,7 +269,7 @@ def _prompt_passphrase(*, is_new: bool) -> str:
 def _confirm_adoption(adoption: Adoption) -> bool:
     from engram_py.interfaces.wording import sync as words
 
-    return click.confirm(printable(words.adoption(adoption)), default=adoption.is_free, err=True)
+    return click.confirm(visible(words.adoption(adoption)), default=adoption.is_free, err=True)
 
 
 def _file_secret(path: Path) -> bytes:
@@ -309,4 +304,4 @@ def _run_hook(hook: str) -> None:
     except (EngramError, OSError) as exc:
         lines = words.hook_refused(exc)
     for line in lines:
-        click.echo(f"engram: {printable(line)}", err=True)
+        click.echo(f"engram: {visible(line)}", err=True)

@@ -13,31 +13,30 @@ import click
 
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError, StoreError
+from engram_py.files import here
 from engram_py.interfaces.background import start_in_background
 from engram_py.interfaces.cli.commands import (
     PATH,
     can_ask,
     group,
-    here,
     json_command,
     limit_option,
     memory,
     one_project_option,
-    printable,
-    prints_result,
-    prints_value,
     progress,
     project_options,
+    result_command,
     settings,
     show,
+    value_command,
 )
+from engram_py.text.fences import visible
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
 
 
-@click.command("instance-id")
-@prints_value
+@value_command("instance-id")
 def instance_id_command() -> tuple[object, str]:
     """Print the id of this database, which its server shows as instance_id at /health."""
     with memory() as app:
@@ -45,19 +44,17 @@ def instance_id_command() -> tuple[object, str]:
     return {"instance_id": name}, name
 
 
-@click.command("stats")
+@result_command("stats")
 @one_project_option
-@prints_result
 def stats_command(app: Engram, project: str | None) -> object:
     """Count what is kept."""
     return app.statistics.count(project)
 
 
-@click.command("cost")
+@result_command("cost")
 @click.option("--session", "session_id", help="Count one session only.")
 @one_project_option
 @click.option("--days", type=click.IntRange(min=1), help="Count the last days only, today included (UTC).")
-@prints_result
 def cost_command(app: Engram, **options: Any) -> object:
     """Show what answers and injections took in tokens (bytes / 4), which memories were injected, recalled, cited and
     never used, and what the tools' schemas and the instructions cost each session.
@@ -88,9 +85,8 @@ def doctor_command(check: str | None, fix: bool, as_json: bool) -> None:
         sys.exit(1)
 
 
-@click.command("backup")
+@result_command("backup")
 @click.argument("file", required=False, type=PATH, help="The new file; it must not exist.")
-@prints_result
 def backup_command(app: Engram, file: Path | None) -> object:
     """Copy the database while it is in use, by default to backups/ in the data directory."""
     with progress("Backing up") as report:
@@ -110,8 +106,7 @@ def restore_command(file: Path, as_json: bool) -> None:
     show(restored, loaded, as_json=as_json)
 
 
-@click.command("reindex")
-@prints_result
+@result_command("reindex")
 def reindex_command(app: Engram) -> object:
     """Rebuild the search index: derived terms and full-text indexes. Others may search and save meanwhile; after an
     interruption the next run continues."""
@@ -119,11 +114,10 @@ def reindex_command(app: Engram) -> object:
         return app.reindexing.run(progress=report)
 
 
-@click.command("maintain")
+@result_command("maintain")
 @click.argument(
     "name", metavar="[PASS]", required=False, help="heartbeat, consolidate or synthesize; default: what is due."
 )
-@prints_result
 def maintain_command(app: Engram, name: str | None) -> object:
     """Tend the memory now: notice names, let what nobody uses fade, write summaries.
 
@@ -132,19 +126,17 @@ def maintain_command(app: Engram, name: str | None) -> object:
     return app.maintenance.run(name)
 
 
-@click.command("runs")
+@result_command("runs")
 @click.argument("name", metavar="[PASS]", required=False, help="Only this pass.")
 @limit_option(20)
-@prints_result
 def runs_command(app: Engram, name: str | None, limit: int) -> object:
     """List the latest runs of upkeep: what they did, and how long they took."""
     return app.upkeep_reports.runs(name=name, limit=limit)
 
 
-@click.command("hot")
+@result_command("hot")
 @click.argument("count", metavar="[N]", type=int, required=False, default=10, help="How many of each.")
 @project_options
-@prints_result
 def hot_command(app: Engram, count: int, project: str | None, *, all_projects: bool) -> object:
     """List the memories and the entities that are used most."""
     return app.upkeep_reports.hot(limit=count, project=project, all_projects=all_projects)
@@ -231,8 +223,7 @@ def off_command(delete: bool, as_json: bool) -> None:
         click.echo(f"note: {_VARIABLE} is set and wins; unset it where agents are started", err=True)
 
 
-@vectors_command.command("status")
-@prints_result
+@result_command("status", vectors_command)
 def status_command(app: Engram) -> object:
     """Say which model is set, how many observations have vectors, and the next step."""
     return app.vectors.state(ask=True)
@@ -244,12 +235,11 @@ SOURCES = (
 )  # fmt: skip
 
 
-@click.command("export")
+@result_command("export")
 @click.argument("file", required=False, type=PATH, help="- or none: standard output.")
 @click.option("--format", "version", type=click.Choice(["0.1.0", "0.2.0"]), default="0.2.0", show_default=True,
               help="Engram's export version.")  # fmt: skip
 @one_project_option
-@prints_result
 def export_command(app: Engram, file: Path | None, version: Literal["0.1.0", "0.2.0"], project: str | None) -> object:
     """Write everything, or one project, as JSON that Engram reads too."""
     target = sys.stdout if file in (None, _STREAM) else here() / file
@@ -257,13 +247,12 @@ def export_command(app: Engram, file: Path | None, version: Literal["0.1.0", "0.
     return exported if isinstance(target, Path) else None
 
 
-@click.command("import")
+@result_command("import")
 @click.argument("file", required=False, type=PATH, help="The export; - reads standard input.")
 @click.option("--from", "kind", type=click.Choice(SOURCES), help="Import from another program; FILE is its path.")
 @click.option("--dry-run", is_flag=True, help="With --from: count, and write nothing.")
 @click.option("--project", help="With --from: file all of it under this project.")
 @click.option("--trust", is_flag=True, help="The memories are your own; else they are kept apart, as not checked.")
-@prints_result
 def import_command(
     app: Engram, file: Path | None, kind: str | None, dry_run: bool, project: str | None, trust: bool
 ) -> object:
@@ -293,7 +282,7 @@ def _is_own(file: Path, said: bool) -> bool:
     """Return whether the user says that the memories of a file are their own."""
     if said or file == _STREAM or not can_ask():
         return said
-    return click.confirm(printable(f"Are the memories in {file} your own? Others stay apart, as not checked"), err=True)
+    return click.confirm(visible(f"Are the memories in {file} your own? Others stay apart, as not checked"), err=True)
 
 
 def _standard_input() -> BinaryIO:

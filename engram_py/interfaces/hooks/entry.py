@@ -4,16 +4,16 @@ the process in time, whatever it is stuck in: an agent waits for its hooks.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from engram_py.dataclass import dataclass, field, replace
-from engram_py.files import expanded
+from engram_py.files import expanded, here, is_folder
 from engram_py.interfaces.hooks.protocol import (
     EVENTS,
     Arguments,
@@ -24,7 +24,6 @@ from engram_py.interfaces.hooks.protocol import (
     arguments,
     bound_call,
     event_named,
-    here,
     listens,
     parse,
     received,
@@ -141,8 +140,6 @@ class HookRun:
         self.stage = "afterwards"
         if self.call is None or not self.call.allowed.enabled:
             return
-        from contextlib import suppress
-
         app = self.call.app
         if self.shown_bytes:
             app.store.hurry(_COUNTING_SECONDS)
@@ -164,8 +161,6 @@ class HookRun:
     def _sync(self, app: Engram) -> None:
         """Have it sent, where somebody logged in to a server and nothing else on this machine sends it, and have a
         session that is over summarized."""
-        from contextlib import suppress
-
         from engram_py.errors import StoreError
 
         self.stage = "syncing"
@@ -265,7 +260,7 @@ class HookRun:
         elif isinstance(exc, StoreError):
             self._log(exc.code, stage=self.stage, message=exc.message)
         elif isinstance(exc, EngramError):
-            nowhere = isinstance(exc, AmbiguousProjectError) and self.request and not _is_folder(self.request.directory)
+            nowhere = isinstance(exc, AmbiguousProjectError) and self.request and not is_folder(self.request.directory)
             self._log("cwd_missing" if nowhere else exc.code, stage=self.stage)
         else:
             self._log(type(exc).__name__, stage=self.stage, place=_place(exc))
@@ -281,13 +276,6 @@ class HookRun:
         hook_log.append(
             self.settings.data_dir, now=now, agent=self.arguments.agent, event=event, reason=reason, **details
         )
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
 
 
 def _place(exc: BaseException) -> str:
@@ -319,22 +307,17 @@ class Watchdog:
         self.deadline = time.monotonic() + max(0.02, seconds - STARTUP_SECONDS)
         threading.Thread(target=self._watch, daemon=True).start()
 
-    @property
-    def remaining(self) -> float:
-        """Seconds that are left."""
-        return max(0.0, self.deadline - time.monotonic())
-
     def answer(self, data: bytes) -> None:
         """Write to stdout what the agent is to read; nothing when the time is up already."""
         if self._answering.acquire(blocking=False):
             _write(data)
 
     def _watch(self) -> None:
-        time.sleep(self.remaining)
+        time.sleep(max(0.0, self.deadline - time.monotonic()))
         if self._answering.acquire(blocking=False):
             # Even this may hang, on a disk that does not answer.
             threading.Thread(target=_end_after, args=(_LAST_WORDS_SECONDS,), daemon=True).start()
-            with contextlib.suppress(Exception):
+            with suppress(Exception):
                 _write(self._ready())
                 self._too_late()
         end()
@@ -351,6 +334,6 @@ def end() -> NoReturn:
 
 
 def _write(data: bytes) -> None:
-    with contextlib.suppress(OSError):  # nobody reads it any more
+    with suppress(OSError):  # nobody reads it any more
         while data:
             data = data[os.write(1, data) :]

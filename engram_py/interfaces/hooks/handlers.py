@@ -5,9 +5,9 @@ given.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from engram_py.app import Engram
 from engram_py.database.errors import StoreBusyError
@@ -18,13 +18,11 @@ from engram_py.interfaces.hooks.protocol import BadInput, Event, Request, listen
 from engram_py.lazy import regex
 from engram_py.observations.validation import clean_session_id
 from engram_py.observations.values import Observation
-from engram_py.privacy.values import Allowed
+from engram_py.privacy.switches import Allowed
 
 if TYPE_CHECKING:
-    from engram_py.context.prompt_kinds import LookedUp
-    from engram_py.context.values import Context, Item
+    from engram_py.context.values import Context
     from engram_py.ledger.citations import Surface
-    from engram_py.recall.values import Related
 
 
 SUBAGENT_TOKENS = 400
@@ -117,7 +115,7 @@ def _user_prompt(call: Call) -> str:
     context, text = None, ""
     if reaches_model(call):
         try:
-            context = deserved(call.app, call.request.prompt, call.request.session_id).shown
+            context = call.app.prompt_gate.gated(call.request.prompt, call.request.session_id).shown
             text = call.ready = rendered(call, context) if context else ""
         except EngramError as exc:
             call.note(exc)
@@ -218,64 +216,7 @@ def _session_folder(call: Call) -> str | None:
     return str(call.request.directory)
 
 
-Reason = Literal["", "no_project", "no_word", "unlikely", "shown_before"]
-
-_QUERY_CHARS = 8_000
 _HANDLE = regex(r"\[#([0-9]{1,18})\]")
-
-
-@dataclass(frozen=True, slots=True)
-class Deserved:
-    """The memory that a prompt is given: ``context`` is what was looked up, ``reason`` why nothing of it is shown,
-    ``looked_up`` what its words led to where none of that is given."""
-
-    context: Context | None
-    reason: Reason = ""
-    looked_up: LookedUp | None = None
-
-    @property
-    def nearest(self) -> Sequence[Related]:
-        """Return what came nearest to being given, best first."""
-        return self.looked_up.nearest() if self.looked_up is not None else ()
-
-    @property
-    def shown(self) -> Context | None:
-        """Return the text that the agent is given; None for nothing."""
-        return None if self.reason else self.context
-
-
-def deserved(app: Engram, prompt: str, session_id: str) -> Deserved:
-    """Return the one section that a prompt deserves, without what the session was given before.
-
-    The statements that hold always were given at the session's start.
-    """
-    from engram_py.context.prompt_kinds import look_up, phrase_in
-
-    place = app.projects.for_read(session_id=session_id)
-    if not place.project:
-        return Deserved(None, "no_project")  # several projects, or none: nobody asked to see all of them
-    looked_up, today = None, app.journal.moment().astimezone(None).date()
-    if app.settings.gate != "off" and phrase_in(prompt[:_QUERY_CHARS], today) is None:
-        looked_up = look_up(app.store, prompt[:_QUERY_CHARS], place.reads, today)
-        if not looked_up.pointed():  # most prompts: assembling a context loads much more
-            return Deserved(None, "unlikely" if looked_up.relating() else "no_word", looked_up)
-    context = app.contexts.assemble(
-        session_id=session_id, query=prompt, mode="query", unasked=True, looked_up=looked_up
-    )
-    from engram_py.context.values import POINTED
-
-    pointer: tuple[Surface, ...] = ("pointer",) if context.section == POINTED else ()
-    known = app.citations.visible(session_id, "prompt", "session", "compact", *pointer)
-    found = tuple(section for section in context.sections if section.name != "overrides" and section.items)
-    new = (replace(one, items=tuple(item for item in one.items if not _is_known(item, known))) for one in found)
-    left = tuple(section for section in new if section.items)
-    if not left:
-        return Deserved(replace(context, sections=found), "shown_before" if found else "unlikely")
-    return Deserved(replace(context, sections=left))
-
-
-def _is_known(item: Item, known: Collection[int]) -> bool:
-    return isinstance(item, Observation) and item.id in known
 
 
 def shown_sizes(context: Context, text: str) -> dict[int, int]:

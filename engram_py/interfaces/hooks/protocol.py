@@ -60,7 +60,17 @@ def _letters(name: str) -> str:
     return "".join(char for char in name[:80].lower() if char.isascii() and char.isalnum())
 
 
-Shape = Callable[[str, str], object]
+# How an agent wants a text, given the event's name and the text.
+Shape = Literal["nested", "flat", "camel", "cline", "plain", "block"]
+_SHAPES: dict[Shape, Callable[[str, str], object]] = {
+    "nested": lambda name, text: {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}},
+    "flat": lambda _, text: {"additional_context": text},
+    "camel": lambda _, text: {"additionalContext": text},
+    "cline": lambda _, text: {"cancel": False, "contextModification": text},
+    "plain": lambda _, text: text,
+    # An agent that wants to stop reads a text only if it has to go on.
+    "block": lambda _, text: {"decision": "block", "reason": text},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,49 +81,24 @@ class HookAgent:
     listens: frozenset[Event]
 
 
-def _nested(name: str, text: str) -> object:
-    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}
-
-
-def _flat(_: str, text: str) -> object:
-    return {"additional_context": text}
-
-
-def _camel(_: str, text: str) -> object:
-    return {"additionalContext": text}
-
-
-def _cline(_: str, text: str) -> object:
-    return {"cancel": False, "contextModification": text}
-
-
-def _plain(_: str, text: str) -> object:
-    return text
-
-
-def _going_on(_: str, text: str) -> object:
-    """Return an agent that wants to stop reads a text only if it has to go on."""
-    return {"decision": "block", "reason": text}
-
-
 _STARTS: frozenset[Event] = frozenset({"session-start", "user-prompt"})
 _ALL: frozenset[Event] = _STARTS | {"subagent-start", "pre-tool"}
 
 # From each program's own reference of its hooks, as of 2026.
 AGENTS: dict[str, HookAgent] = {
-    "claude-code": HookAgent(_nested, _ALL | {"stop"}),
-    "codex": HookAgent(_nested, _ALL - {"pre-tool"}),
-    "qwen": HookAgent(_nested, _ALL),
-    "vscode": HookAgent(_nested, _ALL),
-    "gemini": HookAgent(_nested, _STARTS),
-    "cursor": HookAgent(_flat, frozenset({"session-start"})),
-    "copilot": HookAgent(_camel, frozenset({"session-start"})),
-    "cline": HookAgent(_cline, _ALL - {"subagent-start"}),
-    "kiro": HookAgent(_plain, _STARTS),
-    "opencode": HookAgent(_plain, _ALL),
-    "windsurf": HookAgent(_plain, frozenset()),  # shows what a hook prints to the person alone
+    "claude-code": HookAgent("nested", _ALL | {"stop"}),
+    "codex": HookAgent("nested", _ALL - {"pre-tool"}),
+    "qwen": HookAgent("nested", _ALL),
+    "vscode": HookAgent("nested", _ALL),
+    "gemini": HookAgent("nested", _STARTS),
+    "cursor": HookAgent("flat", frozenset({"session-start"})),
+    "copilot": HookAgent("camel", frozenset({"session-start"})),
+    "cline": HookAgent("cline", _ALL - {"subagent-start"}),
+    "kiro": HookAgent("plain", _STARTS),
+    "opencode": HookAgent("plain", _ALL),
+    "windsurf": HookAgent("plain", frozenset()),  # shows what a hook prints to the person alone
 }
-_OTHER = HookAgent(_plain, _STARTS)
+_OTHER = HookAgent("plain", _STARTS)
 _ALIASES = {"claude": "claude-code", "gemini-cli": "gemini", "codex-cli": "codex", "qwen-code": "qwen"}
 # The name an agent gives the event where it wants it back; nobody else reads it.
 _NAMES: dict[Event, str] = {
@@ -148,8 +133,8 @@ def answer(agent: str, event: Event, text: str) -> bytes:
     if not text or not listens(agent, event):
         return b""
     name = _GEMINI_NAMES.get(event) if agent == "gemini" else None
-    shape = _going_on if event == "stop" else AGENTS.get(agent, _OTHER).shape
-    value = shape(name or _NAMES.get(event, event), text)
+    shape = "block" if event == "stop" else AGENTS.get(agent, _OTHER).shape
+    value = _SHAPES[shape](name or _NAMES.get(event, event), text)
     if isinstance(value, str):
         return value.encode("utf-8", "replace") + b"\n"
     import json
@@ -422,11 +407,3 @@ def _patched(patch: str) -> tuple[str, ...]:
     lines = lines_of(patch[:PROMPT_LIMIT_CHARS])
     found = [line.removeprefix(mark).strip() for line in lines for mark in _PATCHED if line.startswith(mark)]
     return tuple(clean(name) for name in found[:_MOST_FILES] if name)
-
-
-def here() -> Path:
-    """Return the directory the hook runs in, as it was called where it is gone."""
-    try:
-        return Path.cwd()
-    except OSError:
-        return Path(os.environ.get("PWD") or "/")

@@ -30,7 +30,6 @@ from engram_py.interfaces.http.mcp_endpoint import McpEndpoint
 from engram_py.interfaces.http.server import (
     OF_THIS_USER,
     Listening,
-    is_loopback,
     listen,
     refuse_open_address,
     run_until_told,
@@ -40,7 +39,7 @@ from engram_py.interfaces.web import Page
 from engram_py.interfaces.web.access import Access
 from engram_py.interfaces.web.visit import OTHER_ADDRESSES
 from engram_py.lazy import logger_of
-from engram_py.settings import DEFAULTS, Settings
+from engram_py.settings import DEFAULTS, Settings, is_loopback
 
 logger = logger_of(__name__)
 

@@ -29,21 +29,16 @@ class HttpError(EngramError):
 
 
 class InvalidJsonError(HttpError):
-    code = "invalid_json"
-
     def __init__(self, reason: str) -> None:
         super().__init__(f"invalid json: {reason}", hint="send one JSON object, encoded as UTF-8")
 
 
 class InvalidPathError(HttpError):
-    code = "invalid_path"
-
     def __init__(self, reason: str) -> None:
         super().__init__(f"the address is {reason}", hint="percent-encode it as UTF-8")
 
 
 class UnauthorizedError(HttpError):
-    code = "unauthorized"
     status = 401
     headers = MappingProxyType({"WWW-Authenticate": 'Bearer realm="engram"'})
 
@@ -55,7 +50,6 @@ class UnauthorizedError(HttpError):
 
 
 class ForeignOriginError(HttpError):
-    code = "foreign_origin"
     status = 403
 
     def __init__(self) -> None:
@@ -66,7 +60,6 @@ class ForeignOriginError(HttpError):
 
 
 class UnknownRouteError(HttpError):
-    code = "unknown_route"
     status = 404
 
     def __init__(self, path: str) -> None:
@@ -74,7 +67,6 @@ class UnknownRouteError(HttpError):
 
 
 class MethodNotAllowedError(HttpError):
-    code = "method_not_allowed"
     status = 405
 
     def __init__(self, method: str, path: str, allowed: Sequence[str]) -> None:
@@ -84,7 +76,6 @@ class MethodNotAllowedError(HttpError):
 
 
 class BodyTooLargeError(HttpError):
-    code = "body_too_large"
     status = 413
     headers = MappingProxyType({"Connection": "close"})  # the rest of the body is not read
 
@@ -97,7 +88,6 @@ class BodyTooLargeError(HttpError):
 
 
 class UnsupportedMediaTypeError(HttpError):
-    code = "unsupported_media_type"
     status = 415
 
     def __init__(self, given: str) -> None:
@@ -105,7 +95,6 @@ class UnsupportedMediaTypeError(HttpError):
 
 
 class WrongHostError(HttpError):
-    code = "wrong_host"
     status = 421
 
     def __init__(self, host: str) -> None:
@@ -122,7 +111,6 @@ class UnsupportedScopeError(HttpError):
 
 
 class ProjectMismatchError(HttpError):
-    code = "project_mismatch"
     status = 409
 
     def __init__(self, observation_id: int, owner: str, asked: str) -> None:
@@ -185,7 +173,6 @@ class SaveResultNotFoundError(HttpError):
 class RequestFailedError(HttpError):
     """A bug. What it was stays in the log: an exception's text can hold what somebody saved."""
 
-    code = "request_failed"
     status = 500
 
     def __init__(self) -> None:
@@ -220,8 +207,6 @@ def payload(error: EngramError) -> dict[str, Any]:
 
 
 class AddressInUseError(ServeError):
-    code = "address_in_use"
-
     def __init__(self, address: str) -> None:
         self.address = address
         super().__init__(
@@ -231,8 +216,6 @@ class AddressInUseError(ServeError):
 
 
 class AddressUnusableError(ServeError):
-    code = "address_unusable"
-
     def __init__(self, address: str, reason: str) -> None:
         self.address, self.reason = address, reason
         super().__init__(
@@ -241,8 +224,6 @@ class AddressUnusableError(ServeError):
 
 
 class TokenRequiredError(ServeError):
-    code = "token_required"
-
     def __init__(self, host: str) -> None:
         self.host = host
         super().__init__(

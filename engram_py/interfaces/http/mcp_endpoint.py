@@ -1,28 +1,47 @@
-"""``/mcp``: the tools of ``engram mcp`` over streamable HTTP, each connection with a session of its own."""
+"""``/mcp``: the tools of ``engram mcp`` over streamable HTTP, by the server of the SDK, each connection with a session
+of its own. On stdin and stdout ``interfaces/mcp/stdio.py`` answers the same.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any
 
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp.types import (
+    CallToolResult,
+    GetPromptResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    ReadResourceResult,
+)
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
+from engram_py.errors import EngramError
 from engram_py.interfaces.http.routing import app_in
-from engram_py.interfaces.mcp.server import build_server
-from engram_py.interfaces.mcp.tool_calls import CLOSING_SECONDS, Memory
+from engram_py.interfaces.mcp.profiles import INSTRUCTIONS, select_tools
+from engram_py.interfaces.mcp.protocol import AT_ONCE, RequestError, answer, listing
+from engram_py.interfaces.mcp.tool_calls import CLOSING_SECONDS, Memory, opener
 from engram_py.sessions.sessions import SessionMode
+from engram_py.settings import Settings
+from engram_py.version import __version__
 
 SESSION_HEADER = "mcp-session-id"
 MOST_BODY = 4 * 1024 * 1024
@@ -135,3 +154,77 @@ def _connection_of(request: Request) -> str:
 def _close(connections: list[_Connection]) -> None:
     for one in connections:
         one.memory.close()
+
+
+# --- the server of the SDK ---------------------------------------------------------------------------------------
+
+Call = ServerRequestContext[Memory]
+MemoryOf = Callable[[Call], Memory]
+
+# The SDK's name of a handler → the method that it answers, and the shape of its answer.
+_SERVED: dict[str, tuple[str, type[BaseModel]]] = {
+    "list_tools": ("tools/list", ListToolsResult),
+    "call_tool": ("tools/call", CallToolResult),
+    "list_resources": ("resources/list", ListResourcesResult),
+    "list_resource_templates": ("resources/templates/list", ListResourceTemplatesResult),
+    "read_resource": ("resources/read", ReadResourceResult),
+    "list_prompts": ("prompts/list", ListPromptsResult),
+    "get_prompt": ("prompts/get", GetPromptResult),
+}
+
+
+def build_server(
+    settings: Settings,
+    *,
+    tools: str | None = None,
+    project: str | None = None,
+    failure: EngramError | None = None,
+    memory_of: MemoryOf | None = None,
+) -> Server[Memory]:
+    """Return a server over one memory, which the first call opens. ``failure`` is the answer to every call.
+
+    ``memory_of`` says which memory a call works on where one server has many connections.
+
+    Raises UnknownToolError for a profile or tool that does not exist.
+    """
+    names = select_tools(tools if tools is not None else settings.tools)
+    memory_for = memory_of or (lambda ctx: ctx.lifespan_context)
+
+    def handler(method: str, result: type[BaseModel]) -> Callable[[Call, BaseModel | None], Awaitable[BaseModel]]:
+        async def handle(ctx: Call, params: BaseModel | None) -> BaseModel:
+            if method in AT_ONCE:
+                return result.model_validate(listing(method, names))
+            given = {} if params is None else params.model_dump(by_alias=True, exclude_none=True)
+            work = partial(answer, method, given, names, memory_for(ctx), _client_name(ctx))
+            try:
+                return result.model_validate(await anyio.to_thread.run_sync(work, abandon_on_cancel=True))
+            except RequestError as exc:
+                raise MCPError(code=exc.code, message=exc.message, data=exc.data) from exc
+
+        return handle
+
+    handlers: dict[str, Any] = {f"on_{name}": handler(*served) for name, served in _SERVED.items()}
+    return Server(
+        "engram",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        lifespan=_lifetime(Memory(opener(settings, project, failure))),
+        **handlers,
+    )
+
+
+def _lifetime(memory: Memory) -> Callable[[Server[Memory]], AbstractAsyncContextManager[Memory]]:
+    @asynccontextmanager
+    async def lifespan(_: Server[Memory]) -> AsyncGenerator[Memory]:
+        try:
+            yield memory
+        finally:
+            memory.close()
+
+    return lifespan
+
+
+def _client_name(ctx: Call) -> str:
+    """Return the name of the client: ``claude-code``, ``cursor``."""
+    params: Any = ctx.session.client_params
+    return "" if params is None else str(params.client_info.name)[:100]

@@ -78,9 +78,7 @@ def list_observations(
     if sort not in (None, "", NEWEST_FIRST):
         raise InvalidArgumentError("sort", sort, expected=NEWEST_FIRST)
     where, limit = selected(app, listed), limited(listed.limit, 20, MOST, notes)
-    rows = app.browsing.recent(
-        where.named, newest=sort == NEWEST_FIRST, all_projects=where.all_projects, scope=scope, limit=limit
-    )
+    rows = app.browsing.recent(**where.asked, newest=sort == NEWEST_FIRST, scope=scope, limit=limit)
     replaced = app.browsing.replacements(rows)
     return [ObservationOut.of(row, superseded_by=replaced.get(row.id)) for row in rows]
 
@@ -249,8 +247,7 @@ def list_conflicts(
     if status and status not in STATUSES:
         notes.append(f"status {status[:40]!r} is not one of {', '.join(STATUSES)}")
     return app.relations.page(
-        where.named,
-        all_projects=where.all_projects,
+        **where.asked,
         status=status,
         since=since,
         limit=limited(listed.limit, DEFAULT, MOST_RELATIONS, notes),
@@ -262,7 +259,7 @@ def list_conflicts(
 def conflict_stats(app: Engram, projects: ProjectsQuery) -> object:
     """How many relations there are of each verb and of each state."""
     where = selected(app, projects)
-    found = app.relations.stats(where.named, all_projects=where.all_projects)
+    found = app.relations.stats(**where.asked)
     counts = {state: app.autosync.deferred(status=state, limit=0)[0] for state in ("deferred", "dead")}
     return RelationStatsOut.of(found, project=where.name, **counts)
 
@@ -339,8 +336,7 @@ def scan_conflicts(
         raise InvalidArgumentError("semantic", True, expected=expected)
     where = selected(app, ProjectsQuery.of(project or None, all_projects=all_projects))
     done = app.conflicts.scan(
-        where.named,
-        all_projects=where.all_projects,
+        **where.asked,
         since=since,
         apply=bool(apply),
         limit=100 if limit is None else limit,

@@ -158,7 +158,7 @@ def _engrams_place(app: Engram, words: str, place: ProjectsQuery, scope: str | N
     if place.project is None and not place.all_projects and says_where(words, scope):
         return place
     where = selected(app, place)
-    return ProjectsQuery.of(where.named, all_projects=where.all_projects)
+    return ProjectsQuery.of(**where.asked)
 
 
 def _format(given: Format | None, *, explain: bool, default: Format) -> Format:
@@ -264,8 +264,7 @@ def context(
     """What a new session should know, as text; the empty text when there is nothing."""
     where = selected(app, projects)
     made = app.contexts.assemble(
-        where.named,
-        all_projects=where.all_projects,
+        **where.asked,
         scope=scope,
         max_bytes=max_bytes,
         compact=bool(compact),
@@ -291,7 +290,7 @@ def compaction_context(
 def review(app: Engram, listed: Listed, notes: Notes) -> object:
     """What is due for review, the longest overdue first, then what changed files stand behind."""
     where = selected(app, listed)
-    due = app.observations.due_for_review(where.named, all_projects=where.all_projects, limit=listed.limit or 10)
+    due = app.observations.due_for_review(**where.asked, limit=listed.limit or 10)
     notes += in_words(due.warnings)
     rows = app.browsing.whole([one.id for one in due.items])
     found = [ReviewOut.of(row, state="needs_review") for row in rows]

@@ -117,7 +117,7 @@ def flush_sessions(app: Engram, session_id: Annotated[str | None, Field(descript
 def recent_sessions(app: Engram, listed: Listed, notes: Notes) -> object:
     """The sessions that were active last, 5 unless `limit` says otherwise."""
     where, limit = selected(app, listed), limited(listed.limit, 5, SESSIONS_MOST, notes)
-    rows = app.sessions.recent(where.named, all_projects=where.all_projects, limit=limit)
+    rows = app.sessions.recent(**where.asked, limit=limit)
     return [
         SessionSummary.of(
             row, observation_count=row.observations, last_activity_at=row.last_activity_at or row.started_at
@@ -187,7 +187,7 @@ def decide_capture(app: Engram, asked: CaptureAsked) -> object:
 def recent_prompts(app: Engram, listed: Listed, notes: Notes) -> object:
     """The latest prompts, 20 unless `limit` says otherwise."""
     where, limit = selected(app, listed), limited(listed.limit, 20, PROMPTS_MOST, notes)
-    return app.prompts.recent(where.named, all_projects=where.all_projects, limit=limit)
+    return app.prompts.recent(**where.asked, limit=limit)
 
 
 @operation("GET", "/prompts/search", [Prompt], errors=(404, 409))
@@ -196,7 +196,7 @@ def search_prompts(
 ) -> object:
     """The prompts that hold every word of `q`, best first, 10 unless `limit` says otherwise."""
     where, limit = selected(app, listed), limited(listed.limit, 10, PROMPTS_MOST, notes)
-    return app.searches.prompts(q, project=where.named, all_projects=where.all_projects, limit=limit)
+    return app.searches.prompts(q, **where.asked, limit=limit)
 
 
 @operation("DELETE", "/prompts/{id}", PromptDeleted, errors=(404,))

@@ -153,6 +153,11 @@ class Selected:
     all_projects: bool
     named: str | None
 
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The projects of a read as operations take them."""
+        return {"project": self.named, "all_projects": self.all_projects}
+
 
 @contextmanager
 def app_in(app: Engram, cwd: str | None) -> Iterator[Engram]:

@@ -29,6 +29,7 @@ from uvicorn.server import HANDLED_SIGNALS
 
 from engram_py.dataclass import dataclass
 from engram_py.interfaces.http.errors import AddressInUseError, AddressUnusableError, TokenRequiredError
+from engram_py.settings import is_loopback
 
 BACKLOG = 128
 _ASK_SECONDS = 1.0
@@ -75,17 +76,6 @@ def listen(host: str, port: int, path: Path | None) -> Iterator[Listening]:
         port = bound.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
         yield Listening(bound, f"http://{shown}:{port}", port if is_loopback(host) else None, host)
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a name or an address is this machine's own."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        found = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return (getattr(found, "ipv4_mapped", None) or found).is_loopback
 
 
 def _tcp(host: str, port: int) -> socket.socket:

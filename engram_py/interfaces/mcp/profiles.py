@@ -83,8 +83,6 @@ PROFILES: dict[str, tuple[str, ...]] = {
 
 
 class UnknownToolError(InvalidInputError):
-    code = "unknown_tool"
-
     def __init__(self, name: str, known: Sequence[str]) -> None:
         self.name, self.known = name[:80], list(known)
         hint = f"--tools takes core, agent, admin, layers, all, or {', '.join(known)}"

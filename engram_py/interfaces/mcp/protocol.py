@@ -114,8 +114,6 @@ def _prompt(text: str) -> Json:
 
 
 class UnknownResourceError(NotFoundError):
-    code = "unknown_resource"
-
     def __init__(self, uri: str) -> None:
         super().__init__(f"no resource {uri[:200]!r}", hint=f"{OBSERVATION}ID and {CONTEXT}PROJECT exist")
 

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from engram_py.dataclass import dataclass, field
 from engram_py.interfaces.hooks.protocol import listens
-from engram_py.interfaces.setup.changes import Edit, FileEdits, Format, ListItem, Member, Text
+from engram_py.interfaces.setup.file_edits import Edit, FileEdits, Format, ListItem, Member, Text
 from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.manifest import ScopeUnavailableError
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from engram_py.dataclass import dataclass
 from engram_py.interfaces.setup.agents import AGENTS, SERVER_NAME, entry, hook_items
-from engram_py.interfaces.setup.changes import FileEdits, Member, walked
+from engram_py.interfaces.setup.file_edits import FileEdits, Member, walked
 from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.manifest import (
     PluginFailedError,

@@ -8,7 +8,8 @@ from pathlib import Path
 from engram_py.dataclass import dataclass
 from engram_py.files import real_path
 from engram_py.interfaces.setup.agents import AGENTS, ALIASES, Agent, Parts, Scope, takes_pre_tool, wanted
-from engram_py.interfaces.setup.changes import (
+from engram_py.interfaces.setup.claude_plugin import Plugin, render
+from engram_py.interfaces.setup.file_edits import (
     FileEdits,
     SetupChange,
     apply_setup,
@@ -16,7 +17,6 @@ from engram_py.interfaces.setup.changes import (
     plan_setup,
     plan_unsetup,
 )
-from engram_py.interfaces.setup.claude_plugin import Plugin, render
 from engram_py.interfaces.setup.machine import Launcher, Machine, current_launcher, this_machine
 from engram_py.interfaces.setup.manifest import (
     SetupManifest,

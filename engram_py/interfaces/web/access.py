@@ -21,7 +21,6 @@ from engram_py.interfaces.http.errors import HttpError
 
 
 class NotEnteredError(HttpError):
-    code = "not_entered"
     status = 401
 
     def __init__(self) -> None:
@@ -32,7 +31,6 @@ class NotEnteredError(HttpError):
 
 
 class LinkUsedError(HttpError):
-    code = "link_used"
     status = 401
 
     def __init__(self) -> None:
@@ -44,7 +42,6 @@ class LinkUsedError(HttpError):
 
 
 class ForeignFormError(HttpError):
-    code = "foreign_form"
     status = 403
 
     def __init__(self) -> None:
@@ -52,7 +49,6 @@ class ForeignFormError(HttpError):
 
 
 class NoPageError(HttpError):
-    code = "no_page"
     status = 404
 
     def __init__(self, path: str) -> None:
@@ -60,7 +56,6 @@ class NoPageError(HttpError):
 
 
 class TooManyListenersError(HttpError):
-    code = "too_many_listeners"
     status = 503
 
     def __init__(self, most: int) -> None:
@@ -68,16 +63,12 @@ class TooManyListenersError(HttpError):
 
 
 class PortTakenError(ServeError):
-    code = "port_taken"
-
     def __init__(self, port: int, why: str) -> None:
         self.port = port
         super().__init__(f"port {port} {why}", hint="choose another: `engram open --port NUMBER`")
 
 
 class NotStartedError(ServeError):
-    code = "not_started"
-
     def __init__(self, port: int, seconds: float) -> None:
         self.port = port
         super().__init__(
@@ -163,10 +154,7 @@ class Access:
         return name if int(until) > self._now() else None
 
     def _mac(self, kind: str, text: str) -> str:
-        return hmac.new(self._key(), f"{kind}\0{text}".encode("utf-8", "replace"), "sha256").hexdigest()
-
-    def _key(self) -> bytes:
-        return self._kept(KEY_NAME)
+        return hmac.new(self._kept(KEY_NAME), f"{kind}\0{text}".encode("utf-8", "replace"), "sha256").hexdigest()
 
     def _kept(self, name: str) -> bytes:
         """Return a secret of this memory; made when there is none. Read each time: another process may have made a new

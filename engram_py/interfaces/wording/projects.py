@@ -9,8 +9,9 @@ from datetime import datetime
 from engram_py.interchange.results import Counts, Exported, Imported
 from engram_py.interfaces.wording.phrases import SpelledWords, Words, age, amount, joined, whence
 from engram_py.interfaces.wording.reasons import Door, spelled
+from engram_py.privacy.clear import Cleared
+from engram_py.privacy.switches import Allowed, Choice, SwitchState
 from engram_py.privacy.trust import Arrival, Arrivals, TrustChanged
-from engram_py.privacy.values import Allowed, Choice, Cleared, SwitchState
 from engram_py.projects.values import Alike, CurrentProject, Merged, ProjectLine, Pruned, Renamed
 from engram_py.recall.values import counted
 

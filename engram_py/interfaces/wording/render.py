@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
 from importlib import import_module
@@ -17,7 +16,7 @@ from engram_py.observations.listing import Listing
 from engram_py.observations.values import Changed, Detail, Saved
 from engram_py.reasons import Reason, Sentence, Told
 from engram_py.recall.values import Results
-from engram_py.text.fences import harmless, visible
+from engram_py.text.fences import harmless
 
 # Kinds that most answers are not, so that a search does not import them.
 _RARE = ("engram_py.context.values", "engram_py.upkeep.values")
@@ -141,11 +140,6 @@ def _rare_to_json(value: Any, door: Door) -> Any:
         case Report():
             return _plain(value, door) | {"summary": value.summary}
     return _plain(value, door)
-
-
-def json_text(value: Any, door: Door) -> str:
-    text = json.dumps(to_json(value, door), ensure_ascii=False, separators=(",", ":"))
-    return visible(text).replace("\n", " ")  # a line end of Unicode inside of a text
 
 
 def error_text(error: EngramError, door: Door) -> str:

@@ -23,8 +23,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, field
+from engram_py.settings import is_loopback
 from engram_py.sync.autosync import table
-from engram_py.sync.autosync.login import is_loopback
 from engram_py.sync.autosync.table import TARGET, CloudSynced
 from engram_py.sync.errors import CloudFailedError
 from engram_py.sync.mutation import Mutation

@@ -17,7 +17,7 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
 from engram_py.files import write_atomically
 from engram_py.lazy import logger_of
-from engram_py.settings import Settings
+from engram_py.settings import Settings, is_loopback
 from engram_py.sync.autosync import table
 from engram_py.sync.errors import CloudFailedError, InvalidServerError
 
@@ -93,13 +93,6 @@ def server_address(text: str, *, insecure: bool = False) -> str:
     shown = f"[{host}]" if ":" in host else host
     place = shown if port in (None, _PORTS[parts.scheme]) else f"{shown}:{port}"
     return f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether ``host`` is this machine. Names other than localhost are not resolved."""
-    if _is_ip(host):
-        return ipaddress.ip_address(host).is_loopback
-    return host.lower() == "localhost"
 
 
 def _is_ip(host: str | None) -> bool:

@@ -10,7 +10,7 @@ import anyio
 import pytest
 from mcp import Client
 
-from engram_py.interfaces.mcp.server import build_server
+from engram_py.interfaces.http.mcp_endpoint import build_server
 from engram_py.settings import Settings
 from engram_py.times import fixed_clock
 from tests.interfaces.cli.conftest import Run, answer

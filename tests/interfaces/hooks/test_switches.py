@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from engram_py import Draft, Engram
 from engram_py.app import Engram as App
 from engram_py.interfaces.cli.main import cli
-from engram_py.privacy.values import RecordingOffError
+from engram_py.privacy.switches import RecordingOffError
 from engram_py.reasons import reason
 from engram_py.times import fixed_clock
 from tests.interfaces.hooks.conftest import Hook, locked, prompts_of

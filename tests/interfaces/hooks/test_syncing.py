@@ -13,7 +13,7 @@ from mcp import Client
 
 from engram_py import Draft, Engram
 from engram_py.app import Engram as App
-from engram_py.interfaces.mcp.server import build_server
+from engram_py.interfaces.http.mcp_endpoint import build_server
 from engram_py.settings import Settings
 from engram_py.sync.autosync import login
 from engram_py.sync.sealing import secret_of

@@ -137,7 +137,7 @@ def test_no_other_command_pays_for_the_server(folder: Path) -> None:
 import sys
 from engram_py.settings import Settings
 from engram_py.interfaces.cli import observations
-from engram_py.interfaces.mcp.server import build_server
+from engram_py.interfaces.http.mcp_endpoint import build_server
 from pathlib import Path
 build_server(Settings(Path("/nowhere")))
 heavy = ("engram_py.interfaces.http", "engram_py.observations.browse")

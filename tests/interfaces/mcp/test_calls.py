@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from engram_py.interfaces.mcp.server import build_server
+from engram_py.interfaces.http.mcp_endpoint import build_server
 from engram_py.recall.search import Search
 from engram_py.settings import Settings
 from tests.embedders import Endpoint, endpoint

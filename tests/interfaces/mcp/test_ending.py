@@ -21,8 +21,8 @@ from mcp.shared.exceptions import MCPError
 
 from engram_py import Engram
 from engram_py.errors import EngramError
+from engram_py.interfaces.http.mcp_endpoint import build_server
 from engram_py.interfaces.mcp import stdio
-from engram_py.interfaces.mcp.server import build_server
 from engram_py.settings import Settings
 from tests.database.files import filled
 from tests.interfaces.mcp.agent import (

@@ -18,8 +18,8 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError, create_model
 from pydantic import Field as PydanticField
 
 from engram_py.errors import InvalidArgumentError
+from engram_py.interfaces.http.mcp_endpoint import build_server
 from engram_py.interfaces.mcp.profiles import INSTRUCTIONS, PROFILES, STORED, built, declared, profile_costs
-from engram_py.interfaces.mcp.server import build_server
 from engram_py.interfaces.mcp.stdio import options
 from engram_py.interfaces.mcp.tool_registry import KINDS, Argument, Before, Field, Handle
 from engram_py.ledger.costs import ProfileCost

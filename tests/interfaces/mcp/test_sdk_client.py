@@ -15,8 +15,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
+from engram_py.interfaces.http.mcp_endpoint import build_server
 from engram_py.interfaces.mcp.profiles import stored
-from engram_py.interfaces.mcp.server import build_server
 from engram_py.settings import Settings
 from tests.interfaces.http.asking import Running, serving
 from tests.interfaces.mcp.agent import Agent

@@ -12,8 +12,8 @@ from mcp import Client
 from mcp.types import Tool
 
 import engram_py
+from engram_py.interfaces.http.mcp_endpoint import build_server
 from engram_py.interfaces.mcp.profiles import UnknownToolError, declared
-from engram_py.interfaces.mcp.server import build_server
 from engram_py.settings import Settings
 from tests.interfaces.mcp.agent import Agent
 

@@ -183,7 +183,7 @@ def test_a_setup_that_was_cut_off_can_be_taken_back(setup: Setup, monkeypatch: p
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("engram_py.interfaces.setup.changes.replace", cut)
+        patch.setattr("engram_py.interfaces.setup.file_edits.replace", cut)
         with pytest.raises(KeyboardInterrupt):
             setup.set_up(AGENTS["codex"], "user", Parts())
     assert everything(setup) == before

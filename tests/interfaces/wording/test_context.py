@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -117,7 +118,7 @@ def test_no_mode_is_over_its_bytes_or_lets_a_text_out_of_the_fence(given_context
     assert FENCE.findall(text) in ([], ["", "/"])
     if given_context.mode in ("query", "full") and text:
         assert text.startswith("<engram-memory project=")
-    render.json_text(given_context, door="python")
+    render.to_json(given_context, door="python")
 
 
 @given(st.lists(st.builds(observation, st.integers(1, 9_999), TEXTS, TEXTS, st.just("identity")), max_size=20), TEXTS)
@@ -134,14 +135,17 @@ def test_overrides_are_never_cut_and_leave_half_of_the_budget(rows: list[Observa
     assert len(text.encode()) <= 800 or len(section.encode()) <= 400
 
 
+def _size(values: object) -> int:
+    return len(json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
+
+
 @given(contexts())
 def test_the_json_holds_what_fits_into_the_same_bytes(given_context: Context) -> None:
     values = render.to_json(given_context, door="python")
 
     empty = tuple(replace(section, items=()) for section in given_context.sections)
-    frame = render.json_text(replace(given_context, sections=empty), door="python")
-    size = len(render.json_text(given_context, door="python").encode())
-    assert size <= max(len(frame.encode()), given_context.max_bytes)
+    frame = render.to_json(replace(given_context, sections=empty), door="python")
+    assert _size(values) <= max(_size(frame), given_context.max_bytes)
     held = sum(len(values[section]) for section in ("pinned", "sessions", "recent", "prompts"))
     there = sum(len(getattr(given_context, section)) for section in ("pinned", "sessions", "recent", "prompts"))
     assert values["truncated"] is (held < there)

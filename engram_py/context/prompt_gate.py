@@ -1,20 +1,23 @@
-"""The few ways to ask for what evidence cannot find: who one is, where one stopped, what one said word for word.
+"""Decide whether a prompt is given anything unasked: by a phrase that asks for it, or by what its words lead to.
 
-What a memory knows of a subject is found by evidence (``prompt.py``); these ask for something else than a subject
-(spec/seed-capabilities.md rows 59 to 64). A phrase is whole words in lower case and without accents, an apostrophe
-being a blank; ``$`` asks for the end of the prompt, ``^`` for its beginning. Where a script writes no spaces a phrase
-is looked for as it stands.
+What a memory knows of a subject is found by evidence (``look_up``, ``prompt.py``). The phrases ask for something else
+than a subject: who one is, where one stopped, what one said word for word (spec/seed-capabilities.md rows 59 to 64).
+No prompt that is given nothing pays for assembling a context.
+
+A phrase is whole words in lower case and without accents, an apostrophe being a blank; ``$`` asks for the end of the
+prompt, ``^`` for its beginning. Where a script writes no spaces a phrase is looked for as it stands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from engram_py.database.store import Store
-from engram_py.dataclass import dataclass
+from engram_py.dataclass import dataclass, replace
 from engram_py.observations.values import Observation
+from engram_py.projects.projects import Core
 from engram_py.recall.dates import Days, days_in, is_generic_verb
 from engram_py.recall.query import parse_query
 from engram_py.recall.retrieval import Retrieved, related_lines, retrieve
@@ -22,6 +25,10 @@ from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score import Scored, threshold
 from engram_py.recall.values import Related
 from engram_py.text.prompt_text import PromptText, listed
+
+if TYPE_CHECKING:
+    from engram_py.context.values import Context, Item
+    from engram_py.ledger.citations import Citations, Surface
 
 Kind = Literal["identity", "literal", "resume", "prior", "days", "owned"]
 
@@ -182,3 +189,80 @@ def look_up(store: Store, prompt: str, projects: tuple[str, ...] | None, today: 
         return LookedUp()
     found = retrieve(store, query, ScopeFilter.of_projects(projects), limit=1, least=0.0, today=today)
     return LookedUp(found, query.is_question)
+
+
+# --- the gate -------------------------------------------------------------------------------------------------
+
+Silence = Literal["", "no_project", "no_word", "unlikely", "shown_before"]
+
+_QUERY_CHARS = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """The memory that a prompt is given: ``context`` is what was looked up, ``reason`` why nothing of it is shown,
+    ``looked_up`` what its words led to where none of that is given."""
+
+    context: Context | None
+    reason: Silence = ""
+    looked_up: LookedUp | None = None
+
+    @property
+    def nearest(self) -> Sequence[Related]:
+        """Return what came nearest to being given, best first."""
+        return self.looked_up.nearest() if self.looked_up is not None else ()
+
+    @property
+    def shown(self) -> Context | None:
+        """Return the text that the agent is given; None for nothing."""
+        return None if self.reason else self.context
+
+
+class Assembler(Protocol):
+    """Assembles a context: ``contexts.Contexts`` does, and is loaded once a prompt passes the gate."""
+
+    def assemble(
+        self, *, session_id: str | None, query: str | None, mode: str | None, unasked: bool, looked_up: LookedUp | None
+    ) -> Context: ...
+
+
+class PromptGate:
+    """Lets a prompt pass that asks by a phrase, or whose words lead to what is likely needed."""
+
+    def __init__(self, core: Core, contexts: Callable[[], Assembler], citations: Citations) -> None:
+        self._core, self._contexts, self._citations = core, contexts, citations
+
+    def gated(self, prompt: str, session_id: str) -> Gated:
+        """Return the one section that a prompt is given, without what the session was given before.
+
+        The statements that hold always were given at the session's start.
+        """
+        core = self._core
+        place = core.projects.for_read(session_id=session_id)
+        if not place.project:
+            return Gated(None, "no_project")  # several projects, or none: nobody asked to see all of them
+        looked_up, today = None, core.journal.moment().astimezone(None).date()
+        if core.settings.gate != "off" and phrase_in(prompt[:_QUERY_CHARS], today) is None:
+            looked_up = look_up(core.store, prompt[:_QUERY_CHARS], place.reads, today)
+            if not looked_up.pointed():  # most prompts: assembling a context loads much more
+                return Gated(None, "unlikely" if looked_up.relating() else "no_word", looked_up)
+        context = self._contexts().assemble(
+            session_id=session_id, query=prompt, mode="query", unasked=True, looked_up=looked_up
+        )
+        return self._without_known(context, session_id)
+
+    def _without_known(self, context: Context, session_id: str) -> Gated:
+        from engram_py.context.values import POINTED
+
+        pointer: tuple[Surface, ...] = ("pointer",) if context.section == POINTED else ()
+        known = self._citations.visible(session_id, "prompt", "session", "compact", *pointer)
+        found = tuple(section for section in context.sections if section.name != "overrides" and section.items)
+
+        def is_new(item: Item) -> bool:
+            return not (isinstance(item, Observation) and item.id in known)
+
+        new = (replace(one, items=tuple(filter(is_new, one.items))) for one in found)
+        left = tuple(section for section in new if section.items)
+        if not left:
+            return Gated(replace(context, sections=found), "shown_before" if found else "unlikely")
+        return Gated(replace(context, sections=left))
