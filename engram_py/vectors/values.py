@@ -10,7 +10,7 @@ from engram_py.reasons import Reason
 
 # How much a cosine counts beside words (recall/search.py): a sentence model reads, a table of words does not.
 # Mean recall at 5 of five sets by the weight of the sentence model: .5 .892, .8 .881, 1.2 .863; words alone .868.
-SENTENCE_WEIGHT, STATIC_WEIGHT = 0.6, 0.2
+SENTENCE_WEIGHT, STATIC_WEIGHT = 0.5, 0.2
 # Copies of one text are all equally near: that is no measure for anything else.
 _NO_DEVIATION, _MOST_DEVIATIONS = 1e-6, 50.0
 
