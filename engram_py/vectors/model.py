@@ -58,7 +58,7 @@ class Lane:
 
 
 def _unpack_sentence(package: zipfile.ZipFile, folder: Path) -> None:
-    (folder / embedders.MODEL).write_bytes(package.read(_MODEL_FILE))
+    (folder / embedders.MODEL).write_bytes(embedders.looked_up_as_bytes(package.read(_MODEL_FILE)))
 
 
 def _unpack_static(package: zipfile.ZipFile, folder: Path) -> None:

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py.vectors import endpoint as module
+from engram_py.vectors.embedders import MAX_PIECES
 from engram_py.vectors.endpoint import WireError, post_json
 from engram_py.vectors.model import LANES, Lane, fetch, load_embedder
 from engram_py.vectors.protocol import Embedder, parse_embedder, unit
@@ -329,6 +330,26 @@ def test_the_sentence_lane_answers_once_it_was_fetched(sentence: Lane, tmp_path:
     assert np.allclose(alone[0], beside[0], atol=1e-5)  # what fills up the shorter text does not count
     assert np.allclose(np.linalg.norm(beside, axis=1), 1, atol=1e-5)
     assert [path.name for path in (tmp_path / "models").iterdir()] == ["sentence-minilm-l6-int8"]
+
+
+def test_texts_go_through_the_sentence_model_by_their_length_so_that_few_pieces_are_held_at_once(
+    sentence: Lane, tmp_path: Path
+) -> None:
+    fetch(sentence, tmp_path)
+    embedder: Any = load_embedder(parse_embedder("sentence"), models=tmp_path)
+    texts = ["login token " * 400, "queue", "login " * 100, *(f"job {number}" for number in range(70)), "token"]
+    alone = [embedder.passages([text])[0] for text in texts]
+    sizes: list[int] = []
+    run = embedder._run
+
+    def noted(rows: list[list[int]]) -> Any:
+        sizes.append(len(rows) * max(map(len, rows)))
+        return run(rows)
+
+    embedder._run = noted
+    assert np.allclose(embedder.passages(texts), alone, atol=1e-5)
+    assert max(sizes) <= MAX_PIECES
+    assert len(sizes) < 10
 
 
 def test_the_static_lane_is_the_mean_of_the_pieces_it_knows(static: Lane, tmp_path: Path) -> None:

@@ -162,6 +162,35 @@ def onnx_lookup(vectors: Any, *, unused: Sequence[str] = ()) -> bytes:
     return _field(1, 8) + _bytes(7, graph) + _bytes(8, _text(1, "") + _field(2, 13))
 
 
+def onnx_lookup_in_floats(rows: Any, scale: Any) -> bytes:
+    """``last_hidden_state = Gather(Cast(rows) * scale, input_ids)``, as the model of the sentence lane is written."""
+    name = embedders._ROWS.decode()
+    graph = _text(2, "lookup")
+    for said, kind, held in ((f"{name}_q", 3, rows), (f"{name}_scale", 1, scale)):
+        sizes = b"".join(_field(1, size) for size in held.shape)
+        graph += _bytes(5, sizes + _field(2, kind) + _text(8, said) + _bytes(9, held.tobytes()))
+    to_float = _bytes(5, _text(1, "to") + _field(3, 1) + _field(20, 2))
+    graph += _bytes(1, _text(1, f"{name}_q") + _text(2, f"{name}_f") + _text(4, "Cast") + to_float)
+    graph += _bytes(1, _text(1, f"{name}_f") + _text(1, f"{name}_scale") + _text(2, name) + _text(4, "Mul"))
+    graph += _bytes(1, _text(1, name) + _text(1, "input_ids") + _text(2, "last_hidden_state") + _text(4, "Gather"))
+    graph += _bytes(11, _value("input_ids", 7, ("batch", "tokens")))
+    graph += _bytes(12, _value("last_hidden_state", 1, ("batch", "tokens", rows.shape[1])))
+    return _field(1, 8) + _bytes(7, graph) + _bytes(8, _text(1, "") + _field(2, 17))
+
+
+def test_rows_that_are_looked_up_as_bytes_answer_what_those_in_floats_did() -> None:
+    onnxruntime = pytest.importorskip("onnxruntime", reason="the sentence lane needs engram-py[vectors]")
+    chance = np.random.default_rng(3)
+    rows = chance.integers(-128, 127, (300, 4)).astype(np.int8)
+    before = onnx_lookup_in_floats(rows, chance.random((300, 1)).astype(np.float32))
+    after = embedders.looked_up_as_bytes(before)
+    asked = {"input_ids": np.array([[7, 299, 7, 0]])}
+    answers = [onnxruntime.InferenceSession(one).run(None, asked)[0] for one in (before, after)]
+    assert (answers[0] == answers[1]).all()
+    assert after.index(b"Gather") < after.index(b"Cast")
+    assert embedders.looked_up_as_bytes(after) == after
+
+
 def _value(name: str, kind: int, shape: tuple[str | int, ...]) -> bytes:
     sizes = b"".join(_bytes(1, _field(1, one) if isinstance(one, int) else _text(2, one)) for one in shape)
     return _text(1, name) + _bytes(2, _bytes(1, _field(1, kind) + _bytes(2, sizes)))
