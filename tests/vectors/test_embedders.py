@@ -6,12 +6,15 @@ import hashlib
 import importlib.util
 import json
 import socket
+import subprocess
+import sys
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,9 +22,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py.vectors import endpoint as module
+from engram_py.vectors import model
 from engram_py.vectors.embedders import MAX_PIECES
 from engram_py.vectors.endpoint import WireError, post_json
-from engram_py.vectors.model import LANES, Lane, fetch, load_embedder
+from engram_py.vectors.model import LANES, Lane, fetch, load_embedder, missing, runtime
 from engram_py.vectors.protocol import Embedder, parse_embedder, unit
 from engram_py.vectors.upkeep import MAX_PASSAGES, MAX_TOKENS, passages, text_hash, tokens
 from engram_py.vectors.values import EmbedderFailedError, EmbedderMissingError, InvalidEmbedderError
@@ -360,6 +364,66 @@ def test_the_static_lane_is_the_mean_of_the_pieces_it_knows(static: Lane, tmp_pa
     assert np.allclose(found[1], np.array([1, 1, 0, 0]) / 2**0.5, atol=1e-3)
     assert not found[2].any()
     assert not embedder.question("\u96ea").any()  # spelt in bytes that mean nothing
+
+
+@pytest.fixture
+def running(static: Lane, index: Path, monkeypatch: pytest.MonkeyPatch) -> Lane:
+    """The static lane, run by a package that no environment has."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setitem(model._REQUIREMENTS, "engram_probe", "engram-probe==1.0")
+    package(index, "engram_probe", "1.0", "py3-none-any", {"engram_probe.py": b"ANSWER = 42\n"})
+    return replace(static, needs=("engram_probe",))
+
+
+def test_what_runs_a_model_is_installed_beside_it_and_found_by_the_next_process(running: Lane, tmp_path: Path) -> None:
+    models = tmp_path / "models"
+    assert missing(running, models)
+    fetch(running, models)
+    assert not missing(running, models)
+    assert sorted(path.name for path in models.iterdir()) == ["runtime", "static-wordllama-256"]
+    asked = (
+        "import sys; from pathlib import Path; from engram_py.vectors.model import use_runtime;"
+        "use_runtime(Path(sys.argv[1])); import engram_probe; print(engram_probe.ANSWER, sys.path[-1])"
+    )
+    told = subprocess.run([sys.executable, "-c", asked, str(models)], capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["42", str(runtime(models))]
+
+
+def test_an_environment_that_has_the_packages_is_used_as_it_is(static: Lane, tmp_path: Path) -> None:
+    fetch(static, tmp_path / "models")
+    assert not runtime(tmp_path / "models").exists()
+
+
+def test_packages_that_cannot_be_installed_leave_those_that_are_there(
+    running: Lane, tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = tmp_path / "models"
+    fetch(running, models)
+    next(index.glob("engram_probe*")).unlink()
+    monkeypatch.setitem(model._REQUIREMENTS, "engram_nobody", "engram-nobody==1")
+    with pytest.raises(EmbedderFailedError) as refused:
+        fetch(replace(running, needs=("engram_probe", "engram_nobody")), models)
+    assert "engram_probe and engram_nobody could not be installed" in refused.value.message
+    assert refused.value.hint.startswith("searches go on by words; ")
+    assert [path.name for path in models.glob(".*")] == []
+    assert not missing(running, models)
+
+
+def test_a_disk_without_room_is_named_before_anything_is_fetched(
+    static: Lane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1_000_000))
+    with pytest.raises(EmbedderFailedError, match="No space left") as refused:
+        fetch(static, tmp_path / "models")
+    assert refused.value.hint.startswith("searches go on by words; make room there")
+    assert not list((tmp_path / "models").iterdir())
+
+
+def test_a_folder_that_cannot_be_written_is_named_with_the_next_step(static: Lane, tmp_path: Path) -> None:
+    (tmp_path / "full").touch()
+    with pytest.raises(EmbedderFailedError, match="cannot be written") as refused:
+        fetch(static, tmp_path / "full" / "models")
+    assert "engram vectors on" in refused.value.hint
 
 
 def test_a_model_that_is_there_is_not_fetched_again(static: Lane, tmp_path: Path, index: Path) -> None:

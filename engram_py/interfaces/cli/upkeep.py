@@ -197,14 +197,14 @@ def on_command(model: str | None, wait: bool, as_json: bool) -> None:
 
 def _fetch(name: str, models: Path) -> None:
     """Fetch a lane's model, saying beforehand what that does."""
-    from engram_py.vectors.model import LANES, fetch, missing
+    from engram_py.vectors.model import LANES, fetch, missing, runtime
 
     lane = LANES[name]
     if not lane.folder(models).is_dir():
         click.echo(f"Fetching {lane.title} ({lane.licence}; package {lane.package}) into {models}", err=True)
-    if needed := missing(lane):
-        click.echo(f"Installing {' and '.join(needed)} into {sys.prefix}", err=True)
-    with progress("Fetching the model") as report:
+    if missing(lane, models):
+        click.echo(f"Installing {' and '.join(lane.needs)} into {runtime(models)}", err=True)
+    with progress("Fetching") as report:
         fetch(lane, models, report=report)
 
 
