@@ -462,6 +462,11 @@ def keep_setting(folder: Path, name: str, value: object) -> None:
         raise InvalidArgumentError(str(path), str(exc), expected="a JSON object that can be written") from exc
 
 
+def is_kept(folder: Path, name: str) -> bool:
+    """Return whether ``config.json`` says anything of the setting, be it that it is empty."""
+    return name in _config_file(folder / CONFIG_NAME, [])
+
+
 def following(folder: Path, name: str) -> Callable[[], str]:
     """Return what tells a text setting's present value: another process may change ``config.json`` meanwhile."""
     path = folder / CONFIG_NAME

@@ -463,13 +463,18 @@ class Doctor:
     def _vectors_check(self) -> Check:
         vectors = self._vectors
         if not vectors.enabled:
-            return Check("vectors", "ok", "no embedder is set; searches go by words")
+            return Check("vectors", "ok", "meaning is off: searches go by words; `engram vectors on` turns it on")
         state = vectors.state(ask=True)
-        evidence = {"embedder": state.embedder, "done": state.done, "observations": state.observations}
+        evidence: dict[str, object] = {"embedder": state.embedder, "runtime": state.runtime}
+        evidence |= {"done": state.done, "observations": state.observations}
         if state.problem is not None:
             message = f"searches go by words alone: {state.problem}"
             return Check("vectors", "warning", message, evidence, state.hint)
-        message = f"{state.done:,} of {state.observations:,} observations have vectors from {state.embedder}"
+        lacking = state.observations - state.done
+        message = (
+            f"meaning is on: {lacking:,} of {state.observations:,} observations lack vectors from {state.embedder}"
+        )
+        message += f", which runs on {state.runtime}" if state.runtime else ""
         if state.host and not vectors.private:
             step = "use https://, or a model on this machine"
             return Check("vectors", "warning", f"{message}; texts go unencrypted to {state.host}", evidence, step)

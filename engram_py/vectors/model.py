@@ -122,6 +122,14 @@ def missing(lane: Lane, models: Path) -> bool:
     return any(importlib.util.find_spec(name) is None for name in lane.needs)
 
 
+def runtime_of(lane: Lane, models: Path) -> str:
+    """Return the folder that what runs the lane is imported from, empty when it is missing."""
+    if missing(lane, models):
+        return ""
+    found = importlib.util.find_spec(lane.needs[-1])
+    return str(Path(found.origin).parent.parent) if found and found.origin else ""
+
+
 def _install(lane: Lane, models: Path, report: Progress | None) -> None:
     """Install what runs the lane into the runtime's folder, unless it can be imported already."""
     if not missing(lane, models):

@@ -50,7 +50,7 @@ class Nearest:
 @dataclass(frozen=True, slots=True)
 class VectorState:
     """State of vectors: ``done`` of ``observations`` have theirs; ``question_ms`` is the model's time for a
-    question."""
+    question, ``runtime`` the folder of the packages that run it."""
 
     embedder: str
     host: str
@@ -63,6 +63,7 @@ class VectorState:
     hint: str | None = None
     model_bytes: int = 0
     question_ms: float = 0.0
+    runtime: str = ""
 
 
 @dataclass(frozen=True, slots=True)

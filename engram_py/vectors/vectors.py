@@ -207,6 +207,18 @@ class Vectors:
         took = round(time.perf_counter() - started, 2)
         return Embedded(self._setting, observations, passages, took, self.state(ask=True), said)
 
+    def pending(self) -> int:
+        """Return how many observations lack the vectors of the embedder that is set; no model is asked."""
+        from engram_py.observations.visible import count_live
+        from engram_py.vectors import table
+
+        row = table.embedder(self._store, self._model.spec.name)
+        return (
+            count_live(self._store, None)
+            if row is None
+            else table.count_pending(self._store, row["id"], row["done_to"])
+        )
+
     def turned_off(self, *, delete: bool) -> TurnedOff:
         """Return what is left without the setting; ``delete`` removes the vectors and the fetched models."""
         from shutil import rmtree
@@ -225,14 +237,16 @@ class Vectors:
         fails."""
         from engram_py.observations.visible import count_live
         from engram_py.vectors import table
+        from engram_py.vectors.model import LANES, runtime_of
         from engram_py.vectors.values import VectorState
 
         problem = hint = None
-        name, host, model_bytes, question_ms = self._setting, "", 0, 0.0
+        name, host, runtime, model_bytes, question_ms = self._setting, "", "", 0, 0.0
         if self.enabled:
             try:
                 spec = self._model.spec
                 name, host = spec.name, spec.host
+                runtime = runtime_of(LANES[spec.kind], self.models) if spec.kind in LANES else ""
                 model_bytes = sum(file.stat().st_size for file in spec.folder(self.models).glob("*"))
                 if ask:
                     self._model.probe(seconds=COMMAND_SECONDS)
@@ -247,6 +261,7 @@ class Vectors:
         return VectorState(
             embedder=name,
             host=host,
+            runtime=runtime,
             observations=live,
             done=live - pending,
             dimension=0 if row is None else row["dimension"],

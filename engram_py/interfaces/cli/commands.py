@@ -17,7 +17,7 @@ import click
 
 from engram_py.database.errors import DataDirError
 from engram_py.dataclass import is_dataclass, replace
-from engram_py.errors import EngramError, NotConfirmedError
+from engram_py.errors import EmbedderError, EngramError, NotConfirmedError
 from engram_py.files import expanded, here
 from engram_py.lazy import regex
 from engram_py.text.fences import visible
@@ -175,6 +175,11 @@ one_project_option = click.option("--project", help="Only this project; default:
 all_option = click.option("--all", "all_projects", is_flag=True, help="Every project.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would be changed, and change nothing.")
+vectors_option = click.option(
+    "--vectors/--no-vectors",
+    default=None,
+    help="Find things said in other words too; default: ask once, on a terminal.",
+)
 scope_option = click.option("--scope", help="project, personal or global.")
 
 
@@ -235,11 +240,30 @@ def settings() -> Settings:
 
 @contextmanager
 def memory(**changes: Any) -> Iterator[Engram]:
-    """Open the memory for the project of the working directory; ``changes`` are settings of this call."""
+    """Open the memory for the project of the working directory; ``changes`` are settings of this call.
+
+    What the call wrote has vectors when it ends, where an embedder is set: no server may be there to compute them.
+    """
     from engram_py.app import Engram
 
     with Engram(settings=replace(settings(), warnings=(), **changes), directory=here(), agent="cli") as app:
+        before = _without_vectors(app)
         yield app
+        if before is not None and (_without_vectors(app) or 0) > before:
+            from engram_py.interfaces.cli.upkeep import compute_vectors
+
+            try:
+                print_notes(compute_vectors(app).warnings)
+            except EmbedderError as exc:
+                click.echo(f"note: {visible(exc.message)}; {visible(exc.hint)}", err=True)
+
+
+def _without_vectors(app: Engram) -> int | None:
+    """Return how many observations lack vectors, None where no embedder is set that could be asked."""
+    try:
+        return app.vectors.pending() if app.settings.embedder else None
+    except EmbedderError:
+        return None
 
 
 def _absolute(folder: str) -> Path:

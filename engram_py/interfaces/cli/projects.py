@@ -16,9 +16,12 @@ from engram_py.interfaces.cli.commands import (
     confirmed,
     dry_run_option,
     group,
+    json_command,
     memory,
+    print_value,
     result_command,
     value_command,
+    vectors_option,
     yes_option,
 )
 from engram_py.interfaces.cli.documents import index_documents
@@ -29,10 +32,12 @@ if TYPE_CHECKING:
     from engram_py.app import Engram
 
 
-@value_command("init")
+@click.command("init")
 @click.argument("name", required=False, help="The project; default: what the repository or folder suggests.")
 @click.option("--force", is_flag=True, help="Write the file even when there is one.")
-def init_command(name: str | None, force: bool) -> tuple[object, str]:
+@vectors_option
+@json_command
+def init_command(name: str | None, force: bool, vectors: bool | None, as_json: bool) -> None:
     """Write .engram.json at the top of the repository: which project it is, for everyone who clones it."""
     from engram_py.projects.locate import locate
     from engram_py.projects.names import normalize_project
@@ -50,7 +55,11 @@ def init_command(name: str | None, force: bool) -> tuple[object, str]:
         app.projects.confirm()
     said = f"Wrote {path}: everything saved below it belongs to {project}. Commit it to share the name."
     documents = index_documents()
-    return {"path": str(path), "project": project}, "\n".join(filter(None, (said, documents)))
+    print_value({"path": str(path), "project": project}, "\n".join(filter(None, (said, documents))), as_json=as_json)
+    if vectors is not None or not as_json:
+        from engram_py.interfaces.cli.upkeep import offer_vectors
+
+        offer_vectors(vectors, ask=True)
 
 
 projects_command = group("projects", "List, merge, rename and prune projects; alone it lists them.", alone="list")

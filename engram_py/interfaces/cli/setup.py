@@ -22,6 +22,7 @@ from engram_py.interfaces.cli.commands import (
     print_value,
     settings,
     value_command,
+    vectors_option,
     yes_option,
 )
 from engram_py.interfaces.hooks.entry import LEAST_LIMIT_MS, MOST_LIMIT_MS
@@ -58,6 +59,7 @@ _dry_run_option = click.option("--dry-run", is_flag=True, help="Print the change
     type=click.Choice(["full", "slim"]),
     help="For Engram's own plugin: what `engram protocol-mode` prints for the agent.",
 )
+@vectors_option
 @_dry_run_option
 @yes_option
 @json_command
@@ -70,6 +72,7 @@ def setup_command(
     mcp_only: bool,
     pre_tool: bool,
     protocol: str | None,
+    vectors: bool | None,
     dry_run: bool,
     yes: bool,
     as_json: bool,
@@ -106,6 +109,10 @@ def setup_command(
 
         restart = "\n".join(filter(None, (restart, index_documents())))
     _report(done, failures, as_json=as_json, dry_run=dry_run, last=restart)
+    if not dry_run and (vectors is not None or (done and not as_json)):
+        from engram_py.interfaces.cli.upkeep import offer_vectors
+
+        offer_vectors(vectors, ask=not yes)
 
 
 @click.command("unsetup")

@@ -4,7 +4,9 @@ upkeep.
 
 from __future__ import annotations
 
+import math
 import sys
+from contextlib import nullcontext
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 import click
 
 from engram_py.dataclass import replace
-from engram_py.errors import InvalidArgumentError, StoreError
+from engram_py.errors import EmbedderError, InvalidArgumentError, StoreError
 from engram_py.files import here
 from engram_py.interfaces.background import start_in_background
 from engram_py.interfaces.cli.commands import (
@@ -23,6 +25,7 @@ from engram_py.interfaces.cli.commands import (
     limit_option,
     memory,
     one_project_option,
+    print_notes,
     progress,
     project_options,
     result_command,
@@ -34,6 +37,8 @@ from engram_py.text.fences import visible
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
+    from engram_py.settings import Settings
+    from engram_py.vectors.values import Embedded
 
 
 @value_command("instance-id")
@@ -143,7 +148,9 @@ def hot_command(app: Engram, count: int, project: str | None, *, all_projects: b
 
 
 _VARIABLE = "ENGRAM_EMBEDDER"
-_PATIENCE_SECONDS = 2.0  # of a person who waits for the command
+_MOST_AT_ONCE = 2_000  # observations that a command computes vectors of; beyond that it takes minutes
+_PATIENCE_SECONDS = 5.0  # of a person who waits for the command
+_FEW = 16  # no bar for these
 
 
 vectors_command = group(
@@ -164,9 +171,15 @@ def on_command(model: str | None, wait: bool, as_json: bool) -> None:
     """Fetch a model, compute the vectors of everything, and use them in every search from now on.
 
     `sentence` finds most and is meant for a machine where servers run. `static` is a third of the gain for a fifth of
-    the time. Default: what is set, else `sentence`. What takes longer than two seconds goes on in the background. A
-    running server uses the model from its next search on, and computes what is saved later.
+    the time. Default: what is set, else `sentence`. Beyond 2,000 observations the rest is done in the background, and
+    you are told how long it takes. A running server uses the model from its next search on.
     """
+    done, now = turn_on(model, wait=wait)
+    show(done, now, as_json=as_json)
+
+
+def turn_on(model: str | None = None, *, wait: bool = False) -> tuple[Embedded, Settings]:
+    """Fetch the model, keep the setting, and compute. Raises EmbedderError: nothing is changed then."""
     from engram_py.settings import keep_setting
     from engram_py.vectors.protocol import parse_embedder
 
@@ -182,17 +195,61 @@ def on_command(model: str | None, wait: bool, as_json: bool) -> None:
         app.vectors.open()
         if not by_variable:
             keep_setting(now.data_dir, "embedder", setting)
-        with progress("Computing vectors") as report:
-            done = app.vectors.compute(progress=report, seconds=None if wait else _PATIENCE_SECONDS)
-        left = done.state.observations - done.state.done
-        if left and not wait and not done.warnings:
-            folder = now.data_dir.absolute()
-            start_in_background(
-                "engram_py", "--data-dir", str(folder), "vectors", "on", setting, "--wait", folder=folder
-            )
-            said = f"the other {left:,} go on in the background; `engram vectors` says how far they are"
-            done = replace(done, warnings=(said,))
-        show(done, app.settings, as_json=as_json)
+        return compute_vectors(app, wait=wait), app.settings
+
+
+def compute_vectors(app: Engram, *, wait: bool = False) -> Embedded:
+    """Compute what is pending. Of a large memory the rest goes on in the background, and a warning says how long.
+
+    Raises EmbedderError.
+    """
+    pending = app.vectors.pending()
+    whole = wait or pending <= _MOST_AT_ONCE
+    with progress("Computing vectors") if pending > _FEW else nullcontext() as report:
+        done = app.vectors.compute(progress=report, seconds=None if whole else _PATIENCE_SECONDS)
+    left = done.state.observations - done.state.done
+    if not left or whole or done.warnings:
+        return done
+    folder, setting = app.settings.data_dir.absolute(), app.settings.embedder
+    start_in_background("engram_py", "--data-dir", str(folder), "vectors", "on", setting, "--wait", folder=folder)
+    minutes = math.ceil(left * done.seconds / max(1, done.observations) / 60)
+    said = (
+        f"the other {left:,} go on in the background, for about {minutes:,} min; `engram vectors` says how far they are"
+    )
+    return replace(done, warnings=(said,))
+
+
+_OFFERED = "23 MB, 40 ms a question"
+
+
+def offer_vectors(wanted: bool | None, *, ask: bool) -> None:
+    """Turn vectors on where the user wants that: ``--vectors``, or a yes on a terminal. It is asked once.
+
+    Raises EmbedderError where ``--vectors`` asked for what cannot be had; else a note says so.
+    """
+    from engram_py.settings import is_kept, keep_setting
+
+    now = settings()
+    if wanted is None and (now.embedder or is_kept(now.data_dir, "embedder")):  # set, or declined
+        return
+    if wanted is None and not (ask and can_ask()):
+        click.echo(f"`engram vectors on` finds things said in other words too ({_OFFERED}).", err=True)
+        return
+    agreed = wanted
+    if wanted is None:
+        agreed = click.confirm(f"Find things said in other words too? {_OFFERED}", default=True, err=True)
+    if not agreed:
+        keep_setting(now.data_dir, "embedder", "")
+        return
+    try:
+        done, _ = turn_on()
+    except EmbedderError as exc:
+        if wanted:
+            raise
+        click.echo(f"note: {visible(exc.message)}; {visible(exc.hint)}", err=True)
+    else:
+        print_notes(done.warnings)
+        click.echo(f"{done.state.done:,} of {done.state.observations:,} memories have vectors.", err=True)
 
 
 def _fetch(name: str, models: Path) -> None:
@@ -216,7 +273,7 @@ def off_command(delete: bool, as_json: bool) -> None:
     from engram_py.settings import keep_setting
 
     now = settings()
-    keep_setting(now.data_dir, "embedder", None)
+    keep_setting(now.data_dir, "embedder", "")  # said, so that no `engram setup` asks again
     with memory(embedder="") as app:
         show(app.vectors.turned_off(delete=delete), app.settings, as_json=as_json)
     if now.sources.get("embedder") == _VARIABLE:

@@ -165,6 +165,8 @@ def _state(value: VectorState, now: datetime) -> str:
     costs += [f"{value.question_ms:.0f} ms a question"] if value.question_ms else []
     if costs:
         lines.append("costs " + ", ".join(costs))
+    if value.runtime:
+        lines.append(f"runs on {value.runtime}")
     if value.host:
         lines.append(f"texts are sent to {value.host}")
     lines += [f"also kept: {name}" for name in value.others]

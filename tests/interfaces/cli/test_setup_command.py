@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 
 from engram_py.interfaces.setup.agents import AGENTS
+from engram_py.vectors.model import LANES, Lane
 from tests.interfaces.cli.conftest import Run, answer, refusal
 from tests.interfaces.cli.terminal import in_terminal, needs_terminal
 from tests.interfaces.setup.conftest import tree
+from tests.vectors import test_embedders
+
+index, sentence = test_embedders.index, test_embedders.sentence
 
 
 @pytest.fixture
@@ -159,9 +163,57 @@ def test_the_registered_server_and_hook_start_from_a_folder_that_shadows_python_
 
 @needs_terminal
 def test_on_a_terminal_setup_asks_about_each_agent(home: Path, here: Path) -> None:
-    assert "Set up Cursor?" in in_terminal(80, "setup", typed="n\ny\n")
+    shown = in_terminal(80, "setup", typed="n\ny\nn\n")
+    assert "Set up Cursor?" in shown
+    assert "Find things said in other words too? 23 MB, 40 ms a question [Y/n]" in shown
     assert "engram" not in (home / ".cursor" / "mcp.json").read_text()
     assert "engram" in (home / ".codex" / "config.toml").read_text()
+
+
+@pytest.mark.usefixtures("home", "terminal")
+@pytest.mark.parametrize("words", [("setup", "cursor"), ("init", "--force")])
+def test_whoever_declines_other_words_is_not_asked_again(run: Run, words: tuple[str, ...]) -> None:
+    assert "other words" in run(*words, stdin="n\n").stderr
+    assert "other words" not in run(*words).stderr + run("setup", "codex").stderr
+    assert run("vectors").stdout.startswith("Vectors are off")
+
+
+@pytest.mark.usefixtures("home", "terminal")
+@pytest.mark.parametrize("words", [("setup", "cursor"), ("init",)])
+def test_whoever_agrees_has_vectors_of_everything_when_the_command_ends(
+    run: Run, sentence: Lane, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setitem(LANES, "sentence", sentence)
+    run("save", "Login", "The login lasts fifteen minutes.")
+    said = run(*words, stdin="\n")
+    assert (said.exit_code, "1 of 1 memories have vectors." in said.stderr) == (0, True)
+    assert answer(run("vectors", "--json"))["embedder"] == "sentence:minilm-l6-int8"
+    assert "other words" not in run("setup", "codex").stderr
+
+
+@pytest.mark.usefixtures("home")
+def test_without_a_terminal_nothing_is_fetched_and_a_line_says_how_to_get_it(
+    run: Run, sentence: Lane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LANES, "sentence", sentence)
+    line = "`engram vectors on` finds things said in other words too (23 MB, 40 ms a question).\n"
+    assert run("setup", "cursor").stderr == run("init").stderr == line
+    assert run("setup", "cursor", "--no-vectors").stderr == ""
+    assert answer(run("vectors", "--json"))["embedder"] == ""
+    assert run("setup", "cursor", "--vectors", "--dry-run").stderr == ""
+    assert "0 of 0 memories have vectors." in run("setup", "cursor", "--vectors").stderr
+    assert answer(run("vectors", "--json"))["embedder"] == "sentence:minilm-l6-int8"
+
+
+@pytest.mark.usefixtures("home", "terminal", "index")
+def test_a_model_that_cannot_be_fetched_leaves_the_agent_set_up_and_search_by_words(run: Run, home: Path) -> None:
+    said = run("setup", "cursor", stdin="y\n")
+    assert said.exit_code == 0
+    assert "could not be fetched" in said.stderr
+    assert "; searches go on by words; see that this machine reaches its package index" in said.stderr
+    assert "engram" in (home / ".cursor" / "mcp.json").read_text()
+    assert run("setup", "cursor", "--vectors").exit_code == 1
+    assert run("vectors").stdout.startswith("Vectors are off")
 
 
 def test_the_hooks_of_engram_are_told_how_much_to_say(run: Run, home: Path, data_dir: Path) -> None:
@@ -201,7 +253,7 @@ def test_an_option_that_an_agent_cannot_use_is_refused_and_nothing_written(
 
 def test_all_detected_gives_the_hook_before_an_edit_to_those_that_have_one(run: Run, home: Path) -> None:
     (home / ".qwen").mkdir()
-    done = run("setup", "--all-detected", "--yes", "--pre-tool")
+    done = run("setup", "--all-detected", "--yes", "--pre-tool", "--no-vectors")
     assert (done.exit_code, done.stderr) == (0, "")
     assert "PreToolUse" in (home / ".qwen" / "settings.json").read_text()
     assert "pre-tool" not in (home / ".cursor" / "hooks.json").read_text()

@@ -268,10 +268,35 @@ def test_without_an_embedder_it_says_how_to_set_one(run: Run) -> None:
     assert said.stdout == "Vectors are off; searches go by words alone.\n→ run `engram vectors on`\n"
 
 
+def save_by_words(run: Run, count: int) -> None:
+    """Save while no embedder is set."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ENGRAM_EMBEDDER", "")
+        for number in range(count):
+            run("save", f"Queue {number}", f"Jobs of kind {number} wait until a worker takes them.")
+
+
+@pytest.mark.usefixtures("served")
+def test_what_a_command_saved_has_vectors_when_it_ends(run: Run) -> None:
+    assert run("save", "Tokens", "Access tokens last fifteen minutes.").stderr == ""
+    assert answer(run("vectors", "--json"))["done"] == 1
+    run("update", "1", "--content", "Access tokens last an hour.")
+    assert answer(run("vectors", "--json"))["done"] == 1
+
+
+def test_a_save_whose_vectors_cannot_be_computed_is_kept_and_says_why(run: Run, served: Endpoint) -> None:
+    served.answer = lambda body: (404, b"no such model")
+    said = run("save", "Tokens", "Access tokens last fifteen minutes.")
+    assert said.exit_code == 0
+    assert "status 404" in said.stderr
+    assert answer(run("vectors", "--json"))["done"] == 0
+
+
 def test_what_is_pending_is_computed_and_the_state_says_so(run: Run, served: Endpoint) -> None:
-    run("save", "Tokens", "Access tokens last fifteen minutes.")
-    run("save", "Queue", "Jobs wait until a worker takes them.")
-    assert run("vectors").stdout.splitlines()[0] == f"{served.setting}: 0 of 2 observations have vectors"
+    save_by_words(run, 2)
+    before = run("vectors").stdout
+    assert before.splitlines()[0] == f"{served.setting}: 0 of 2 observations have vectors"
+    assert "→ run `engram vectors on` for the 2 left" in before
 
     done = run("vectors", "on")
 
@@ -290,14 +315,14 @@ def test_what_is_pending_is_computed_and_the_state_says_so(run: Run, served: End
 
 
 def test_what_takes_long_goes_on_in_the_background(run: Run, served: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(3):
-        run("save", f"Queue {number}", f"Jobs of kind {number} wait until a worker takes them.")
+    save_by_words(run, 3)
     monkeypatch.setattr(upkeep, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(upkeep, "_MOST_AT_ONCE", 2)
 
     said = run("vectors", "on")
 
     assert "0 of 3 observations have vectors" in said.stdout
-    assert "the other 3 go on in the background" in said.stderr
+    assert re.search(r"the other 3 go on in the background, for about [0-9]+ min; `engram vectors`", said.stderr)
     until = time.monotonic() + 30
     while answer(run("vectors", "--json"))["done"] < 3:
         assert time.monotonic() < until
@@ -318,8 +343,7 @@ def test_one_command_fetches_a_model_computes_and_keeps_the_setting(
     assert "MIT" in done.stderr
     assert answer(run("vectors", "--json"))["embedder"] == "static:wordllama-256"
     run("save", "Queue", "A queue of jobs.")
-    assert "→ run `engram vectors on` for the 1 left" in run("vectors", "status").stdout
-    assert answer(run("vectors", "on", "--json"))["observations"] == 1
+    assert "2 of 2 observations have vectors" in run("vectors", "status").stdout
     run("vectors", "off")
     assert answer(run("vectors", "--json"))["embedder"] == ""
 
@@ -341,7 +365,8 @@ def test_who_hears_what_is_saved_is_said_and_a_model_that_fails_is_named_with_th
     run("save", "Tokens", "Access tokens last fifteen minutes.")
     [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
     assert check["result"] == "ok"
-    assert check["message"] == (f"0 of 1 observations have vectors from {served.setting}; texts go to 127.0.0.1")
+    said = f"meaning is on: 0 of 1 observations lack vectors from {served.setting}; texts go to 127.0.0.1"
+    assert check["message"] == said
     served.answer = lambda _: (404, b"model not found")
     [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
     assert (check["result"], "status 404" in check["message"]) == ("warning", True)
