@@ -228,6 +228,7 @@ def offer_vectors(wanted: bool | None, *, ask: bool) -> None:
     Raises EmbedderError where ``--vectors`` asked for what cannot be had; else a note says so.
     """
     from engram_py.settings import is_kept, keep_setting
+    from engram_py.vectors.model import LANES, missing
 
     now = settings()
     if wanted is None and (now.embedder or is_kept(now.data_dir, "embedder")):  # set, or declined
@@ -237,7 +238,8 @@ def offer_vectors(wanted: bool | None, *, ask: bool) -> None:
         return
     agreed = wanted
     if wanted is None:
-        agreed = click.confirm(f"Find things said in other words too? {_OFFERED}", default=True, err=True)
+        more = " (160 MB more for numpy and onnxruntime)" if missing(LANES["sentence"], now.data_dir / "models") else ""
+        agreed = click.confirm(f"Find things said in other words too? {_OFFERED}{more}", default=True, err=True)
     if not agreed:
         keep_setting(now.data_dir, "embedder", "")
         return
