@@ -171,8 +171,8 @@ def on_command(model: str | None, wait: bool, as_json: bool) -> None:
     """Fetch a model, compute the vectors of everything, and use them in every search from now on.
 
     `sentence` finds most and is meant for a machine where servers run. `static` is a third of the gain for a fifth of
-    the time. Default: what is set, else `sentence`. Beyond 2,000 observations it goes on in the background, and you are
-    told how long. A running server uses the model from its next search on.
+    the time. Default: what is set, else `sentence`. Beyond 2,000 observations it goes on in the background. A
+    running server uses the model from its next search on.
     """
     done, now = turn_on(model, wait=wait)
     show(done, now, as_json=as_json)
