@@ -157,7 +157,7 @@ vectors_command = group(
     "vectors",
     """Find what is said in other words: turn vectors on or off, or say how far they are.
 
-    Without a command it is `status`. Searches go by words alone until `engram vectors on`.
+    Without a command it is `status`.
     """,
     alone="status",
 )
