@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import anchors, calling, hooks, imports, rooms, starting, sync
+from bench import anchors, calling, encrypted, hooks, imports, rooms, starting, sync
 from bench.report import OVER, Line, as_json, table
 from bench.wire import ServerDied
 from bench.workplace import Workplace, workplace
@@ -26,6 +26,7 @@ MEASURES: dict[str, Callable[[Workplace], list[Line]]] = {
     "crowd": calling.crowd,
     "commands": starting.commands,
     "hooks": hooks.hooks,
+    "encrypted": encrypted.encrypted,
     "project": rooms.project,
     "anchors": anchors.anchors,
     "redaction": rooms.redaction,

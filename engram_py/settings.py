@@ -220,6 +220,7 @@ SETTINGS = (
     Setting("socket", "text", "", "A unix socket that `engram serve` listens on instead.", place="variable"),
     Setting("http_token", "secret", "", "A token that requests to `engram serve` must show.", place="variable"),
     Setting("http_open", "switch", False, "Answer Engram's plugins, and every account here, without a secret."),
+    Setting("key_command", "text", "", "A program that prints the key of an encrypted memory.", place="variable"),
     Setting("sync_passphrase", "passphrase", "", "Passphrase of an encrypted `.engram` folder.", place="variable"),
     Setting("now", "text", "", "A fixed time (RFC 3339) instead of the clock, for tests.", place="variable"),
     # Variables of the team's server.
@@ -297,6 +298,7 @@ class Settings:
     socket: str = DEFAULTS["socket"]
     http_token: str = field(default=DEFAULTS["http_token"], repr=False)
     http_open: bool = DEFAULTS["http_open"]
+    key_command: str = DEFAULTS["key_command"]
     sync_passphrase: str = field(default=DEFAULTS["sync_passphrase"], repr=False)
     agent_folders: tuple[str, ...] = ()
     clock: Clock = utc_now

@@ -1,16 +1,29 @@
-"""Copy the database and put copies back, with SQLite's online backup."""
+"""Copy the database and put copies back, with SQLite's online backup; write it anew under another key."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 from engram_py.database import filesystem, migrations, soundness
-from engram_py.database.connection import BUSY, translated
-from engram_py.database.errors import InvalidBackupError, StoreBusyError
+from engram_py.database.connection import (
+    BUSY,
+    begin_immediate,
+    cipher,
+    connect,
+    is_open,
+    key_of,
+    of_any_driver,
+    open_file,
+    translated,
+    use_wal,
+)
+from engram_py.database.errors import InvalidBackupError, StoreBusyError, StoreDamagedError, StoreIOError
 from engram_py.database.store import Store
 from engram_py.errors import StoreError
 
@@ -28,7 +41,7 @@ def copy_to(store: Store, target: Path, progress: Progress | None = None) -> Non
     filesystem.create_private_file(target)
     try:
         with store.connection() as source, translated(target):
-            copy = sqlite3.connect(target)
+            copy = open_file(target, store.key)
             try:
                 with _snapshot(source):
                     source.backup(copy, pages=_PAGES_PER_STEP, progress=_report(progress))
@@ -53,16 +66,16 @@ def _snapshot(connection: sqlite3.Connection) -> Iterator[None]:
             connection.execute("rollback")
 
 
-def check_backup(path: Path) -> int:
-    """Return the number of live observations in a backup.
+def check_backup(path: Path, data_dir: Path | None = None) -> int:
+    """Return the number of live observations in a backup of the memory in ``data_dir``.
 
-    Raises InvalidBackupError: it is no database of ours, damaged, or from a newer program.
+    Raises InvalidBackupError: it is no database of ours, damaged, from a newer program, or nobody has its key.
     """
     if not path.is_file():
         raise InvalidBackupError(str(path), "there is no such file")
-    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    connection = None
     try:
-        connection.row_factory = sqlite3.Row
+        connection = _to_read(path, key_of(path, data_dir))
         if not migrations.applied(connection):
             raise InvalidBackupError(str(path), "it is not an engram database")
         migrations.check_origin(connection, path)
@@ -72,10 +85,15 @@ def check_backup(path: Path) -> int:
         return int(connection.execute("select count(*) from observations where deleted_at is null").fetchone()[0])
     except StoreError as exc:
         raise InvalidBackupError(str(path), exc.message) from exc
-    except sqlite3.Error as exc:
+    except of_any_driver(sqlite3.Error) as exc:
         raise InvalidBackupError(str(path), str(exc)) from exc
     finally:
-        connection.close()
+        if connection is not None:
+            connection.close()
+
+
+def _to_read(path: Path, key: bytes) -> sqlite3.Connection:
+    return open_file(f"{path.resolve().as_uri()}?mode=ro", key, uri=True)
 
 
 def copy_from(
@@ -100,8 +118,8 @@ def copy_from(
         if report:
             report(status, remaining, total)
 
-    with translated(store.path):
-        backup = sqlite3.connect(f"{source.resolve().as_uri()}?mode=ro", uri=True)
+    with translated(store.path), _under(store.key, source, store.path) as (path, key):
+        backup = _to_read(path, key)
         try:
             [pages] = backup.execute("pragma page_count").fetchone()
             with store.connection() as live:
@@ -109,6 +127,129 @@ def copy_from(
         finally:
             backup.close()
     store.reopen()  # an older backup is brought up to date here
+
+
+@contextmanager
+def _under(key: bytes, source: Path, live: Path) -> Iterator[tuple[Path, bytes]]:
+    """Give a backup as a file that is encrypted as the live one is: SQLite copies pages as they are.
+
+    Raises InvalidBackupError: a memory that is plain would make an encrypted one readable.
+    """
+    theirs = key_of(source, live.parent)
+    if theirs == key:
+        yield source, key
+        return
+    if not key:
+        raise InvalidBackupError(
+            str(source), "it is encrypted, and the memory is not; `engram encrypt --recovery` comes first"
+        )
+    copy = live.with_name(f"{live.name}{BESIDE}")
+    try:
+        rewrite(source, theirs, copy, key)
+        yield copy, key
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+BESIDE = ".new"
+_READERS_SECONDS = 30.0
+_STEP_OPERATIONS = 50_000
+_COUNTED = "select name from sqlite_master where type = 'table' and rootpage > 0 order by name"
+
+
+def rewrite(source: Path, key: bytes, target: Path, new_key: bytes, progress: Progress | None = None) -> None:
+    """Write the content of a database to a new private file under another key (empty: plain), check it, and have it
+    on the disk. Free pages and what was deleted are not in it.
+
+    Raises StoreDamagedError: not everything arrived. The new file is removed then, and the source is as it was.
+    """
+    target.unlink(missing_ok=True)
+    filesystem.create_private_file(target)
+    try:
+        with closing(open_file(source, key, driver=cipher(source))) as connection:
+            if progress:
+                size = source.stat().st_size
+                told = partial(_tell_size, target, size, progress)
+                connection.set_progress_handler(told, _STEP_OPERATIONS)
+            _export(connection, target, new_key)
+            with closing(open_file(target, new_key, driver=cipher(target))) as copy:
+                _compare(connection, copy, target)
+        with target.open("rb") as file:
+            os.fsync(file.fileno())
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
+
+
+def _tell_size(target: Path, size: int, progress: Progress) -> int:
+    progress(min(target.stat().st_size, size), size)
+    return 0
+
+
+def _export(connection: sqlite3.Connection, target: Path, key: bytes) -> None:
+    quoted = f"x'{key.hex()}'" if key else ""
+    connection.execute("attach database ? as target key ?", (str(target), quoted))
+    connection.execute("pragma target.journal_mode = off")  # it is checked, or thrown away
+    connection.execute("pragma target.synchronous = off")
+    connection.execute("begin")
+    connection.execute("select sqlcipher_export('target')").fetchall()
+    connection.execute("commit")
+    connection.execute("detach database target")
+
+
+def _compare(source: sqlite3.Connection, copy: sqlite3.Connection, target: Path) -> None:
+    """Raises StoreDamagedError: the copy is not sound, or lacks something."""
+    tables = [row[0] for row in source.execute(_COUNTED)]
+    lacks = [name for name in tables if _rows(source, name) != _rows(copy, name)]
+    problems = soundness.problems(copy) or soundness.index_problems(copy)
+    if lacks or problems:
+        raise StoreDamagedError(str(target), problems[0] if problems else f"rows of {', '.join(lacks)} did not arrive")
+
+
+def _rows(connection: sqlite3.Connection, table: str) -> int:
+    return int(connection.execute(f"select count(*) from {table}").fetchone()[0])
+
+
+def change_key(path: Path, key: bytes, new_key: bytes, progress: Progress | None = None) -> None:
+    """Put a database under another key, in one step, while others have it open: they wait, and open the new file then.
+    Not while this process has it open itself.
+
+    Whenever the process is killed, the file that was there or the new one is at the path, whole: the log goes when all
+    of it is in the file, while nobody can write to it or open it. Raises StoreError; the file is as it was then.
+    """
+    beside = path.with_name(f"{path.name}{BESIDE}")
+    if is_open(path):
+        raise StoreBusyError(str(path), 0)
+    driver = cipher(path)  # for the plain file too: two libraries in a process give up each other's locks
+    with closing(connect(path, key, driver=driver)) as holder, translated(path):
+        use_wal(holder, path)
+        begin_immediate(holder, path)
+        try:
+            rewrite(path, key, beside, new_key, progress)
+            with closing(connect(path, key, driver=driver)) as other:
+                _empty_log(other, path)
+            with filesystem.nobody_opens(path):
+                for suffix in ("-shm", "-wal"):
+                    path.with_name(path.name + suffix).unlink(missing_ok=True)
+                beside.replace(path)
+                filesystem.sync_folder(path.parent)
+                holder.execute("rollback")
+        except OSError as exc:
+            raise StoreIOError(str(path), exc.strerror or str(exc)) from exc
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+def _empty_log(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the whole log into the file, as soon as nobody reads what stood there before. Raises StoreBusyError."""
+    deadline = time.monotonic() + _READERS_SECONDS
+    while True:
+        _, pages, done = connection.execute("pragma wal_checkpoint(passive)").fetchone()
+        if pages == done:
+            return
+        if time.monotonic() > deadline:
+            raise StoreBusyError(str(path), _READERS_SECONDS)
+        time.sleep(_BUSY_SECONDS)
 
 
 def set_aside(path: Path, label: str) -> Path:

@@ -1,4 +1,6 @@
-"""Open SQLite files: pragmas, retries that SQLite lacks, its errors as ours; detect that the open file was replaced."""
+"""Open SQLite files: the driver, pragmas, retries that SQLite lacks, its errors as ours; detect that the open file was
+replaced.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,11 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from engram_py.database import filesystem
 from engram_py.database.errors import (
+    EncryptionMissingError,
     StoreBusyError,
     StoreDamagedError,
     StoreFullError,
@@ -35,22 +38,82 @@ LOG_BYTES = 8 * 1024 * 1024
 
 _STEP_SECONDS = 0.01
 
-# A list that is bound to a statement arrives there as JSON: `value in (select value from json_each(:ids))`.
-for _kind in (list, tuple):
-    sqlite3.register_adapter(_kind, json.dumps)
+# Beside an encrypted memory: where its key is kept (keys.py). Without that file, nothing here is encrypted.
+KEY_STATE = "key.json"
+KEY_COMMAND = "ENGRAM_KEY_COMMAND"
+
+E = TypeVar("E", bound=BaseException)
+_DRIVERS: list[Any] = []
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def _load(driver: Any) -> Any:
+    # A list that is bound to a statement arrives there as JSON: `value in (select value from json_each(:ids))`.
+    for kind in (list, tuple):
+        driver.register_adapter(kind, json.dumps)
+    _DRIVERS.append(driver)
+    return driver
+
+
+_load(sqlite3)
+
+
+def of_any_driver(*kinds: type[E]) -> tuple[type[E], ...]:
+    """Return what to catch: where exceptions of ``sqlite3`` are named, those of every driver in use. SQLCipher has
+    classes of its own."""
+    theirs = (getattr(driver, kind.__name__) for kind in kinds if kind.__module__ == "sqlite3" for driver in _DRIVERS)
+    return (*kinds, *theirs)
+
+
+def cipher(path: Path | str) -> Any:
+    """Return SQLCipher's driver, which opens plain files too. Raises EncryptionMissingError: it is not installed."""
+    try:
+        from sqlcipher3 import dbapi2
+    except ImportError as exc:
+        raise EncryptionMissingError(str(path)) from exc
+    return dbapi2 if dbapi2 in _DRIVERS else _load(dbapi2)
+
+
+def open_file(path: Path | str, key: bytes = b"", *, driver: Any = None, **options: Any) -> sqlite3.Connection:
+    """Return a connection to a file that is encrypted with ``key``, or plain where that is empty.
+
+    Raises EncryptionMissingError, and what the driver raises.
+    """
+    driver = driver or (cipher(path) if key else sqlite3)
+    connection: sqlite3.Connection = driver.connect(path, check_same_thread=False, isolation_level=None, **options)
+    if key:
+        connection.execute("pragma cipher_log_level = none")  # it writes to stderr what it raises as well
+        connection.execute(f"pragma key = \"x'{key.hex()}'\"")
+    connection.row_factory = driver.Row
+    return connection
+
+
+def is_open(path: Path) -> bool:
+    """Return whether a store of this process has the file open."""
+    return _OPEN[_identity(str(path))] > 0
+
+
+def key_of(path: Path, data_dir: Path | None = None) -> bytes:
+    """Return the key of a file, empty for a plain one; ``data_dir`` is the memory it belongs to, where that is not the
+    file's folder. Raises StoreKeyError."""
+    folder = data_dir or path.parent
+    if _identity(str(folder / KEY_STATE)) is None and not os.environ.get(KEY_COMMAND):
+        return b""
+    inode = _identity(str(path))
+    if _OPEN[inode] > 0:  # to look into the file and close it would give up the locks that this process has on it
+        return _KEYS[inode]
+    from engram_py.database import keys
+
+    return keys.key_of(path, folder)
+
+
+def connect(path: Path, key: bytes = b"", *, driver: Any = None) -> sqlite3.Connection:
     """Return a connection with row access by name, usable from any thread (callers serialise).
 
     Raises StoreError: the file cannot be opened, is damaged, or stayed locked.
     """
     with translated(path, waited_seconds=LOCK_TIMEOUT_SECONDS):
-        connection = sqlite3.connect(
-            path, timeout=BUSY_TIMEOUT_SECONDS, check_same_thread=False, isolation_level=None, cached_statements=256
-        )
+        connection = open_file(path, key, driver=driver, timeout=BUSY_TIMEOUT_SECONDS, cached_statements=256)
         try:
-            connection.row_factory = sqlite3.Row
             connection.execute("pragma foreign_keys = on")
             connection.execute("pragma synchronous = normal")
             connection.execute("pragma secure_delete = on")  # what is destroyed leaves the file; some builds default so
@@ -64,20 +127,20 @@ def connect(path: Path) -> sqlite3.Connection:
         return connection
 
 
-def connect_read_only(path: Path) -> sqlite3.Connection:
+def connect_read_only(path: Path, key: bytes = b"") -> sqlite3.Connection:
     """Return a connection that never writes to the file nor beside it. Raises sqlite3.Error.
 
     Of a file in WAL mode SQLite writes an index beside it even to read it. Where it may not, and nothing waits in the
     log, the file alone is whole.
     """
-    connection = _opened_to_read(path, "mode=ro")
+    connection = _opened_to_read(path, key, "mode=ro")
     try:
         connection.execute("select 1 from sqlite_master").fetchone()
-    except sqlite3.OperationalError as exc:
+    except of_any_driver(sqlite3.OperationalError) as exc:
         connection.close()
         if primary_code(exc) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or has_log(path):
             raise
-        connection = _opened_to_read(path, "mode=ro&immutable=1")
+        connection = _opened_to_read(path, key, "mode=ro&immutable=1")
     return connection
 
 
@@ -87,12 +150,8 @@ def has_log(path: Path) -> bool:
     return log.is_file() and log.stat().st_size > 0
 
 
-def _opened_to_read(path: Path, mode: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=5.0, check_same_thread=False, isolation_level=None
-    )
-    connection.row_factory = sqlite3.Row
-    return connection
+def _opened_to_read(path: Path, key: bytes, mode: str) -> sqlite3.Connection:
+    return open_file(f"{path.absolute().as_uri()}?{mode}", key, uri=True, timeout=5.0)
 
 
 def use_wal(connection: sqlite3.Connection, path: Path) -> None:
@@ -115,7 +174,7 @@ def retry_busy(action: Callable[[], object], *, lock_timeout: float = LOCK_TIMEO
         try:
             action()
             return
-        except sqlite3.OperationalError as exc:
+        except of_any_driver(sqlite3.OperationalError) as exc:
             if primary_code(exc) not in BUSY or time.monotonic() >= deadline:
                 raise
         time.sleep(_STEP_SECONDS)
@@ -176,7 +235,7 @@ class translated:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, sqlite3.Error) and (ours := self.ours(error)):
+        if error is not None and isinstance(error, of_any_driver(sqlite3.Error)) and (ours := self.ours(error)):
             raise ours from error
 
     def ours(self, error: sqlite3.Error) -> StoreError | None:
@@ -185,7 +244,7 @@ class translated:
 
 
 class ForeignDatabase:
-    """An open file of another program. Raises sqlite3.Error as SQLite does."""
+    """An open file of another program. Raises ``sqlite3.Error`` as SQLite does."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         from sqlite_utils import Database  # only an import reads such files
@@ -219,6 +278,7 @@ Identity = tuple[int, int] | None
 
 _NONE_YET = (-1, -1)  # no file's identity
 _OPEN: Counter[Identity] = Counter()  # how often this process has a file open
+_KEYS: dict[Identity, bytes] = {}  # and with which key
 
 
 # The newest of each kind, to tell whether one memory has something that another lacks.
@@ -228,9 +288,11 @@ select coalesce((select max(id) from observations), 0), coalesce((select max(id)
     coalesce((select cast(substr(value, 1, instr(value || '.', '.') - 1) as integer) from meta where key = 'clock'), 0)
 """
 _HOLD = """
-import json, sqlite3, sys
-connection = sqlite3.connect(sys.argv[1])
-print(json.dumps(connection.execute(sys.argv[2]).fetchone()), flush=True)
+import json, pathlib, sys
+from engram_py.database.connection import key_of, open_file
+path = pathlib.Path(sys.argv[1])
+connection = open_file(path, key_of(path))
+print(json.dumps(tuple(connection.execute(sys.argv[2]).fetchone())), flush=True)
 sys.stdin.read()
 """
 
@@ -246,6 +308,7 @@ class Generation:
         self._memory: Identity = None
         self._counted: Identity = None  # what `_OPEN` counts for this
         self._done = False  # closed for good
+        self._key = b""
 
     @property
     def moved(self) -> bool:
@@ -264,9 +327,10 @@ class Generation:
             filesystem.drop_foreign_log(self._path)
         return inode
 
-    def opened(self, inode: Identity) -> None:
+    def opened(self, inode: Identity, key: bytes) -> None:
         """Record the open file, after its first read: from then on it has a log."""
         self._inode, self._counted = inode, inode
+        self._key = _KEYS[inode] = key
         self._log, self._memory = _identity(self._wal), _identity(self._shm)
         _OPEN[inode] += 1
         self._done = False
@@ -301,7 +365,7 @@ class Generation:
             return False
         try:  # alone with the file, the whole log is taken in while nobody can open it
             return str(connection.execute("pragma journal_mode = delete").fetchone()[0]) == "delete"
-        except sqlite3.OperationalError as exc:
+        except of_any_driver(sqlite3.OperationalError) as exc:
             if begun or primary_code(exc) not in BUSY:
                 return False
         busy, pages, done = connection.execute("pragma wal_checkpoint(full)").fetchone()
@@ -330,7 +394,7 @@ class Generation:
         target = filesystem.free_name(self._path.parent / filesystem.BACKUPS / f"engram-{stamp}-log-removed.db")
         target.parent.mkdir(mode=0o700, exist_ok=True)
         filesystem.create_private_file(target)
-        with contextlib.closing(sqlite3.connect(target)) as copy:
+        with contextlib.closing(open_file(target, self._key)) as copy:
             connection.backup(copy)
             copy.execute("pragma journal_mode = delete")
         return target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engram_py.errors import StoreError, TransferError
+from engram_py.errors import InvalidInputError, StoreError, TransferError
 
 
 class DataDirError(StoreError):
@@ -48,6 +48,52 @@ class StoreDamagedError(StoreError):
         super().__init__(
             f"{path} is damaged: {reason}; it was left as it is",
             hint="run `engram doctor`; `engram restore BACKUP` puts a backup in its place and keeps the damaged file",
+        )
+
+
+class StoreKeyError(StoreError):
+    code = "key_missing"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(
+            f"{path} is encrypted and stays closed: {reason}",
+            hint="see that the key can be read there again, and repeat; `engram rekey --recovery` takes the key that "
+            "was written down; without any, `engram decrypt --set-aside` keeps the files and begins an empty memory",
+        )
+
+
+class KeyNotKeptError(StoreError):
+    code = "key_not_kept"
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(
+            f"no key was made: {reason}",
+            hint="`engram encrypt --key-file PATH` keeps the key in a file that you choose, ENGRAM_KEY_COMMAND names a "
+            "program that prints it; nothing was changed",
+        )
+
+
+class EncryptionMissingError(StoreError):
+    code = "encryption_not_installed"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} needs SQLCipher, which is not installed here",
+            hint="pip install 'engram-py[encrypted]', in the environment that runs engram",
+        )
+
+
+class InvalidKeyError(InvalidInputError):
+    code = "invalid_key"
+
+    def __init__(self, source: str, reason: str) -> None:
+        self.source, self.reason = source, reason
+        super().__init__(
+            f"{source} is no key: {reason}",
+            hint="a key is the 56 letters and digits that were shown once, or 64 hexadecimal ones; nothing was changed",
         )
 
 

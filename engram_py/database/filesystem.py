@@ -8,6 +8,8 @@ import os
 import re
 import sys
 import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,8 +31,11 @@ _WINDOWS_DRIVE_REMOTE = 4
 
 # Where SQLite's locks are, as (first byte, bytes): on a database that is open, and on the shared memory of its log
 # (sqlite.org/fileformat2.html 4.4 and src/os_unix.c: SHARED_FIRST, UNIX_SHM_DMS).
+_PENDING_LOCK = (0x40000000, 1)  # whoever opens it has this for a moment
 _SHARED_LOCK = (0x40000002, 510)
 _LOG_IN_USE = (128, 1)
+
+_OPENING_SECONDS = 5.0
 
 _creating = threading.Lock()
 
@@ -102,6 +107,42 @@ def drop_foreign_log(path: Path) -> None:
         if not _locked(memory, *_LOG_IN_USE):
             shm.unlink()
             wal.unlink()
+
+
+@contextlib.contextmanager
+def nobody_opens(path: Path) -> Iterator[None]:
+    """Keep others from opening the database meanwhile; who has it open goes on. Not where a connection of this process
+    is needed afterwards: its locks on the file are given up at the end. Raises OSError."""
+    if os.name != "posix":
+        yield
+        return
+    with path.open("r+b") as file:
+        until = time.monotonic() + _OPENING_SECONDS
+        while not _locked(file, *_PENDING_LOCK):
+            if time.monotonic() > until:
+                raise TimeoutError(errno.EAGAIN, "others keep opening it", str(path))
+            time.sleep(0.001)
+        yield
+
+
+@contextlib.contextmanager
+def alone(path: Path) -> Iterator[bool]:
+    """Give whether this process is the only one here meanwhile, by a lock on a file of its own."""
+    if os.name != "posix":
+        yield True
+        return
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+        yield _locked(file, 0, 1)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk, where the system can do that."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _locked(file: BinaryIO, start: int, length: int) -> bool:

@@ -8,6 +8,7 @@ import re
 import sqlite3
 
 from engram_py.database import fts, migrations, soundness
+from engram_py.database.connection import of_any_driver
 from engram_py.database.errors import IndexDamagedError
 from engram_py.database.soundness import INDEXES, InvalidText
 from engram_py.database.store import Store
@@ -117,7 +118,11 @@ def invalid_texts(store: Store) -> list[InvalidText]:
 def mend_texts(store: Store) -> None:
     """Replace the bytes that are no text. Other machines are not told: their copies are sound."""
     for text in invalid_texts(store):
-        with store.connection() as connection, contextlib.suppress(sqlite3.IntegrityError), store.transaction():
+        with (
+            store.connection() as connection,
+            contextlib.suppress(*of_any_driver(sqlite3.IntegrityError)),
+            store.transaction(),
+        ):
             soundness.mend_text(connection, text)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from engram_py.database.connection import BUSY, is_invalid_text, primary_code
+from engram_py.database.connection import BUSY, is_invalid_text, of_any_driver, primary_code
 from engram_py.dataclass import dataclass
 
 
@@ -85,7 +85,7 @@ def invalid_texts(connection: sqlite3.Connection) -> list[InvalidText]:
         try:
             for _ in connection.execute(f"select {joined or 1} from {table}"):
                 pass
-        except sqlite3.OperationalError as exc:
+        except of_any_driver(sqlite3.OperationalError) as exc:
             if not is_invalid_text(exc):
                 raise
             key = [name for name, _, pk in columns if pk] or ["rowid"]
@@ -148,7 +148,7 @@ def index_damage(connection: sqlite3.Connection) -> list[str]:
     found = index_problems(connection)
     try:
         return found or _failing(connection, _DEEP)
-    except sqlite3.DatabaseError as exc:
+    except of_any_driver(sqlite3.DatabaseError) as exc:
         if primary_code(exc) not in (*BUSY, sqlite3.SQLITE_READONLY):
             raise
         return []
@@ -162,7 +162,7 @@ def is_of_index(connection: sqlite3.Connection, error: sqlite3.Error) -> str:
         return ""
     try:
         return next(iter(index_problems(connection)), "")
-    except sqlite3.Error:
+    except of_any_driver(sqlite3.Error):
         return ""  # more than the index is damaged
 
 
@@ -172,7 +172,7 @@ def _failing(connection: sqlite3.Connection, sql: str) -> list[str]:
     for index in INDEXES:
         try:
             connection.execute(sql.format(index=index.name)).fetchone()
-        except sqlite3.DatabaseError as exc:
+        except of_any_driver(sqlite3.DatabaseError) as exc:
             if primary_code(exc) not in _BROKEN:
                 raise
             found.append(f"{index.name}: {exc}")
@@ -182,7 +182,7 @@ def _failing(connection: sqlite3.Connection, sql: str) -> list[str]:
 def _checked(connection: sqlite3.Connection, what: str) -> list[str]:
     try:
         rows = [str(row[0]) for row in connection.execute(f"pragma integrity_check({what})")]
-    except sqlite3.DatabaseError as exc:
+    except of_any_driver(sqlite3.DatabaseError) as exc:
         if primary_code(exc) != sqlite3.SQLITE_CORRUPT:
             raise
         rows = [str(exc)]

@@ -21,6 +21,8 @@ from engram_py.database.connection import (
     connect_read_only,
     has_log,
     is_invalid_text,
+    key_of,
+    of_any_driver,
     readable,
     translated,
     use_wal,
@@ -69,7 +71,7 @@ class Store:
 
     Raises (``open``):
         DataDirError, NetworkFilesystemError: the directory cannot be used.
-        StoreTooNewError, StoreForeignError, StoreDamagedError: the file is left as it is.
+        StoreTooNewError, StoreForeignError, StoreDamagedError, StoreKeyError: the file is left as it is.
     """
 
     def __init__(self, path: Path) -> None:
@@ -88,6 +90,7 @@ class Store:
         self.opened = 1  # how often: again where the file was replaced
         self.news: list[str] = []  # what happened to the file, for the next answer to say
         self.read_only = False
+        self.key = b""  # of an encrypted file
         self._said_invalid = False
         self._closed_by_another = False  # of this process, which left a log that was removed
         self._connection = self._connect()
@@ -100,15 +103,16 @@ class Store:
     def _connect(self) -> sqlite3.Connection:
         """Return a connection to the file at the path, brought up to date; ``_generation`` knows it."""
         filesystem.prepare_data_dir(self.path.parent)
+        self.key = key_of(self.path)  # without it no empty file is made either
         filesystem.create_private_file(self.path)
         inode = self._generation.before_opening()
         try:
-            connection = connect(self.path)
+            connection = connect(self.path, self.key)
         except (StoreIOError, StoreReadOnlyError):
             if filesystem.may_write(self.path):
                 raise
             connection = self._connect_read_only()
-            self._generation.opened(inode)
+            self._generation.opened(inode, self.key)
             return connection
         try:
             with translated(self.path):
@@ -120,7 +124,7 @@ class Store:
         except BaseException:
             connection.close()
             raise
-        self._generation.opened(inode)
+        self._generation.opened(inode, self.key)
         return connection
 
     def _connect_read_only(self) -> sqlite3.Connection:
@@ -135,7 +139,7 @@ class Store:
         self.read_only = True
         with translated(self.path):
             if not has_log(self.path):
-                connection = connect_read_only(self.path)
+                connection = connect_read_only(self.path, self.key)
                 if not migrations.check_origin(connection, self.path):
                     return connection
                 connection.close()
@@ -143,17 +147,17 @@ class Store:
                 copy = Path(room) / self.path.name
                 for file in filesystem.database_files(self.path):
                     shutil.copyfile(file, copy.with_name(file.name))
-                connection = connect(copy)
+                connection = connect(copy, self.key)
                 migrations.migrate(connection, copy)
                 connection.execute("pragma journal_mode = delete")
                 connection.close()
-                return connect_read_only(copy)
+                return connect_read_only(copy, self.key)
 
     def close(self) -> None:
         with self._lock:
             _STORES.discard(self)
             if self._generation.moved:
-                with contextlib.suppress(sqlite3.Error, StoreError, OSError):
+                with contextlib.suppress(*of_any_driver(sqlite3.Error, StoreError, OSError)):
                     self._leave()
             self._connection.close()
             self._generation.closed()
@@ -181,7 +185,7 @@ class Store:
         """Return what a query gives, also where the disk spoiled a text: one of them must not hide all others."""
         try:
             return fetch()
-        except sqlite3.OperationalError as exc:
+        except of_any_driver(sqlite3.OperationalError) as exc:
             if not is_invalid_text(exc):
                 raise
         with readable(self._connection):
@@ -233,7 +237,7 @@ class Store:
             finally:
                 self._depth = 0
                 if connection.in_transaction:
-                    with contextlib.suppress(sqlite3.Error):
+                    with contextlib.suppress(*of_any_driver(sqlite3.Error)):
                         connection.execute("rollback")
             # Replaced while it was written, it went into the file or the log that stood there before.
             if self._generation.moved and (self._generation.replaced or not self._follow()):
@@ -323,7 +327,7 @@ class Store:
     def hurry(self, seconds: float) -> None:
         """Limit every further wait for other writers: the process is about to end."""
         self.lock_timeout = seconds
-        with contextlib.suppress(sqlite3.ProgrammingError):  # closed by a reopening that failed
+        with contextlib.suppress(*of_any_driver(sqlite3.ProgrammingError)):  # closed by a reopening that failed
             self._connection.execute(f"pragma busy_timeout = {int(seconds * 1000)}")
 
     @property
@@ -362,14 +366,19 @@ class Store:
         Raises StoreGoneError where there is none: a new one would be empty, and what is kept in it lost when the file
         is put back.
         """
-        held, replaced, aside = self._observations(), self._generation.replaced, None
-        with translated(self.path), contextlib.suppress(sqlite3.ProgrammingError):  # closed by a reopening that failed
+        held, replaced, aside, key = self._observations(), self._generation.replaced, None, self.key
+        with (
+            translated(self.path),
+            contextlib.suppress(*of_any_driver(sqlite3.ProgrammingError)),
+        ):  # closed by a reopening that failed
             aside = self._leave()
         if not self.path.exists():
             raise StoreGoneError(str(self.path))
         self.reopen()
         if self._closed_by_another:
             self._closed_by_another = False
+            return True
+        if replaced and self.key != key:  # encrypted, or not any more: nothing else is different
             return True
         was = "" if held is None else f"; the one before it held {held}"
         news = f"{self.path.name} was replaced while it was open: it holds {self._observations()} observations now{was}"
@@ -415,7 +424,7 @@ class Store:
 
     def _observations(self) -> int | None:
         """Return the number of live observations in the open file, None while none is open."""
-        with contextlib.suppress(sqlite3.Error):
+        with contextlib.suppress(*of_any_driver(sqlite3.Error)):
             return int(self._connection.execute(_COUNT).fetchone()[0])
         return None
 

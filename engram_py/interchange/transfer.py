@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Iterable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TextIO
 
@@ -12,7 +14,7 @@ from engram_py.anchors import table as anchor_table
 from engram_py.database.journal import TABLES
 from engram_py.database.store import Row
 from engram_py.errors import InvalidArgumentError
-from engram_py.files import write_atomically
+from engram_py.files import open_regular, write_atomically
 from engram_py.interchange.results import Exported, Imported, Progress
 from engram_py.observations.table import COUNTED_HERE, ENGRAM, EXACT, OWN_COLUMNS, SOMETIMES, SPECIAL, TIMES
 from engram_py.privacy.provenance import author_of, unchecked
@@ -53,18 +55,27 @@ class Transfer:
         self._store, self._journal, self._projects = core.store, core.journal, core.projects
 
     def export(
-        self, target: Path | TextIO, *, project: str | None = None, version: ExportVersion = "0.2.0"
+        self,
+        target: Path | TextIO,
+        *,
+        project: str | None = None,
+        version: ExportVersion = "0.2.0",
+        plain: bool = False,
     ) -> Exported:
         """Write an export; a file appears whole or not at all, readable by its owner alone.
 
-        ``0.1.0`` has no pins and no relations; ``0.2.0`` has, and our own columns in a block Engram ignores.
+        ``0.1.0`` has no pins and no relations; ``0.2.0`` has, and our own columns in a block Engram ignores. That of an
+        encrypted memory is sealed with its key, unless ``plain``.
 
         Raises:
             UnknownProjectError: nothing was ever kept for ``project``.
-            InvalidArgumentError: ``target`` cannot be written.
+            InvalidArgumentError: ``target`` cannot be written, or is a stream that everybody could read.
         """
+        key = b"" if plain else self._store.key
+        if key and not isinstance(target, Path):
+            raise InvalidArgumentError("file", "-", expected="a file, which is sealed, or --plain: others can read it")
         document = self.document(project=project, version=version)
-        written = _write_whole(target, document) if isinstance(target, Path) else _write(target, document)
+        written = _write_whole(target, document, key) if isinstance(target, Path) else _write(target, document)
         return Exported(
             path=str(target) if isinstance(target, Path) else "-",
             version=version,
@@ -90,7 +101,7 @@ class Transfer:
         from engram_py.interchange.import_rows import run_import
         from engram_py.interchange.values import name_of, read_export
 
-        document = read_export(source)
+        document = read_export(self._unsealed(source))
         started = time.monotonic()
         with self._store.transaction():
             name = source.name if isinstance(source, Path) else ""
@@ -99,6 +110,15 @@ class Transfer:
         version, notes = document.version or "0.1.0", ledger.warnings
         counts: dict[str, Any] = ledger.counts
         return Imported(name_of(source), version, **counts, redacted=ledger.redacted, warnings=notes, trusted=trusted)
+
+    def _unsealed(self, source: Path | BinaryIO) -> Path | BinaryIO:
+        """Return an export that can be read. Raises StoreKeyError: it is sealed with another key than this memory's."""
+        from engram_py.database.keys import MARK, unseal
+
+        with contextlib.suppress(OSError):  # the reader says what is wrong with it
+            if isinstance(source, Path) and (data := _sealed_in(source, MARK)):
+                return BytesIO(unseal(self._store.path.parent, data, self._store.key))
+        return source
 
     def document(self, *, project: str | None = None, version: ExportVersion = "0.2.0") -> dict[str, Any]:
         """Return the export as JSON-ready values."""
@@ -202,6 +222,12 @@ class Transfer:
         return authors
 
 
+def _sealed_in(file: Path, mark: bytes) -> bytes:
+    with open_regular(file) as opened:
+        head = opened.read(len(mark))
+        return head + opened.read() if head == mark else b""
+
+
 def _pick(row: Row, names: Iterable[str]) -> dict[str, Any]:
     return {name: to_engram(row[name]) if name in _TIMES else row[name] for name in names}
 
@@ -239,9 +265,13 @@ def _prompt(row: Row, version: str) -> dict[str, Any]:
     return values if version == "0.1.0" else values | {"source_inbox_id": None}
 
 
-def _write_whole(target: Path, document: dict[str, Any]) -> int:
+def _write_whole(target: Path, document: dict[str, Any], key: bytes) -> int:
     """Put the file at ``target`` whole, readable by its owner alone; the number of bytes."""
     data = "".join((*_pieces(document, depth=1), "\n")).encode()
+    if key:
+        from engram_py.database.keys import public_half, sealed
+
+        data = sealed(data, bytes.fromhex(public_half(key)))
     try:
         write_atomically(target, data, prefix=f".{target.name[:100]}.")
     except OSError as exc:

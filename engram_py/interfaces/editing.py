@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import click
 
+from engram_py.database.connection import KEY_STATE
 from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.files import lines_of, write_atomically
 from engram_py.observations.arguments import change_from, edited_texts
@@ -49,8 +50,13 @@ def _text(row: Observation) -> str:
 
 
 def _written(row: Observation, data_dir: Path) -> Path:
-    """Write the observation to a file beside the database that only its owner can read."""
+    """Write the observation to a file that only its owner can read: beside the database, or where that is encrypted, in
+    memory where the system has such a folder."""
+    import tempfile
+
     folder = data_dir / "edits"
+    if (data_dir / KEY_STATE).exists():
+        folder = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
     folder.mkdir(mode=0o700, exist_ok=True)
     file = folder / f"{row.id}-{os.urandom(4).hex()}.md"
     write_atomically(file, _text(row).encode())

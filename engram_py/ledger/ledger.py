@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from engram_py.database.connection import of_any_driver
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import asdict, dataclass
@@ -121,7 +122,7 @@ class Ledger(Deferred):
         ]
         try:
             counted = table.count(self._store, rows, shown, most=MOST_ROWS)
-        except (sqlite3.Error, EngramError):
+        except of_any_driver(sqlite3.Error, EngramError):
             counted = False
         with self._lock:
             self._refused = not counted
@@ -158,7 +159,7 @@ def _owner(session_id: str | None, caller: Caller) -> tuple[str, str]:
     """Return the session and the project of an answer; empty where they cannot be told any more."""
     try:
         own, project = caller()
-    except (EngramError, OSError, sqlite3.Error):
+    except of_any_driver(EngramError, OSError, sqlite3.Error):
         own, project = "", ""
     if not session_id or not session_id.strip():
         return own, project

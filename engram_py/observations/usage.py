@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Protocol, TypeVar
 
+from engram_py.database.connection import of_any_driver
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import StoreError
@@ -114,7 +115,7 @@ class Usage(Deferred):
             return True
         try:
             counted = _count_shown(self._store, waiting)
-        except (sqlite3.Error, StoreError):
+        except of_any_driver(sqlite3.Error, StoreError):
             counted = False
         if not counted:
             with self._lock:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, chain, takewhile
 
+from engram_py.database.connection import of_any_driver
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.errors import InvalidArgumentError, StoreError
@@ -76,7 +77,7 @@ class Candidates:
         try:
             with self._store.transaction():
                 return self._find(observation, clock)
-        except (StoreError, sqlite3.Error):
+        except of_any_driver(StoreError, sqlite3.Error):
             if not self._store.in_transaction:  # the save itself is gone: a full disk, say
                 raise
             logger.exception("looking for related observations failed")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.capture.passive import parse_learnings
+from engram_py.database.keys import unseal
 from engram_py.database.store import at_once
 from engram_py.errors import EngramError, StoreError
 from engram_py.files import read_bounded
@@ -120,7 +121,7 @@ class Spool:
     def _stored(self, file: Path) -> bool:
         """Return whether this process stored the file: False when another did, or when it is set aside."""
         try:
-            record = json.loads(read_bounded(file, MOST_BYTES))
+            record = json.loads(unseal(self._store.path.parent, read_bounded(file, MOST_BYTES), self._store.key))
         except FileNotFoundError:
             return False
         except (OSError, ValueError, RecursionError):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from engram_py.database.store import Store
+from engram_py.errors import StoreError
 
 FOLDER = "spool"
 MOST_FILES = 2_000
@@ -38,20 +39,22 @@ def put(data_dir: Path, record: Record) -> bool:
     It appears whole or not at all. Its name orders it after those that were kept before.
     """
     from engram_py.capture.redact import redact
+    from engram_py.database.keys import seal
 
     record = {name: redact(value).text for name, value in record.items()}
     folder = data_dir / FOLDER
     name = f"{record['at'].replace(':', '')}-{os.urandom(6).hex()}"
     partial = folder / f".{name}.part"
     try:
+        data = seal(data_dir, json.dumps(record).encode())
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if len(os.listdir(folder)) >= MOST_FILES:  # noqa: PTH208
             return False
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(json.dumps(record).encode())
+            file.write(data)
         partial.replace(folder / f"{name}{_SUFFIX}")
-    except OSError:
+    except (OSError, StoreError):
         with contextlib.suppress(OSError):
             partial.unlink()
         return False

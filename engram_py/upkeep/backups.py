@@ -32,7 +32,7 @@ class Backups:
         """
         path = self.copy(target, label=label, progress=progress)
         try:
-            observations = backup.check_backup(path)
+            observations = backup.check_backup(path, self._store.path.parent)
         except InvalidBackupError as exc:
             path.unlink(missing_ok=True)
             raise StoreDamagedError(str(self._store.path), exc.reason) from exc
@@ -60,7 +60,7 @@ def restore(data_dir: Path, source: Path, *, clock: Clock, progress: Progress | 
 
     Raises InvalidBackupError before anything is changed.
     """
-    observations = backup.check_backup(source)
+    observations = backup.check_backup(source, data_dir)
     path = filesystem.prepare_data_dir(data_dir)
     try:
         kept = _replace(data_dir, source, clock, progress)

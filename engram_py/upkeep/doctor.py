@@ -24,6 +24,7 @@ from engram_py.projects.projects import Core
 from engram_py.sync.autosync.table import TARGET, is_used
 from engram_py.times import to_text
 from engram_py.upkeep.backups import FOLDER, Backups
+from engram_py.upkeep.encryption import encryption_check
 from engram_py.upkeep.hook_log import hooks_check
 from engram_py.upkeep.reindex import reindex_notes
 from engram_py.upkeep.values import Check, CheckResult, Report
@@ -187,6 +188,7 @@ class Doctor:
             "projects": self._projects,
             "counts": self._counts,
             "permissions": self._permissions,
+            "encryption": lambda: encryption_check(self._store.path.parent),
             "free_disk": self._free_disk,
             "write_lock": self._write_lock,
             "sync_queue": self._sync_queue,
@@ -327,9 +329,8 @@ class Doctor:
         evidence = {"observations": [row["id"] for row in observations[:20]], "relations": len(relations)}
         evidence |= {"whole_again": len(whole), "orphaned": [row["sync_id"] for row in orphaned[:20]]}
         fixable = bool(observations or relations or whole)
-        steps = [
-            "run `engram doctor --fix`: sessions are made again, relations get the state their ends have"
-        ] * fixable
+        mending = "run `engram doctor --fix`: sessions are made again, relations get the state their ends have"
+        steps = [mending] * fixable
         if orphaned:
             steps.append(
                 "import the memory they came from again (`engram import --from engram`, `engram sync --import`)"
@@ -497,7 +498,7 @@ def report_unopened(data_dir: Path, error: StoreError) -> Report:
 def _way_back(folder: Path) -> str:
     for path in sorted(folder.glob("*.db"), key=lambda path: path.stat().st_mtime, reverse=True):
         try:
-            observations = backup.check_backup(path)
+            observations = backup.check_backup(path, folder.parent)
         except InvalidBackupError:
             continue
         return f"run `engram restore {path}` ({observations} observations, sound); the damaged file is kept"

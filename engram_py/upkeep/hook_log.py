@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
 from collections import Counter
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engram_py.dataclass import dataclass
+from engram_py.errors import StoreError
 from engram_py.files import read_bounded, write_atomically
 from engram_py.sessions.spool_files import waiting_files
 from engram_py.times import parse_time, to_text
@@ -38,30 +41,41 @@ class Failure:
 def append(data_dir: Path, *, now: datetime, agent: str, event: str, reason: str, **details: int | str) -> None:
     """Add a line; never fails, and waits for nobody. Of two that write at once, both are there."""
     from engram_py.capture.redact import redact  # a hook that fails is rare
+    from engram_py.database.keys import MARK, seal
 
     record = details | {"at": to_text(now), "agent": agent, "event": event, "reason": reason}
-    line = json.dumps({name: redact(str(value)).text[:_VALUE_CHARS] for name, value in record.items()}) + "\n"
+    line = json.dumps({name: redact(str(value)).text[:_VALUE_CHARS] for name, value in record.items()}).encode()
     path = data_dir / FILE
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, StoreError):
+        line = seal(data_dir, line)
+        line = (base64.b64encode(line) if line.startswith(MARK) else line) + b"\n"
         if path.exists() and path.stat().st_size > MOST_BYTES:
             # Keeps the later half. A line that is added meanwhile may be lost: it is a log.
             write_atomically(path, path.read_bytes()[-MOST_BYTES // 2 :].partition(b"\n")[2])
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(path, flags, 0o600)
         try:
-            os.write(descriptor, line.encode())
+            os.write(descriptor, line)
         finally:
             os.close(descriptor)
 
 
-def lately(data_dir: Path, now: datetime) -> list[Failure]:
+def lately(data_dir: Path, now: datetime, key: bytes = b"") -> list[Failure]:
     """Return the failures of the last seven days, oldest first. Lines that are no such record are passed over."""
     try:
         lines = read_bounded(data_dir / FILE, 4 * MOST_BYTES).splitlines()
     except OSError:
         return []
-    failures = (_failure(line, now) for line in lines)
+    failures = (_failure(line, now) for line in _opened(data_dir, lines, key))
     return [failure for failure in failures if failure]
+
+
+def _opened(data_dir: Path, lines: list[bytes], key: bytes) -> Iterator[bytes]:
+    from engram_py.database.keys import unseal
+
+    for line in lines:
+        with contextlib.suppress(ValueError, StoreError):
+            yield line if line.startswith(b"{") else unseal(data_dir, base64.b64decode(line), key)
 
 
 def _failure(line: bytes, now: datetime) -> Failure | None:
@@ -98,7 +112,7 @@ def hooks_check(store: Store, now: datetime) -> Check:
     """Return the failures of the last seven days by reason, what waits in the spool, the agents whose hooks never ran
     though setup wrote them, and advice for each."""
     data_dir = store.path.parent
-    failures, waiting, silent = lately(data_dir, now), len(waiting_files(data_dir)), _never_ran(store)
+    failures, waiting, silent = lately(data_dir, now, store.key), len(waiting_files(data_dir)), _never_ran(store)
     evidence: dict[str, object] = {"failures": len(failures), "waiting": waiting}
     notes = [f"{waiting} prompt(s) wait to be stored"] if waiting else []
     notes += [f"no hook of {agent} ran since setup wrote them at {at}" for agent, (at, _) in silent.items()]

@@ -62,6 +62,20 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True)
+class Encryption:
+    """Whether the memory is encrypted now, ``on`` or ``off``, where its key is, and how many files beside it were
+    changed. ``recovery`` is the key as it is written down, where it is new; ``readable`` are files that everybody can
+    still read."""
+
+    path: str
+    encryption: Literal["on", "off"]
+    key: str
+    files: int = 0
+    recovery: str = ""
+    readable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Reindexed:
     """The result of a rebuild. ``rewritten`` rows had terms of another version; ``resumed``: it continued an earlier
     run; ``mended``: the index in use was damaged."""

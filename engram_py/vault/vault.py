@@ -131,6 +131,8 @@ class Vault:
             return Folder(Path(path))
         if home is None:
             raise NoVaultError(name)
+        if self._store.key:
+            raise VaultFileError(home, "a vault there could be read, and the memory is encrypted; `engram vault init`")
         self.init(home / slug_of(name), project=name)
         return self.folder(name)
 

@@ -107,12 +107,20 @@ def setup_command(
     if done and not (as_json or dry_run or failures):
         from engram_py.interfaces.cli.documents import index_documents
 
-        restart = "\n".join(filter(None, (restart, index_documents())))
+        restart = "\n".join(filter(None, (_offered(setup.data_dir), restart, index_documents())))
     _report(done, failures, as_json=as_json, dry_run=dry_run, last=restart)
     if not dry_run and (vectors is not None or (done and not as_json)):
         from engram_py.interfaces.cli.upkeep import offer_vectors
 
         offer_vectors(vectors, ask=not yes)
+
+
+def _offered(data_dir: Path) -> str:
+    """Return the line about encryption, empty where the memory is encrypted."""
+    from engram_py.database.connection import KEY_STATE
+
+    said = "The memory is a plain file that you alone can read; `engram encrypt` encrypts it."
+    return "" if (data_dir / KEY_STATE).exists() else said
 
 
 @click.command("unsetup")

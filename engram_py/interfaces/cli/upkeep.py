@@ -5,6 +5,7 @@ upkeep.
 from __future__ import annotations
 
 import math
+import os
 import sys
 from contextlib import nullcontext
 from io import BytesIO
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import click
 
+from engram_py.database.connection import KEY_COMMAND
 from engram_py.dataclass import replace
 from engram_py.errors import EmbedderError, InvalidArgumentError, StoreError
 from engram_py.files import here
@@ -20,18 +22,21 @@ from engram_py.interfaces.background import start_in_background
 from engram_py.interfaces.cli.commands import (
     PATH,
     can_ask,
+    confirm,
     group,
     json_command,
     limit_option,
     memory,
     one_project_option,
     print_notes,
+    print_value,
     progress,
     project_options,
     result_command,
     settings,
     show,
     value_command,
+    yes_option,
 )
 from engram_py.text.fences import visible
 
@@ -109,6 +114,108 @@ def restore_command(file: Path, as_json: bool) -> None:
     with progress("Restoring") as report:
         restored = restore(loaded.data_dir, here() / file, clock=loaded.clock, progress=report)
     show(restored, loaded, as_json=as_json)
+
+
+_RECOVERY = "Take the key that was written down: asked for, or on standard input."
+_KEY_FILE = "Keep the key in this file, readable by you alone, instead of the system's keychain."
+_recovery_option = click.option("--recovery", is_flag=True, help=_RECOVERY)
+_key_file_option = click.option("--key-file", "file", type=PATH, help=_KEY_FILE)
+
+
+@click.command("encrypt")
+@_key_file_option
+@_recovery_option
+@yes_option
+@json_command
+def encrypt_command(file: Path | None, recovery: bool, yes: bool, as_json: bool) -> None:
+    """Encrypt the memory on this disk (SQLCipher, AES-256): database, backups, spool, hook log; exports from then on.
+
+    The key is random, kept in the system's keychain (or printed by ENGRAM_KEY_COMMAND), and shown once, to be written
+    down: without any of these nobody reads the memory again. Interrupted, it goes on when it is run again.
+    """
+    from engram_py.upkeep.encryption import encrypt
+
+    loaded = settings()
+    where = _place(file, loaded.data_dir, yes=yes)
+    _install_missing()
+    with progress("Encrypting") as report:
+        done = encrypt(loaded.data_dir, **where, recovery=_typed(recovery), announce=_announce, progress=report)
+    show(done, loaded, as_json=as_json)
+
+
+@click.command("decrypt")
+@_recovery_option
+@click.option("--set-aside", is_flag=True, help="The key is lost: keep the files, and begin an empty memory.")
+@yes_option
+@json_command
+def decrypt_command(recovery: bool, set_aside: bool, yes: bool, as_json: bool) -> None:
+    """Make an encrypted memory plain again: everybody who has the disk reads it then."""
+    from engram_py.upkeep import encryption
+
+    loaded = settings()
+    if set_aside:
+        confirm(f"put what is in {loaded.data_dir} into quarantine, and begin an empty memory", yes=yes)
+        kept = encryption.set_aside(loaded.data_dir, loaded.clock())
+        said = f"Kept in {kept}; the memory is empty and plain now" if kept else "Nothing to do: it is not encrypted"
+        print_value({"kept": str(kept) if kept else None}, said, as_json=as_json)
+        return
+    with progress("Decrypting") as report:
+        done = encryption.decrypt(loaded.data_dir, recovery=_typed(recovery), progress=report)
+    show(done, loaded, as_json=as_json)
+
+
+@click.command("rekey")
+@_key_file_option
+@_recovery_option
+@yes_option
+@json_command
+def rekey_command(file: Path | None, recovery: bool, yes: bool, as_json: bool) -> None:
+    """Give an encrypted memory a new key, kept where the old one was. Backups elsewhere still need the old one."""
+    from engram_py.upkeep.encryption import rekey
+
+    loaded = settings()
+    where = _place(file, loaded.data_dir, yes=yes) if file or os.environ.get(KEY_COMMAND) else {}
+    with progress("Encrypting anew") as report:
+        done = rekey(loaded.data_dir, **where, recovery=_typed(recovery), announce=_announce, progress=report)
+    show(done, loaded, as_json=as_json)
+
+
+def _install_missing() -> None:
+    """Install what the extra ``encrypted`` does, where it is missing; the command says what is missing still."""
+    import importlib.util
+    import subprocess
+
+    extra = {"sqlcipher3": "sqlcipher3>=0.6.4,<0.7", "keyring": "keyring>=25.7,<27"}
+    if wanted := [package for name, package in extra.items() if importlib.util.find_spec(name) is None]:
+        click.echo(f"Installing {' and '.join(wanted)} into {sys.prefix}", err=True)
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", *wanted]
+        subprocess.run(command, check=False, stdout=sys.stderr)
+        importlib.invalidate_caches()
+
+
+def _place(file: Path | None, data_dir: Path, *, yes: bool) -> dict[str, Any]:
+    """Return where the key will be kept, as the arguments of ``encrypt``. Raises NotConfirmedError for a key file."""
+    if file is None:
+        return {"kind": "command" if os.environ.get(KEY_COMMAND) else "keychain"}
+    file = (here() / file).absolute()
+    if file.is_relative_to(data_dir):
+        raise InvalidArgumentError("--key-file", str(file), expected="outside of the data directory that it opens")
+    confirm(f"keep the key in {file}, where whoever has that file and {data_dir} reads everything", yes=yes)
+    return {"kind": "file", "file": file}
+
+
+def _typed(recovery: bool) -> str:
+    if not recovery:
+        return ""
+    if can_ask():
+        return str(click.prompt("The key that was written down", hide_input=True, err=True))
+    return sys.stdin.readline() if sys.stdin is not None else ""
+
+
+def _announce(recovery: str) -> None:
+    click.echo(
+        f"Write this key down, and keep it apart from this machine; it is not shown again:\n\n  {recovery}\n", err=True
+    )
 
 
 @result_command("reindex")
@@ -298,11 +405,18 @@ SOURCES = (
 @click.argument("file", required=False, type=PATH, help="- or none: standard output.")
 @click.option("--format", "version", type=click.Choice(["0.1.0", "0.2.0"]), default="0.2.0", show_default=True,
               help="Engram's export version.")  # fmt: skip
+@click.option("--plain", is_flag=True, help="Of an encrypted memory: write what everybody can read.")
 @one_project_option
-def export_command(app: Engram, file: Path | None, version: Literal["0.1.0", "0.2.0"], project: str | None) -> object:
-    """Write everything, or one project, as JSON that Engram reads too."""
+def export_command(
+    app: Engram, file: Path | None, version: Literal["0.1.0", "0.2.0"], plain: bool, project: str | None
+) -> object:
+    """Write everything, or one project, as JSON that Engram reads too. Of an encrypted memory it is sealed: `engram
+    import` reads it where the key is."""
     target = sys.stdout if file in (None, _STREAM) else here() / file
-    exported = app.transfer.export(target, project=project, version=version)
+    exported = app.transfer.export(target, project=project, version=version, plain=plain)
+    if app.store.key:
+        said = "everybody can read this export" if plain else "the export is sealed; --plain writes one to read"
+        click.echo(f"note: {said}", err=True)
     return exported if isinstance(target, Path) else None
 
 

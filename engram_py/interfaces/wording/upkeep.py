@@ -14,6 +14,7 @@ from engram_py.ledger.costs import Cost, tokens_of
 from engram_py.upkeep.values import (
     Backup,
     Check,
+    Encryption,
     Hot,
     HotReport,
     Maintained,
@@ -45,6 +46,15 @@ def _check(check: Check) -> Sequence[str]:
 def _restored(value: Restored, now: datetime) -> str:
     kept = f"; what was there is kept in {value.kept}" if value.kept else ""
     return f"Restored {amount(value.observations, 'observation')} from {value.source} to {value.path}{kept}"
+
+
+def _encryption(value: Encryption, now: datetime) -> str:
+    files = f", and {amount(value.files, 'file')} beside it" if value.files else ""
+    if value.encryption == "off":
+        return f"The memory is plain{files}: {value.path}"
+    lines = [f"The memory is encrypted{files}: {value.path}", f"The key is {value.key}"]
+    lines += [f"note: {file} can still be read" for file in value.readable]
+    return "\n".join(lines)
 
 
 def _reindexed(value: Reindexed, now: datetime) -> str:
@@ -216,6 +226,7 @@ WORDS: Words = {
     Backup: lambda value, now: (
         f"Backed up {amount(value.observations, 'observation')} to {value.path} ({value.bytes:,} bytes)"
     ),
+    Encryption: _encryption,
     Restored: _restored,
     Reindexed: _reindexed,
     Maintained: _maintained,

@@ -16,6 +16,7 @@ from typing import Any
 
 from engram_py.clock import due_before
 from engram_py.database import journal
+from engram_py.database.connection import of_any_driver
 from engram_py.database.fts import erase
 from engram_py.database.journal import TABLES, Journal
 from engram_py.database.soundness import OBSERVATIONS
@@ -299,7 +300,7 @@ class Replica:
                 return AppliedBatch(deferred=1)
             with self._store.transaction():  # a savepoint: one bad row undoes nothing but itself
                 taken = apply_mutation(batch, mutation, parsed)
-        except _UNKEEPABLE as exc:
+        except of_any_driver(*_UNKEEPABLE) as exc:
             batch.defer(mutation, waits_for="", reason=str(exc), dead=True)
             return AppliedBatch(refused=(Refused(index, mutation.entity, mutation.entity_key, str(exc)[:300]),))
         if taken is None:
@@ -355,7 +356,7 @@ def _parse(mutation: Mutation) -> Any:
 
     try:
         return read(mutation)
-    except _UNKEEPABLE as exc:
+    except of_any_driver(*_UNKEEPABLE) as exc:
         return UnreadableError(str(exc)[:300])
 
 
