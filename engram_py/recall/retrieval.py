@@ -33,6 +33,7 @@ from engram_py.recall.score import (
 )
 from engram_py.recall.substitutes import (
     may_be_substituted,
+    with_entities,
     with_files,
     with_joined_words,
     with_substitutes,
@@ -183,8 +184,6 @@ def retrieve(
     days = days_asked(query.asked, terms, today)
     terms = with_dates(store, terms, query.asked, size=size, projects=projects, days=days)
     if has_any(store):
-        from engram_py.recall.entity_terms import with_entities
-
         terms = with_entities(store, terms, query.asked, size=size, projects=projects)
     terms = with_files(store, terms, query.asked, size=size, projects=projects)
     found = retrieve_terms(store, query, terms, VisibleRows(store, scope), index, limit=limit, least=least)

@@ -12,9 +12,8 @@ from typing import Any, Protocol, TypeVar
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.interfaces.cli.commands import local_now
-from engram_py.interfaces.given import EXPLAINED, AskedPrompt, session_given, start_text
 from engram_py.interfaces.tui.navigation import PAGE, ListRow, Part, shown_line
-from engram_py.interfaces.waiting import FailedSession, Waiting, review
+from engram_py.interfaces.views import EXPLAINED, AskedPrompt, FailedSession, Waiting, review, session_given, start_text
 from engram_py.interfaces.wording import render, search
 from engram_py.interfaces.wording.context import nearly
 from engram_py.interfaces.wording.phrases import age, amount, one_line

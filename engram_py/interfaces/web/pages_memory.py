@@ -10,7 +10,7 @@ from typing import Any
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.errors import EngramError, TextTooLongError
-from engram_py.interfaces.waiting import Waiting, review
+from engram_py.interfaces.views import Waiting, review
 from engram_py.interfaces.web.access import NoPageError
 from engram_py.interfaces.web.rendering import diff, files_of, history, not_here, where_it_was_saved
 from engram_py.interfaces.web.visit import Goto, Shown, Taken, Visit, observation_number, page
