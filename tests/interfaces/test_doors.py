@@ -22,10 +22,10 @@ from mcp import Client
 import engram_py
 from engram_py import Draft, Engram
 from engram_py.errors import EngramError
-from engram_py.interfaces.arguments import SAVE, UPDATE, FieldArgument
 from engram_py.interfaces.cli.observations import save_command, update_command
 from engram_py.interfaces.http.routing import OPERATIONS
 from engram_py.interfaces.mcp.profiles import declared
+from engram_py.interfaces.shared_arguments import SAVE, UPDATE, FieldArgument
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.reasons import Door, call, spelled
 from engram_py.observations.values import EDITED, Change

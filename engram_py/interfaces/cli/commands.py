@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from engram_py.app import Engram
-    from engram_py.interfaces.arguments import FieldArgument
+    from engram_py.interfaces.shared_arguments import FieldArgument
     from engram_py.reasons import Told
     from engram_py.settings import Settings
 

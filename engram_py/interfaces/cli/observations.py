@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engram_py.errors import EngramError, InvalidArgumentError
-from engram_py.interfaces.arguments import SAVE, UPDATE, names_document
 from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
     can_ask,
@@ -33,7 +32,8 @@ from engram_py.interfaces.cli.commands import (
     show,
     text_argument,
 )
-from engram_py.interfaces.editing import edit_in_editor
+from engram_py.interfaces.editor import edit_in_editor
+from engram_py.interfaces.shared_arguments import SAVE, UPDATE, names_document
 from engram_py.observations.arguments import change_of, draft_of
 from engram_py.observations.listing import Listing
 from engram_py.observations.values import Change

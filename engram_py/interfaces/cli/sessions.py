@@ -13,7 +13,6 @@ import click
 
 from engram_py.errors import InvalidArgumentError, InvalidInputError
 from engram_py.files import here, open_regular
-from engram_py.interfaces.arguments import unknown_names
 from engram_py.interfaces.cli.commands import (
     PATH,
     group,
@@ -29,6 +28,7 @@ from engram_py.interfaces.cli.commands import (
     yes_option,
 )
 from engram_py.interfaces.cli.observations import delete_prompts
+from engram_py.interfaces.shared_arguments import unknown_names
 from engram_py.observations.listing import Listing
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from starlette.types import Receive, Scope, Send
 from engram_py.app import Engram
 from engram_py.asgi import PRIVATE, answered, json_object, read_body
 from engram_py.errors import EngramError
-from engram_py.interfaces.arguments import mended_names, unknown_names
 from engram_py.interfaces.http import (  # noqa: F401 - each module of routes registers them
     routes_entities,
     routes_observations,
@@ -52,6 +51,7 @@ from engram_py.interfaces.http.routing import (
     route,
 )
 from engram_py.interfaces.mcp.tool_calls import count_answer
+from engram_py.interfaces.shared_arguments import mended_names, unknown_names
 from engram_py.recall.scope_filter import FILTERS
 from engram_py.version import __version__
 

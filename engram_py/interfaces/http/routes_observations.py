@@ -8,7 +8,6 @@ from pydantic import Field, StrictFloat, StrictInt
 
 from engram_py.app import Engram
 from engram_py.errors import InvalidArgumentError
-from engram_py.interfaces.arguments import SAVE, UPDATE
 from engram_py.interfaces.http.answers import Answer, DeletedOut, Notes, ObservationOut, Text, limited, shown
 from engram_py.interfaces.http.errors import ProjectMismatchError, SaveResultNotFoundError
 from engram_py.interfaces.http.routing import (
@@ -23,6 +22,7 @@ from engram_py.interfaces.http.routing import (
     operation,
     selected,
 )
+from engram_py.interfaces.shared_arguments import SAVE, UPDATE
 from engram_py.interfaces.wording import render
 from engram_py.observations.arguments import change_of, draft_of
 from engram_py.observations.browse import MOST

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from urllib.parse import quote, unquote
 
 from engram_py.errors import EngramError, InvalidArgumentError, InvalidInputError, NotFoundError
-from engram_py.interfaces.arguments import as_text, is_text
 from engram_py.interfaces.mcp.profiles import INSTRUCTIONS, declared, stored
+from engram_py.interfaces.shared_arguments import as_text, is_text
 from engram_py.version import __version__
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from engram_py.errors import EngramError
-from engram_py.interfaces.arguments import as_text
+from engram_py.interfaces.shared_arguments import as_text
 from engram_py.lazy import logger_of
 
 if TYPE_CHECKING:

@@ -18,7 +18,14 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import InvalidArgumentError, InvalidTextError
-from engram_py.interfaces.arguments import FieldArgument, as_text, is_text, mended_names, names_document, unknown_names
+from engram_py.interfaces.shared_arguments import (
+    FieldArgument,
+    as_text,
+    is_text,
+    mended_names,
+    names_document,
+    unknown_names,
+)
 from engram_py.lazy import regex
 
 REQUIRED: Any = object()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from engram_py.interfaces.arguments import SAVE, UPDATE
 from engram_py.interfaces.mcp.tool_registry import (
     DELETES,
     QUIET,
@@ -16,6 +15,7 @@ from engram_py.interfaces.mcp.tool_registry import (
     ObservationOrDocument,
     tool,
 )
+from engram_py.interfaces.shared_arguments import SAVE, UPDATE
 
 # The list of tools is answered before anything of the memory is imported: that is a tenth of a server's start.
 if TYPE_CHECKING:

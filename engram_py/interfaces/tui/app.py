@@ -21,7 +21,7 @@ from textual.widgets import Input, OptionList, Static
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.errors import EngramError
-from engram_py.interfaces.editing import edit_in_editor
+from engram_py.interfaces.editor import edit_in_editor
 from engram_py.interfaces.tui.navigation import ListRow, Navigation, RowList, content, shown_line
 from engram_py.interfaces.tui.panels import MemoryPanel, Panel, Reader, ReviewPanel, SearchPanel, SessionPanel, View
 from engram_py.interfaces.views import Waiting

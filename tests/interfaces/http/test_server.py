@@ -135,11 +135,8 @@ def test_the_port_may_be_an_option_and_excludes_another_and_a_socket() -> None:
 def test_no_other_command_pays_for_the_server(folder: Path) -> None:
     code = """
 import sys
-from engram_py.settings import Settings
 from engram_py.interfaces.cli import observations
-from engram_py.interfaces.http.mcp_endpoint import build_server
-from pathlib import Path
-build_server(Settings(Path("/nowhere")))
+from engram_py.interfaces.mcp import stdio
 heavy = ("engram_py.interfaces.http", "engram_py.observations.browse")
 print([name for name in sys.modules if name.startswith(heavy)])
 """
