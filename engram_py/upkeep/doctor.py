@@ -330,11 +330,8 @@ class Doctor:
         evidence |= {"whole_again": len(whole), "orphaned": [row["sync_id"] for row in orphaned[:20]]}
         fixable = bool(observations or relations or whole)
         mending = "run `engram doctor --fix`: sessions are made again, relations get the state their ends have"
-        steps = [mending] * fixable
-        if orphaned:
-            steps.append(
-                "import the memory they came from again (`engram import --from engram`, `engram sync --import`)"
-            )
+        again = "import the memory they came from again (`engram import --from engram`, `engram sync --import`)"
+        steps = [mending] * fixable + [again] * bool(orphaned)
         return Check("orphans", "warning", message, evidence, "\n".join(steps), fixable=fixable)
 
     def _projects(self) -> Check:
@@ -466,16 +463,13 @@ class Doctor:
         if not vectors.enabled:
             return Check("vectors", "ok", "meaning is off: searches go by words; `engram vectors on` turns it on")
         state = vectors.state(ask=True)
-        evidence: dict[str, object] = {"embedder": state.embedder, "runtime": state.runtime}
-        evidence |= {"done": state.done, "observations": state.observations}
+        evidence = {name: getattr(state, name) for name in ("embedder", "runtime", "done", "observations")}
         if state.problem is not None:
             message = f"searches go by words alone: {state.problem}"
             return Check("vectors", "warning", message, evidence, state.hint)
-        lacking = state.observations - state.done
-        message = (
-            f"meaning is on: {lacking:,} of {state.observations:,} observations lack vectors from {state.embedder}"
-        )
-        message += f", which runs on {state.runtime}" if state.runtime else ""
+        lacking, runs = state.observations - state.done, f", which runs on {state.runtime}" if state.runtime else ""
+        lack = f"{lacking:,} of {state.observations:,} observations lack vectors from {state.embedder}"
+        message = f"meaning is on: {lack}{runs}"
         if state.host and not vectors.private:
             step = "use https://, or a model on this machine"
             return Check("vectors", "warning", f"{message}; texts go unencrypted to {state.host}", evidence, step)
