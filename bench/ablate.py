@@ -1,6 +1,6 @@
 """``python -m bench.ablate``: what each part of the ranking is worth, measured by taking it out.
 
-Asks nine sets in this process, once with the whole ranking and once without each part, and prints the difference in
+Asks ten sets in this process, once with the whole ranking and once without each part, and prints the difference in
 recall at 5 with a 95 % bootstrap interval over questions (a star where it excludes 0). A part stays that loses on two
 sets or more when it is taken out, or that tests of its own hold. ``plain`` is a plain OR: FTS5's bm25() over the words
 that are no stop words, nothing else.
@@ -129,7 +129,7 @@ def _cell(part: str, found: dict[str, list[float]]) -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.ablate", description="Measure each part of the ranking.")
-    parser.add_argument("--sets", type=lambda text: text.split(","), default=NINE)
+    parser.add_argument("--sets", type=lambda text: text.split(","), default=(*NINE, "beam"))
     parser.add_argument("--limit", type=int, metavar="N", help="ask N questions of each set, evenly spread")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the imported memories there for the next run")
     return parser.parse_args()
