@@ -138,7 +138,6 @@ def covers(text: str, words: Sequence[str], share: float) -> bool:
 
 
 _MODEL = "unasked"
-RULES = ("policy", "preference")
 # A line of 60 tokens holds so many titles.
 _MOST_POINTED = 3
 
@@ -149,14 +148,10 @@ class LookedUp:
     asks."""
 
     found: Retrieved[Observation] | None = None
-    question: bool = False
 
     def likely(self) -> list[Scored]:
-        """Return what is likely enough to be needed, the likeliest first; of an order the rules that may well be about
-        it: what forbids is worth more than what informs."""
-        likely = self._above(_MODEL)
-        rules = [one for one in self._above("pointed") if self._is_rule(one)] if not self.question else []
-        return likely + [one for one in rules if one not in likely]
+        """Return what is likely enough to be needed, the likeliest first."""
+        return self._above(_MODEL)
 
     def pointed(self) -> list[Scored]:
         """Return what may well be needed, likely enough to be named in a line, the likeliest first: what is likely
@@ -167,11 +162,6 @@ class LookedUp:
         if self.found is None:
             return []
         return [one for probability, one in self.found.judged(_MODEL) if probability >= threshold(bar)]
-
-    def _is_rule(self, one: Scored) -> bool:
-        """Return whether a row says how things are to be done, or took the place of one with these words."""
-        assert self.found is not None
-        return self.found.rows[one.id].type in RULES or one.id in self.found.replaced
 
     def nearest(self) -> Sequence[Related]:
         """Return what comes nearest to being given, best first."""
@@ -187,8 +177,7 @@ def look_up(store: Store, prompt: str, projects: tuple[str, ...] | None, today: 
     query = parse_query(plain_words(prompt))
     if not query.asks:
         return LookedUp()
-    found = retrieve(store, query, ScopeFilter.of_projects(projects), limit=1, least=0.0, today=today)
-    return LookedUp(found, query.is_question)
+    return LookedUp(retrieve(store, query, ScopeFilter.of_projects(projects), limit=1, least=0.0, today=today))
 
 
 # --- the gate -------------------------------------------------------------------------------------------------
