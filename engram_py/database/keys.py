@@ -21,7 +21,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from engram_py.database import filesystem
 from engram_py.database.connection import KEY_COMMAND, KEY_STATE, of_any_driver, open_file
@@ -31,6 +31,7 @@ from engram_py.files import read_bounded, reason, write_atomically
 
 Kind = Literal["keychain", "file", "command"]
 Doing = Literal["", "encrypt", "decrypt", "rekey"]
+T = TypeVar("T")
 
 KEY_BYTES = 32
 PLAIN = b"SQLite format 3\0"
@@ -134,7 +135,7 @@ def parsed(text: str, source: str) -> bytes:
 # --- where keys are kept --------------------------------------------------------------------------------------
 
 
-class _NoKey(Exception):
+class NoKey(Exception):
     """Why a key cannot be had."""
 
 
@@ -150,10 +151,10 @@ def keep(key: bytes, kind: Kind, file: Path | None = None) -> Kept:
                 file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 _write_lines(file, [written(key), *(line for line in _lines(file) if line != written(key))])
         if _fetched(kept) != key:
-            raise _NoKey(f"the {kind} gave another key back")
+            raise NoKey(f"the {kind} gave another key back")
     except OSError as exc:
         raise KeyNotKeptError(f"{file} cannot be written ({reason(exc)})") from exc
-    except _NoKey as exc:
+    except NoKey as exc:
         raise KeyNotKeptError(str(exc)) from exc
     return kept
 
@@ -162,7 +163,7 @@ def forget(kept: Kept) -> None:
     """Take a key out of where it was kept, as far as that is possible."""
     with contextlib.suppress(OSError):
         _in_memory(kept.id).unlink()
-    with contextlib.suppress(OSError, _NoKey):
+    with contextlib.suppress(OSError, NoKey):
         if kept.kind == "file":
             _write_lines(Path(kept.file), [line for line in _lines(Path(kept.file)) if not _is(line, kept)])
         elif kept.kind == "keychain":
@@ -173,7 +174,7 @@ def fetch(kept: Kept, path: Path) -> bytes:
     """Return a key from where it is kept, to open ``path``. Raises StoreKeyError."""
     try:
         return _fetched(kept)
-    except _NoKey as exc:
+    except NoKey as exc:
         raise StoreKeyError(str(path), str(exc)) from exc
 
 
@@ -181,7 +182,7 @@ def of_command() -> bytes:
     """Return the key that ``ENGRAM_KEY_COMMAND`` prints. Raises KeyNotKeptError, InvalidKeyError."""
     try:
         return parsed(_printed(), f"what {KEY_COMMAND} prints")
-    except _NoKey as exc:
+    except NoKey as exc:
         raise KeyNotKeptError(str(exc)) from exc
 
 
@@ -212,7 +213,7 @@ def _name(kept: Kept) -> str:
 
 
 def _fetched(kept: Kept) -> bytes:
-    """Raises _NoKey."""
+    """Raises NoKey."""
     if kept.kind != "file":
         with contextlib.suppress(OSError, InvalidKeyError):
             key = parsed(read_bounded(_in_memory(kept.id), _MOST_BYTES).decode("ascii", "replace"), "the key")
@@ -221,9 +222,9 @@ def _fetched(kept: Kept) -> bytes:
     try:
         key = parsed(_text(kept), f"what the {kept.kind} holds")
     except InvalidKeyError as exc:
-        raise _NoKey(exc.message) from exc
+        raise NoKey(exc.message) from exc
     if key_id(key) != kept.id:
-        raise _NoKey(f"the {kept.kind} has another key than this memory's")
+        raise NoKey(f"the {kept.kind} has another key than this memory's")
     if kept.kind != "file":
         _remember(kept.id, key)
     return key
@@ -237,13 +238,13 @@ def _text(kept: Kept) -> str:
             try:
                 lines = _lines(Path(kept.file))
             except OSError as exc:
-                raise _NoKey(f"its key file {kept.file} cannot be read ({reason(exc)})") from exc
+                raise NoKey(f"its key file {kept.file} cannot be read ({reason(exc)})") from exc
             if not lines:
-                raise _NoKey(f"its key file {kept.file} is not there, or empty")
+                raise NoKey(f"its key file {kept.file} is not there, or empty")
             return next((line for line in lines if _is(line, kept)), lines[0])
     text = _ask_keychain(lambda keyring: keyring.get_password(_SERVICE, _name(kept)))
     if not text:
-        raise _NoKey("the system's keychain has no such key any more")
+        raise NoKey("the system's keychain has no such key any more")
     return str(text)
 
 
@@ -253,30 +254,45 @@ def _printed() -> str:
 
     command = os.environ.get(KEY_COMMAND, "")
     if not command.strip():
-        raise _NoKey(f"its key comes from a command, and {KEY_COMMAND} is not set")
+        raise NoKey(f"its key comes from a command, and {KEY_COMMAND} is not set")
     try:
         done = subprocess.run(
             shlex.split(command), capture_output=True, stdin=subprocess.DEVNULL, timeout=_COMMAND_SECONDS, check=True
         )
     except (OSError, ValueError, subprocess.SubprocessError) as exc:
         code = getattr(exc, "returncode", "")
-        raise _NoKey(f"the command of {KEY_COMMAND} failed ({type(exc).__name__} {code})".replace(" )", ")")) from exc
+        raise NoKey(f"the command of {KEY_COMMAND} failed ({type(exc).__name__} {code})".replace(" )", ")")) from exc
     return done.stdout.decode("ascii", "replace")
 
 
-def _ask_keychain(ask: Callable[[Any], Any]) -> Any:
-    """Raises _NoKey."""
+def has_keychain(keyring: Any) -> bool:
+    """Return whether keyring knows a keychain of this system."""
+    from keyring.backends import fail, null
+
+    return not isinstance(keyring.get_keyring(), fail.Keyring | null.Keyring)
+
+
+def ask_keychain(ask: Callable[[Any], T]) -> T:
+    """Return what ``ask`` makes of the module ``keyring``. Raises NoKey: the keychain does not answer."""
     try:
         import keyring
-        from keyring.backends import fail, null
 
-        if isinstance(keyring.get_keyring(), fail.Keyring | null.Keyring):
-            raise _NoKey("this system has no keychain that keyring knows")
         return ask(keyring)
-    except _NoKey:
+    except NoKey:
         raise
     except Exception as exc:  # not installed, locked, or whatever the platform raises
-        raise _NoKey(f"the system's keychain does not answer ({type(exc).__name__})") from exc
+        raise NoKey(f"the system's keychain does not answer ({type(exc).__name__})") from exc
+
+
+def _ask_keychain(ask: Callable[[Any], T]) -> T:
+    """Ask a keychain that there is. Raises NoKey."""
+
+    def asked(keyring: Any) -> T:
+        if not has_keychain(keyring):
+            raise NoKey("this system has no keychain that keyring knows")
+        return ask(keyring)
+
+    return ask_keychain(asked)
 
 
 # Asking a keychain takes ten times a hook. Where the system has a folder for the time of a login, which lies in memory
@@ -321,7 +337,7 @@ def key_of(path: Path, data_dir: Path) -> bytes:
     for take in _sources(state):
         try:
             key = take()
-        except (_NoKey, InvalidKeyError) as exc:
+        except (NoKey, InvalidKeyError) as exc:
             why = str(exc)
             continue
         if opens(path, key):
@@ -333,7 +349,7 @@ def key_of(path: Path, data_dir: Path) -> bytes:
 def available(data_dir: Path) -> Iterator[bytes]:
     """Yield the keys that can be had here."""
     for take in _sources(read_state(data_dir)):
-        with contextlib.suppress(_NoKey, InvalidKeyError):
+        with contextlib.suppress(NoKey, InvalidKeyError):
             yield take()
 
 

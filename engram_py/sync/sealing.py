@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engram_py.database.errors import DataDirError
+from engram_py.database.keys import key_id
 from engram_py.dataclass import dataclass
 from engram_py.files import read_bounded, reason, write_atomically
 from engram_py.lazy import regex
@@ -123,7 +124,7 @@ def new_key(secret: bytes) -> SealingKey:
     """Return a new key of ``secret``, for a folder that has none."""
     salt = os.urandom(16).hex()
     master = _derive(secret, salt, _N)
-    return SealingKey(master, Parameters(salt=salt, key_id=_key_id(master), n=_N))
+    return SealingKey(master, Parameters(salt=salt, key_id=key_id(master), n=_N))
 
 
 def derived_key(secret: bytes, parameters: Parameters) -> SealingKey:
@@ -133,7 +134,7 @@ def derived_key(secret: bytes, parameters: Parameters) -> SealingKey:
 
 def kept_key(master: bytes, parameters: Parameters) -> SealingKey:
     """Return a stored key. Raises WrongSecretError."""
-    if not hmac.compare_digest(_key_id(master), parameters.key_id):
+    if not hmac.compare_digest(key_id(master), parameters.key_id):
         raise WrongSecretError("not the key of this folder")
     return SealingKey(master, parameters)
 
@@ -151,10 +152,6 @@ def _derive(secret: bytes, salt: str, n: int) -> bytes:
     from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
     return Scrypt(salt=bytes.fromhex(salt), length=32, n=n, r=_R, p=_P).derive(secret)
-
-
-def _key_id(master: bytes) -> str:
-    return hmac.digest(master, b"engram_py key id", "sha256")[:_KEY_ID_BYTES].hex()
 
 
 def _is_hex(value: object, length: int) -> bool:

@@ -213,11 +213,7 @@ class Vectors:
         from engram_py.vectors import table
 
         row = table.embedder(self._store, self._model.spec.name)
-        return (
-            count_live(self._store, None)
-            if row is None
-            else table.count_pending(self._store, row["id"], row["done_to"])
-        )
+        return table.count_pending(self._store, row["id"], row["done_to"]) if row else count_live(self._store, None)
 
     def turned_off(self, *, delete: bool) -> TurnedOff:
         """Return what is left without the setting; ``delete`` removes the vectors and the fetched models."""

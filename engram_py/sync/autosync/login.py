@@ -161,10 +161,10 @@ def token_fingerprint(token: str) -> str:
 
 
 def _keep_in_keychain(server: str, token: str) -> bool:
-    def keep(keyring: Any) -> bool:
-        from keyring.backends import fail, null
+    from engram_py.database.keys import has_keychain
 
-        if isinstance(keyring.get_keyring(), fail.Keyring | null.Keyring):
+    def keep(keyring: Any) -> bool:
+        if not has_keychain(keyring):
             return False
         keyring.set_password(_SERVICE, server, token)
         return bool(keyring.get_password(_SERVICE, server) == token)
@@ -173,12 +173,12 @@ def _keep_in_keychain(server: str, token: str) -> bool:
 
 
 def _ask_keychain(ask: Callable[[Any], T], *, otherwise: T) -> T:
-    try:
-        import keyring
+    from engram_py.database.keys import NoKey, ask_keychain
 
-        return ask(keyring)
-    except Exception as exc:  # not installed, locked, or whatever the platform raises
-        logger.info("the keychain does not answer: %s", type(exc).__name__)
+    try:
+        return ask_keychain(ask)
+    except NoKey as exc:
+        logger.info("%s", exc)
         return otherwise
 
 
