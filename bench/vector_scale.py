@@ -25,6 +25,7 @@ from engram_py.database.store import Store
 from engram_py.vectors import table
 from engram_py.vectors.index import VectorIndex, VectorView
 from engram_py.vectors.protocol import pack, unit
+from engram_py.vectors.table import MEMORIES
 
 DIMENSION = 384
 SIZES = (10_000, 100_000, 1_000_000)
@@ -63,13 +64,13 @@ def measure_product(folder: Path, rows: int) -> None:
     memory = psutil.Process().memory_info
     before = memory().rss
     started = time.perf_counter()
-    index = VectorIndex(store, 1, DIMENSION)
+    index = VectorIndex(store, MEMORIES, 1, DIMENSION)
     index.refresh()
     line(rows, "engram: read in at start", [(time.perf_counter() - started) * 1000], memory().rss - before)
     for name, view in (
         ("engram: the whole memory", VectorView()),
-        ("engram: a project of half of it", VectorView(projects=("large",))),
-        ("engram: a project of 500", VectorView(projects=("small",))),
+        ("engram: a project of half of it", VectorView(within=("large",))),
+        ("engram: a project of 500", VectorView(within=("small",))),
     ):
         line(rows, name, timed(partial(_near, index, view)))
     store.close()
@@ -95,7 +96,7 @@ def fill(store: Store, rows: int) -> None:
                     "sync_id": f"obs-{number:016x}", "session_id": "s", "project": project, "title": f"Note {number}",
                     "content": "text", "content_hash": "", "created_at": NOW, "updated_at": NOW, "clock": "0",
                 })  # fmt: skip
-                table.put(store, embedder_id=1, observation_id=number, text_hash="", vectors=pack(vector[None]))
+                table.put(store, MEMORIES, embedder_id=1, id=number, text_hash="", vectors=pack(vector[None]))
 
 
 def measure_matrix(rows: int) -> None:

@@ -166,7 +166,7 @@ def _searching(app: Engram, keys: dict[int, str], times: list[float]) -> Ask:
 
 def _nearest(app: Engram, keys: dict[int, str]) -> Ask:
     def ask(question: Question, project: str) -> Sequence[str]:
-        near = app.vectors.nearest(question.text, projects=(project,), limit=DEPTH)
+        near = app.vectors.nearest(question.text, within=(project,), limit=DEPTH)
         if near.note:
             raise SystemExit(near.note)
         return [keys[row] for row, _ in near.hits]

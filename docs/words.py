@@ -8,6 +8,7 @@ from __future__ import annotations
 TABLES = {
     "embedders": "The models that vectors were computed with, and how far each has come.",
     "observation_vectors": "The vectors of each observation's passages, by model. Local and derived.",
+    "passage_vectors": "The same of the passages of documents that are files.",
     "meta": "Facts about this file: its device id, its last clock, the progress of a rebuild.",
     "counts": "How many rows there are of each kind. Derived.",
     "projects": "The projects. Other tables refer to them by name.",

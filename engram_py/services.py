@@ -274,7 +274,7 @@ def documents(app: Engram) -> Documents:
     """Index and search the user's own texts: commits, decision records, folders."""
     from engram_py.documents.documents import Documents
 
-    return Documents(app.core)
+    return Documents(app.core, lambda: app.vectors)
 
 
 def vault(app: Engram) -> Vault:

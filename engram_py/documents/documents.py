@@ -44,6 +44,7 @@ from engram_py.recall.values import DocumentHit, DocumentResults
 if TYPE_CHECKING:
     from engram_py.documents.search import DocumentSearch
     from engram_py.documents.values import Opened, OpenedSeveral, Overview
+    from engram_py.vectors.vectors import Vectors
 
 
 READY_MADE = (GIT, DOCS)
@@ -322,8 +323,9 @@ MOST = 20
 class Documents(Collections):
     """Indexes and searches the user's own texts."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, vectors: Callable[[], Vectors]) -> None:
         super().__init__(core)
+        self._vectors = vectors
         self._search: DocumentSearch | None = None
 
     # --- the first session -------------------------------------------------------------------------------
@@ -439,5 +441,5 @@ class Documents(Collections):
         if self._search is None:
             from engram_py.documents.search import DocumentSearch
 
-            self._search = DocumentSearch(self._store)
+            self._search = DocumentSearch(self._store, self._vectors())
         return self._search

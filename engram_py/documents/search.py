@@ -26,6 +26,7 @@ from engram_py.recall.terms import ANYWHERE, ProjectRows, word_terms
 from engram_py.recall.values import DocumentHit
 from engram_py.text.normalize import folded
 from engram_py.text.words import alike, shingles
+from engram_py.vectors.vectors import Vectors
 
 # A smaller share of the passages is known by heart while nothing is written.
 SMALL = 20_000
@@ -183,8 +184,9 @@ class PlacedPassage:
 class DocumentSearch:
     """Finds passages of the documents of an open store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, vectors: Vectors) -> None:
         self._store = store
+        self._vectors = vectors
         self._passages = PassageStore(store)
         self._opened = store.opened
         self._rows_by_version: dict[object, ProjectRows] = {}
@@ -237,6 +239,10 @@ class DocumentSearch:
         ids = [collection.id for collection in collections]
         visible = VisiblePassages(self._store, ids, self._rows_by_version, share=share)
         retrieved = retrieve_terms(store, query, terms, visible, totals, limit=limit, least=least)
+        if self._vectors.enabled:
+            from engram_py.recall.search import with_vectors
+
+            retrieved = with_vectors(self._vectors, query, retrieved, visible, within=ids, documents=True)
         return _with_whole_documents(retrieved, totals.rows)
 
     def _hits(self, placed: Sequence[PlacedPassage], retrieved: Retrieved[Passage]) -> tuple[DocumentHit, ...]:

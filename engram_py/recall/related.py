@@ -363,7 +363,7 @@ class Conflicts:
         """Return what speaks of the same thing in other words: clearly the nearest by meaning, of project and scope."""
         if observation.type in _SILENT_TYPES:
             return None
-        nearest = self._vectors.nearest(observation.title, projects=(observation.project,), limit=_LOOKED_AT)
+        nearest = self._vectors.nearest(observation.title, within=(observation.project,), limit=_LOOKED_AT)
         others = [(z / nearest.chance, row) for row, z in nearest.deviations().items() if row != observation.id]
         (near, row), (second, _) = sorted([*others, (0.0, 0), (0.0, 0)], reverse=True)[:2]
         if near < CLEAR or near - second < APART:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from engram_py.anchors.anchors import Anchors
-from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidTopicKeyError
 from engram_py.observations import table, visible
@@ -22,7 +21,17 @@ from engram_py.recall import index
 from engram_py.recall.answer_notes import answer_notes, evidence_step, explain_no_results, filters_ignored
 from engram_py.recall.hits import Hits, Ranked, clean_sort, sorted_by
 from engram_py.recall.query import Query, match_all, parse_query
-from engram_py.recall.retrieval import JUDGED, READ, Retrieved, likeliest, related_lines, retrieve, with_replacements
+from engram_py.recall.retrieval import (
+    JUDGED,
+    READ,
+    Readable,
+    Retrieved,
+    T,
+    likeliest,
+    related_lines,
+    retrieve,
+    with_replacements,
+)
 from engram_py.recall.scope_filter import ScopeFilter, VisibleRows, resolve_scope, types_of
 from engram_py.recall.score import NONE, Scored, threshold
 from engram_py.recall.substitutes import rows_of_file
@@ -39,16 +48,27 @@ RELATED = 1.4
 
 
 def with_vectors(
-    store: Store, vectors: Vectors, query: Query, scope: ScopeFilter, found: Retrieved[Observation]
-) -> Retrieved[Observation]:
-    """Rank ``found`` anew by words and vectors together; a note says when vectors had to be left out."""
-    visible = VisibleRows(store, scope)
+    vectors: Vectors,
+    query: Query,
+    found: Retrieved[T],
+    visible: Readable[T],
+    *,
+    within: Sequence[object] | None,
+    documents: bool = False,
+) -> Retrieved[T]:
+    """Rank ``found`` anew by words and vectors together; a note says when vectors had to be left out.
 
-    def sees(ids: Collection[int]) -> set[int]:
-        return visible.among(list(ids))
-
+    ``within`` are the projects of memories, or the collections of ``documents``.
+    """
     by_words = {one.id: one for one in found.scored}
-    nearest = vectors.nearest(query.text, projects=scope.projects, sees=sees, limit=READ, also=list(by_words))
+    nearest = vectors.nearest(
+        query.text,
+        within=within,
+        sees=lambda ids: visible.among(list(ids)),
+        limit=round(READ * visible.share),
+        also=list(by_words),
+        documents=documents,
+    )
     if not nearest.hits:
         return replace(found, notes=(*found.notes, nearest.note)) if nearest.note else found
     lexical = [(one.id, one.relevance) for one in found.scored]
@@ -57,7 +77,7 @@ def with_vectors(
     if query.phrases or query.excluded:  # vectors cannot tell whether a text has the phrase or the excluded word
         fused = [(row, score) for row, score in fused if row in by_words]
     fused = fused[:READ]
-    rows = {**found.rows, **table.by_ids(store, [row for row, _ in fused if row not in found.rows])}
+    rows = {**found.rows, **visible.load([row for row, _ in fused if row not in found.rows])}
     top = lexical[0][1] if lexical else 1.0
     unread = replace(NONE, words=math.log(1 + len(found.terms)))
     scored = [
@@ -274,7 +294,8 @@ class Search:
             step = LadderStep("exact", len(exact), reason("topic_key_first"))
             found = replace(found, rungs=(step, *found.rungs))
         if self._vectors.enabled:
-            found = with_vectors(self._store, self._vectors, query, scope, found)
+            rows = VisibleRows(self._store, scope)
+            found = with_vectors(self._vectors, query, found, rows, within=scope.projects)
         found = replace(found, rungs=(*found.rungs, evidence_step(found, request.least)))
         answers = [one for one in found.answers(request.least) if one.id not in exact]
         ranked = self._ranked(request, found, answers, limit=request.wanted)

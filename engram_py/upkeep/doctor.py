@@ -467,8 +467,8 @@ class Doctor:
         if state.problem is not None:
             message = f"searches go by words alone: {state.problem}"
             return Check("vectors", "warning", message, evidence, state.hint)
-        lacking, runs = state.observations - state.done, f", which runs on {state.runtime}" if state.runtime else ""
-        lack = f"{lacking:,} of {state.observations:,} observations lack vectors from {state.embedder}"
+        runs = f", which runs on {state.runtime}" if state.runtime else ""
+        lack = f"{state.lacking:,} of {state.observations + state.documents:,} texts lack vectors from {state.embedder}"
         message = f"meaning is on: {lack}{runs}"
         if state.host and not vectors.private:
             step = "use https://, or a model on this machine"

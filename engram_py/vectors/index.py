@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
-from engram_py.observations.visible import live_ids
 from engram_py.vectors import table
 from engram_py.vectors.protocol import unit, unpack
+from engram_py.vectors.table import Kind
 from engram_py.vectors.values import EmbedderFailedError, Nearest
 
 if TYPE_CHECKING:
@@ -140,24 +140,26 @@ Sees = Callable[[Collection[int]], Collection[int]]
 
 @dataclass(frozen=True, slots=True)
 class VectorView:
-    """The rows that a search may see: those of projects and shared ones, and of those what ``sees`` lets through."""
+    """The texts that a search may see: those ``within`` projects (and shared ones) or collections, and of those what
+    ``sees`` lets through."""
 
-    projects: tuple[str, ...] | None = None
+    within: tuple[object, ...] | None = None
     sees: Sees | None = None
 
 
 class VectorIndex:
-    """Finds the nearest observations. Safe to use from several threads."""
+    """Finds the nearest texts of one kind. Safe to use from several threads."""
 
-    def __init__(self, store: Store, embedder_id: int, dimension: int) -> None:
+    def __init__(self, store: Store, kind: Kind, embedder_id: int, dimension: int) -> None:
         self.embedder_id = embedder_id
+        self._kind = kind
         self._store = store
         self._dimension = dimension
         self._lock = threading.Lock()
         self._codes: Codes | None = None
         self._seen = 0
         self._file: tuple[int, int] | None = None
-        self._samples: dict[tuple[str, ...] | None, tuple[tuple[int, int], Baseline, float]] = {}
+        self._samples: dict[tuple[object, ...] | None, tuple[tuple[int, int], Baseline, float]] = {}
 
     def refresh(self, store: Store | None = None) -> None:
         """Read what was computed since. ``store`` is another connection to the same file."""
@@ -165,7 +167,7 @@ class VectorIndex:
             self._refresh(store or self._store)
 
     def near(self, question: Vectors, view: VectorView, *, limit: int, also: Iterable[int] = ()) -> Nearest:
-        """Return the ``limit`` nearest observations that ``view`` shows, and how near those of ``also`` are.
+        """Return the ``limit`` nearest texts that ``view`` shows, and how near those of ``also`` are.
 
         Raises EmbedderFailedError while another thread reads a large memory in.
         """
@@ -180,19 +182,19 @@ class VectorIndex:
     def _near(self, question: Vectors, view: VectorView, limit: int, also: tuple[int, ...]) -> Nearest:
         codes = self._codes
         assert codes is not None
-        among = self._project_ids(view)
+        among = self._ids_within(view)
         count = codes.count(among)
         baseline, share = self._baseline(view, among, count)
         for most in (NEAREST, NEAREST_AT_LAST):
             rows = codes.nearest(question[0], most=most, among=among)
-            blobs = table.read(self._store, self.embedder_id, rows.values(), by="seq")
+            blobs = table.read(self._store, self._kind, self.embedder_id, rows.values(), by="seq")
             self._drop_missing(rows, blobs)
             found = baseline.cosines(question, blobs)
             shown = self._first_shown(sorted(found, key=lambda key: (-found[key], -key)), view, limit)
             if len(shown) >= limit or len(rows) < most // 2:
                 break
         hits = {key: found[key] for key in shown}
-        others = table.read(self._store, self.embedder_id, set(also) - hits.keys(), by="observation_id")
+        others = table.read(self._store, self._kind, self.embedder_id, set(also) - hits.keys(), by="id")
         hits |= baseline.cosines(question, others)
         mean, deviation = baseline.closeness(question)
         ranked = sorted(hits.items(), key=lambda hit: (-hit[1], -hit[0]))
@@ -211,30 +213,32 @@ class VectorIndex:
 
     def _baseline(self, view: VectorView, among: NDArray[np.int64] | None, count: int) -> tuple[Baseline, float]:
         """Return the sample of what these projects see, and its share of all rows."""
-        made = self._samples.get(view.projects)
+        made = self._samples.get(view.within)
         if made is not None and (made[0] == (self._seen, count) or BASELINE_SIZE < count < 1.1 * made[0][1]):
             return made[1], made[2]
         assert self._codes is not None
         drawn = self._codes.spread(most=BASELINE_SIZE, among=among)
-        seen = table.seen(self._store, drawn, projects=view.projects)
-        blobs = table.read(self._store, self.embedder_id, [row for key, row in drawn.items() if key in seen], by="seq")
+        seen = table.seen(self._store, self._kind, drawn, within=view.within)
+        blobs = table.read(
+            self._store, self._kind, self.embedder_id, [row for key, row in drawn.items() if key in seen], by="seq"
+        )
         baseline, share = Baseline(list(blobs.values()), self._dimension), len(blobs) / max(1, len(drawn))
-        self._samples = {view.projects: ((self._seen, count), baseline, share), **self._samples}
+        self._samples = {view.within: ((self._seen, count), baseline, share), **self._samples}
         while len(self._samples) > _SAMPLES_KEPT:
             self._samples.popitem()
         return baseline, share
 
-    def _project_ids(self, view: VectorView) -> NDArray[np.int64] | None:
-        """Return the rows of a small project, None where all are looked through."""
-        if view.projects is None:
+    def _ids_within(self, view: VectorView) -> NDArray[np.int64] | None:
+        """Return the texts of small projects or collections, None where all are looked through."""
+        if view.within is None:
             return None
-        ids = live_ids(self._store, view.projects, cap=_SMALL_PROJECT)
+        ids = table.all_within(self._store, self._kind, view.within, most=_SMALL_PROJECT)
         return None if ids is None else np.asarray(sorted(ids), dtype=np.int64)
 
     def _shown(self, ids: Sequence[int], view: VectorView) -> set[int]:
         if view.sees is not None:
             return set(view.sees(ids))
-        return table.seen(self._store, ids, projects=view.projects)
+        return table.seen(self._store, self._kind, ids, within=view.within)
 
     def _drop_missing(self, rows: Collection[int], blobs: Collection[int]) -> None:
         gone = [key for key in rows if key not in blobs]  # destroyed since: nothing announces that
@@ -245,15 +249,19 @@ class VectorIndex:
 
     def _refresh(self, store: Store) -> None:
         file = _identity(store.path)
-        if self._codes is None or file != self._file or table.last_seq(store, self.embedder_id) < self._seen:
+        if (
+            self._codes is None
+            or file != self._file
+            or table.last_seq(store, self._kind, self.embedder_id) < self._seen
+        ):
             self._codes, self._seen, self._file, self._samples = self._empty(store), 0, file, {}
-        while rows := table.changed(store, self.embedder_id, seen=self._seen, limit=_READ_AT_ONCE):
-            ids, blobs = [row["observation_id"] for row in rows], [row["vectors"] for row in rows]
-            self._codes.put(ids, blobs, rows=[row["seq"] for row in rows])
-            self._seen = rows[-1]["seq"]
+        while rows := table.changed(store, self._kind, self.embedder_id, seen=self._seen, limit=_READ_AT_ONCE):
+            places, ids, blobs = zip(*rows, strict=True)
+            self._codes.put(ids, blobs, rows=places)
+            self._seen = places[-1]
 
     def _empty(self, store: Store) -> Codes:
-        sample, _ = unpack(table.spread(store, self.embedder_id, limit=_CENTRE_ROWS), self._dimension)
+        sample, _ = unpack(table.spread(store, self._kind, self.embedder_id, limit=_CENTRE_ROWS), self._dimension)
         centre = sample.mean(axis=0) if len(sample) else np.zeros(self._dimension, np.float32)
         return Codes(self._dimension, centre)
 

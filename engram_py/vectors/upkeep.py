@@ -21,6 +21,7 @@ from engram_py.times import Clock, to_text
 from engram_py.vectors import table
 from engram_py.vectors.model import VectorModel
 from engram_py.vectors.protocol import pack
+from engram_py.vectors.table import KINDS, MEMORIES, PASSAGES, Kind
 
 if TYPE_CHECKING:
     from engram_py.vectors.protocol import Vectors
@@ -88,7 +89,7 @@ def _cut(sentence: str) -> list[str]:
 logger = logger_of(__name__)
 
 # A step ends with one transaction; what it computed is kept whatever happens to the next.
-_OBSERVATIONS, _PASSAGES = 64, 128
+_TEXTS, _PASSAGES = 64, 128
 _TEXTS_AT_ONCE = 16  # of about one length, so that a model that fills up to the longest wastes little
 _LEASE_SECONDS = 180.0
 _KEPT_UNUSED = timedelta(days=7)  # another setting may come back, or be another process's
@@ -111,8 +112,28 @@ class Registered:
 
 
 @dataclass(frozen=True, slots=True)
+class Done:
+    """The numbers of what a pass computed: memories, passages of documents, vectors of both."""
+
+    memories: int = 0
+    documents: int = 0
+    vectors: int = 0
+
+    @property
+    def texts(self) -> int:
+        return self.memories + self.documents
+
+    def plus(self, kind: Kind, texts: int, vectors: int) -> Done:
+        return Done(
+            self.memories + (texts if kind is MEMORIES else 0),
+            self.documents + (texts if kind is PASSAGES else 0),
+            self.vectors + vectors,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class _Work:
-    """An observation whose vectors are to be computed; ``is_new`` has none yet."""
+    """A text whose vectors are to be computed; ``is_new`` has none yet."""
 
     id: int
     hash: str
@@ -163,41 +184,45 @@ class VectorUpkeep:
 
     # --- computing ------------------------------------------------------------------------------------------
 
-    def run(self, *, progress: Progress | None = None) -> tuple[int, int] | None:
-        """Compute all that is pending. Return how many observations and passages; None while another process computes.
+    def run(self, *, progress: Progress | None = None) -> Done | None:
+        """Compute all that is pending, memories first; None while another process computes.
 
         Raises EmbedderError when the model fails; what was computed before is kept.
         """
         entry = self.entry()
-        if not any(table.pending(self._store, entry.id, done_to=entry.done_to, limit=1)):
-            return 0, 0  # nothing is written, which would wake the other processes
+        if not any(any(self._pending(kind, entry, limit=1)) for kind in KINDS):
+            return Done()  # nothing is written, which would wake the other processes
         journal = Journal(self._store, self._clock)
         lease = NamedLease(self._store, journal, f"vectors {entry.id}", seconds=_LEASE_SECONDS)
         with lease.holding() as renew:
             if renew is None:
                 return None
-            done = passages_done = 0
-            total = table.count_pending(self._store, entry.id, entry.done_to) if progress else 0
-            while (step := self._step()) is not None:
-                done, passages_done = done + step[0], passages_done + step[1]
-                if progress:
-                    progress(done, max(total, done))
-                renew()
-            if done:
+            done = Done()
+            total = sum(table.count_pending(self._store, kind, entry.id, entry.done_to) for kind in KINDS)
+            for kind in KINDS:
+                while (step := self._step(kind)) is not None:
+                    done = done.plus(kind, *step)
+                    if progress:
+                        progress(done.texts, max(total, done.texts))
+                    renew()
+            if done.texts:
                 self._forget_unused(entry.id)
-        return done, passages_done
+        return done
 
-    def _step(self) -> tuple[int, int] | None:
+    def _pending(self, kind: Kind, entry: Registered, *, limit: int) -> tuple[list[Row], list[Row]]:
+        return table.pending(self._store, kind, entry.id, done_to=entry.done_to, limit=limit)
+
+    def _step(self, kind: Kind) -> tuple[int, int] | None:
         """Compute one batch; None when nothing is pending, or somebody asked to stop."""
         entry = self.entry()
-        stale, new = table.pending(self._store, entry.id, done_to=entry.done_to, limit=_OBSERVATIONS)
+        stale, new = self._pending(kind, entry, limit=_TEXTS)
         if not (stale or new) or self._stopped():
             return None
-        work = self._work(entry.id, stale, new)
+        work = self._work(kind, entry.id, stale, new)
         vectors = self._computed(work)
         if vectors is None:
             return None
-        self._keep(entry, work, vectors)
+        self._keep(kind, entry, work, vectors)
         return len(work), sum(len(one.texts) for one in work)
 
     def _forget_unused(self, embedder_id: int) -> None:
@@ -209,8 +234,8 @@ class VectorUpkeep:
                 with self._store.transaction():
                     more = table.forget(self._store, unused, limit=_FORGOTTEN_AT_ONCE)
 
-    def _work(self, embedder_id: int, stale: Sequence[Row], new: Sequence[Row]) -> list[_Work]:
-        known = table.known_hashes(self._store, embedder_id, [row["id"] for row in stale])
+    def _work(self, kind: Kind, embedder_id: int, stale: Sequence[Row], new: Sequence[Row]) -> list[_Work]:
+        known = table.known_hashes(self._store, kind, embedder_id, [row["id"] for row in stale])
         work: list[_Work] = []
         unchanged: list[int] = []
         for row, is_new in [*((row, False) for row in stale), *((row, True) for row in new)]:
@@ -224,9 +249,9 @@ class VectorUpkeep:
                 break
         if unchanged:  # changed, and changed back
             with self._store.transaction():
-                for observation_id in unchanged:
-                    key = {"embedder_id": embedder_id, "observation_id": observation_id}
-                    self._store.update("observation_vectors", key, {"stale": 0})
+                for text in unchanged:
+                    key = {"embedder_id": embedder_id, kind.key: text}
+                    self._store.update(kind.vectors, key, {"stale": 0})
         return work
 
     def _computed(self, work: Sequence[_Work]) -> dict[int, bytes] | None:
@@ -241,7 +266,7 @@ class VectorUpkeep:
             try:
                 packed = self._packed([one])
             except EmbedderError as exc:
-                logger.warning("observation %d has no vector: %s", one.id, exc.message)
+                logger.warning("the text %d has no vector: %s", one.id, exc.message)
                 packed = {one.id: b""}
             if packed is None:
                 return None
@@ -260,21 +285,21 @@ class VectorUpkeep:
                 rows[observation_id, place] = pack(vector[None]) if vector.any() else b""
         return {one.id: b"".join(rows[one.id, place] for place in range(len(one.texts))) for one in work}
 
-    def _keep(self, entry: Registered, work: Sequence[_Work], vectors: dict[int, bytes]) -> None:
+    def _keep(self, kind: Kind, entry: Registered, work: Sequence[_Work], vectors: dict[int, bytes]) -> None:
         with self._store.transaction():
-            now = table.texts(self._store, [one.id for one in work])
+            now = table.texts(self._store, kind, [one.id for one in work])
             for one in work:
                 row = now.get(one.id)
                 if row is None:
                     continue  # destroyed meanwhile
-                same = text_hash(row["title"], row["content"], row["aliases"]) == one.hash
                 table.put(
                     self._store,
+                    kind,
                     embedder_id=entry.id,
-                    observation_id=one.id,
+                    id=one.id,
                     text_hash=one.hash,
                     vectors=vectors[one.id],
-                    stale=not same,
+                    stale=text_hash(row["title"], row["content"], row["aliases"]) != one.hash,
                 )
             new = [one.id for one in work if one.is_new]
             if new:

@@ -49,8 +49,8 @@ class Nearest:
 
 @dataclass(frozen=True, slots=True)
 class VectorState:
-    """State of vectors: ``done`` of ``observations`` have theirs; ``question_ms`` is the model's time for a
-    question, ``runtime`` the folder of the packages that run it."""
+    """State of vectors: ``done`` of ``observations`` have theirs, ``documents_done`` of the passages of ``documents``;
+    ``question_ms`` is the model's time for a question, ``runtime`` the folder of the packages that run it."""
 
     embedder: str
     host: str
@@ -64,11 +64,19 @@ class VectorState:
     model_bytes: int = 0
     question_ms: float = 0.0
     runtime: str = ""
+    documents: int = 0
+    documents_done: int = 0
+
+    @property
+    def lacking(self) -> int:
+        """The number of texts that have no vectors yet."""
+        return self.observations - self.done + self.documents - self.documents_done
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """The result of one pass: observations, passages of them, and the seconds it took."""
+    """The result of one pass: observations and passages of ``documents``, the vectors of both (``passages``), and the
+    seconds it took."""
 
     embedder: str
     observations: int
@@ -76,6 +84,7 @@ class Embedded:
     seconds: float
     state: VectorState
     warnings: tuple[str, ...] = ()
+    documents: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from engram_py.times import Clock
     from engram_py.vectors.index import VectorIndex
     from engram_py.vectors.model import Loader, VectorModel
+    from engram_py.vectors.table import Kind
     from engram_py.vectors.upkeep import VectorWorker
     from engram_py.vectors.values import Embedded, Nearest, TurnedOff, VectorState
 
@@ -54,7 +55,7 @@ class Vectors:
         self._setting = embedder
         self._key = key
         self._load = load
-        self._index: VectorIndex | None = None
+        self._indexes: dict[Kind, VectorIndex] = {}
         self._worker: VectorWorker | None = None
         self._follow = follow
         self._changing = threading.Lock()
@@ -65,7 +66,8 @@ class Vectors:
         if self._follow is not None and (setting := self._follow()) != self._setting:
             with self._changing:
                 self.close()
-                self._setting, self._index = setting, None
+                self._setting = setting
+                self._indexes.clear()
                 self.__dict__.pop("_model", None)
                 self.start()
         return bool(self._setting)
@@ -92,15 +94,17 @@ class Vectors:
         self,
         text: str,
         *,
-        projects: Sequence[str] | None = None,
+        within: Sequence[object] | None = None,
         sees: Callable[[Collection[int]], Collection[int]] | None = None,
         limit: int = 50,
         also: Iterable[int] = (),
+        documents: bool = False,
     ) -> Nearest:
-        """Return the ``limit`` observations nearest to a question, and how near those of ``also`` are.
+        """Return the ``limit`` observations nearest to a question, and how near those of ``also`` are; or passages of
+        ``documents``.
 
-        ``projects`` are as in a search; ``sees``, given ids, answers which of them may be shown. When the embedder
-        fails, the note says why.
+        ``within`` are projects as in a search, or ids of collections; ``sees``, given ids, answers which of them may be
+        shown. When the embedder fails, the note says why.
         """
         from engram_py.vectors.values import Nearest
 
@@ -108,17 +112,17 @@ class Vectors:
             return Nearest()
         shown = text[:_QUESTION_CHARS].encode("utf-8", "replace").decode()
         try:
-            index = self._open_index()
+            index = self._open_index(documents=documents)
             from engram_py.vectors.index import VectorView  # after what says that numpy is missing
 
             question = self._model.question(shown, seconds=self._question_seconds)
-            view = VectorView(None if projects is None else tuple(projects), sees)
+            view = VectorView(None if within is None else tuple(within), sees)
             near = index.near(question, view, limit=limit, also=also)
         except EmbedderError as exc:
             return Nearest(note=reason("no_vectors", problem=exc.message, hint=exc.hint))
         return replace(near, weight=self._model.spec.weight)
 
-    def _open_index(self) -> VectorIndex:
+    def _open_index(self, *, documents: bool = False) -> VectorIndex:
         """Return the vectors of the set model. Raises EmbedderError: none, or another model by that name made them."""
         from engram_py.vectors import table
 
@@ -126,7 +130,8 @@ class Vectors:
         if row is None:
             hint = "the server computes them now" if self._worker else "run `engram vectors on`"
             raise EmbedderFailedError(self._setting, "nothing was computed yet", hint=hint)
-        index = self._index
+        kind = table.PASSAGES if documents else table.MEMORIES
+        index = self._indexes.get(kind)
         if index is None or index.embedder_id != row["id"]:
             # It says so when numpy is missing, which these import.
             probe = self._model.probe(seconds=self._question_seconds)
@@ -136,7 +141,7 @@ class Vectors:
             if not same_model(probe, row["probe"], row["dimension"]):
                 reason = "it answers otherwise than when the vectors were computed"
                 raise EmbedderFailedError(self._setting, reason, hint="run `engram vectors on`")
-            index = self._index = VectorIndex(self._store, row["id"], row["dimension"])
+            index = self._indexes[kind] = VectorIndex(self._store, kind, row["id"], row["dimension"])
         return index
 
     @property
@@ -172,8 +177,9 @@ class Vectors:
 
         def work() -> None:
             upkeep.run()
-            with contextlib.suppress(EmbedderError):
-                self._open_index().refresh(store)  # so that the first search finds everything in memory
+            for documents in (False, True):  # so that the first search finds everything in memory
+                with contextlib.suppress(EmbedderError):
+                    self._open_index(documents=documents).refresh(store)
 
         return work
 
@@ -203,17 +209,26 @@ class Vectors:
             retry_empty(self._store, entry.id)
         done = upkeep.run(progress=progress)
         said = () if done is not None else ("another process computes vectors of this memory just now",)
-        observations, passages = done or (0, 0)
+        memories, documents, vectors = (done.memories, done.documents, done.vectors) if done else (0, 0, 0)
         took = round(time.perf_counter() - started, 2)
-        return Embedded(self._setting, observations, passages, took, self.state(ask=True), said)
+        return Embedded(self._setting, memories, vectors, took, self.state(ask=True), said, documents)
 
-    def pending(self) -> int:
-        """Return how many observations lack the vectors of the embedder that is set; no model is asked."""
+    def pending(self) -> tuple[int, int]:
+        """Return how many memories, and passages of documents, lack the vectors of the embedder that is set; no model
+        is asked."""
+        return self._pending(self._model.spec.name)
+
+    def _pending(self, name: str) -> tuple[int, int]:
         from engram_py.observations.visible import count_live
         from engram_py.vectors import table
 
-        row = table.embedder(self._store, self._model.spec.name)
-        return table.count_pending(self._store, row["id"], row["done_to"]) if row else count_live(self._store, None)
+        row = table.embedder(self._store, name) if name else None
+        if row is None:
+            return count_live(self._store, None), table.count_documents(self._store)
+        memories, documents = (
+            table.count_pending(self._store, kind, row["id"], row["done_to"]) for kind in table.KINDS
+        )
+        return memories, documents
 
     def turned_off(self, *, delete: bool) -> TurnedOff:
         """Return what is left without the setting; ``delete`` removes the vectors and the fetched models."""
@@ -251,17 +266,19 @@ class Vectors:
                     question_ms = round((time.perf_counter() - started) * 1000, 1)
             except EmbedderError as exc:
                 problem, hint = exc.message, exc.hint
-        live = count_live(self._store, None)
+        live, documents = count_live(self._store, None), table.count_documents(self._store)
         row = table.embedder(self._store, name) if name else None
-        pending = live if row is None else table.count_pending(self._store, row["id"], row["done_to"])
+        pending, undone = self._pending(name)
         return VectorState(
             embedder=name,
             host=host,
             runtime=runtime,
             observations=live,
             done=live - pending,
+            documents=documents,
+            documents_done=documents - undone,
             dimension=0 if row is None else row["dimension"],
-            bytes=int(self._store.value("select coalesce(sum(length(vectors)), 0) from observation_vectors")),
+            bytes=table.size(self._store),
             others=tuple(one["name"] for one in table.embedders(self._store) if one["name"] != name),
             problem=problem,
             hint=hint,

@@ -12,6 +12,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.database.journal import set_meta
+from engram_py.documents.documents import Documents
 from engram_py.observations.values import Change
 from engram_py.recall.related import Conflicts
 from engram_py.settings import Settings, following, keep_setting
@@ -19,8 +20,9 @@ from engram_py.upkeep.backups import restore
 from engram_py.vectors import table
 from engram_py.vectors.values import EmbedderFailedError
 from engram_py.vectors.vectors import Vectors
+from tests.anchors.repositories import Repo
 from tests.embedders import SETTING, TinyEmbedder
-from tests.memory import FakeClock, Opener, draft
+from tests.memory import FakeClock, Git, Opener, RepoMaker, draft
 
 LOGIN = "Access tokens last fifteen minutes. The gateway refreshes them without asking the user to log in again."
 QUEUE = "Jobs wait in the queue until a worker takes them. A job that fails three times is set aside for a person."
@@ -101,10 +103,10 @@ def test_a_search_of_a_project_sees_its_own_rows_and_what_is_shared(open_memory:
     personal = app.save(draft(LOGIN + " For me.", scope="personal"), project="gadgets").id
     vectors = vectors_of(app, tiny)
     vectors.compute()
-    assert set(found(vectors, "tokens", projects=("widgets",))) == {own, personal}
-    assert set(found(vectors, "tokens", projects=("gadgets",))) == {other, personal}
+    assert set(found(vectors, "tokens", within=("widgets",))) == {own, personal}
+    assert set(found(vectors, "tokens", within=("gadgets",))) == {other, personal}
     assert set(found(vectors, "tokens")) == {own, other, personal}
-    assert found(vectors, "tokens", projects=("nowhere",)) == [personal]
+    assert found(vectors, "tokens", within=("nowhere",)) == [personal]
 
 
 def test_whoever_decides_what_is_seen_narrows_what_is_found(app: Engram, vectors: Vectors) -> None:
@@ -121,7 +123,7 @@ def test_a_project_larger_than_what_is_picked_out_is_searched_all_the_same(
     ids = {save(app, f"{QUEUE} Number {number}.") for number in range(6)}
     app.save(draft(QUEUE), project="gadgets")
     vectors.compute()
-    assert set(found(vectors, "queue", projects=("widgets",))) == ids
+    assert set(found(vectors, "queue", within=("widgets",))) == ids
 
 
 def test_what_few_may_see_is_found_behind_the_first_thousand(
@@ -183,7 +185,7 @@ def test_a_text_that_changes_is_computed_again_and_one_that_does_not_is_not(
 
     assert (done.observations, tiny.embedded) == (1, [f"Note: {QUEUE} Rewritten."])
     assert found(vectors, "worker takes jobs of the queue")[0] in (changed, same)
-    assert table.count_pending(app.store, 1, same) == 0
+    assert table.count_pending(app.store, table.MEMORIES, 1, same) == 0
 
 
 def test_a_text_that_was_changed_back_is_not_computed_again(
@@ -459,3 +461,62 @@ def _until(condition: Any) -> None:
     moment = threading.Event()
     while not condition():
         moment.wait(0.01)
+
+
+@pytest.fixture
+def handbook(tmp_path: Path) -> Path:
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "login.md").write_text(f"# Login\n\n{LOGIN}\n", encoding="utf-8")
+    (root / "queue.md").write_text(f"# Queue\n\n{QUEUE}\n", encoding="utf-8")
+    for number, name in enumerate(("Billing", "Printers", "Holidays", "Lunch")):
+        (root / f"{name}.md").write_text(f"# {name}\n\nOur {name} plan, {number} pages.\n", encoding="utf-8")
+    return root
+
+
+def test_a_document_is_found_in_other_words_than_its_own(app: Engram, vectors: Vectors, handbook: Path) -> None:
+    documents = Documents(app.core, lambda: vectors)
+    documents.add(str(handbook))
+    question = "retokenizing, reaccessing, regateways"
+    assert documents.search(question).results == ()
+    done = vectors.compute()
+    assert (done.observations, done.documents, done.state.documents_done, done.state.lacking) == (0, 6, 6, 0)
+    assert documents.search(question).results[0].source.startswith("notes/login.md")
+
+
+def test_a_document_that_changed_is_computed_anew_and_one_that_is_gone_is_not_found(
+    app: Engram, vectors: Vectors, tiny: TinyEmbedder, handbook: Path
+) -> None:
+    documents = Documents(app.core, lambda: vectors)
+    documents.add(str(handbook))
+    vectors.compute()
+    tiny.embedded.clear()
+    (handbook / "queue.md").write_text(f"# Queue\n\n{LOGIN} Rewritten.\n", encoding="utf-8")
+    (handbook / "login.md").unlink()
+    documents.update("notes")
+    assert vectors.pending() == (0, 1)
+    assert vectors.compute().documents == 1
+    assert tiny.embedded == [f"Queue: {LOGIN} Rewritten."]
+    found = documents.search("refreshing the accessed tokenization", floor=0.0).results
+    assert [hit.source for hit in found] == ["notes/queue.md:3"]
+
+
+def test_another_model_computes_the_documents_that_were_there_before(
+    app: Engram, vectors: Vectors, tiny: TinyEmbedder, handbook: Path
+) -> None:
+    documents = Documents(app.core, lambda: vectors)
+    documents.add(str(handbook))
+    vectors.compute()
+    other = vectors_of(app, TinyEmbedder(seed=1), setting="model2vec:other/model")
+    assert other.compute().documents == 6
+    other.turned_off(delete=True)
+    assert app.store.value("select count(*) from passage_vectors") == 0
+
+
+def test_commits_have_no_vectors(app: Engram, vectors: Vectors, make_repo: RepoMaker, git: Git) -> None:
+    repo = Repo(make_repo("work/widgets"), git)
+    repo.commit("Retry uploads\n\nThe provider answers 409 to a second upload.", {"a.py": ["a = 1"]})
+    with Engram(app.settings.data_dir, directory=repo.root) as here:
+        assert here.documents.update("git").items
+        assert here.store.value("select count(*) from passages") == 1
+        assert vectors.compute().documents == 0

@@ -259,9 +259,9 @@ def memory(**changes: Any) -> Iterator[Engram]:
 
 
 def _without_vectors(app: Engram) -> int | None:
-    """Return how many observations lack vectors, None where no embedder is set that could be asked."""
+    """Return how many texts lack vectors, None where no embedder is set that could be asked."""
     try:
-        return app.vectors.pending() if app.settings.embedder else None
+        return sum(app.vectors.pending()) if app.settings.embedder else None
     except EmbedderError:
         return None
 

@@ -255,7 +255,9 @@ def hot_command(app: Engram, count: int, project: str | None, *, all_projects: b
 
 
 _VARIABLE = "ENGRAM_EMBEDDER"
-_MOST_AT_ONCE = 2_000  # observations that a command computes vectors of; beyond that it takes minutes
+# Observations that a command computes vectors of, beyond that it takes minutes; a passage of a document is as long as
+# ten of them.
+_MOST_AT_ONCE, _OF_A_PASSAGE = 2_000, 10
 _PATIENCE_SECONDS = 5.0  # of a person who waits for the command
 _FEW = 16  # no bar for these
 
@@ -310,16 +312,16 @@ def compute_vectors(app: Engram, *, wait: bool = False) -> Embedded:
 
     Raises EmbedderError.
     """
-    pending = app.vectors.pending()
-    whole = wait or pending <= _MOST_AT_ONCE
-    with progress("Computing vectors") if pending > _FEW else nullcontext() as report:
+    memories, documents = app.vectors.pending()
+    whole = wait or memories + documents * _OF_A_PASSAGE <= _MOST_AT_ONCE
+    with progress("Computing vectors") if memories + documents > _FEW else nullcontext() as report:
         done = app.vectors.compute(progress=report, seconds=None if whole else _PATIENCE_SECONDS)
-    left = done.state.observations - done.state.done
+    left = done.state.lacking
     if not left or whole or done.warnings:
         return done
     folder, setting = app.settings.data_dir.absolute(), app.settings.embedder
     start_in_background("engram_py", "--data-dir", str(folder), "vectors", "on", setting, "--wait", folder=folder)
-    minutes = math.ceil(left * done.seconds / max(1, done.observations) / 60)
+    minutes = math.ceil(left * done.seconds / max(1, done.observations + done.documents) / 60)
     said = (
         f"the other {left:,} go on in the background, for about {minutes:,} min; `engram vectors` says how far they are"
     )

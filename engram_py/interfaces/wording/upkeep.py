@@ -168,8 +168,9 @@ _OFF = "Vectors are off; searches go by words alone.\n→ run `engram vectors on
 def _state(value: VectorState, now: datetime) -> str:
     if not value.embedder:
         return f"{_OFF}\n{_megabytes(value.bytes)} of vectors are kept" if value.bytes else _OFF
-    left = value.observations - value.done
+    left = value.lacking
     lines = [f"{value.embedder}: {value.done:,} of {value.observations:,} observations have vectors"]
+    lines += [f"and {value.documents_done:,} of {value.documents:,} passages of documents"] if value.documents else []
     costs = [f"{_megabytes(value.model_bytes)} for the model"] if value.model_bytes else []
     costs += [f"{_megabytes(value.bytes)} in the database"] if value.bytes else []
     costs += [f"{value.question_ms:.0f} ms a question"] if value.question_ms else []
@@ -193,6 +194,7 @@ def _megabytes(size: int) -> str:
 
 def _embedded(value: Embedded, now: datetime) -> str:
     what = f"{amount(value.observations, 'observation')}, {amount(value.passages, 'passage')}"
+    what += f", {amount(value.documents, 'passage')} of documents" if value.documents else ""
     return f"Computed vectors of {what}, in {value.seconds:.1f} s\n{_state(value.state, now)}"
 
 

@@ -365,7 +365,7 @@ def test_who_hears_what_is_saved_is_said_and_a_model_that_fails_is_named_with_th
     run("save", "Tokens", "Access tokens last fifteen minutes.")
     [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
     assert check["result"] == "ok"
-    said = f"meaning is on: 0 of 1 observations lack vectors from {served.setting}; texts go to 127.0.0.1"
+    said = f"meaning is on: 0 of 1 texts lack vectors from {served.setting}; texts go to 127.0.0.1"
     assert check["message"] == said
     served.answer = lambda _: (404, b"model not found")
     [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
