@@ -19,10 +19,12 @@ from engram_py.dataclass import dataclass, replace
 from engram_py.observations.values import Observation
 from engram_py.projects.projects import Core
 from engram_py.recall.dates import Days, days_in, is_generic_verb
+from engram_py.recall.index import totals
 from engram_py.recall.query import parse_query
 from engram_py.recall.retrieval import Retrieved, related_lines, retrieve
 from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score import Scored, threshold
+from engram_py.recall.terms import word_terms
 from engram_py.recall.values import Related
 from engram_py.text.prompt_text import PromptText, listed
 
@@ -178,6 +180,12 @@ def look_up(store: Store, prompt: str, projects: tuple[str, ...] | None, today: 
     if not query.asks:
         return LookedUp()
     return LookedUp(retrieve(store, query, ScopeFilter.of_projects(projects), limit=1, least=0.0, today=today))
+
+
+def known_words(store: Store, text: str) -> str:
+    """Return the words of a text that a memory has, and that say what it is about."""
+    terms = word_terms(store, parse_query(text).content_words, size=totals(store).rows)
+    return " ".join(term.text for term in terms if term.rows)
 
 
 # --- the gate -------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
@@ -16,6 +16,7 @@ from engram_py.projects.projects import Core
 from engram_py.sessions.values import Tally
 
 Surface = Literal["session", "prompt", "pointer", "compact", "subagent", "file"]
+SURFACES: tuple[Surface, ...] = get_args(Surface)
 
 MOST_KEPT = 20_000
 _CITED = regex(r"\[#([0-9]{1,18})\]")

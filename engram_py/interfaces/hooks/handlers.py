@@ -133,10 +133,7 @@ def _keep_prompt(call: Call, context: Context | None, text: str) -> None:
         elif context:
             app.sessions.ensure(request.session_id, place)
         if context:
-            from engram_py.context.values import POINTED
-
-            surface: Surface = "pointer" if context.section == POINTED else "prompt"
-            app.citations.inject(request.session_id, shown_sizes(context, text), surface)
+            _inject(call, context, text, "prompt")
 
 
 def _subagent_start(call: Call) -> str:
@@ -164,10 +161,15 @@ def _pre_tool(call: Call) -> str:
     app, session_id = call.app, call.request.session_id
     if not call.allowed.inject:
         return ""
+    from engram_py.ledger.citations import SURFACES
+
     known = app.citations.visible(session_id, "file")
+    unnamed = app.citations.visible(session_id, *SURFACES)
     begun = time.monotonic()
     seconds = max(0.0, call.deadline - begun) * GIT_SHARE
-    context = app.session_memory.of_files(call.request.files, session_id=session_id, without=known, seconds=seconds)
+    context = app.session_memory.of_files(
+        call.request.files, session_id=session_id, without=known, unnamed=unnamed, seconds=seconds
+    )
     if time.monotonic() - begun > seconds / 2:
         call.note(BadInput("git_slow"))  # so what was recorded under another name may be missing
     if not any(section.items for section in context.sections):
@@ -185,12 +187,22 @@ def shown(call: Call, context: Context, surface: Surface) -> str:
     """Return the context as text; which observations it shows is remembered, if the database can be written."""
 
     text = call.ready = rendered(call, context)
-    sizes = shown_sizes(context, text)
-    if sizes:
-        # What a session begins with is cut to a line each: a prompt that asks about it deserves the rest.
-        seen = shown_whole(context, text) if surface in ("session", "compact") else None
-        call.attempt(lambda: call.app.citations.inject(call.request.session_id, sizes, surface, visible=seen))
+    call.attempt(lambda: _inject(call, context, text, surface))
     return text
+
+
+def _inject(call: Call, context: Context, text: str, surface: Surface) -> None:
+    """Record what the session was shown, and what was only named apart from it."""
+    from engram_py.context.values import POINTED
+
+    sizes = shown_sizes(context, text)
+    apart = [item for section in context.sections if section.name == POINTED for item in section.items]
+    named = {item.id for item in apart if isinstance(item, Observation)}
+    # What a session begins with is cut to a line each: a prompt that asks about it deserves the rest.
+    seen = shown_whole(context, text) if surface in ("session", "compact") else None
+    inject, session_id = call.app.citations.inject, call.request.session_id
+    inject(session_id, {row: size for row, size in sizes.items() if row not in named}, surface, visible=seen)
+    inject(session_id, {row: size for row, size in sizes.items() if row in named}, "pointer")
 
 
 def rendered(call: Call, context: Context) -> str:

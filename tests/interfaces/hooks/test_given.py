@@ -305,6 +305,18 @@ def test_the_memories_of_a_file_come_before_its_edit(hook: Hook, repository: Pat
     assert edit(hook, str(repository / "auth.py"), environ, *options) == "", "once a session"
 
 
+def test_a_memory_that_the_name_of_a_file_leads_to_is_named_in_a_line_once_a_session(
+    hook: Hook, repository: Path, memory: Engram
+) -> None:
+    text = "The page asked for each doctor by itself; one query with a join now."
+    saved = memory.save(draft(text, title="Calendar was slow with more than 500 appointments")).id
+    path = str(repository / "src" / "appointments" / "calendarView.py")
+
+    assert edit(hook, path, ON) == f"related: [#{saved}] Calendar was slow with more than 500 appointments"
+    assert edit(hook, path, ON) == ""
+    assert edit(hook, str(repository / "src" / "billing" / "totals.py"), ON) == ""
+
+
 def test_a_changed_file_is_said_to_have_changed(hook: Hook, repository: Path, anchored: int) -> None:
     (repository / "auth.py").write_text("LIFETIME = 60\n")
 
