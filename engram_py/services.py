@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from engram_py.context.prompt_gate import PromptGate
     from engram_py.context.session import SessionMemory
     from engram_py.database.compaction import Compaction
+    from engram_py.database.store import Store
     from engram_py.distill.distilling import Distilling
     from engram_py.distill.ingesting import Ingesting
     from engram_py.distill.summarizing import Learning
@@ -237,8 +238,17 @@ def vectors(app: Engram) -> Vectors:
 
     settings = app.settings
     follow = following(settings.data_dir, "embedder") if app.caller.mode == "process" else None
-    key = settings.embedder_key
-    return Vectors(app.store, settings.clock, embedder=settings.embedder, key=key, follow=follow)
+    ask = partial(_ask_by_meaning, app)
+    return Vectors(
+        app.store, settings.clock, embedder=settings.embedder, key=settings.embedder_key, follow=follow, ask=ask
+    )
+
+
+def _ask_by_meaning(app: Engram, store: Store, ids: Sequence[int]) -> Sequence[tuple[int, int]]:
+    from engram_py.database.journal import Journal
+    from engram_py.recall.related import ask_by_meaning
+
+    return ask_by_meaning(store, Journal(store, app.settings.clock), app.vectors, ids)
 
 
 def contexts(app: Engram) -> Contexts:

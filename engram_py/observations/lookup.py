@@ -25,6 +25,7 @@ _LABELS = {
     "related": ("related", "related"),
     "compatible": ("compatible", "compatible"),
     "scoped": ("limits", "limited_by"),
+    "contested": ("contested", "contested"),
 }
 
 
@@ -58,7 +59,8 @@ def kept_observation(store: Store, observation_id: int) -> Observation:
 
 
 def relation_notes(store: Store, sync_ids: Sequence[str]) -> dict[str, tuple[RelationNote, ...]]:
-    """Return the judged relations of each observation, by its sync id, without ``not_conflict``."""
+    """Return the relations of each observation, by its sync id: those judged, without ``not_conflict``, and the
+    questions for which more than like titles speaks (``contested``)."""
     wanted = set(sync_ids)
     notes: dict[str, list[RelationNote]] = {}
     for row in relations.touching(store, sync_ids) if wanted else ():

@@ -52,8 +52,9 @@ _ALL_RARE: Mapping[str, float] = {}
 _NUMBER = regex(r"[0-9]+(?:\.[0-9]+)*")
 # The nearest text by meaning speaks of the same thing where it is so many times as near as the nearest of as many by
 # chance, and by so much nearer than the second. Of 23 memories that contradicted one of a project's twenty 21 did, of
-# 23 others three.
-CLEAR, APART = 1.5, 0.6
+# 23 others three. Among fewer than 20 how near is usual is not known.
+CLEAR, APART, FEW = 1.5, 0.6, 20
+_BY_MEANING = "the nearest in meaning by far"
 # A title that says so names in one word what it takes the place of: "Replaced Unleash with a config table".
 _REPLACES = regex(
     r"\b(?:replac(?:e[sd]?|ing)|switch(?:ed|es|ing)?|migrat(?:e[sd]?|ing)|swap(?:ped|s|ping)?|drop(?:ped|s|ping)?"
@@ -151,8 +152,11 @@ class Candidates:
         """Return whether nobody was asked about this pair yet."""
         return relations.between(self._store, observation.sync_id, other_sync_id) is None
 
-    def ask(self, new: Observation, old_sync_id: str, clock: str) -> str:
-        """Keep the pair as a pending verdict and return its judgment id. Call inside a transaction."""
+    def ask(self, new: Observation, old_sync_id: str, clock: str, *, evidence: str | None = None) -> str:
+        """Keep the pair as a pending verdict and return its judgment id. Call inside a transaction.
+
+        A question with ``evidence`` is told wherever one of the pair is shown.
+        """
         now, judgment_id = self._journal.now(), pair_id(new.sync_id, old_sync_id)
         self._store.insert(
             "memory_relations",
@@ -162,6 +166,7 @@ class Candidates:
                 "target_id": old_sync_id,
                 "session_id": new.session_id,
                 "project": new.project,
+                "evidence": evidence,
                 "created_at": now,
                 "updated_at": now,
                 "clock": clock,
@@ -330,20 +335,24 @@ class Conflicts:
         rows = browse.page(self._store, projects=reads, since=moment, cursor=cursor, limit=limit)
         page = [Observation.from_row(row) for row in rows]
         meant = (
-            {row.id: self._meant(row) for row in page} if self._vectors.enabled else {}
+            {row.id: nearest_by_meaning(self._store, self._vectors, row) for row in page}
+            if self._vectors.enabled
+            else {}
         )  # before others have to wait
         with self._store.transaction():
             clock = self._journal.stamp() if apply and rows else ""
             seen: set[tuple[str, ...]] = set()
             for observation in page:
-                for other in self._pairs(observation, meant.get(observation.id), seen):
+                near = meant.get(observation.id)
+                for other in self._pairs(observation, near, seen):
                     found += 1
                     if not self._candidates.is_unasked(observation, other):
                         known += 1
                     elif apply and inserted >= max_insert:
                         capped = True
                     elif apply:
-                        self._candidates.ask(observation, other, clock)
+                        evidence = _BY_MEANING if near is not None and near.sync_id == other else None
+                        self._candidates.ask(observation, other, clock, evidence=evidence)
                         inserted += 1
         more = rows[-1]["id"] if len(rows) == limit and not capped else None
         return Scanned(len(rows), found, known, inserted, capped, not apply, more)
@@ -359,16 +368,37 @@ class Conflicts:
         seen.update(pairs)
         return fresh
 
-    def _meant(self, observation: Observation) -> Observation | None:
-        """Return what speaks of the same thing in other words: clearly the nearest by meaning, of project and scope."""
-        if observation.type in _SILENT_TYPES:
-            return None
-        nearest = self._vectors.nearest(observation.title, within=(observation.project,), limit=_LOOKED_AT)
-        others = [(z / nearest.chance, row) for row, z in nearest.deviations().items() if row != observation.id]
-        (near, row), (second, _) = sorted([*others, (0.0, 0), (0.0, 0)], reverse=True)[:2]
-        if near < CLEAR or near - second < APART:
-            return None
-        other = table.by_ids(self._store, [row]).get(row)
-        if other is None or other.lifecycle != "active" or other.type in _SILENT_TYPES:
-            return None
-        return other if (other.project, other.scope) == (observation.project, observation.scope) else None
+
+def nearest_by_meaning(store: Store, vectors: Vectors, observation: Observation) -> Observation | None:
+    """Return what speaks of the same thing in other words: clearly the nearest by meaning, of project and scope."""
+    if observation.type in _SILENT_TYPES:
+        return None
+    nearest = vectors.nearest(observation.title, within=(observation.project,), limit=_LOOKED_AT)
+    others = [(z / nearest.chance, row) for row, z in nearest.deviations().items() if row != observation.id]
+    (near, row), (second, _) = sorted([*others, (0.0, 0), (0.0, 0)], reverse=True)[:2]
+    if nearest.population < FEW or near < CLEAR or near - second < APART:
+        return None
+    other = table.by_ids(store, [row]).get(row)
+    if other is None or other.lifecycle != "active" or other.type in _SILENT_TYPES:
+        return None
+    return other if (other.project, other.scope) == (observation.project, observation.scope) else None
+
+
+def ask_by_meaning(store: Store, journal: Journal, vectors: Vectors, ids: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Keep as pending each pair of a new observation and what speaks of the same thing; return the ids of the pairs.
+
+    No save waits for this: it is asked when the vectors of what was saved were computed.
+    """
+    candidates = Candidates(store, journal)
+    rows = [row for row in table.by_ids(store, ids).values() if row.deleted_at is None and row.lifecycle == "active"]
+    # Others are asked before anybody has to wait.
+    pairs = [(row, other) for row in rows if (other := nearest_by_meaning(store, vectors, row)) is not None]
+    asked: dict[frozenset[int], tuple[int, int]] = {}
+    if pairs:
+        with store.transaction():
+            clock = journal.stamp()
+            for row, other in pairs:
+                if candidates.is_unasked(row, other.sync_id):
+                    candidates.ask(row, other.sync_id, clock, evidence=_BY_MEANING)
+                    asked[frozenset((row.id, other.id))] = (row.id, other.id)
+    return tuple(asked.values())

@@ -146,6 +146,7 @@ MATCH_MODES = ("all", "any")
 # Of rows that are about files, as many as this are compared with them to list those that changed.
 STALE_READ = 200
 _MOST_SAID = 80  # characters of a query in a note
+_OF_DOCUMENTS = 2  # of the five lines of what may be related, whatever memories there are
 
 # Answers a query from the documents of projects, as far as they are likelier to answer than so and say something new.
 Documents = Callable[[Query, tuple[str, ...] | None, float, Sequence[str]], tuple[DocumentHit, ...]]
@@ -241,7 +242,8 @@ class Search:
         if recorded:
             self._usage.surfaced([hit.id for hit in hits])
         documents, near = self._from_documents(request, found, hits) if recorded else ([], [])
-        related = () if hits or scope_filter.stale else (*self._related(request, found), *near)[:JUDGED]
+        related = () if hits or scope_filter.stale else self._related(request, found)
+        related = (*related[: max(JUDGED - len(near), JUDGED - _OF_DOCUMENTS)], *near)[:JUDGED]
         types = types_of(type, parsed.filters)
         notes = answer_notes(self._store, query, parsed, found, scope_filter, ranked[: len(hits)], types=types)
         return Results(

@@ -40,7 +40,8 @@ group by {{column}} order by {{column}}
 # `+` keeps SQLite from walking everything that waits for a verdict; the cost is the relations of these rows.
 TOUCHING = f"""
 select
-    memory_relations.source_id, memory_relations.target_id, memory_relations.relation,
+    memory_relations.source_id, memory_relations.target_id,
+    iif(memory_relations.judgment_status = 'pending', 'contested', memory_relations.relation) as relation,
     source.id as source_observation, source.title as source_title, source.deleted_at as source_deleted_at,
     target.id as target_observation, target.title as target_title, target.deleted_at as target_deleted_at
 from memory_relations {_ENDS}
@@ -49,7 +50,9 @@ where memory_relations.id in (
     union
     select id from memory_relations where target_id in (select value from json_each(:sync_ids))
   )
-  and +memory_relations.judgment_status = 'judged' and {own("memory_relations")}
+  and (+memory_relations.judgment_status = 'judged'
+       or +memory_relations.judgment_status = 'pending' and memory_relations.evidence is not null)
+  and {own("memory_relations")}
   and memory_relations.superseded_at is null
 order by memory_relations.id
 """
@@ -168,7 +171,8 @@ def tally(store: Store, column: str, *, projects: Sequence[str] | None) -> dict[
 
 
 def touching(store: Store, sync_ids: Sequence[str]) -> list[Row]:
-    """Return the judged relations of any of the observations, with both ends' ids and titles, in one query."""
+    """Return the relations of any of the observations, judged or waiting with evidence (``contested``), with both ends'
+    ids and titles, in one query."""
     return store.rows(TOUCHING, sync_ids=list(sync_ids))
 
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from engram_py.database.journal import Journal
 from engram_py.database.runs import NamedLease
 from engram_py.database.store import Row, Store
-from engram_py.dataclass import dataclass
+from engram_py.dataclass import dataclass, replace
 from engram_py.errors import EmbedderError, EngramError, StoreError
 from engram_py.lazy import logger_of, regex
 from engram_py.times import Clock, to_text
 from engram_py.vectors import table
 from engram_py.vectors.model import VectorModel
 from engram_py.vectors.protocol import pack
-from engram_py.vectors.table import KINDS, MEMORIES, PASSAGES, Kind
+from engram_py.vectors.table import KINDS, MEMORIES, Kind
 
 if TYPE_CHECKING:
     from engram_py.vectors.protocol import Vectors
@@ -113,22 +113,24 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The numbers of what a pass computed: memories, passages of documents, vectors of both."""
+    """What a pass computed: the numbers of memories, of passages of documents and of the vectors of both; ``new`` are
+    the ids of memories that had none before."""
 
     memories: int = 0
     documents: int = 0
     vectors: int = 0
+    new: tuple[int, ...] = ()
 
     @property
     def texts(self) -> int:
         return self.memories + self.documents
 
-    def plus(self, kind: Kind, texts: int, vectors: int) -> Done:
-        return Done(
-            self.memories + (texts if kind is MEMORIES else 0),
-            self.documents + (texts if kind is PASSAGES else 0),
-            self.vectors + vectors,
-        )
+    def plus(self, kind: Kind, work: Sequence[_Work]) -> Done:
+        vectors = self.vectors + sum(len(one.texts) for one in work)
+        if kind is not MEMORIES:
+            return replace(self, documents=self.documents + len(work), vectors=vectors)
+        new = (*self.new, *(one.id for one in work if one.is_new))
+        return replace(self, memories=self.memories + len(work), vectors=vectors, new=new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,7 @@ class VectorUpkeep:
             total = sum(table.count_pending(self._store, kind, entry.id, entry.done_to) for kind in KINDS)
             for kind in KINDS:
                 while (step := self._step(kind)) is not None:
-                    done = done.plus(kind, *step)
+                    done = done.plus(kind, step)
                     if progress:
                         progress(done.texts, max(total, done.texts))
                     renew()
@@ -212,8 +214,8 @@ class VectorUpkeep:
     def _pending(self, kind: Kind, entry: Registered, *, limit: int) -> tuple[list[Row], list[Row]]:
         return table.pending(self._store, kind, entry.id, done_to=entry.done_to, limit=limit)
 
-    def _step(self, kind: Kind) -> tuple[int, int] | None:
-        """Compute one batch; None when nothing is pending, or somebody asked to stop."""
+    def _step(self, kind: Kind) -> list[_Work] | None:
+        """Compute one batch and return it; None when nothing is pending, or somebody asked to stop."""
         entry = self.entry()
         stale, new = self._pending(kind, entry, limit=_TEXTS)
         if not (stale or new) or self._stopped():
@@ -223,7 +225,7 @@ class VectorUpkeep:
         if vectors is None:
             return None
         self._keep(kind, entry, work, vectors)
-        return len(work), sum(len(one.texts) for one in work)
+        return work
 
     def _forget_unused(self, embedder_id: int) -> None:
         """Delete the vectors that no setting has used for a week."""
@@ -350,7 +352,7 @@ class VectorWorker:
         """Ask the thread to end, and wait for it for a moment: it may be in the middle of a model's call."""
         self._stop.set()
         self._wake.set()
-        if self._thread.is_alive():
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(seconds)
 
     def _run(self) -> None:

@@ -6,7 +6,7 @@ import math
 
 from engram_py.dataclass import dataclass
 from engram_py.errors import EmbedderError
-from engram_py.reasons import Reason
+from engram_py.reasons import Reason, Told
 
 # How much a cosine counts beside words (recall/search.py): a sentence model reads, a table of words does not.
 # Mean recall at 5 of five sets by the weight of the sentence model: .5 .892, .8 .881, 1.2 .863; words alone .868.
@@ -83,7 +83,7 @@ class Embedded:
     passages: int
     seconds: float
     state: VectorState
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Told, ...] = ()
     documents: int = 0
 
 

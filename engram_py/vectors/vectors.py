@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from engram_py.database.store import Store
+    from engram_py.reasons import Told
     from engram_py.times import Clock
     from engram_py.vectors.index import VectorIndex
     from engram_py.vectors.model import Loader, VectorModel
     from engram_py.vectors.table import Kind
-    from engram_py.vectors.upkeep import VectorWorker
+    from engram_py.vectors.upkeep import Done, VectorWorker
     from engram_py.vectors.values import Embedded, Nearest, TurnedOff, VectorState
 
 # Every search imports this module, and most have no embedder: what only vectors need is imported where it is used.
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 SERVER_SECONDS, COMMAND_SECONDS = 3.0, 60.0
 _QUESTION_CHARS = 2_000
 _STOPPING_SECONDS = 0.2
+_MOST_ASKED_ABOUT = 20
+
+# Over a connection, asks about the pairs that new memories are part of; returns the ids of each.
+Ask = Callable[["Store", Sequence[int]], Sequence[tuple[int, int]]]
 
 
 class Vectors:
@@ -49,6 +54,7 @@ class Vectors:
         key: str = "",
         load: Loader | None = None,
         follow: Callable[[], str] | None = None,
+        ask: Ask | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -58,6 +64,7 @@ class Vectors:
         self._indexes: dict[Kind, VectorIndex] = {}
         self._worker: VectorWorker | None = None
         self._follow = follow
+        self._ask = ask
         self._changing = threading.Lock()
 
     @property
@@ -176,10 +183,11 @@ class Vectors:
         upkeep = VectorUpkeep(store, self._clock, self._model, stopped=stopped)
 
         def work() -> None:
-            upkeep.run()
+            done = upkeep.run()
             for documents in (False, True):  # so that the first search finds everything in memory
                 with contextlib.suppress(EmbedderError):
                     self._open_index(documents=documents).refresh(store)
+            self._asked(store, done)
 
         return work
 
@@ -208,10 +216,16 @@ class Vectors:
         with self._store.transaction():
             retry_empty(self._store, entry.id)
         done = upkeep.run(progress=progress)
-        said = () if done is not None else ("another process computes vectors of this memory just now",)
+        said: tuple[Told, ...] = () if done is not None else (reason("vectors_elsewhere"),)
+        said += tuple(reason("may_contradict", new=new, old=old) for new, old in self._asked(self._store, done))
         memories, documents, vectors = (done.memories, done.documents, done.vectors) if done else (0, 0, 0)
         took = round(time.perf_counter() - started, 2)
         return Embedded(self._setting, memories, vectors, took, self.state(ask=True), said, documents)
+
+    def _asked(self, store: Store, done: Done | None) -> Sequence[tuple[int, int]]:
+        """Ask whether what was just saved contradicts something; more at once is an import, for a scan to look at."""
+        new = () if done is None else done.new
+        return self._ask(store, new) if self._ask is not None and 0 < len(new) <= _MOST_ASKED_ABOUT else ()
 
     def pending(self) -> tuple[int, int]:
         """Return how many memories, and passages of documents, lack the vectors of the embedder that is set; no model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,11 @@ import pytest
 
 from engram_py import Engram
 from engram_py.database.journal import set_meta
+from engram_py.database.store import Store
 from engram_py.documents.documents import Documents
 from engram_py.observations.values import Change
-from engram_py.recall.related import Conflicts
+from engram_py.reasons import reason
+from engram_py.recall.related import Conflicts, ask_by_meaning
 from engram_py.settings import Settings, following, keep_setting
 from engram_py.upkeep.backups import restore
 from engram_py.vectors import table
@@ -137,14 +139,19 @@ def test_what_few_may_see_is_found_behind_the_first_thousand(
     assert found(vectors, "tokens that last", sees=lambda ids: {far} & set(ids)) == [far]
 
 
-def test_a_scan_asks_about_what_says_the_same_thing_in_other_words(app: Engram, vectors: Vectors) -> None:
-    others = (
-        "Money is kept as whole cents", "Letters are rendered by a worker", "Nightly export from the replica",
-        "Forms are checked on the server", "Uploads failed behind the proxy", "Screen readers skip our date picker",
-        "Calendar was slow with many visits", "Health data never leaves Europe", "Doctors may share one address",
-        "Reminder messages went out twice", "Soft deletion for ten years", "Feature switches in the database",
-    )  # fmt: skip
-    for title in others:
+OTHERS = (
+    "Money is kept as whole cents", "Letters are rendered by a worker", "Nightly export from the replica",
+    "Forms are checked on the server", "Uploads failed behind the proxy", "Screen readers skip our date picker",
+    "Calendar was slow with many visits", "Health data never leaves Europe", "Doctors may share one address",
+    "Reminder messages went out twice", "Soft deletion for ten years", "Feature switches in the database",
+)  # fmt: skip
+
+
+def test_a_scan_asks_about_what_says_the_same_thing_in_other_words(
+    app: Engram, vectors: Vectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engram_py.recall.related.FEW", 10)
+    for title in OTHERS:
         save(app, "So it is.", title=title)
     old = save(app, "Signed.", title="Authenticating certificates")
     new = save(app, "No longer.", title="Authentications certified")
@@ -156,6 +163,48 @@ def test_a_scan_asks_about_what_says_the_same_thing_in_other_words(app: Engram, 
     [asked] = app.relations.pending()
     assert {asked.source_observation, asked.target_observation} == {old, new}
     assert scanner.scan().already_related == 1
+
+
+def test_what_is_saved_is_compared_by_meaning_once_its_vectors_are_there(
+    app: Engram, tiny: TinyEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engram_py.recall.related.FEW", 10)
+
+    def ask(store: Store, ids: Sequence[int]) -> Sequence[tuple[int, int]]:
+        return ask_by_meaning(store, app.journal, comparing, ids)
+
+    comparing: Vectors = Vectors(app.store, app.settings.clock, embedder=SETTING, load=tiny.load, ask=ask)
+    for title in OTHERS:
+        save(app, "So it is.", title=title)
+    old = save(app, "Signed.", title="Authenticating certificates")
+    assert comparing.compute().warnings == ()
+    new = save(app, "No longer.", title="Authentications certified")
+
+    assert comparing.compute().warnings == (reason("may_contradict", new=new, old=old),)
+
+    [asked] = app.relations.pending()
+    assert (asked.source_observation, asked.target_observation) == (new, old)
+    assert [(note.label, note.id) for note in app.get(new).relations] == [("contested", old)]
+    app.observations.update(new, Change(content="No longer at all."))
+    assert comparing.compute().warnings == (), "a pair is asked about once"
+    app.relations.judge(asked.sync_id, "not_conflict")
+    assert app.get(new).relations == ()
+
+
+def test_an_import_is_compared_with_nothing(app: Engram, tiny: TinyEmbedder) -> None:
+    asked: list[Sequence[int]] = []
+
+    def ask(store: Store, ids: Sequence[int]) -> Sequence[tuple[int, int]]:
+        asked.append(ids)
+        return ()
+
+    vectors = Vectors(app.store, app.settings.clock, embedder=SETTING, load=tiny.load, ask=ask)
+    for number in range(21):
+        save(app, f"Text {number}.", title=f"Number {number}")
+    vectors.compute()
+    last = save(app, "One more.", title="Number 21")
+    vectors.compute()
+    assert asked == [(last,)]
 
 
 def test_what_a_query_excludes_does_not_come_back_by_its_meaning(app: Engram, vectors: Vectors) -> None:
@@ -447,7 +496,7 @@ def test_while_one_process_computes_another_leaves_it_to_that(app: Engram, vecto
     hold_lease(app, "2026-03-01T10:03:00.000Z")
     done = vectors.compute()
     assert done.observations == 0
-    assert done.warnings == ("another process computes vectors of this memory just now",)
+    assert done.warnings == (reason("vectors_elsewhere"),)
     hold_lease(app, "2031-03-01T10:03:00.000Z")  # by a clock that was set back since
     assert vectors.compute().observations == 1
     save(app, LOGIN + " Again.")

@@ -38,6 +38,7 @@ from engram_py.interfaces.cli.commands import (
     value_command,
     yes_option,
 )
+from engram_py.reasons import reason
 from engram_py.text.fences import visible
 
 if TYPE_CHECKING:
@@ -317,7 +318,7 @@ def compute_vectors(app: Engram, *, wait: bool = False) -> Embedded:
     with progress("Computing vectors") if memories + documents > _FEW else nullcontext() as report:
         done = app.vectors.compute(progress=report, seconds=None if whole else _PATIENCE_SECONDS)
     left = done.state.lacking
-    if not left or whole or done.warnings:
+    if not left or whole or reason("vectors_elsewhere") in done.warnings:
         return done
     folder, setting = app.settings.data_dir.absolute(), app.settings.embedder
     start_in_background("engram_py", "--data-dir", str(folder), "vectors", "on", setting, "--wait", folder=folder)
@@ -325,7 +326,7 @@ def compute_vectors(app: Engram, *, wait: bool = False) -> Embedded:
     said = (
         f"the other {left:,} go on in the background, for about {minutes:,} min; `engram vectors` says how far they are"
     )
-    return replace(done, warnings=(said,))
+    return replace(done, warnings=(*done.warnings, said))
 
 
 _OFFERED = "23 MB, 40 ms a question"

@@ -24,7 +24,12 @@ LINE_CHARS = 200
 _TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 _LOOKED_AT = 4  # of a text that begins with blanks and line ends
 _DOORS = {"git": "from .engram", "cloud": "from the team's server", "import": "imported"}
-_RELATED = {"related": "related to", "compatible": "compatible with", "conflicts": "conflicts with"}
+_RELATED = {
+    "related": "related to",
+    "compatible": "compatible with",
+    "conflicts": "conflicts with",
+    "contested": "may contradict",
+}
 
 
 def amount(number: int, thing: str) -> str:

@@ -187,6 +187,8 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "idle_filters": _listed("not asked of what an id names: "),
     "filters_alone": '"{query}" does not say what to look for; the filters alone were asked',
     "unquoted": "nothing here has what is quoted word for word; its words were looked up without the quotes",
+    "may_contradict": "[#{new}] may contradict [#{old}]; `engram judge` lists the question",
+    "vectors_elsewhere": "another process computes vectors of this memory just now",
     "many_named": "{named} memories were named; the first {limit} were looked up",
     # notes on what it found
     "replaced": "#{old} has these words, but [#{new}] replaced it, which the filters leave out; is:superseded shows it",
