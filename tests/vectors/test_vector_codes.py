@@ -9,7 +9,7 @@ import pytest
 from engram_py.vectors.index import Baseline, Codes
 from engram_py.vectors.protocol import pack, unit, unpack
 
-np: Any = pytest.importorskip("numpy", reason='vectors need numpy: pip install "engram-py[vectors]"')
+np: Any = pytest.importorskip("numpy", reason="vectors need numpy: the extra vectors")
 
 
 def rows(count: int, dimension: int = 384, seed: int = 1) -> Any:

@@ -191,7 +191,7 @@ def status_command(app: Engram, project: str | None) -> object:
 @json_command
 def watch_command(project: str | None, *, as_json: bool) -> None:
     """Take in edits as they are saved, and write what changes, until Ctrl-C. Follows the folder with watchfiles where
-    that is installed (engram-py[watch]), else looks every two seconds."""
+    that is installed, else looks every two seconds."""
     from engram_py.interfaces.cli.commands import show
     from engram_py.vault.vault import watch
 

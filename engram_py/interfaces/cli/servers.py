@@ -16,6 +16,7 @@ import click
 from engram_py.errors import EngramError, TerminalError
 from engram_py.files import expanded, here
 from engram_py.interfaces.cli.commands import PATH, json_command, memory, print_value, refusing, settings
+from engram_py.lazy import install_hint
 
 
 class NoTerminalError(TerminalError):
@@ -28,7 +29,7 @@ class NoTerminalError(TerminalError):
 
 class TextualMissingError(TerminalError):
     def __init__(self) -> None:
-        super().__init__("the package textual is not installed", hint="pip install 'engram-py[tui]'")
+        super().__init__("the package textual is not installed", hint=f"run `{install_hint('tui')}`")
 
 
 @click.command("mcp")
@@ -228,7 +229,7 @@ def is_terminal() -> bool:
 def tui_command(project: str | None) -> None:
     """Show memories, sessions, a search and what waits for review in this terminal; ? shows the keys.
 
-    Follows what agents save meanwhile. Needs the extra: pip install 'engram-py[tui]'.
+    Follows what agents save meanwhile. Needs the package textual.
     """
     if importlib.util.find_spec("textual") is None:
         raise TextualMissingError

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
@@ -38,6 +38,7 @@ from engram_py.interfaces.cli.commands import (
     value_command,
     yes_option,
 )
+from engram_py.lazy import install_command, packages_of
 from engram_py.reasons import reason
 from engram_py.text.fences import visible
 
@@ -186,11 +187,12 @@ def _install_missing() -> None:
     import importlib.util
     import subprocess
 
-    extra = {"sqlcipher3": "sqlcipher3>=0.6.4,<0.7", "keyring": "keyring>=25.7,<27"}
-    if wanted := [package for name, package in extra.items() if importlib.util.find_spec(name) is None]:
+    wanted = packages_of("encrypted")
+    wanted = [package for package in wanted if importlib.util.find_spec(package.partition("<")[0]) is None]
+    if wanted:
         click.echo(f"Installing {' and '.join(wanted)} into {sys.prefix}", err=True)
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", *wanted]
-        subprocess.run(command, check=False, stdout=sys.stderr)
+        with suppress(OSError):  # no uv either
+            subprocess.run([*install_command(*wanted), "--quiet"], check=False, stdout=sys.stderr)
         importlib.invalidate_caches()
 
 

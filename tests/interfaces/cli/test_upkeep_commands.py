@@ -248,7 +248,7 @@ def test_an_observation_expires_and_counts(run: Run) -> None:
     assert sorted(changed["changed"]) == ["expires_at", "salience"]
 
 
-pytest.importorskip("numpy", reason='vectors need numpy: pip install "engram-py[vectors]"')
+pytest.importorskip("numpy", reason="vectors need numpy: the extra vectors")
 
 
 index, static = test_embedders.index, test_embedders.static
