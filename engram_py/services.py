@@ -315,7 +315,7 @@ def learning(app: Engram) -> Learning:
     """Keep what sessions taught about entities and the person."""
     from engram_py.distill.summarizing import Learning
 
-    return Learning(app.store, app.sessions, lambda: app.facts, lambda: app.identity)
+    return Learning(app.store, app.sessions, lambda: app.observations, lambda: app.facts, lambda: app.identity)
 
 
 def transfer(app: Engram) -> Transfer:

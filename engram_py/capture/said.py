@@ -36,6 +36,8 @@ _INNER = regex(r"(?i), (?:and|but|so) (?=(?:i|i['’]ve|i['’]d|we|we['’]ve)\
 _SELF = regex(r"(?i)(?:i|we|my|our)\b")
 _FENCE = regex(r"\s{0,3}(`{3,}|~{3,})")
 _BULLET = regex(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+")
+# A value goes up to its reason or what else is said.
+_VALUE_END = regex(r"[,;(]| (?:because|since|and|but|so|as of|for now|now)\b")
 _QUOTED = regex(r"[\"“«„].*?[\"”»“]")
 
 
@@ -68,9 +70,29 @@ def own_sentences(text: str) -> Iterator[tuple[int, str]]:
                 yield start + sentence.start(), sentence[0]
 
 
+def subject_of(statement: str) -> tuple[str, str] | None:
+    """Return the subject of a statement that may have another value later, and its value: ``my manager`` and
+    ``Peter``; of "I prefer A over B" the subject is both."""
+    line = " ".join(statement.replace("’", "'").split()).rstrip(" .!")
+    for of, pattern in _grammar().subjects:
+        if match := pattern.fullmatch(line):
+            parts = match.groupdict()
+            value = _VALUE_END.split(parts["value"])[0].lower()
+            other = _VALUE_END.split(parts.get("other") or "")[0].lower()
+            return " or ".join(sorted((value, other))) if other else of or parts["of"].lower(), value
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Grammar:
+    marks: Mapping[str, re.Pattern[str]]
+    says: tuple[tuple[Kind, re.Pattern[str]], ...]
+    subjects: tuple[tuple[str, re.Pattern[str]], ...]
+
+
 @cache
-def _grammar() -> tuple[Mapping[str, re.Pattern[str]], tuple[tuple[Kind, re.Pattern[str]], ...]]:
-    """Read the marks and the patterns, with the parts that these name put in."""
+def _grammar() -> _Grammar:
+    """Read the patterns, with the parts that these name put in."""
     data = json.loads(Path(__file__).with_name("said.json").read_text(encoding="utf-8"))
 
     def compiled(pattern: str) -> re.Pattern[str]:
@@ -79,13 +101,15 @@ def _grammar() -> tuple[Mapping[str, re.Pattern[str]], tuple[tuple[Kind, re.Patt
         return re.compile(pattern, re.IGNORECASE)
 
     marks = {name: compiled(pattern) for name, pattern in data["marks"].items()}
-    return marks, tuple((one["kind"], compiled(one["say"])) for one in data["says"])
+    says = tuple((one["kind"], compiled(one["say"])) for one in data["says"])
+    subjects = tuple((one.get("of", ""), compiled(one["say"])) for one in data["subjects"])
+    return _Grammar(marks, says, subjects)
 
 
 def _own_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield the lines outside fences without bullets; what a line with a colon introduces is somebody else's, but for
     a list."""
-    marks, _ = _grammar()
+    marks = _grammar().marks
     fence, introduced, at = "", False, 0
     for line in lines_of(text, ends=True):
         start, at = at, at + len(line)
@@ -107,14 +131,14 @@ def _own_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _statement(sentence: str) -> tuple[Kind, str, int] | None:
     """Return the kind of a plain sentence, the words that state it, and where they begin."""
-    marks, says = _grammar()
-    lead = marks["lead"].match(sentence)
+    grammar = _grammar()
+    lead = grammar.marks["lead"].match(sentence)
     starts = [lead.end() if lead else 0]
     if _SELF.match(sentence, starts[0]):
         starts += [inner.end() for inner in _INNER.finditer(sentence)]
     for start in starts:
         clause = _clause(sentence, start)
-        kind = next((kind for kind, pattern in says if pattern.fullmatch(clause)), None) if clause else None
+        kind = next((kind for kind, pattern in grammar.says if pattern.fullmatch(clause)), None) if clause else None
         if kind is not None and (start == starts[0] or kind in _INNER_KINDS):
             return kind, clause, start
     return None
@@ -123,7 +147,7 @@ def _statement(sentence: str) -> tuple[Kind, str, int] | None:
 def _clause(sentence: str, start: int) -> str:
     """Return what is stated from ``start`` up to where the sentence goes on; "" of a question, a guess, or what is
     about the moment."""
-    marks, _ = _grammar()
+    marks = _grammar().marks
     rest = sentence[start:].replace("’", "'")
     more = marks["goes on"].search(rest)
     if sentence.endswith("?") and not (more and (more["asks"] or more["but"])):

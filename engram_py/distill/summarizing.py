@@ -7,12 +7,16 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from engram_py.capture.orders import reads_like_an_order
+from engram_py.capture.redact import PRIVATE
+from engram_py.capture.said import Kind, Said, said
 from engram_py.database import runs
 from engram_py.database.journal import Journal
-from engram_py.database.store import Store
+from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.distill import table
 from engram_py.distill.heuristic import Heuristic, facts_of
@@ -32,11 +36,14 @@ from engram_py.identity.identity import MOST_STATEMENTS, statements
 from engram_py.lazy import logger_of, regex
 from engram_py.observations import table as observation_table
 from engram_py.observations.lookup import live_observation
+from engram_py.observations.values import Draft, Scope
 from engram_py.text.normalize import content_hash
+from engram_py.times import parse_time
 
 if TYPE_CHECKING:
     from engram_py.identity.identity import Identity
     from engram_py.observations.facts import Facts
+    from engram_py.observations.observations import Observations
     from engram_py.privacy.switches import Switches
     from engram_py.sessions.prompts import Episodes
     from engram_py.sessions.sessions import Sessions
@@ -241,9 +248,12 @@ class Summarizing:
         table.settle(self._store, session.id, turn_ids, self._journal.now(), **columns, distill_tried_at=None)
 
     def _keep_identity(self, session: DueSession, turn_ids: Sequence[int]) -> None:
-        """Keep what the person said about themselves in these turns, once. Call inside a transaction."""
-        said = [one for text in table.asked_in(self._store, session.id, turn_ids) for one in statements(text)]
+        """Keep what the person said about themselves in these turns, once, and for good. Call inside a transaction."""
+        told = table.asked_in(self._store, session.id, turn_ids)
+        said = [one for text, _ in told for one in statements(text)]
         self._learning().keep_statements(said, session_id=session.id, tool_name=TOOL + "heuristic")
+        for text, at in told:
+            self._learning().keep_said(text, at=at, session_id=session.id)
 
     def _tried(self, session: DueSession, result: str) -> Distilled:
         """Leave the turns for another try; one that failed counts."""
@@ -258,6 +268,19 @@ class Summarizing:
 
 
 MOST_FACTS = 10
+MOST_SAID = 20  # of one text
+SAID_SALIENCE = 0.6
+# What a statement of each kind becomes: the type, and where it holds.
+_BECOMES: dict[Kind, tuple[str, Scope]] = {
+    "preference": ("preference", "personal"),
+    "identity": ("fact", "personal"),
+    "decision": ("decision", "project"),
+    "rule": ("policy", "project"),
+    "convention": ("policy", "project"),
+    "fact": ("fact", "project"),
+}
+# The same words of one session so soon, or of two at one moment, are one saying that was told twice.
+_ONE_SAYING, _ONE_SESSION = timedelta(minutes=1), timedelta(hours=12)
 
 
 class Learning:
@@ -265,12 +288,56 @@ class Learning:
     for an answer."""
 
     def __init__(
-        self, store: Store, sessions: Sessions, facts: Callable[[], Facts], identity: Callable[[], Identity]
+        self,
+        store: Store,
+        sessions: Sessions,
+        observations: Callable[[], Observations],
+        facts: Callable[[], Facts],
+        identity: Callable[[], Identity],
     ) -> None:
         self._store = store
         self._sessions = sessions
+        self._observations = observations
         self._facts = facts
         self._identity = identity
+
+    def keep_said(self, text: str, *, at: str, session_id: str, by_agent: bool = False) -> int:
+        """Keep what a person says for good in a text of theirs, dated ``at``, as candidates that wait for somebody to
+        confirm them; return how many are new. Said again another time, a candidate is confirmed.
+
+        In a text that an agent wrote down "I" is the agent. Call inside a transaction.
+        """
+        kept = 0
+        for one in islice(said(text), MOST_SAID):
+            if by_agent and one.kind in ("preference", "identity"):
+                continue
+            try:
+                kept += self._keep_statement(one, at, session_id)
+            except InvalidInputError as exc:
+                logger.info("a statement was not kept: %s", exc.code)
+        return kept
+
+    def _keep_statement(self, one: Said, at: str, session_id: str) -> bool:
+        project = self._sessions.get(session_id).project
+        rows = table.same_text(self._store, content_hash(one.text), project)
+        if any(row["deleted_at"] for row in rows) or PRIVATE[:-1] in one.text:
+            return False
+        for row in rows:
+            if not _said_again(row, at, session_id):
+                return False
+            if row["lifecycle"] == "active":
+                if row["origin"] == "derived":
+                    self._observations().accept(row["id"])
+                return False
+        kind, scope = _BECOMES[one.kind]
+        draft = Draft(one.text, one.text, kind, scope, origin="derived", tool_name=TOOL + "heuristic")
+        with self._sessions.reopened_for_a_save(session_id):
+            saved = self._observations().save(draft, session_id=session_id)
+        new = live_observation(self._store, saved.id)
+        table.date(self._store, new, min(at, new.created_at), SAID_SALIENCE)
+        if scope == "personal":
+            self._identity().settle(saved.id)
+        return True
 
     def keep_facts(self, candidates: Sequence[FactCandidate], *, session_id: str, at: str) -> int:
         """Add the facts of a digest, dated ``at``; how many were new. Call inside a transaction."""
@@ -308,3 +375,12 @@ class Learning:
                 table.date(self._store, row, min(last or row.created_at, row.created_at), row.salience)
                 kept += 1
         return kept
+
+
+def _said_again(row: Row, at: str, session_id: str) -> bool:
+    """Return whether a row's words were said another time at ``at``."""
+    then, now = parse_time(row["created_at"]), parse_time(at)
+    if then is None or now is None:
+        return False
+    apart = abs(now - then)
+    return apart >= _ONE_SAYING and (row["session_id"] != session_id or apart >= _ONE_SESSION)

@@ -48,7 +48,7 @@ where id in (
 order by id
 """
 PENDING_PROMPTS = """
-select substr(content, 1, :chars) as content from turns
+select substr(content, 1, :chars) as content, coalesce(said_at, read_at) as at from turns
 where session_id = :session_id and role = 'user' and agent = '' and id in (select value from json_each(:ids))
 order by id
 """
@@ -105,10 +105,10 @@ def pending(store: Store, session_id: str) -> tuple[list[int], int]:
     return [row[0] for row in rows], sum(row[1] for row in rows)
 
 
-def asked_in(store: Store, session_id: str, turn_ids: Sequence[int]) -> list[str]:
-    """Return what the person said in these turns."""
+def asked_in(store: Store, session_id: str, turn_ids: Sequence[int]) -> list[tuple[str, str]]:
+    """Return what the person said in these turns, and when."""
     ids = json.dumps(list(turn_ids))
-    return [row[0] for row in store.tuples(PENDING_PROMPTS, session_id=session_id, ids=ids, chars=TURN_CHARS)]
+    return [(text, at) for text, at in store.tuples(PENDING_PROMPTS, session_id=session_id, ids=ids, chars=TURN_CHARS)]
 
 
 def turns(store: Store, session_id: str) -> list[Row]:
@@ -152,6 +152,19 @@ def settle(store: Store, session_id: str, turn_ids: Sequence[int], now: str, **c
 def date(store: Store, row: Observation, at: str, salience: float) -> None:
     """Give a derived row the time of what it is about, and its weight. Call inside a transaction."""
     store.update("observations", {"id": row.id}, {"created_at": at, "salience": salience})
+
+
+SAME_TEXT = """
+select id, session_id, origin, lifecycle, created_at, deleted_at from observations
+where content_hash = :hash and (project = :project or scope = 'personal')
+order by lifecycle = 'active' desc, id desc
+"""
+
+
+def same_text(store: Store, content_hash: str, project: str) -> list[Row]:
+    """Return the rows of this text in a project and of the person, deleted ones too, active ones first. Reads the whole
+    table."""
+    return store.rows(SAME_TEXT, hash=content_hash, project=project)
 
 
 def failures(store: Store) -> list[Row]:
