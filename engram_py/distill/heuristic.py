@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.capture.host_formats import is_trivial, typed, without_memory_blocks
-from engram_py.capture.passive import parse_learnings
+from engram_py.capture.passive import parse_learnings, todos_listed
 from engram_py.database.store import Row, Store
 from engram_py.distill import table
 from engram_py.distill.table import DueSession
@@ -90,7 +90,7 @@ def _listed(messages: Sequence[str]) -> list[str]:
 def _open(facts: SessionFacts, messages: Sequence[str], goal: str) -> list[str]:
     """Return what is not done: the last prompt without an answer, the steps that the last message names, the goal
     itself where everything that was tried is gone again, and files that no commit has."""
-    steps = list(steps_listed(messages[-1])) if messages else []
+    steps = [*steps_listed(messages[-1]), *todos_listed(messages[-1])] if messages else []
     if facts.unanswered:
         steps.insert(0, beginning(facts.unanswered, ITEM_CHARS))
     work = facts.work

@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.capture.redact import PRIVATE
-from engram_py.capture.said import Kind, Said, said
+from engram_py.capture.said import Kind, Said, own_sentences, said
 from engram_py.database import runs
-from engram_py.database.journal import Journal
+from engram_py.database.journal import Journal, get_meta, set_meta
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.distill import table
@@ -31,8 +31,9 @@ from engram_py.distill.values import (
     SessionFacts,
     Source,
 )
+from engram_py.entities.names import Naming
 from engram_py.errors import EngramError, InvalidInputError, StoreError
-from engram_py.identity.identity import MOST_STATEMENTS, statements
+from engram_py.identity.identity import LONGEST_SENTENCE_CHARS, MOST_STATEMENTS, statements
 from engram_py.lazy import logger_of, regex
 from engram_py.observations import table as observation_table
 from engram_py.observations.lookup import live_observation
@@ -41,6 +42,7 @@ from engram_py.text.normalize import content_hash
 from engram_py.times import parse_time
 
 if TYPE_CHECKING:
+    from engram_py.entities.entities import Entities
     from engram_py.identity.identity import Identity
     from engram_py.observations.facts import Facts
     from engram_py.observations.observations import Observations
@@ -143,14 +145,14 @@ class Summarizing:
             return self._settled(session, (), "no_signals")
         if not self._records(session):
             return Distilled(session.id, session.project, "skipped:recording_off")
-        if turn_ids and chars < LEAST_CHARS:
-            return self._settled(session, turn_ids, f"skipped:low_novelty:{chars}chars")
         if refused := self._refused(session, self._model.source if self._model else "heuristic"):
             return self._settled(session, turn_ids, refused)
         seconds = GIT_SECONDS if until is None else min(GIT_SECONDS, until - time.monotonic())
         facts = facts_of(self._store, session, self._journal.moment(), seconds=seconds)
         if until is not None and time.monotonic() >= until:
             return Distilled(session.id, session.project, "skipped:no_time")
+        if turn_ids and chars < LEAST_CHARS and not (facts.work and facts.work.commits):
+            return self._settled(session, turn_ids, f"skipped:low_novelty:{chars}chars")
         try:
             written = self._written(session, facts)
         except DistillerFailed as failed:
@@ -269,7 +271,9 @@ class Summarizing:
 
 MOST_FACTS = 10
 MOST_SAID = 20  # of one text
-SAID_SALIENCE = 0.6
+SAID_SALIENCE, NOTE_SALIENCE = 0.6, 0.5
+_BATCH = 50
+_LEARNED = "learned:"  # up to which row, by source
 # What a statement of each kind becomes: the type, and where it holds.
 _BECOMES: dict[Kind, tuple[str, Scope]] = {
     "preference": ("preference", "personal"),
@@ -294,16 +298,69 @@ class Learning:
         observations: Callable[[], Observations],
         facts: Callable[[], Facts],
         identity: Callable[[], Identity],
+        entities: Callable[[], Entities],
     ) -> None:
         self._store = store
         self._sessions = sessions
         self._observations = observations
         self._facts = facts
         self._identity = identity
+        self._entities = entities
 
-    def keep_said(self, text: str, *, at: str, session_id: str, by_agent: bool = False) -> int:
+    def read_new(self, *, prompts: bool, until: float | None = None) -> dict[str, float]:
+        """Read the notes, and the ``prompts``, that came since the last time, until then (``time.monotonic``).
+
+        What is said for good is kept, and of a note each sentence about an entity as a fact of it.
+        """
+        counts: dict[str, float] = {"read": 0, "said": 0, "facts": 0}
+        naming = Naming(self._store)
+        for name, sql in (("notes", table.NEW_NOTES), *((("prompts", table.NEW_PROMPTS),) if prompts else ())):
+            while until is None or time.monotonic() < until:
+                self._store.give_way()
+                with self._store.transaction():
+                    rows = self._store.rows(sql, after=int(get_meta(self._store, _LEARNED + name) or 0), limit=_BATCH)
+                    for row in rows:
+                        self._read(row, name == "notes", naming, counts)
+                    if rows:
+                        set_meta(self._store, _LEARNED + name, str(rows[-1]["id"]))
+                if len(rows) < _BATCH:
+                    break
+        return counts
+
+    def _read(self, row: Row, is_note: bool, naming: Naming, counts: dict[str, float]) -> None:
+        by_agent = row["origin"] == "agent"
+        told = {"at": row["at"], "session_id": row["session_id"]}
+        counts["read"] += 1
+        counts["said"] += self.keep_said(row["content"], **told, by_agent=by_agent, note=is_note and not by_agent)
+        for _, sentence in own_sentences(row["content"]) if is_note else ():
+            line = " ".join(sentence.split()).rstrip(" .!")
+            about = naming.about(line, row["project"]) if len(line) <= LONGEST_SENTENCE_CHARS else None
+            if about is not None and not line.endswith("?"):
+                counts["facts"] += self._keep_about(line, *about, project=row["project"], **told)
+
+    def _keep_about(
+        self, line: str, slug: str, beside: Sequence[str], *, project: str, at: str, session_id: str
+    ) -> bool:
+        """Keep a sentence as a fact about an entity, linked to the others that it names."""
+        if reads_like_an_order(line) or table.same_text(self._store, content_hash(line), project, kind="fact"):
+            return False
+        where: dict[str, Any] = {"project": project, "session_id": session_id}
+        try:
+            with self._sessions.reopened_for_a_save(session_id):
+                saved = self._facts().add(slug, line, origin="derived", **where)
+                for other in beside if saved.outcome in ("added", "superseded") else ():
+                    self._entities().link(slug, "mentioned_with", other, fact=line, origin="derived", **where)
+        except InvalidInputError as exc:
+            logger.info("a sentence was not kept: %s", exc.code)
+            return False
+        row = live_observation(self._store, saved.id)
+        if saved.outcome in ("added", "superseded"):
+            table.date(self._store, row, min(at, row.created_at), NOTE_SALIENCE)
+        return saved.outcome in ("added", "superseded")
+
+    def keep_said(self, text: str, *, at: str, session_id: str, by_agent: bool = False, note: bool = False) -> int:
         """Keep what a person says for good in a text of theirs, dated ``at``, as candidates that wait for somebody to
-        confirm them; return how many are new. Said again another time, a candidate is confirmed.
+        confirm them; return how many are new. Said again another time, or in another ``note``, one is confirmed.
 
         In a text that an agent wrote down "I" is the agent. Call inside a transaction.
         """
@@ -312,18 +369,18 @@ class Learning:
             if by_agent and one.kind in ("preference", "identity"):
                 continue
             try:
-                kept += self._keep_statement(one, at, session_id)
+                kept += self._keep_statement(one, at, session_id, note)
             except InvalidInputError as exc:
                 logger.info("a statement was not kept: %s", exc.code)
         return kept
 
-    def _keep_statement(self, one: Said, at: str, session_id: str) -> bool:
+    def _keep_statement(self, one: Said, at: str, session_id: str, note: bool) -> bool:
         project = self._sessions.get(session_id).project
         rows = table.same_text(self._store, content_hash(one.text), project)
         if any(row["deleted_at"] for row in rows) or PRIVATE[:-1] in one.text:
             return False
         for row in rows:
-            if not _said_again(row, at, session_id):
+            if not _said_again(row, at, session_id, note=note):
                 return False
             if row["lifecycle"] == "active":
                 if row["origin"] == "derived":
@@ -377,10 +434,10 @@ class Learning:
         return kept
 
 
-def _said_again(row: Row, at: str, session_id: str) -> bool:
+def _said_again(row: Row, at: str, session_id: str, *, note: bool) -> bool:
     """Return whether a row's words were said another time at ``at``."""
     then, now = parse_time(row["created_at"]), parse_time(at)
     if then is None or now is None:
         return False
     apart = abs(now - then)
-    return apart >= _ONE_SAYING and (row["session_id"] != session_id or apart >= _ONE_SESSION)
+    return bool(apart) if note else apart >= _ONE_SAYING and (row["session_id"] != session_id or apart >= _ONE_SESSION)
