@@ -207,7 +207,7 @@ class Engram:
         wanted |= {"match_mode": match_mode, "limit": limit, "session_id": session_id, "explain": explain, "sort": sort}
         if as_of is None:
             return self.searches.search(query, **wanted)
-        from engram_py.recall.as_of import search_as_of
+        from engram_py.recall.layers import search_as_of
 
         return search_as_of(self.core, self.anchors, as_of, query, **wanted)
 

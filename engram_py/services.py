@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from engram_py.distill.distilling import Distilling
     from engram_py.distill.ingesting import Ingesting
     from engram_py.distill.summarizing import Learning
+    from engram_py.distill.values import Flushed
     from engram_py.documents.documents import Documents
     from engram_py.entities.entities import Entities
     from engram_py.evaluation.evaluation import Evaluations
@@ -325,7 +326,8 @@ def learning(app: Engram) -> Learning:
     """Keep what sessions taught about entities and the person."""
     from engram_py.distill.summarizing import Learning
 
-    return Learning(app.store, app.sessions, lambda: app.facts, lambda: app.identity)
+    rooms = (lambda: app.observations, lambda: app.facts, lambda: app.identity, lambda: app.entities)
+    return Learning(app.store, app.sessions, *rooms)
 
 
 def transfer(app: Engram) -> Transfer:
@@ -444,8 +446,9 @@ def maintenance(app: Engram) -> Maintenance:
     """Run the passes of upkeep."""
     from engram_py.upkeep.maintenance import Maintenance, steps_of
 
-    steps = partial(steps_of, app.core, lambda: app.entities, lambda: app.identity)
-    return Maintenance(app.store, app.journal, steps, hours=app.settings.consolidate_hours)
+    rooms = (lambda: app.entities, lambda: app.identity, lambda: app.learning, lambda: app.vault, lambda: app.documents)
+    hours, distill = app.settings.consolidate_hours, partial(_distill, app)
+    return Maintenance(app.store, app.journal, partial(steps_of, app.core, *rooms), distill, hours=hours)
 
 
 def upkeep_reports(app: Engram) -> Reports:
@@ -472,6 +475,10 @@ def _index_vault(app: Engram, root: Path, project: str) -> None:
     """Make the person's own files in a vault documents."""
     with suppress(EngramError):  # it is one already
         app.documents.add(str(root), name="vault", project=project)
+
+
+def _distill(app: Engram, everything: bool) -> Flushed:
+    return app.distilling.flush() if everything else app.distilling.run()
 
 
 def _has_documents(app: Engram) -> bool:

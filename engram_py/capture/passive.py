@@ -33,6 +33,11 @@ _BULLET = regex(r"^ {0,3}[-*+•][ \t]+(?=\S)(.*)$")
 _NESTED = regex(r"^\s{2,}(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 _RULE = regex(r"^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$")
 _EMPHASIS = regex(r"\*\*|__|`|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|(?<!\w)_(?=\S)|(?<=\S)_(?!\w)")
+# What is to be done: an item of that kind, and the heading of a list of them.
+_TODO = regex(r"(?i)(?:\[ \]|to-?do\b|fixme\b|next(?: steps?)?:|follow[- ]?up:|still open:)[\s:]*")
+_STEPS = regex(
+    r"(?i)[\s#*_]*(?:next(?: steps?)?|to-?dos?|open (?:points|questions|items)|follow[- ]?ups?|action items)[\s*_:]*"
+)
 _CJK = regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
 
@@ -41,13 +46,19 @@ def parse_learnings(text: str) -> list[str]:
 
     A section is a heading such as ``## Key Learnings`` or ``**Erkenntnisse:**`` and the list below it, numbered
     or else bulleted. An item is kept when it says something: 20 bytes and 4 words, or 8 characters of CJK. What stands
-    in a memory block was learned before.
+    in a memory block was learned before, and what is to be done is not learned.
     """
     for lines in reversed(list(_sections(without_memory_blocks(text)))):
-        items = _items(lines, _NUMBERED) or _items(lines, _BULLET)
+        items = [item for item in _items(lines, _NUMBERED) or _items(lines, _BULLET) if not _TODO.match(item)]
         if items:
             return items
     return []
+
+
+def todos_listed(text: str) -> list[str]:
+    """Return what sections of learnings list as to be done."""
+    sections = [_items(lines, _NUMBERED) or _items(lines, _BULLET) for lines in _sections(without_memory_blocks(text))]
+    return [_TODO.sub("", item) for items in sections for item in items if _TODO.match(item)]
 
 
 def learning_title(text: str) -> str:
@@ -67,7 +78,11 @@ def _sections(text: str) -> Iterator[list[str]]:
         heading = _HEADING.match(line)
         bold = None if heading else _BOLD_LINE.match(line)
         name = heading[2] if heading and len(heading[1]) <= 4 else bold["name"] if bold else ""
-        if name.strip(" \t*_:：#").lower() in _NAMES:
+        if _STEPS.fullmatch(line):
+            if section is not None:
+                yield section
+            section = None
+        elif name.strip(" \t*_:：#").lower() in _NAMES:
             if section is not None:
                 yield section
             section, level = [], len(heading[1]) if heading else 4

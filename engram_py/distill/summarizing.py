@@ -1,5 +1,5 @@
-"""Make one session's turns its summary: gather what is known of it, have a digest written, and decide whether that
-takes the place of what is there; and keep what the session taught about entities and the person.
+"""Make one session's turns its summary: have a digest written, and decide whether that takes the place of what is
+there; and keep what the session taught about entities and the person, and what the person said for good.
 """
 
 from __future__ import annotations
@@ -7,18 +7,19 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from engram_py.capture.host_formats import is_trivial, typed, without_memory_blocks
 from engram_py.capture.orders import reads_like_an_order
+from engram_py.capture.redact import PRIVATE
+from engram_py.capture.said import Kind, Said, own_sentences, said
 from engram_py.database import runs
-from engram_py.database.journal import Journal
+from engram_py.database.journal import Journal, get_meta, set_meta
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.distill import table
-from engram_py.distill.heuristic import Heuristic
+from engram_py.distill.heuristic import Heuristic, facts_of
 from engram_py.distill.table import DueSession
 from engram_py.distill.values import (
     STRENGTHS,
@@ -28,115 +29,26 @@ from engram_py.distill.values import (
     DistillerFailed,
     FactCandidate,
     SessionFacts,
-    SessionTurn,
     Source,
 )
+from engram_py.entities.names import Naming
 from engram_py.errors import EngramError, InvalidInputError, StoreError
-from engram_py.git.program import Deadline
-from engram_py.git.repository import find_repository
-from engram_py.git.work import Work, work_between
-from engram_py.identity.identity import MOST_STATEMENTS, statements
+from engram_py.identity.identity import LONGEST_SENTENCE_CHARS, MOST_STATEMENTS, statements
 from engram_py.lazy import logger_of, regex
 from engram_py.observations import table as observation_table
 from engram_py.observations.lookup import live_observation
+from engram_py.observations.values import Draft, Scope
 from engram_py.text.normalize import content_hash
-from engram_py.times import parse_time, to_text
+from engram_py.times import parse_time
 
 if TYPE_CHECKING:
+    from engram_py.entities.entities import Entities
     from engram_py.identity.identity import Identity
     from engram_py.observations.facts import Facts
+    from engram_py.observations.observations import Observations
     from engram_py.privacy.switches import Switches
     from engram_py.sessions.prompts import Episodes
     from engram_py.sessions.sessions import Sessions
-
-
-# What an agent does after its last words: a tool writes a file. One that did not answer yet may have worked for longer.
-_AFTERWARDS, _UNANSWERED = timedelta(seconds=60), timedelta(minutes=30)
-
-
-def facts_of(store: Store, session: DueSession, now: datetime, *, seconds: float) -> SessionFacts:
-    """Return what is known of a session; git is asked for at most ``seconds``."""
-    asked = _own_words(table.prompts(store, session.id))
-    # What is said to a subagent nobody typed.
-    own = _own_words(row for row in table.turns(store, session.id) if not row["agent"])
-    first, last = _span(store, session, now)
-    unanswered = _unanswered(own, asked)
-    until = _worked_until(store, session, last, now, long=bool(unanswered))
-    return SessionFacts(
-        session_id=session.id,
-        project=session.project,
-        directory=session.directory,
-        agent=session.agent,
-        started_at=to_text(first),
-        ended_at=to_text(last),
-        prompts=tuple(_prompts(own, asked)),
-        turns=tuple(SessionTurn(row["role"], row["content"]) for row in own),
-        unanswered=unanswered,
-        work=_work(session.directory, first, until, seconds),
-    )
-
-
-def _span(store: Store, session: DueSession, now: datetime) -> tuple[datetime, datetime]:
-    """From the start of a session to the last thing that was said in it, whatever the clock did meanwhile."""
-    told = [session.started_at, *table.span(store, session.id)]
-    moments = [moment for moment in map(parse_time, told) if moment is not None] or [now]
-    return min(moments), max(moments)
-
-
-def _worked_until(store: Store, session: DueSession, last: datetime, now: datetime, *, long: bool) -> datetime:
-    """Return when a session's work was over: soon after its last words, and before the next session of the project."""
-    ends = [last + (_UNANSWERED if long else _AFTERWARDS), max(now, last)]
-    following = parse_time(table.next_start(store, session.project, to_text(last)))
-    ended = parse_time(session.ended_at) if long else None
-    ends += [moment for moment in (following, ended) if moment is not None and moment > last]
-    return min(ends)
-
-
-def _own_words(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return prompts or turns as their speaker said them: rows of earlier versions hold what programs wrote as well."""
-    found = []
-    for row in map(dict, rows):
-        said = row["content"]
-        row["content"] = without_memory_blocks(said).strip() if row.get("role") == "assistant" else typed(said)
-        found += [row] if row["content"] else []
-    return found
-
-
-def _prompts(turns: Sequence[dict[str, Any]], asked: Sequence[dict[str, Any]]) -> list[str]:
-    """Return what the person asked, in order, each once: as hooks kept it, and as transcripts tell it."""
-    told = [row for row in turns if row["role"] == "user"]
-    kept = {_plain(row["content"]) for row in asked}
-    rows = [(row["created_at"], row["content"]) for row in asked]
-    rows += [(row["at"], row["content"]) for row in told if _plain(row["content"]) not in kept]
-    return [text for _, text in sorted(rows, key=lambda row: row[0])]
-
-
-def _unanswered(turns: Sequence[dict[str, Any]], asked: Sequence[dict[str, Any]]) -> str:
-    """Return the last prompt that asks for something, if the agent said nothing after it."""
-    if turns and turns[-1]["role"] == "user":
-        last = turns[-1]["content"]
-    else:
-        known = {_plain(row["content"]) for row in turns if row["role"] == "user"}
-        answered = max((row["at"] for row in turns), default="")
-        waits = [row for row in asked if row["created_at"] > answered and _plain(row["content"]) not in known]
-        last = waits[-1]["content"] if waits else ""
-    return "" if is_trivial(last) else last
-
-
-def _plain(text: str) -> str:
-    """Return what of a text tells whether it is another: of a prompt the beginning is kept as a turn."""
-    return " ".join(text[:2_000].split())
-
-
-def _work(directory: str, first: datetime, last: datetime, seconds: float) -> Work | None:
-    """Return what was done in the session's checkout; None where it is none, or is gone."""
-    folder = Path(directory)
-    if not folder.is_absolute() or not folder.is_dir():
-        return None
-    repository = find_repository(folder)
-    if repository is None or repository.bare:
-        return None
-    return work_between(repository, first, last, Deadline(seconds))
 
 
 MOST_SENTENCES = 3
@@ -233,14 +145,14 @@ class Summarizing:
             return self._settled(session, (), "no_signals")
         if not self._records(session):
             return Distilled(session.id, session.project, "skipped:recording_off")
-        if turn_ids and chars < LEAST_CHARS:
-            return self._settled(session, turn_ids, f"skipped:low_novelty:{chars}chars")
         if refused := self._refused(session, self._model.source if self._model else "heuristic"):
             return self._settled(session, turn_ids, refused)
         seconds = GIT_SECONDS if until is None else min(GIT_SECONDS, until - time.monotonic())
         facts = facts_of(self._store, session, self._journal.moment(), seconds=seconds)
         if until is not None and time.monotonic() >= until:
             return Distilled(session.id, session.project, "skipped:no_time")
+        if turn_ids and chars < LEAST_CHARS and not (facts.work and facts.work.commits):
+            return self._settled(session, turn_ids, f"skipped:low_novelty:{chars}chars")
         try:
             written = self._written(session, facts)
         except DistillerFailed as failed:
@@ -338,9 +250,12 @@ class Summarizing:
         table.settle(self._store, session.id, turn_ids, self._journal.now(), **columns, distill_tried_at=None)
 
     def _keep_identity(self, session: DueSession, turn_ids: Sequence[int]) -> None:
-        """Keep what the person said about themselves in these turns, once. Call inside a transaction."""
-        said = [one for text in table.asked_in(self._store, session.id, turn_ids) for one in statements(text)]
+        """Keep what the person said about themselves in these turns, once, and for good. Call inside a transaction."""
+        told = table.asked_in(self._store, session.id, turn_ids)
+        said = [one for text, _ in told for one in statements(text)]
         self._learning().keep_statements(said, session_id=session.id, tool_name=TOOL + "heuristic")
+        for text, at in told:
+            self._learning().keep_said(text, at=at, session_id=session.id)
 
     def _tried(self, session: DueSession, result: str) -> Distilled:
         """Leave the turns for another try; one that failed counts."""
@@ -355,6 +270,21 @@ class Summarizing:
 
 
 MOST_FACTS = 10
+MOST_SAID = 20  # of one text
+SAID_SALIENCE, NOTE_SALIENCE = 0.6, 0.5
+_BATCH = 50
+_LEARNED = "learned:"  # up to which row, by source
+# What a statement of each kind becomes: the type, and where it holds.
+_BECOMES: dict[Kind, tuple[str, Scope]] = {
+    "preference": ("preference", "personal"),
+    "identity": ("fact", "personal"),
+    "decision": ("decision", "project"),
+    "rule": ("policy", "project"),
+    "convention": ("policy", "project"),
+    "fact": ("fact", "project"),
+}
+# The same words of one session so soon, or of two at one moment, are one saying that was told twice.
+_ONE_SAYING, _ONE_SESSION = timedelta(minutes=1), timedelta(hours=12)
 
 
 class Learning:
@@ -362,12 +292,109 @@ class Learning:
     for an answer."""
 
     def __init__(
-        self, store: Store, sessions: Sessions, facts: Callable[[], Facts], identity: Callable[[], Identity]
+        self,
+        store: Store,
+        sessions: Sessions,
+        observations: Callable[[], Observations],
+        facts: Callable[[], Facts],
+        identity: Callable[[], Identity],
+        entities: Callable[[], Entities],
     ) -> None:
         self._store = store
         self._sessions = sessions
+        self._observations = observations
         self._facts = facts
         self._identity = identity
+        self._entities = entities
+
+    def read_new(self, *, prompts: bool, until: float | None = None) -> dict[str, float]:
+        """Read the notes, and the ``prompts``, that came since the last time, until then (``time.monotonic``).
+
+        What is said for good is kept, and of a note each sentence about an entity as a fact of it.
+        """
+        counts: dict[str, float] = {"read": 0, "said": 0, "facts": 0}
+        naming = Naming(self._store)
+        for name, sql in (("notes", table.NEW_NOTES), *((("prompts", table.NEW_PROMPTS),) if prompts else ())):
+            while until is None or time.monotonic() < until:
+                self._store.give_way()
+                with self._store.transaction():
+                    rows = self._store.rows(sql, after=int(get_meta(self._store, _LEARNED + name) or 0), limit=_BATCH)
+                    for row in rows:
+                        self._read(row, name == "notes", naming, counts)
+                    if rows:
+                        set_meta(self._store, _LEARNED + name, str(rows[-1]["id"]))
+                if len(rows) < _BATCH:
+                    break
+        return counts
+
+    def _read(self, row: Row, is_note: bool, naming: Naming, counts: dict[str, float]) -> None:
+        by_agent = row["origin"] == "agent"
+        told = {"at": row["at"], "session_id": row["session_id"]}
+        counts["read"] += 1
+        counts["said"] += self.keep_said(row["content"], **told, by_agent=by_agent, note=is_note and not by_agent)
+        for _, sentence in own_sentences(row["content"]) if is_note else ():
+            line = " ".join(sentence.split()).rstrip(" .!")
+            about = naming.about(line, row["project"]) if len(line) <= LONGEST_SENTENCE_CHARS else None
+            if about is not None and not line.endswith("?"):
+                counts["facts"] += self._keep_about(line, *about, project=row["project"], **told)
+
+    def _keep_about(
+        self, line: str, slug: str, beside: Sequence[str], *, project: str, at: str, session_id: str
+    ) -> bool:
+        """Keep a sentence as a fact about an entity, linked to the others that it names."""
+        if reads_like_an_order(line) or table.same_text(self._store, content_hash(line), project, kind="fact"):
+            return False
+        where: dict[str, Any] = {"project": project, "session_id": session_id}
+        try:
+            with self._sessions.reopened_for_a_save(session_id):
+                saved = self._facts().add(slug, line, origin="derived", **where)
+                for other in beside if saved.outcome in ("added", "superseded") else ():
+                    self._entities().link(slug, "mentioned_with", other, fact=line, origin="derived", **where)
+        except InvalidInputError as exc:
+            logger.info("a sentence was not kept: %s", exc.code)
+            return False
+        row = live_observation(self._store, saved.id)
+        if saved.outcome in ("added", "superseded"):
+            table.date(self._store, row, min(at, row.created_at), NOTE_SALIENCE)
+        return saved.outcome in ("added", "superseded")
+
+    def keep_said(self, text: str, *, at: str, session_id: str, by_agent: bool = False, note: bool = False) -> int:
+        """Keep what a person says for good in a text of theirs, dated ``at``, as candidates that wait for somebody to
+        confirm them; return how many are new. Said again another time, or in another ``note``, one is confirmed.
+
+        In a text that an agent wrote down "I" is the agent. Call inside a transaction.
+        """
+        kept = 0
+        for one in islice(said(text), MOST_SAID):
+            if by_agent and one.kind in ("preference", "identity"):
+                continue
+            try:
+                kept += self._keep_statement(one, at, session_id, note)
+            except InvalidInputError as exc:
+                logger.info("a statement was not kept: %s", exc.code)
+        return kept
+
+    def _keep_statement(self, one: Said, at: str, session_id: str, note: bool) -> bool:
+        project = self._sessions.get(session_id).project
+        rows = table.same_text(self._store, content_hash(one.text), project)
+        if any(row["deleted_at"] for row in rows) or PRIVATE[:-1] in one.text:
+            return False
+        for row in rows:
+            if not _said_again(row, at, session_id, note=note):
+                return False
+            if row["lifecycle"] == "active":
+                if row["origin"] == "derived":
+                    self._observations().accept(row["id"])
+                return False
+        kind, scope = _BECOMES[one.kind]
+        draft = Draft(one.text, one.text, kind, scope, origin="derived", tool_name=TOOL + "heuristic")
+        with self._sessions.reopened_for_a_save(session_id):
+            saved = self._observations().save(draft, session_id=session_id)
+        new = live_observation(self._store, saved.id)
+        table.date(self._store, new, min(at, new.created_at), SAID_SALIENCE)
+        if scope == "personal":
+            self._identity().settle(saved.id)
+        return True
 
     def keep_facts(self, candidates: Sequence[FactCandidate], *, session_id: str, at: str) -> int:
         """Add the facts of a digest, dated ``at``; how many were new. Call inside a transaction."""
@@ -405,3 +432,12 @@ class Learning:
                 table.date(self._store, row, min(last or row.created_at, row.created_at), row.salience)
                 kept += 1
         return kept
+
+
+def _said_again(row: Row, at: str, session_id: str, *, note: bool) -> bool:
+    """Return whether a row's words were said another time at ``at``."""
+    then, now = parse_time(row["created_at"]), parse_time(at)
+    if then is None or now is None:
+        return False
+    apart = abs(now - then)
+    return bool(apart) if note else apart >= _ONE_SAYING and (row["session_id"] != session_id or apart >= _ONE_SESSION)

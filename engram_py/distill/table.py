@@ -37,6 +37,15 @@ PENDING = """
 select id, length(content) as chars from turns
 where session_id = :session_id and distilled_at is null order by id
 """
+# What hooks kept of the person's words since, and no turn has.
+NEW_PROMPT_CHARS = f"""
+select coalesce(sum(length(content)), 0) from user_prompts
+where session_id = :session_id and {OWN} and created_at > coalesce(
+    (select max(coalesce(said_at, read_at)) from turns where session_id = :session_id and distilled_at is not null), ''
+  ) and substr(content, 1, 500) not in (
+    select substr(content, 1, 500) from turns where session_id = :session_id and role = 'user'
+  )
+"""
 TURNS = """
 select role, agent, substr(content, 1, :chars) as content, coalesce(said_at, read_at) as at
 from turns
@@ -48,7 +57,7 @@ where id in (
 order by id
 """
 PENDING_PROMPTS = """
-select substr(content, 1, :chars) as content from turns
+select substr(content, 1, :chars) as content, coalesce(said_at, read_at) as at from turns
 where session_id = :session_id and role = 'user' and agent = '' and id in (select value from json_each(:ids))
 order by id
 """
@@ -100,15 +109,16 @@ def session(store: Store, session_id: str) -> DueSession | None:
 
 
 def pending(store: Store, session_id: str) -> tuple[list[int], int]:
-    """Return the ids of the turns that wait, and how many characters they hold."""
+    """Return the ids of the turns that wait, and how many characters they and the prompts beside them hold."""
     rows = store.tuples(PENDING, session_id=session_id)
-    return [row[0] for row in rows], sum(row[1] for row in rows)
+    chars = sum(row[1] for row in rows) + int(store.value(NEW_PROMPT_CHARS, session_id=session_id))
+    return [row[0] for row in rows], chars
 
 
-def asked_in(store: Store, session_id: str, turn_ids: Sequence[int]) -> list[str]:
-    """Return what the person said in these turns."""
+def asked_in(store: Store, session_id: str, turn_ids: Sequence[int]) -> list[tuple[str, str]]:
+    """Return what the person said in these turns, and when."""
     ids = json.dumps(list(turn_ids))
-    return [row[0] for row in store.tuples(PENDING_PROMPTS, session_id=session_id, ids=ids, chars=TURN_CHARS)]
+    return [(text, at) for text, at in store.tuples(PENDING_PROMPTS, session_id=session_id, ids=ids, chars=TURN_CHARS)]
 
 
 def turns(store: Store, session_id: str) -> list[Row]:
@@ -152,6 +162,32 @@ def settle(store: Store, session_id: str, turn_ids: Sequence[int], now: str, **c
 def date(store: Store, row: Observation, at: str, salience: float) -> None:
     """Give a derived row the time of what it is about, and its weight. Call inside a transaction."""
     store.update("observations", {"id": row.id}, {"created_at": at, "salience": salience})
+
+
+# Notes of a day and of meetings, and prompts: what nobody distills.
+NEW_NOTES = f"""
+select id, project, session_id, origin, content, created_at as at from observations
+where id > :after and (type = 'note' or type like 'meeting%') and deleted_at is null and origin in ('user', 'agent')
+  and {OWN}
+order by id limit :limit
+"""
+NEW_PROMPTS = f"""
+select id, project, session_id, 'user' as origin, content, created_at as at from user_prompts
+where id > :after and {OWN} order by id limit :limit
+"""
+
+SAME_TEXT = """
+select id, session_id, origin, lifecycle, created_at, deleted_at from observations
+where content_hash = :hash and (project = :project or scope = 'personal') and type <> 'note'
+  and (:kind is null or type = :kind)
+order by lifecycle = 'active' desc, id desc
+"""
+
+
+def same_text(store: Store, content_hash: str, project: str, *, kind: str | None = None) -> list[Row]:
+    """Return the rows of this text in a project and of the person but notes, deleted ones too, active ones first. Reads
+    the whole table."""
+    return store.rows(SAME_TEXT, hash=content_hash, project=project, kind=kind)
 
 
 def failures(store: Store) -> list[Row]:

@@ -267,6 +267,13 @@ def count_mentions(
     return Counted(rows, mentions, _promoted(store, projects), done=True)
 
 
+def promoted_names(store: Store, project: str) -> dict[str, tuple[str, str | None]]:
+    """Return by slug the name and the kind of what is an entity of a project because it is mentioned."""
+    own = Known.of(store, project=project, scope="project")
+    names = {slug: values for slug, values in table.names(store, project).items() if is_promoted(values)}
+    return {slug: (one["name"], one["kind"]) for slug, one in names.items() if own.canonical(slug) == slug}
+
+
 def forget_mentions(store: Store, observation_id: int) -> None:
     """Drop what an observation mentions: it left its project. Call inside a transaction."""
     store.execute("delete from entity_mentions where observation_id = :id", id=observation_id)
@@ -395,3 +402,35 @@ insert into entity_mentions (project, slug, unit, observation_id, session_id, st
 values (:project, :slug, :unit, :observation_id, :session_id, :strong)
 on conflict (project, slug, unit) do update set strong = 1 where excluded.strong > strong
 """
+
+
+_WHEN = regex(
+    r"(?i)(?:(?:today|yesterday|now|then|so|also|meanwhile|finally|recently|(?:on|last|this|in) \w+|the|our)[,:]?\s+)*"
+)
+# What follows a name that a sentence is about: a word, but none that only joins.
+_TELLS = regex(r"\s(?!(?:and|or|of|with|from|to|in|on|at|for|by)\b)[a-z]")
+_MOST_BESIDE = 3
+
+
+class Naming:
+    """Tells of which known entity a sentence speaks: its own name, an alias, or the part that no other name has."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._projects: dict[str, _Lexicon] = {}
+
+    def about(self, sentence: str, project: str) -> tuple[str, tuple[str, ...]] | None:
+        """Return the slug that a sentence begins with, and the other names in it; None where it begins otherwise."""
+        lexicon = _lexicon_of(self._store, self._projects, project)
+        known = lexicon.canonical | {slug for slug, name in lexicon.names.items() if is_promoted(name)}
+        start = match.end() if (match := _WHEN.match(sentence)) else 0
+        words = list(_WORD.finditer(sentence, start))[:MOST_WORDS]
+        for many in range(len(words), 0, -1):
+            end = words[many - 1].end()
+            slug = lexicon.meant("-".join(words_of(sentence[start:end])))
+            if slug in known and words[0].start() == start and _TELLS.match(sentence, end):
+                named = [dashed(name.text) for name in names_in(sentence[end:]) if name.strong]
+                named += [run for run in runs(words_of(sentence[end:])) if lexicon.meant(run) in known]
+                others = dict.fromkeys(filter(None, map(lexicon.meant, named)))
+                return slug, tuple(other for other in others if other != slug)[:_MOST_BESIDE]
+        return None

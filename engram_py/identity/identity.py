@@ -8,12 +8,13 @@ is for the agent to keep.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from engram_py.capture.orders import reads_like_an_order
 from engram_py.capture.passive import learning_title
+from engram_py.capture.said import subject_of
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
@@ -29,12 +30,14 @@ from engram_py.identity.statements import (
 )
 from engram_py.lazy import regex
 from engram_py.observations.arguments import clamp, clean_scope
+from engram_py.observations.fact_rules import Rules, differs, rules_of, values_of
 from engram_py.observations.listing import Listing
 from engram_py.observations.lookup import live_observation
 from engram_py.observations.validation import Prepared
-from engram_py.observations.values import Change, Changed, Draft, Observation, Origin, Saved, Scope
+from engram_py.observations.values import Change, Changed, Draft, Observation, Origin, RelationNote, Saved, Scope
 from engram_py.projects.projects import Core
 from engram_py.projects.values import Place
+from engram_py.relations.relations import Relations
 from engram_py.text.normalize import content_hash, folded
 from engram_py.text.spelling import distance
 from engram_py.times import to_text
@@ -140,6 +143,31 @@ def _line(row: Observation) -> str:
     return text if len(text) <= _LINE_CHARS else text[: _LINE_CHARS - 1].rstrip() + "…"
 
 
+# Who a statement is about whose value a later one may replace, by what stands before it; not "my wife works at".
+_THEY = regex(r"(?i)(?:(?:i|the user|user|my|the user's|they)?(?:'m| am| is| now| also| still)*)")
+
+
+def contradicted(text: str, known: Sequence[Observation], rules: Rules) -> Iterator[tuple[Observation, str]]:
+    """Yield the statements that say otherwise of the same, with what that is: where the person lives, their manager,
+    which of two things they prefer."""
+    claims = _claims(text, rules)
+    for row in known if claims else ():
+        others = _claims(row.content, rules)
+        subject = next((of for of, value in claims.items() if differs(value, others.get(of))), None)
+        if subject is not None:
+            yield row, claims[subject][0]
+
+
+def _claims(text: str, rules: Rules) -> dict[str, tuple[str, frozenset[str]]]:
+    """Return by subject how a statement names it, and the words of the value."""
+    line = " ".join(text.split())
+    anchored = values_of(line, rules)
+    claims = {of: pair for of, pair in anchored.items() if _THEY.fullmatch(line.lower().partition(pair[0])[0].strip())}
+    if own := subject_of(line):
+        claims[own[0]] = own[0], frozenset(map(folded, _words(own[1])))
+    return claims
+
+
 # What stands around a word; `C++`, `C#`, `50%` and `1.5` keep theirs.
 _AROUND = ".,;:!?…\"'`´“”„‘’«»‹›()[]{}*_–—。，！？"
 _INSIDE = regex(r"(?<=[^\W\d_])['’‐‑-](?=[^\W\d_])")
@@ -193,7 +221,7 @@ class Identity:
     """
 
     def __init__(self, core: Core, sessions: Sessions, observations: Callable[[], Observations]) -> None:
-        self._store, self._journal, self._projects = core.store, core.journal, core.projects
+        self._core, self._store, self._journal, self._projects = core, core.store, core.journal, core.projects
         self._sessions = sessions
         self._observations = observations
 
@@ -211,7 +239,8 @@ class Identity:
     ) -> Saved:
         """Keep ``text`` pinned, so that every context begins with it.
 
-        ``duplicate``: a statement says it already, in other case, spacing or spelling.
+        ``duplicate``: a statement says it already, in other case, spacing or spelling. ``superseded``: one said
+        otherwise ("I live in Bordeaux"), and becomes historical.
 
         Raises TextTooLongError (over 500 characters), InvalidArgumentError for scope global, and what a save raises.
         """
@@ -224,12 +253,36 @@ class Identity:
         with self._store.transaction():
             saved = self._observations().save(draft, project=project, session_id=session_id, same=self._same)
             self._observations().pin(saved.id)
+            replaced = self.settle(saved.id) if saved.outcome == "added" else ()
+        saved = replace(saved, outcome="superseded", replaced=replaced) if replaced else saved
         # An evolving answer has a topic key; a statement holds, or is removed.
         return replace(saved, suggested_topic_key=None, topic_holder=None, candidates=())
 
     def _same(self, new: Prepared, place: Place) -> Observation | None:
         known = table.statements(self._store, scope=new.scope or "personal", project=place.project)
         return next((row for row in known if says_the_same(row.content, new.content)), None)
+
+    def settle(self, row_id: int) -> tuple[RelationNote, ...]:
+        """Let the later of two personal statements hold that say otherwise of the same; return which this one replaced.
+
+        Call inside a transaction.
+        """
+        new = live_observation(self._store, row_id)
+        known = table.about_the_person(self._store) if new.scope == "personal" else self._pinned_here(new.project)
+        notes = []
+        for old, subject in contradicted(new.content, [row for row in known if row.id != new.id], self._rules()):
+            late = (new.created_at, new.id) > (old.created_at, old.id)
+            newer, older = (new, old) if late else (old, new)
+            why = f'both tell "{subject}", and this one was said later'
+            Relations(self._core).compare(newer.id, older.id, "supersedes", confidence=1.0, reasoning=why)
+            notes += [RelationNote("replaced", old.id, old.title)] if late else []
+        return tuple(notes)
+
+    def _pinned_here(self, project: str) -> list[Observation]:
+        return table.statements(self._store, scope="project", project=project)
+
+    def _rules(self) -> Rules:
+        return rules_of(self._core.settings.fact_rules)
 
     def listed(
         self, *, scope: str | None = None, project: str | None = None, session_id: str | None = None, limit: int = 50

@@ -93,6 +93,15 @@ order by created_at, id
 limit :limit
 """
 
+# What may say of the person what a later statement says otherwise.
+ABOUT_THE_PERSON = f"""
+select {COLUMNS}
+from observations indexed by observations_shared
+where {_PERSONAL} and type in ('identity', 'preference', 'fact') and about is null and topic_key is not '{PROFILE}'
+order by updated_at desc, id desc
+limit :limit
+"""
+
 PERSONAL = f"""
 select {COLUMNS}
 from observations indexed by observations_person
@@ -134,6 +143,11 @@ def statements(store: Store, *, scope: str, project: str, limit: int = 1_000) ->
         return [Observation.from_row(row) for row in store.rows(KNOWN_STATEMENTS, limit=limit)]
     rows = store.rows(OVERRIDES_HERE, projects=json.dumps([project]), limit=limit)
     return [Observation.from_row(row) for row in rows]
+
+
+def about_the_person(store: Store, *, limit: int = 1_000) -> list[Observation]:
+    """Return the active personal statements, preferences and facts, latest change first."""
+    return [Observation.from_row(row) for row in store.rows(ABOUT_THE_PERSON, limit=limit)]
 
 
 def was_removed(store: Store, content_hash: str) -> bool:

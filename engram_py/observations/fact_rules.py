@@ -56,11 +56,11 @@ def judged(text: str, known: Sequence[Observation], rules: Rules) -> Judgment:
     """
     if refused := refusal(text, rules):
         return Judgment(refused)
-    values = _values(text, rules)
+    values = values_of(text, rules)
     replaced = []
     for one in known:
-        others = _values(one.content, rules)
-        phrase = next((values[group][0] for group in values if _differs(values[group], others.get(group))), "")
+        others = values_of(one.content, rules)
+        phrase = next((values[group][0] for group in values if differs(values[group], others.get(group))), "")
         if phrase:
             replaced.append((one, phrase))
     if replaced:
@@ -71,7 +71,7 @@ def judged(text: str, known: Sequence[Observation], rules: Rules) -> Judgment:
 
 def has_anchor(text: str, rules: Rules) -> bool:
     """Return whether a fact has a value that a later one may replace."""
-    return bool(_values(text, rules))
+    return bool(values_of(text, rules))
 
 
 def refusal(text: str, rules: Rules) -> str:
@@ -127,7 +127,7 @@ def _place(phrase: str, text: str) -> int | None:
     return found.end() if found else None
 
 
-def _values(text: str, rules: Rules) -> dict[str, tuple[str, frozenset[str]]]:
+def values_of(text: str, rules: Rules) -> dict[str, tuple[str, frozenset[str]]]:
     """Return by anchor group the phrase that stands in a text, and the words of the value after it."""
     line = " ".join(text.split())
     found = {}
@@ -135,12 +135,12 @@ def _values(text: str, rules: Rules) -> dict[str, tuple[str, frozenset[str]]]:
         for phrase in phrases:
             end = _place(phrase, line)
             if end is not None:
-                found[group] = (phrase, _value(line[end:]))
+                found[group] = (phrase, value_of(line[end:]))
                 break
     return found
 
 
-def _value(rest: str) -> frozenset[str]:
+def value_of(rest: str) -> frozenset[str]:
     words: list[str] = []
     for match in _VALUE_WORD.finditer(rest):
         word = match[0].strip("\"'`“”.:").lower()
@@ -152,6 +152,6 @@ def _value(rest: str) -> frozenset[str]:
     return frozenset(words)
 
 
-def _differs(one: tuple[str, frozenset[str]], other: tuple[str, frozenset[str]] | None) -> bool:
+def differs(one: tuple[str, frozenset[str]], other: tuple[str, frozenset[str]] | None) -> bool:
     """Return whether neither value only says more than the other: "Acme" and "Acme Corp" may be the same."""
     return other is not None and bool(one[1] and other[1]) and not (one[1] <= other[1] or other[1] <= one[1])

@@ -11,8 +11,10 @@ from engram_py.observations.listing import Listing, ReviewLine
 from engram_py.observations.lookup import MAX_ID, live_observation, relation_notes
 from engram_py.observations.save import CandidateSource, Saving
 from engram_py.observations.values import Detail, Timeline
+from engram_py.privacy.provenance import is_withheld
 from engram_py.privacy.switches import Switches
 from engram_py.projects.projects import Core
+from engram_py.reasons import reason
 from engram_py.relations import table as relations
 from engram_py.sessions import table as session_table
 
@@ -94,7 +96,8 @@ class Observations:
         )
 
     def due_for_review(self, project: str | None = None, *, all_projects: bool = False, limit: int = 10) -> Listing:
-        """Return the observations whose review date has come, then those whose files changed under them."""
+        """Return the observations whose review date has come, then those whose files changed under them; a note names
+        what was derived and waits for somebody to confirm it."""
         limit, said = clamp("limit", limit, 1, REVIEW_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
         rows = table.due(self._store, now=self._journal.now(), projects=place.reads, limit=limit)
@@ -102,4 +105,9 @@ class Observations:
             ReviewLine(row.id, row.title, row.type, row.project, row.review_after or "", row.updated_at) for row in rows
         )
         stale = self._anchors.stale(place.reads, without=[row.id for row in rows], limit=limit - len(lines))
-        return Listing("due", (*lines, *stale), (*said, *place.warnings))
+        from engram_py.observations.browse import unconfirmed
+
+        waiting = unconfirmed(self._store, projects=place.reads, limit=limit + 1)
+        named = tuple(f"[#{row.id}] {row.title}" for row in waiting[:limit] if not is_withheld(row))
+        notes = (reason("unconfirmed", named=named, more=len(waiting) > limit),) if named else ()
+        return Listing("due", (*lines, *stale), (*said, *place.warnings, *notes))

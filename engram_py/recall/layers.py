@@ -1,20 +1,38 @@
-"""Search one layer of the memory, or all: memories, episodes, turns, prompts, documents, entities."""
+"""Search one layer of the memory, or all: memories, episodes, turns, prompts, documents, entities; or the memory as it
+was known on a day, over a copy in memory.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any
 
+from engram_py.anchors.anchors import Anchors
+from engram_py.database import migrations
+from engram_py.database.connection import Generation, connect
+from engram_py.database.journal import Journal
 from engram_py.database.store import Store
-from engram_py.dataclass import dataclass
+from engram_py.dataclass import dataclass, replace
 from engram_py.errors import EmptyQueryError, InvalidArgumentError
-from engram_py.observations.arguments import clamp
+from engram_py.observations import table
+from engram_py.observations.arguments import clamp, end_of
+from engram_py.observations.usage import Usage
 from engram_py.privacy.provenance import OWN
+from engram_py.projects.projects import Core
 from engram_py.reasons import Told, reason
+from engram_py.recall import index
 from engram_py.recall.query import Query, match_all, match_any, parse_query
 from engram_py.recall.values import DocumentResults, Results
+from engram_py.relations import table as relations
 from engram_py.sessions.values import Said
+from engram_py.text.words import derived_terms
+from engram_py.times import to_text
+from engram_py.vectors.vectors import Vectors
 
 if TYPE_CHECKING:
     from engram_py.recall.search import Search
@@ -222,3 +240,71 @@ def layer_named(layer: str | None) -> str:
     if name != ALL and name not in LAYERS:
         raise InvalidArgumentError("in", layer, expected=f"one of {', '.join([*LAYERS, ALL])}")
     return name
+
+
+# Of a larger memory only the newest that have a word of the query now, or had another text then: one of 20,000 rows
+# takes two seconds to put together.
+_MOST_COPIED = 20_000
+
+
+class _Nowhere(Generation):
+    """A file that nobody can replace."""
+
+    moved = False
+
+    def closed(self, *, again: bool = False) -> None:
+        """Do nothing: there is no file."""
+
+
+class _Copy(Store):
+    """A store in memory."""
+
+    def _connect(self) -> Connection:
+        self._generation = _Nowhere(self.path)
+        connection = connect(self.path)
+        migrations.migrate(connection, self.path)
+        connection.execute("pragma foreign_keys = off")  # sessions are not needed
+        return connection
+
+
+def search_as_of(core: Core, anchors: Anchors, as_of: str, query: str, **wanted: Any) -> Results:
+    """Search the rows that were there at the end of that day, in the text and with the verdicts they had then.
+
+    Rows that were deleted since stay hidden. Raises InvalidArgumentError for what is no date, and what a search raises.
+    """
+    today = core.journal.moment()
+    moment = datetime.fromisoformat(end_of("as_of", as_of, today, never=False) or "")
+    with closing(_Copy(Path(":memory:"))) as store:
+        clock = Journal(store, lambda: min(moment, today))
+        with store.transaction():
+            _fill(core.store, store, to_text(moment), query)
+        from engram_py.recall.search import Search
+
+        then = Search(
+            replace(core, store=store, journal=clock),
+            anchors=anchors,
+            usage=Usage(store, clock),
+            vectors=Vectors(store, clock.moment),
+        )
+        return then.search(query, **wanted)
+
+
+def _fill(now: Store, then: Store, at: str, query: str) -> None:
+    ids = table.known_at(now, at, limit=_MOST_COPIED)
+    if len(ids) == _MOST_COPIED:
+        words = parse_query(query, filters=True).words
+        matching = index.newest(now, match_any(words), limit=_MOST_COPIED) if words else ids
+        ids = [*{*matching, *table.rewritten_since(now, at, limit=_MOST_COPIED)}]
+    texts = table.texts_at(now, ids, at)
+    for row in table.whole(now, ids, at):
+        values = dict(row) | {"lifecycle": "archived" if row["lifecycle"] == "archived" else "active"}
+        if row["id"] in texts:
+            values |= texts[row["id"]]
+            text = (values["title"], row["topic_key"] or "", row["aliases"], values["content"])
+            values |= {"terms": derived_terms(*text)}
+        values["updated_at"] = min(values["updated_at"], at)
+        then.insert("observations", values)
+    for row in table.verdicts_at(now, at):
+        gone = row["superseded_at"] and row["superseded_at"] >= at
+        then.insert("memory_relations", dict(row) | ({"superseded_at": None} if gone else {}))
+    relations.settle_all(then)

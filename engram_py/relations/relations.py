@@ -62,7 +62,8 @@ class Relations:
     def compare(
         self, one: int, other: int, relation: str, *, confidence: float, reasoning: str, model: str | None = None
     ) -> Relation:
-        """Give a verdict on any two observations of one project: ``one`` `relation` ``other``."""
+        """Give a verdict on two observations of one project, or two that hold in every project: ``one`` `relation`
+        ``other``."""
         if len(reasoning) > REASONING_LIMIT_CHARS:
             raise TextTooLongError("reasoning", len(reasoning), REASONING_LIMIT_CHARS)
         if not reasoning.strip():
@@ -73,7 +74,7 @@ class Relations:
             source, target = live_observation(self._store, one), live_observation(self._store, other)
             if source.id == target.id:
                 raise InvalidArgumentError("memory_id_b", other, expected="another observation than memory_id_a")
-            if source.project != target.project:
+            if source.project != target.project and "project" in (source.scope, target.scope):
                 raise InvalidArgumentError(
                     "memory_id_b", other, expected=f"an observation of {source.project}; #{other} is {target.project}'s"
                 )

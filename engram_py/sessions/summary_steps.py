@@ -23,6 +23,10 @@ _DECISIONS = frozenset(
 décisions|decisões|decisioni|решения|决定|決定|결정""".replace("\n", "|").split("|")
 )
 _GOALS = frozenset({"goal", "goals", "objetivo", "ziel", "objectif", "obiettivo", "цель", "目标", "目標", "목표"})
+_NONE = frozenset(
+    """none|none yet|n/a|nothing|no decisions|no|tbd|keine|nichts|ninguna|ninguno|nada|aucune|aucun|rien|nenhuma|nenhum
+nessuna|nessuno|niente|нет|无|無|なし|없음""".replace("\n", "|").split("|")
+)
 _DONE = ("[x]", "[X]", "~~", "✅", "✔", "☑")
 _BULLETS = ("-", "*", "+", "•")
 
@@ -30,6 +34,7 @@ _BULLETS = ("-", "*", "+", "•")
 def open_steps(summary: str, *, most: int | None = MOST_STEPS) -> tuple[str, ...]:
     """Return the first items under a heading such as ``## Next Steps`` that are not ticked off, each on one line."""
     items = (item for heading, item in _items(summary) if heading in _HEADINGS and not item.startswith(_DONE))
+    items = (item for item in items if not _is_none(item))
     return tuple(item.removeprefix("[ ]").strip() for item in items)[:most]
 
 
@@ -100,9 +105,14 @@ def _listed(message: str, names: frozenset[str]) -> Iterator[str]:
         if heading is not None:
             inside = heading in names
         if inside and item and (heading is not None or item != text):
-            yield " ".join(item.split())
+            yield from () if _is_none(item) else (" ".join(item.split()),)
         elif inside and text and heading is None and not line[0].isspace():
             inside = False  # prose behind the list
+
+
+def _is_none(item: str) -> bool:
+    """Return whether an item says that there is none: ``Decision: none``."""
+    return item.strip(" .!-–—()*_").lower() in _NONE
 
 
 def _unmarked(text: str) -> str:

@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from engram_py.database import journal, runs
 from engram_py.database.journal import Journal, get_meta, set_meta
 from engram_py.database.runs import NamedLease
 from engram_py.database.store import Row, Store
-from engram_py.dataclass import asdict
+from engram_py.dataclass import asdict, replace
 from engram_py.errors import EngramError, InvalidArgumentError, StoreError
 from engram_py.lazy import logger_of, regex
 from engram_py.observations.arguments import clamp
@@ -37,8 +37,12 @@ from engram_py.times import parse_time, to_text
 from engram_py.upkeep.values import Hot, HotReport, Maintained, PassDone, Runs, StepDone
 
 if TYPE_CHECKING:
+    from engram_py.distill.summarizing import Learning
+    from engram_py.distill.values import Flushed
+    from engram_py.documents.documents import Documents
     from engram_py.entities.entities import Entities
     from engram_py.identity.identity import Identity
+    from engram_py.vault.vault import Vault
 
 
 logger = logger_of(__name__)
@@ -84,6 +88,7 @@ Step = Callable[[float | None], Mapping[str, float]]
 
 Steps = Mapping[str, Sequence[tuple[str, Step]]]
 
+DISTILL = "distill"
 # How long after the last run a pass is due (spec/seed-capabilities.md 2.7); `distill` knows by itself what waits.
 PASSES: dict[str, timedelta] = {
     "heartbeat": timedelta(minutes=2),
@@ -96,12 +101,22 @@ _STOPPING_SECONDS = 1.0
 
 class Maintenance:
     """Runs the steps of passes. A step that fails leaves the others alone; one that has no time left goes on with the
-    next run. ``steps`` gives those of each pass, ``hours`` is how often `consolidate` is due."""
+    next run. ``steps`` gives those of each pass, ``hours`` is how often `consolidate` is due. ``distill`` summarizes
+    the sessions that wait, all of them or those that are due, and records that itself."""
 
-    def __init__(self, store: Store, journal: Journal, steps: Callable[[], Steps], *, hours: int = 24) -> None:
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        steps: Callable[[], Steps],
+        distill: Callable[[bool], Flushed] | None = None,
+        *,
+        hours: int = 24,
+    ) -> None:
         self._store = store
         self._journal = journal
         self._steps = steps
+        self._distill = distill
         self._every = PASSES | {"consolidate": timedelta(hours=hours)}
         self._at_work = threading.Lock()  # the lease tells processes apart, not threads
         self._lease = NamedLease(store, journal, "maintain", seconds=_LEASE_SECONDS)
@@ -138,15 +153,33 @@ class Maintenance:
     # --- now --------------------------------------------------------------------------------------------
 
     def run(self, name: str | None = None, *, until: float | None = None) -> Maintained:
-        """Run one pass, or without a name those that are due. ``busy``: another process is at it.
+        """Run one pass, or without a name those that are due, sessions to distill first. ``busy``: another process is
+        at it. Asked for, `distill` distills every session that waits.
 
         Raises InvalidArgumentError for an unknown pass.
         """
-        if name is None:
-            return self.run_due(until=until)
+        if name is None or name == DISTILL:
+            first = self._distilled(everything=name is not None)
+            if name is not None or first.busy:
+                return first
+            done = self.run_due(until=until)
+            return replace(done, passes=(*first.passes, *done.passes))
         if name not in self._every:
-            raise InvalidArgumentError("pass", name, expected=f"one of {', '.join(self._every)}")
+            raise InvalidArgumentError("pass", name, expected=f"one of {', '.join((DISTILL, *self._every))}")
         return self._run((name,), until=until)
+
+    def _distilled(self, *, everything: bool) -> Maintained:
+        begun = time.monotonic()
+        if self._distill is None:
+            return Maintained(())
+        done = self._distill(everything)
+        if done.busy or not (everything or done.sessions):
+            return Maintained((), busy=done.busy)
+        results = [one.result.partition(":")[0].replace("_", " ") for one in done.sessions]
+        status: Literal["done", "failed"] = "failed" if "failed" in results else "done"
+        ms = round((time.monotonic() - begun) * 1000)
+        step = StepDone("sessions", {name: results.count(name) for name in dict.fromkeys(results)}, ms)
+        return Maintained((PassDone(DISTILL, status, (step,), ms),))
 
     def _run(self, names: Sequence[str], *, until: float | None) -> Maintained:
         if not self._at_work.acquire(blocking=False):
@@ -362,14 +395,32 @@ order by access_count desc, last_accessed_at desc, id desc limit :limit
 TOTAL = f"select coalesce(sum(access_count), 0) from observations where deleted_at is null and {VISIBLE}"
 
 
-def steps_of(core: Core, entities: Callable[[], Entities], identity: Callable[[], Identity]) -> Steps:
+def steps_of(
+    core: Core,
+    entities: Callable[[], Entities],
+    identity: Callable[[], Identity],
+    learning: Callable[[], Learning],
+    vault: Callable[[], Vault],
+    documents: Callable[[], Documents],
+) -> Steps:
     """Return the steps of each pass, by name."""
+    settings = core.settings
 
     def counts(done: Any) -> dict[str, float]:
         return {name: value for name, value in asdict(done).items() if name != "done"}
 
+    def refresh(until: float | None) -> dict[str, float]:
+        # A server has another process do it, which gives back the memory that reading takes.
+        return {"left": float(documents().refresh())} if until is None and settings.documents else {}
+
     return {
-        "heartbeat": [("entities", lambda until: counts(entities().count_mentions(until=until)))],
+        "heartbeat": [
+            ("vault", lambda until: vault().tend(until=until)),
+            ("entities", lambda until: counts(entities().count_mentions(until=until))),
+            ("said", lambda until: learning().read_new(prompts=settings.distill == "auto", until=until)),
+            ("pages", lambda until: vault().tend(until=until)),
+            ("documents", refresh),
+        ],
         "consolidate": Consolidating(core).steps(),
         "synthesize": [
             ("entities", lambda until: counts(entities().rewrite_summaries(until=until))),

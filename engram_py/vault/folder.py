@@ -13,6 +13,7 @@ import stat
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 
 from engram_py.dataclass import asdict, dataclass, field
 from engram_py.documents.files import VAULT as MANIFEST
@@ -68,8 +69,13 @@ def entity_folder(page: EntityPage) -> str:
     return f"life/{folder}/{name}"
 
 
-def shelved(rows: Sequence[Observation], edges: dict[str, list[VaultEdge]]) -> Shelf:
-    """Return the rows by their homes, each list in the order of its file. ``edges`` are by an entity's slug."""
+def shelved(
+    rows: Sequence[Observation],
+    edges: dict[str, list[VaultEdge]],
+    named: Mapping[str, tuple[str, str | None]] = MappingProxyType({}),
+) -> Shelf:
+    """Return the rows by their homes, each list in the order of its file. ``edges`` are by an entity's slug, ``named``
+    the name and the kind of entities that are only mentioned."""
     identity, memory, log, days = [], [], [], []
     entities: dict[str, Observation] = {}
     facts: dict[str, list[Observation]] = {}
@@ -89,8 +95,10 @@ def shelved(rows: Sequence[Observation], edges: dict[str, list[VaultEdge]]) -> S
             days.append(row)
         else:
             log.append(row)
-    slugs = sorted({*entities, *facts, *edges})
-    pages = (_page(slug, entities.get(slug), facts.get(slug, []), edges.get(slug, [])) for slug in slugs)
+    slugs = sorted({*entities, *facts, *edges, *named})
+    pages = (
+        _page(slug, entities.get(slug), facts.get(slug, []), edges.get(slug, []), named.get(slug)) for slug in slugs
+    )
     return Shelf(
         tuple(sorted(identity, key=_age)),
         tuple(sorted(memory, key=lambda row: (row.topic_key != PROFILE, _age(row)))),
@@ -100,15 +108,22 @@ def shelved(rows: Sequence[Observation], edges: dict[str, list[VaultEdge]]) -> S
     )
 
 
-def _page(slug: str, row: Observation | None, facts: list[Observation], edges: list[VaultEdge]) -> EntityPage | None:
+def _page(
+    slug: str,
+    row: Observation | None,
+    facts: list[Observation],
+    edges: list[VaultEdge],
+    named: tuple[str, str | None] | None,
+) -> EntityPage | None:
     now = sorted((fact for fact in facts if fact.lifecycle == "active"), key=_age, reverse=True)
     past = sorted((fact for fact in facts if fact.lifecycle != "active"), key=_age, reverse=True)
-    if row is None and not facts:
+    if row is None and not facts and named is None:
         return None
+    name, kind = named or (slug, None)
     return EntityPage(
         slug,
-        row.title if row is not None else slug,
-        (row.entity_kind if row is not None else None) or "unknown",
+        row.title if row is not None else name,
+        (row.entity_kind if row is not None else None) or kind or "unknown",
         tuple(alias for alias in (row.aliases.split("; ") if row is not None else ()) if alias),
         row is not None and row.lifecycle == "archived",
         row,

@@ -17,6 +17,7 @@ from engram_py.database.journal import get_meta, set_meta
 from engram_py.database.runs import NamedLease
 from engram_py.database.store import Store
 from engram_py.documents.files import VAULT as MANIFEST
+from engram_py.entities.names import promoted_names
 from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.files import reason
 from engram_py.lazy import logger_of
@@ -56,6 +57,7 @@ where deleted_at is null and (project = :project or scope <> 'project') and {OWN
   and (lifecycle = 'active' or (lifecycle = 'historical' and about is not null)
        or (lifecycle = 'archived' and topic_key > 'entity/' and topic_key < 'entity0'))
 """
+HERE = "select substr(key, 7) from meta where key like 'vault:%' and key not like '%:written' order by key"
 EDGES = """
 select substr(source_id, 8), relation, substr(target_id, 8), sync_id from memory_relations
 where source_id >= 'entity:' and source_id < 'entity;' and target_id >= 'entity:' and target_id < 'entity;'
@@ -194,6 +196,42 @@ class Vault:
         own = sum(not is_generated(path) for path in folder.files())
         return VaultStatus(str(folder.root), name, len(texts), tuple(edited), tuple(sorted({*behind} - {*edited})), own)
 
+    def tend(self, *, until: float | None = None) -> dict[str, float]:
+        """Take in what was edited in the vaults of this machine, and write what the memory knows now.
+
+        Of one where nothing changed on either side only its files are looked at. Beside answers (``until``) a vault
+        that takes long to write is written seldom, unless its files changed.
+        """
+        counts = {"applied": 0.0, "written": 0.0}
+        for [name] in self._store.tuples(HERE):
+            folder = self.folder(name)
+            if not folder.root.is_dir() or not self._is_due(folder, name, patient=until is not None):
+                continue
+            begun = time.monotonic()
+            with suppress(VaultBusyError):
+                done = self.take_in(project=name)
+                counts["applied"] += sum(one.outcome not in ("kept", "refused") for one in done.applied)
+                counts["written"] += len(done.exported.written) if done.exported is not None else 0
+                now = time.time()
+                pause = now + _PAUSES * (time.monotonic() - begun)
+                with self._store.transaction():
+                    set_meta(self._store, _SEEN + name, " ".join([*self._seen(folder, name), f"{pause:.0f}"]))
+        return counts
+
+    def _is_due(self, folder: Folder, project: str, *, patient: bool) -> bool:
+        files, memory, pause = (get_meta(self._store, _SEEN + project) or "- - 0").split()
+        seen = self._seen(folder, project)
+        if seen[0] != files:
+            return True
+        return seen[1] != memory and not (patient and time.time() < float(pause))
+
+    def _seen(self, folder: Folder, project: str) -> tuple[str, str]:
+        """Return a digest of the files of a vault, and of what changes with the memory."""
+        stats = [(path, folder.place(path).stat()) for path in folder.files()]
+        files = [f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in stats]
+        memory = [get_meta(self._store, "clock") or "", *promoted_names(self._store, project)]
+        return digest("\n".join(files)), digest("\n".join(memory))
+
     # --- how --------------------------------------------------------------------------------------------
 
     def _project(self, project: str | None) -> str:
@@ -202,7 +240,8 @@ class Vault:
 
     def _texts(self, project: str) -> dict[str, str]:
         rows = shown_rows(self._store, project)
-        return rendered(shelved(rows, entity_edges(self._store)), self._zone)
+        named = promoted_names(self._store, project)
+        return rendered(shelved(rows, entity_edges(self._store), named), self._zone)
 
     def _edited(self, folder: Folder, project: str) -> tuple[list[VaultPage], dict[str, str]]:
         """Return the generated files that differ from the last export: Markdown, and the text of each JSON file.
@@ -312,6 +351,10 @@ class Vault:
                 yield
             except OSError as exc:
                 raise VaultFileError(exc.filename or "the vault", reason(exc)) from exc
+
+
+_SEEN = "vault-seen:"
+_PAUSES = 100  # times as long as writing took
 
 
 def _key(project: str) -> str:

@@ -231,10 +231,13 @@ def reindex_command(app: Engram) -> object:
 
 @result_command("maintain")
 @click.argument(
-    "name", metavar="[PASS]", required=False, help="heartbeat, consolidate or synthesize; default: what is due."
+    "name",
+    metavar="[PASS]",
+    required=False,
+    help="distill, heartbeat, consolidate or synthesize; default: what is due.",
 )
 def maintain_command(app: Engram, name: str | None) -> object:
-    """Tend the memory now: notice names, let what nobody uses fade, write summaries.
+    """Tend the memory now: distill sessions, read what is new, let what nobody uses fade, write summaries.
 
     Servers do that by themselves, and so does the end of a session. Only what was derived fades or is put away.
     """

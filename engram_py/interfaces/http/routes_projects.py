@@ -306,7 +306,7 @@ def heartbeat(app: Engram) -> object:
 
 @operation("POST", "/maintain/{name}", MaintainedOut)
 def maintain(app: Engram, name: str) -> object:
-    """Run a pass of upkeep: heartbeat, consolidate or synthesize."""
+    """Run a pass of upkeep: distill, heartbeat, consolidate or synthesize."""
     return app.maintenance.run(name)
 
 

@@ -198,7 +198,7 @@ def mem_fact(
 
 # As in tools_memory: what only a call needs is imported by the call.
 
-PASSES = ("heartbeat", "consolidate", "synthesize")
+PASSES = ("distill", "heartbeat", "consolidate", "synthesize")
 
 
 @tool(title="Tend the memory", hints=SETTLES, aliases={"pass": "name"})

@@ -240,6 +240,9 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "cut": "content cut: kept {stored_bytes:,} of {original_bytes:,} bytes (limit {limit_bytes:,})",
     "path_of_machine": ("content names a path of this machine ({path}); a path inside the repository travels better"),
     "kept_as_type": "kept as type {type}; {usual} is the usual one, if that was meant",
+    "unconfirmed": lambda named, more: (
+        f"waiting to be confirmed: {'; '.join(named)}{' and more' if more else ''}; `engram accept ID` confirms one"
+    ),
     "current_again": 'it is current again; [#{id}] "{title}" had replaced it',
     "recording_off": _recording_off,
     # notes on the files of an observation
