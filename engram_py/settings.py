@@ -191,6 +191,8 @@ SETTINGS = (
             ("heuristic", "off", "llm")),
     Setting("memory_budget_tokens", "whole", 800, "The most tokens a prompt is given unasked.", (100, 4_000)),
     Setting("full_budget_tokens", "whole", 10_000, "The most tokens of a context in mode full.", (100, 16_384)),
+    Setting("start_mode", "choice", "session", "What a session starts with; full: the whole memory as files.",
+            ("session", "full")),
     Setting("hook_pretool", "switch", False, "Give an agent the memories of a file before it edits it."),
     Setting("hook_nudge", "switch", True, "Remind an agent once a session that files changed and nothing was saved."),
     Setting("documents", "switch", True, "Index git history and docs unasked."),
@@ -267,6 +269,7 @@ class Settings:
     gate: str = DEFAULTS["gate"]
     memory_budget_tokens: int = DEFAULTS["memory_budget_tokens"]
     full_budget_tokens: int = DEFAULTS["full_budget_tokens"]
+    start_mode: str = DEFAULTS["start_mode"]
     hook_pretool: bool = DEFAULTS["hook_pretool"]
     hook_nudge: bool = DEFAULTS["hook_nudge"]
     documents: bool = DEFAULTS["documents"]
