@@ -41,7 +41,7 @@ FACTS_ABOUT = f"""
 select {COLUMNS} from observations indexed by observations_about
 where about in (select value from json_each(:about)) and project = :project and scope = :scope
   and type = 'fact' and deleted_at is null and (:past or lifecycle = 'active') and {OWN}
-order by updated_at desc, id desc limit :limit
+order by created_at desc, id desc limit :limit
 """
 
 NOTES = f"""
@@ -402,6 +402,8 @@ OWN_COLUMNS: dict[str, Kind] = {
     "about": "text",
     "entity_kind": "text",
 }
+# Of these the ones that have a value: what older versions write stays as it is.
+OWN_SOMETIMES: dict[str, Kind] = {"category": "text", "source": "text", "source_ref": "text"}
 # Taken by rules of their own on the way in: aliases are indexed, an origin is believed of our own files alone, and what
 # was replaced follows from the verdicts.
 SPECIAL = ("aliases", "origin", "lifecycle")

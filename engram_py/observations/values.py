@@ -52,7 +52,8 @@ class Draft:
     ``scope`` None takes the project's default. ``operation_id`` makes a repeated save answer what the first one did.
     ``aliases`` are other words somebody may search by. ``files`` are those it is about, as ``path``, ``path:line`` or
     ``path:start-end``; those its **Where** line names count as well. ``about`` is the entity of a fact, ``entity_kind``
-    what an entity is."""
+    what an entity is. ``category``, ``source`` and ``source_ref`` are said beside a fact, ``said_at`` is when it held
+    first, as UTC text."""
 
     title: str
     content: str
@@ -66,6 +67,10 @@ class Draft:
     files: tuple[str, ...] = ()
     about: str | None = None
     entity_kind: str | None = None
+    category: str | None = None
+    source: str | None = None
+    source_ref: str | None = None
+    said_at: str | None = None
 
 
 @dataclass(slots=True)  # frozen, it would take three times as long to make, and a search makes forty
@@ -103,6 +108,9 @@ class Observation:
     deleted_at: str | None
     about: str | None = None
     entity_kind: str | None = None
+    category: str | None = None
+    source: str | None = None
+    source_ref: str | None = None
     unchecked: str | None = None
 
     @classmethod
@@ -125,6 +133,11 @@ class Observation:
     def shared_with(self, answer: Any) -> dict[str, Any]:
         """Return the values, by name, of the columns that another dataclass has as fields, too."""
         return {name: getattr(self, name) for name in OBSERVATION_COLUMNS if name in answer.__dataclass_fields__}
+
+    @property
+    def said_at(self) -> str:
+        """When what it says was said: with its last revision, else when it was made."""
+        return self.updated_at if self.revision_count > 1 else self.created_at
 
     def state(self, now: datetime) -> str:
         """``needs_review`` once its review date has come, else ``active``."""

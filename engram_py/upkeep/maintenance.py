@@ -20,11 +20,13 @@ from engram_py.database.journal import Journal, get_meta, set_meta
 from engram_py.database.runs import NamedLease
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import asdict
+from engram_py.entities.table import facts_since_synthesis
 from engram_py.errors import EngramError, InvalidArgumentError, StoreError
 from engram_py.lazy import logger_of, regex
 from engram_py.observations.arguments import clamp
 from engram_py.observations.listing import Stats
 from engram_py.observations.table import COLUMNS, VISIBLE
+from engram_py.observations.usage import tier
 from engram_py.observations.values import Observation
 from engram_py.privacy.provenance import OWN
 from engram_py.projects import table as project_table
@@ -350,7 +352,6 @@ class Consolidating:
 
 
 # Days since the last use, and how many uses keep a memory warm (Aurelius, spec/seed-capabilities.md U24 and U25).
-HOT_DAYS, WARM_DAYS, BUSY = 7, 30, 10
 _MOST = 200
 
 HOT = f"""
@@ -387,7 +388,8 @@ class Reports:
     def runs(self, *, name: str | None = None, limit: int = 20) -> Runs:
         """Return the latest runs, newest first, and how each pass fared in 30 days."""
         limit, notes = clamp("limit", limit, 1, _MOST)
-        return Runs(runs.latest(self._store, name=name, limit=limit), runs.fared(self._store), notes)
+        new = facts_since_synthesis(self._store)
+        return Runs(runs.latest(self._store, name=name, limit=limit), runs.fared(self._store), new, notes)
 
     def hot(self, *, limit: int = 10, project: str | None = None, all_projects: bool = False) -> HotReport:
         """Return the memories, and the entities, that were shown most."""
@@ -401,15 +403,6 @@ class Reports:
         )
         total = int(self._store.value(TOTAL, projects=place.reads))
         return HotReport(rows, entities, total, (*notes, *place.warnings))
-
-
-def tier(access_count: int, last: datetime | None, now: datetime) -> str:
-    """Return ``hot`` up to 7 days after the last use, ``warm`` up to 30, then ``cold``; ten uses are a step warmer."""
-    days = (now - last) / timedelta(days=1) if last is not None else 0.0
-    busy = access_count >= BUSY
-    if days <= (WARM_DAYS if busy else HOT_DAYS):
-        return "hot"
-    return "warm" if busy or days <= WARM_DAYS else "cold"
 
 
 def _hot(row: Row, now: datetime) -> Hot:
@@ -445,4 +438,5 @@ class Statistics:
             types=journal.count_types(self._store, reads),
             projects=tuple(project_table.latest_names(self._store)),
             syncs=sync_state.is_used(self._store),
+            facts_since_synthesis=facts_since_synthesis(self._store),
         )

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from engram_py import Draft, Engram
 from engram_py.database import runs
 from engram_py.errors import InvalidArgumentError
+from engram_py.observations.usage import tier
 from engram_py.observations.values import Change
 from engram_py.settings import Settings
-from engram_py.upkeep.maintenance import Maintenance, tier
+from engram_py.upkeep.maintenance import Maintenance
 from tests.memory import FakeClock
 
 FACT = "Billing runs on Debian in the cellar"

@@ -103,6 +103,11 @@ fact_command = group("fact", "Keep facts about entities, a sentence each; a new 
 @fact_entity_argument
 @click.argument("text", help="One sentence; - reads standard input.")
 @click.option("--validate/--no-validate", "checked", default=True, help="Judge it by the write rules.")
+@click.option("--kind", help="What ENTITY is: person, service, library.")
+@click.option("--category", help="As in relationship, milestone, status, preference, context.")
+@click.option("--source", help="Where it is from, as in meeting.")
+@click.option("--source-ref", help="Which one.")
+@click.option("--date", help="When it held first; default: now.")
 @click.option("--session", "session_id", help="The session it belongs to.")
 @place_options
 def add_fact(app: Engram, entity: str, text: str, **options: Any) -> object:
@@ -116,7 +121,7 @@ def add_fact(app: Engram, entity: str, text: str, **options: Any) -> object:
 @limit_option(50)
 @place_options
 def list_facts(app: Engram, entity: str, **options: Any) -> object:
-    """List the facts about ENTITY, latest change first."""
+    """List the facts about ENTITY, the latest first."""
     return app.facts.of(entity, **options)
 
 

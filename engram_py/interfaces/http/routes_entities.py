@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -23,7 +23,7 @@ EntityDetailOut = shown(
     EntityDetail,
     "entity summary facts edges mentioned warnings",
     entity=EntityOut,
-    facts=[shown(Fact, "id text said_at", name="EntityFactOut")],
+    facts=[shown(Fact, "id text said_at category source source_ref", name="EntityFactOut")],
 )
 FactSavedOut = shown(
     Saved,
@@ -101,9 +101,21 @@ def save_fact(
     entity: Needed,
     text: Needed,
     validate_: Annotated[bool | None, Field(description="false keeps it unchecked.")] = None,
+    kind: Annotated[str | None, Field(description="What the entity is: person, service.")] = None,
+    category: Annotated[str | None, Field(description="As in milestone, status, preference.")] = None,
+    source: Annotated[str | None, Field(description="Where it is from, as in meeting.")] = None,
+    source_ref: Annotated[str | None, Field(description="Which one.")] = None,
+    date: Annotated[str | None, Field(description="When it held first.")] = None,
 ) -> object:
     """Keep a sentence about an entity. A new value replaces the old one; too short or passing is refused."""
-    return app.facts.add(entity, text, checked=validate_ is not False, **place.where)
+    more: dict[str, Any] = {
+        "kind": kind,
+        "category": category,
+        "source": source,
+        "source_ref": source_ref,
+        "date": date,
+    }
+    return app.facts.add(entity, text, checked=validate_ is not False, **more, **place.where)
 
 
 @operation("GET", "/facts", [Fact], errors=(409,))
@@ -113,7 +125,7 @@ def list_facts(
     entity: Annotated[Needed, Field(description="Its name or slug.")],
     past: Annotated[bool, Field(description="Those that were replaced as well.")] = False,
 ) -> object:
-    """The facts about an entity, latest change first."""
+    """The facts about an entity, the latest first."""
     return app.facts.of(entity, past=past, **place.where).items
 
 

@@ -237,7 +237,7 @@ def _stats(value: Stats, now: datetime) -> str:
             ", ".join(amount(getattr(value, f"total_{kind}s"), kind) for kind in kinds),
             f"{amount(value.versions, 'earlier version')}, {value.deleted_observations} soft-deleted"
             + (f", {_queued(value.queued_mutations)} recorded for sync" if value.syncs else ""),
-            f"types: {types or 'none'}",
+            f"types: {types or 'none'}; {amount(value.facts_since_synthesis, 'fact')} since the last synthesis",
             f"projects: {projects or 'none'}",
             f"{value.database_path}: {value.database_bytes / 1024:,.0f} KB",
         ]
@@ -365,6 +365,14 @@ def _statement(value: Statement, now: datetime) -> str:
     return f"[#{value.id}] {value.text} ({age(value.said_at, now)}{where}{learned})"
 
 
+def _said_of(value: Fact, now: datetime) -> list[str]:
+    source = " ".join(
+        filter(None, ["from" if value.source or value.source_ref else "", value.source, value.source_ref])
+    )
+    said = (age(value.said_at, now), "replaced" if value.past else "", value.category, source)
+    return [one for one in said if one]
+
+
 def _profile(value: Profile, now: datetime, door: Door) -> str:
     if value.id is None:
         if value.scope == "project":
@@ -375,9 +383,7 @@ def _profile(value: Profile, now: datetime, door: Door) -> str:
 
 
 WORDS: Words = {
-    Fact: lambda value, now: (
-        f"[#{value.id}] {value.text} ({age(value.said_at, now)}{', replaced' if value.past else ''})"
-    ),
+    Fact: lambda value, now: f"[#{value.id}] {value.text} ({', '.join(_said_of(value, now))})",
     Note: lambda value, now: f"[#{value.id}] {clock(value.said_at, now, _MINUTE)} {value.text}",
     Timeline: _timeline,
     ReviewLine: lambda value, now: (

@@ -90,7 +90,8 @@ def _runs(value: Runs, now: datetime) -> str:
         f"{clock(one.at, now, '%Y-%m-%d %H:%M')} {one.name} {one.status}: {one.detail or _counted(one.counts)}"
         for one in value.runs
     ]
-    return "\n".join(lines) or "Upkeep did not run yet"
+    since = [f"{amount(value.facts_since_synthesis, 'fact')} since the last synthesis"]
+    return "\n".join([*lines, *since] if lines else ["Upkeep did not run yet"])
 
 
 def _hot(value: HotReport, now: datetime) -> str:

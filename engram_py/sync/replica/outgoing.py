@@ -10,7 +10,7 @@ from typing import Any
 from engram_py.anchors import table as anchor_table
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import replace
-from engram_py.observations.table import ENGRAM, EXACT, OWN_COLUMNS, SOMETIMES, SPECIAL, TIMES
+from engram_py.observations.table import ENGRAM, EXACT, OWN_COLUMNS, OWN_SOMETIMES, SOMETIMES, SPECIAL, TIMES
 from engram_py.privacy.provenance import author_of
 from engram_py.sync.merge import version_key, version_owner
 from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation, chosen_lifecycle
@@ -80,7 +80,8 @@ class Outgoing:
                 found[key] = _WITHHELD
             elif row["scope"] != "personal":
                 given = (*_OBSERVATION, *(name for name in SOMETIMES if row[name] is not None))
-                payload = _payload(row, given, _OWN_OBSERVATION) | {"pinned": bool(row["pinned"])}
+                own = (*_OWN_OBSERVATION, *(name for name in OWN_SOMETIMES if row[name] is not None))
+                payload = _payload(row, given, own) | {"pinned": bool(row["pinned"])}
                 payload[OWN_BLOCK]["lifecycle"] = chosen_lifecycle(row["lifecycle"])
                 if row["deleted_at"]:
                     payload["deleted"] = True
