@@ -104,9 +104,9 @@ def commands() -> str:
             lines.append(f"The same as `{first[id(ctx.command)]}`.")
             continue
         options = [re.sub(" .*", "`", one[0]) for one in parameters[ctx.command_path] if one in shared]
-        options = [one for one in options if one.startswith("`-")]  # the usage names arguments
+        takes = " ".join(one.strip("`") for one in options if one.startswith("`-"))  # the usage names arguments
         first_part, *more = map(_paragraph, (ctx.command.help or "").split("\n\n"))
-        lines.append(first_part + (f" Takes {', '.join(options)}." if options else ""))
+        lines.append(first_part + (f" Takes `{takes}`." if takes else ""))
         lines += chain.from_iterable(("", part) for part in more)
         own = [_item(one) for one in parameters[ctx.command_path] if one not in shared]
         lines += ["", *own] if own else []

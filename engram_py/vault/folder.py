@@ -29,6 +29,10 @@ from engram_py.vault.values import (
 )
 
 INDEX = "life/index.json"
+_NOTHING: Mapping[str, str] = {}
+# How the person works: what others keep in ME.md (Aurelius) and MEMORY.md (Martian, OpenClaw).
+TACIT = ("preference", "policy")
+SHELVES = ("projects", "areas", "resources", "archives")
 PROFILE = "identity/profile"
 ENTITY = "entity/"
 
@@ -43,8 +47,8 @@ _FOLDERS = {
     "service": "areas/services",
 }
 _GENERATED = regex(
-    r"identity\.md|MEMORY\.md|observations\.md|memory/\d{4}-\d\d-\d\d\.md|life/index\.json|life/.+/(?:summary|_index)\.md"
-    r"|life/.+/items\.json"
+    r"identity\.md|MEMORY\.md|observations\.md|memory/\d{4}-\d\d-\d\d\.md|life/index\.json|life/(?:.+/)?_index\.md"
+    r"|life/.+/(?:summary\.md|items\.json)"
 )
 _SLUG = regex(r"entity/[^\W_]+(?:-[^\W_]+)*")
 # Names that Windows keeps for devices, with any ending.
@@ -54,6 +58,10 @@ _DEVICES = regex(r"(?:con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
 def is_generated(path: str) -> bool:
     """Return whether the memory owns the file of this path; any other is the person's."""
     return _GENERATED.fullmatch(path) is not None
+
+
+def is_generated_json(path: str) -> bool:
+    return path.endswith(".json") and is_generated(path)
 
 
 def slug_of_page(path: str) -> str:
@@ -68,8 +76,11 @@ def entity_folder(page: EntityPage) -> str:
     return f"life/{folder}/{name}"
 
 
-def shelved(rows: Sequence[Observation], edges: dict[str, list[VaultEdge]]) -> Shelf:
-    """Return the rows by their homes, each list in the order of its file. ``edges`` are by an entity's slug."""
+def shelved(
+    rows: Sequence[Observation], edges: dict[str, list[VaultEdge]], replaced: Mapping[str, str] = _NOTHING
+) -> Shelf:
+    """Return the rows by their homes, each list in the order of its file. ``edges`` are by an entity's slug,
+    ``replaced`` says by sync id what replaced a fact."""
     identity, memory, log, days = [], [], [], []
     entities: dict[str, Observation] = {}
     facts: dict[str, list[Observation]] = {}
@@ -83,14 +94,14 @@ def shelved(rows: Sequence[Observation], edges: dict[str, list[VaultEdge]]) -> S
             continue
         elif row.type == "identity":
             identity.append(row)
-        elif row.pinned or topic == PROFILE:
+        elif row.pinned or topic == PROFILE or row.type in TACIT:
             memory.append(row)
         elif row.type in ("note", "session_summary"):
             days.append(row)
         else:
             log.append(row)
     slugs = sorted({*entities, *facts, *edges})
-    pages = (_page(slug, entities.get(slug), facts.get(slug, []), edges.get(slug, [])) for slug in slugs)
+    pages = (_page(slug, entities.get(slug), facts.get(slug, []), edges.get(slug, []), replaced) for slug in slugs)
     return Shelf(
         tuple(sorted(identity, key=_age)),
         tuple(sorted(memory, key=lambda row: (row.topic_key != PROFILE, _age(row)))),
@@ -100,7 +111,13 @@ def shelved(rows: Sequence[Observation], edges: dict[str, list[VaultEdge]]) -> S
     )
 
 
-def _page(slug: str, row: Observation | None, facts: list[Observation], edges: list[VaultEdge]) -> EntityPage | None:
+def _page(
+    slug: str,
+    row: Observation | None,
+    facts: list[Observation],
+    edges: list[VaultEdge],
+    replaced: Mapping[str, str],
+) -> EntityPage | None:
     now = sorted((fact for fact in facts if fact.lifecycle == "active"), key=_age, reverse=True)
     past = sorted((fact for fact in facts if fact.lifecycle != "active"), key=_age, reverse=True)
     if row is None and not facts:
@@ -108,13 +125,14 @@ def _page(slug: str, row: Observation | None, facts: list[Observation], edges: l
     return EntityPage(
         slug,
         row.title if row is not None else slug,
-        (row.entity_kind if row is not None else None) or "unknown",
+        next((one.entity_kind for one in (row, *now, *past) if one is not None and one.entity_kind), "unknown"),
         tuple(alias for alias in (row.aliases.split("; ") if row is not None else ()) if alias),
         row is not None and row.lifecycle == "archived",
         row,
         tuple(now),
         tuple(past),
         tuple(sorted(edges, key=lambda edge: (edge.predicate, edge.target))),
+        {fact.sync_id: replaced[fact.sync_id] for fact in past if fact.sync_id in replaced},
     )
 
 

@@ -30,6 +30,7 @@ entity_command = group("entity", "Show what has a name here: people, services, l
 @result_command("list", entity_command)
 @click.option("--candidates", is_flag=True, help="Names that are mentioned too seldom as well.")
 @click.option("--archived", is_flag=True, help="Those put away as well.")
+@click.option("--kind", help="Only this kind, as in person or project.")
 @place_options
 def list_command(app: Engram, **options: Any) -> object:
     """List the entities, by slug."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -9,11 +10,11 @@ from pydantic import Field
 from engram_py.app import Engram
 from engram_py.entities.values import EntityChanged, EntityDetail, EntityLine, EntityList, Graph, Linked
 from engram_py.identity.statements import Profile, Statement
-from engram_py.interfaces.http.answers import DeletedOut, shown
+from engram_py.interfaces.http.answers import Answer, DeletedOut, shown
 from engram_py.interfaces.http.routing import InProject, InScope, InScopeOfSession, InSession, Needed, operation
 from engram_py.observations.listing import Fact, Note
 from engram_py.observations.values import RelationNote, Saved
-from engram_py.vault.values import FileText, FileWritten, VaultExported, VaultImported, VaultStatus
+from engram_py.vault.values import FileText, FileWritten, MemoryPath, VaultExported, VaultImported, VaultStatus
 
 Name = Annotated[str, Field(description="Its name, an alias or its slug.")]
 
@@ -39,9 +40,10 @@ def list_entities(
     place: InScope,
     candidates: Annotated[bool, Field(description="Names that are mentioned too seldom as well.")] = False,
     archived: Annotated[bool, Field(description="Those put away as well.")] = False,
+    kind: Annotated[str | None, Field(description="Only this kind, as in person.")] = None,
 ) -> object:
     """The entities of a project, by slug."""
-    return app.entities.listed(candidates=candidates, archived=archived, **place.where)
+    return app.entities.listed(candidates=candidates, archived=archived, kind=kind, **place.where)
 
 
 @operation("GET", "/entities/{entity}", EntityDetailOut, errors=(404, 409))
@@ -226,6 +228,30 @@ def import_vault(
 ) -> object:
     """Take in what was edited in the vault."""
     return app.vault.take_in(prune=bool(prune), dry_run=bool(dry_run), **place.where)
+
+
+class MemoryOut(Answer):
+    entities: list[EntityOut]  # type: ignore[valid-type]
+    notes: list[str]
+    counts: dict[str, int]
+
+
+@operation("GET", "/api/memory", MemoryOut, errors=(404, 409))
+def memory_overview(app: Engram, place: InProject) -> object:
+    """Aurelius's overview: the entities, the days that have notes, and how many there are of each kind."""
+    found = app.entities.listed(archived=True, **place.where)
+    days = sorted((path[7:17] for path in app.vault.texts(**place.where) if path.startswith("memory/")), reverse=True)
+    kinds = Counter("archived" if one.state == "archived" else one.kind or "unknown" for one in found.entities)
+    entities = [EntityOut.of(one) for one in found.entities]
+    return MemoryOut(entities=entities, notes=days, counts={**kinds, "notes": len(days)})
+
+
+@operation("GET", "/api/memory/{path}", MemoryPath, errors=(404, 409))
+def memory_path(
+    app: Engram, path: Annotated[str, Field(description="As in life/areas/people/alice/items.json.")], place: InProject
+) -> object:
+    """A file of the memory as files, JSON as a value, or what a folder of it holds; a vault need not be there."""
+    return app.vault_files.at(path, **place.where)
 
 
 @operation("POST", "/memory/file", FileWrittenOut, status=201, errors=(409,))

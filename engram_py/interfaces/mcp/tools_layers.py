@@ -39,7 +39,7 @@ def mem_entity(
     ] = None,
     predicate: Annotated[str | None, Field(description="link: snake_case, as in works_at, depends_on.")] = None,
     fact: Annotated[str | None, Field(description="link: the sentence that says so.")] = None,
-    kind: Annotated[str | None, Field(description="link: person, service, library.")] = None,
+    kind: Annotated[str | None, Field(description="link, list: person, service, library.")] = None,
     depth: Annotated[int, Field(description="graph: edges away, 1 to 4.")] = 2,
     candidates: Annotated[bool, Field(description="list: also names mentioned too seldom.")] = False,
     archived: Annotated[bool, Field(description="list: also those put away.")] = False,
@@ -52,7 +52,7 @@ def mem_entity(
     service = app.entities
     where: dict[str, Any] = {"scope": scope, "project": project, "session_id": session_id}
     if action == "list":
-        return service.listed(candidates=candidates, archived=archived, **where)
+        return service.listed(candidates=candidates, archived=archived, kind=kind, **where)
     name = _given("entity", entity)
     match action:
         case "graph":

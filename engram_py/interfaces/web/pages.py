@@ -52,7 +52,8 @@ def search_page(visit: Visit) -> Shown:
         except InvalidInputError as exc:  # said above the form that it was typed into
             return Shown("search.html", values | {"error": exc}, status=400)
         return Shown("search.html", values | _answer(found))
-    return Shown("search.html", values | {"latest": visit.latest(_LATEST)})
+    counts = visit.app.statistics.count(visit.project).types
+    return Shown("search.html", values | {"latest": visit.latest(_LATEST), "counts": counts})
 
 
 def _answer(found: Results) -> dict[str, object]:
@@ -114,7 +115,7 @@ def entities_page(visit: Visit) -> Shown:
     names = [one.name for one in visit.app.projects.list()]
     project = visit.project or (names[0] if len(names) == 1 else None)
     if project is None:
-        return Shown("entities.html", {"project": None, "names": names})
+        return Shown("entities.html", {"project": None, "names": names, "kind": visit.asked("kind")})
     if name := visit.asked("name"):
         return _entity(visit, name, project)
     lines = visit.app.entities.listed(archived=True, project=project).entities

@@ -312,7 +312,9 @@ def _entity_line(value: EntityLine, now: datetime) -> str:
 def _list(value: EntityList, now: datetime) -> str:
     if not value.entities:
         return "No entities"
-    lines = [_entity_line(one, now) for one in value.entities]
+    archived = [_entity_line(one, now) for one in value.entities if one.state == "archived"]
+    lines = [_entity_line(one, now) for one in value.entities if one.state != "archived"]
+    lines += ["Archived:", *archived] if archived else []
     if value.without_summary:
         lines.append(f"{value.without_summary} of {len(value.entities)} without a summary")
     return "\n".join(lines)

@@ -309,6 +309,36 @@ def test_row_129_the_addresses_of_aurelius_lead_to_the_pages(app: Engram, visito
     assert ("Ledger in Oslo" in shown) == (address in ("", "/timeline", "/search?q=ledger"))
 
 
+def test_row_129_people_and_projects_are_entities_by_kind_with_the_archived_apart(
+    app: Engram, visitor: Visitor
+) -> None:
+    app.facts.add("alice", "Alice works at Acme since May", kind="person")
+    app.facts.add("apollo", "Apollo ships in March to every customer", kind="project")
+    app.facts.add("gemini", "Gemini was stopped after the first trial", kind="project")
+    app.entities.archive("gemini")
+
+    people, projects = (visitor.look(f"/memory/{name}").text for name in ("people", "projects"))
+    assert ("Alice" in people, "Apollo" in people) == (True, False)
+    active, archived = projects.split("Archived")
+    assert ("Apollo" in active, "Gemini" in active, "Gemini" in archived) == (True, False, True)
+    assert "fact 3" in visitor.look("/memory").text  # the overview counts by type
+
+
+def test_row_129_the_memory_of_aurelius_is_read_by_paths(app: Engram) -> None:
+    app.facts.add("alice", "Alice works at Acme since May", kind="person", category="milestone")
+    app.notes.add("Met Alice at the conference")
+    ask = asker(app)
+
+    overview = ask.ok("GET", "/api/memory")
+    assert [one["slug"] for one in overview["entities"]] == ["alice"]
+    assert (overview["counts"], len(overview["notes"])) == ({"person": 1, "notes": 1}, 1)
+    folder = ask.ok("GET", "/api/memory/life/areas/people/alice")
+    assert (folder["kind"], folder["entries"]) == ("directory", ["items.json", "summary.md"])
+    [fact] = ask.ok("GET", "/api/memory/life/areas/people/alice/items.json")["content"]
+    assert (fact["fact"], fact["category"]) == ("Alice works at Acme since May", "milestone")
+    assert ask("GET", "/api/memory/life/areas/people/bob").status == 404
+
+
 def test_row_129_the_search_of_aurelius_answers_a_list(app: Engram) -> None:
     save(app, "Ledger in Oslo", "The ledger moved to Oslo.")
     ask = asker(app)
