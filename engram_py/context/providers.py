@@ -228,7 +228,7 @@ class Providers:
         shown = self.vetted(build, [row for rows in found.values() for row in rows], unasked=True)
         kept = {row.id for row in shown if build.ask.scope in (None, row.scope)}
         for session, rows in found.items():
-            titles = tuple(row for row in rows if row.id in kept)[:_TITLES]
+            titles = tuple(row for row in rows if row.id in kept and row.type != "note")[:_TITLES]  # notes are below
             if titles:
                 build.findings.remarks.saved[session] = titles
 

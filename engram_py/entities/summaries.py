@@ -126,7 +126,7 @@ class Summaries:
         """Go over the entities that have facts, from where the last pass stopped, until then (``time.monotonic``)."""
         done, before = _Done(), to_text(now - timedelta(days=SHORTEN_DAYS))
         self._now = now
-        newest = int(self._store.value("select coalesce(max(id), 0) from observations"))
+        facts = table.count_facts(self._store)
         for key in self._waiting():
             if until is not None and time.monotonic() >= until:
                 with self._store.transaction():
@@ -136,7 +136,7 @@ class Summaries:
             self._entity(*key, done, before)
         with self._store.transaction():
             set_meta(self._store, _CURSOR, "")
-            table.synthesized(self._store, newest)
+            table.synthesized(self._store, facts)
         return self._answer(done, whole=True)
 
     def _answer(self, done: _Done, *, whole: bool) -> Rewritten:
@@ -165,7 +165,7 @@ class Summaries:
         """Supersede the older of two active facts that have another value of the same kind."""
         active = observations.facts_about(self._store, *slugs, project=project, scope=scope, limit=_SWEPT)
         active = [fact for fact in active if has_anchor(fact.content, self._rules)]
-        active.sort(key=lambda fact: (fact.said_at, fact.sync_id))  # ids differ between machines
+        active.sort(key=lambda fact: (fact.updated_at, fact.sync_id))  # ids differ between machines
         gone: set[int] = set()
         for place, fact in enumerate(active):
             older = [earlier for earlier in active[:place] if earlier.id not in gone]
@@ -234,7 +234,7 @@ def summary_text(
 ) -> str:
     """Return the summary of an entity in at most 500 words: active facts, edges, those that nobody asked for in a
     while, and earlier values with what replaced them."""
-    facts = sorted(facts, key=lambda fact: (fact.said_at, fact.sync_id), reverse=True)
+    facts = sorted(facts, key=lambda fact: (fact.updated_at, fact.sync_id), reverse=True)
     active = [fact for fact in facts if fact.lifecycle == "active"]
     cold = [fact for fact in active if _is_cold(fact, now)]
     texts = {fact.id: fact.content for fact in facts}
@@ -263,7 +263,7 @@ def summary_text(
 
 
 def _is_cold(fact: Observation, now: datetime) -> bool:
-    touched = parse_time(max(fact.last_accessed_at or "", fact.updated_at))
+    touched = parse_time(max(fact.last_accessed_at or "", fact.last_seen_at or "", fact.updated_at))
     return not fact.pinned and tier(fact.access_count, touched, now) == "cold"
 
 
@@ -277,7 +277,7 @@ def _lines(facts: Sequence[tuple[Observation, str]], words: int) -> list[str]:
     each = max(3, min(_LINE_WORDS, words // max(1, len(facts)) - 2))
     for number, (fact, said) in enumerate(facts):
         text = said.split()
-        line = f"- {fact.said_at[:_DAY]}: {' '.join(text[:each])}" + ("…" if len(text) > each else "")
+        line = f"- {fact.updated_at[:_DAY]}: {' '.join(text[:each])}" + ("…" if len(text) > each else "")
         words -= _words(line)
         if words < 10:
             return [*lines, f"- and {len(facts) - number} more"]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engram_py.database.journal import get_meta, set_meta
+from engram_py.database.journal import count_types, get_meta, set_meta
 from engram_py.database.store import Row, Store
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
@@ -220,22 +220,22 @@ order by project, scope, about
 """
 
 
-# Of the facts above the newest row that the last synthesis knew, as far as so many rows on.
 _SYNTHESIZED = "entities.synthesized"
-FACTS_SINCE = """
-select coalesce(sum(type = 'fact' and deleted_at is null), 0)
-from (select type, deleted_at from observations where id > :after order by id limit 10000)
-"""
 
 
-def synthesized(store: Store, newest: int) -> None:
-    """Remember the newest row that a synthesis knew. Call inside a transaction."""
-    set_meta(store, _SYNTHESIZED, str(newest))
+def count_facts(store: Store) -> int:
+    """Return how many facts there are; the count is kept, not made."""
+    return count_types(store, None).get("fact", 0)
+
+
+def synthesized(store: Store, facts: int) -> None:
+    """Remember how many facts there were when a synthesis began. Call inside a transaction."""
+    set_meta(store, _SYNTHESIZED, str(facts))
 
 
 def facts_since_synthesis(store: Store) -> int:
-    """Return how many facts were added since, as this machine counts."""
-    return int(store.value(FACTS_SINCE, after=int(get_meta(store, _SYNTHESIZED) or 0)))
+    """Return how many more facts there are than then, as this machine counts."""
+    return max(0, count_facts(store) - int(get_meta(store, _SYNTHESIZED) or 0))
 
 
 def forget(store: Store, project: str) -> None:

@@ -104,7 +104,7 @@ class Facts:
 
 def _fact(row: Observation) -> Fact:
     past, more = row.lifecycle != "active", (row.category, row.source, row.source_ref)
-    return Fact(row.id, row.about or "", row.content, row.said_at, past, row.entity_kind, *more)
+    return Fact(row.id, row.about or "", row.content, row.updated_at, past, row.entity_kind, *more)
 
 
 def _line(name: str, given: str | None) -> str | None:

@@ -229,7 +229,7 @@ class Saving:
         saved = self._add(draft, new, place, session_id, scope)
         older = []
         for old, phrase in judgment.replaced:
-            is_older = draft.said_at is None or old.created_at <= draft.said_at
+            is_older = draft.said_at is None or old.updated_at <= draft.said_at
             older += [old] if is_older else []
             newer, gone = (saved.id, old.id) if is_older else (old.id, saved.id)
             why = f'both say "{phrase}", and this one was said later'
@@ -262,7 +262,7 @@ class Saving:
                 "git_commit": place.commit,
                 "last_seen_at": now,
                 "created_at": draft.said_at or now,
-                "updated_at": now,
+                "updated_at": draft.said_at or now,
                 "clock": clock,
                 "suggested_key": suggestion.topic_key if suggestion and not suggestion.existing_id else None,
             },

@@ -41,7 +41,7 @@ FACTS_ABOUT = f"""
 select {COLUMNS} from observations indexed by observations_about
 where about in (select value from json_each(:about)) and project = :project and scope = :scope
   and type = 'fact' and deleted_at is null and (:past or lifecycle = 'active') and {OWN}
-order by created_at desc, id desc limit :limit
+order by updated_at desc, id desc limit :limit
 """
 
 NOTES = f"""

@@ -134,11 +134,6 @@ class Observation:
         """Return the values, by name, of the columns that another dataclass has as fields, too."""
         return {name: getattr(self, name) for name in OBSERVATION_COLUMNS if name in answer.__dataclass_fields__}
 
-    @property
-    def said_at(self) -> str:
-        """When what it says was said: with its last revision, else when it was made."""
-        return self.updated_at if self.revision_count > 1 else self.created_at
-
     def state(self, now: datetime) -> str:
         """``needs_review`` once its review date has come, else ``active``."""
         due = parse_time(self.review_after)

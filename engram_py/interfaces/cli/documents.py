@@ -228,10 +228,14 @@ def read_command(path: str, project: str | None, *, as_json: bool) -> None:
 @vault_command.command("exists")
 @path_argument
 @project_option
-def exists_command(path: str, project: str | None) -> None:
+@json_command
+def exists_command(path: str, project: str | None, *, as_json: bool) -> None:
     """Say by the exit code whether the vault has a file: 0 or 1."""
     with memory() as app:
-        sys.exit(not app.vault_files.exists(path, project=project))
+        exists = app.vault_files.exists(path, project=project)
+    if as_json:
+        click.echo("true" if exists else "false")
+    sys.exit(not exists)
 
 
 @result_command("list", vault_command)

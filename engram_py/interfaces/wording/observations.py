@@ -357,8 +357,8 @@ def _changed(value: EntityChanged, now: datetime) -> str:
 
 
 def _rewritten(value: Rewritten, now: datetime) -> str:
-    did = f"{value.written} rewritten, {value.superseded} facts superseded, {value.shortened} shortened"
-    return f"{value.entities} entities: {did}{'' if value.done else '; more are left'}"
+    did = f"{value.written} rewritten, {amount(value.superseded, 'fact')} superseded, {value.shortened} shortened"
+    return f"{amount(value.entities, 'entity')}: {did}{'' if value.done else '; more are left'}"
 
 
 def _statement(value: Statement, now: datetime) -> str:

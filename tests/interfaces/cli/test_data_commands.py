@@ -226,3 +226,8 @@ def test_no_sync_brings_it_back_and_only_everywhere_destroys_it_elsewhere(
             assert database.execute("select 1 from sync_private where entity = 'session'").fetchall() == []
         swap()
         assert [hit.title for hit in bob.search("gateway").results] == ["Ports"]
+
+
+def test_a_note_on_a_setting_is_printed_once_a_command(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENGRAM_SALIENCE_FLOOR", "7")
+    assert run("doctor").stderr.count("ENGRAM_SALIENCE_FLOOR") == 1
