@@ -99,7 +99,7 @@ class Engram:
             self._start_threads()
 
     def _start_threads(self) -> None:
-        clock, days = self.settings.clock, self.settings.turn_retention_days
+        clock, days = self.settings.clock, self.settings.turn_days
         drain_after_writes(self.store, lambda: self.spool)
         prune_after_first_write(self.store, lambda: oldest_kept(clock, days))
         self.compaction.start()

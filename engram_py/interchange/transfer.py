@@ -50,7 +50,7 @@ _RELATIONS = f"""
 select memory_relations.*, replacing.sync_id as superseded_by_relation_sync_id
 from memory_relations
 left join memory_relations as replacing on replacing.id = memory_relations.superseded_by_relation_id
-where {_IN_PROJECT.replace("project in", "memory_relations.project in")}
+where {_IN_PROJECT.replace("project in", "memory_relations.project in")} and memory_relations.relation <> 'duplicates'
 order by memory_relations.id
 """
 

@@ -272,7 +272,7 @@ def settings_page(visit: Visit) -> Shown:
             "warnings": app.settings.warnings,
             "turns": turns,
             "oldest": oldest,
-            "turn_days": app.settings.turn_retention_days,
+            "turn_days": app.settings.turn_days,
             "kinds": len({kind for kind, _, _ in PREFIXED}),
             "agents": list(_connected(visit)),
         },

@@ -12,6 +12,7 @@ from engram_py.database.store import Row, Store
 from engram_py.dataclass import replace
 from engram_py.observations.table import ENGRAM, EXACT, OWN_COLUMNS, OWN_SOMETIMES, SOMETIMES, SPECIAL, TIMES
 from engram_py.privacy.provenance import author_of
+from engram_py.relations.values import DUPLICATES
 from engram_py.sync.merge import version_key, version_owner
 from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation, chosen_lifecycle
 from engram_py.sync.replica import table
@@ -111,8 +112,10 @@ class Outgoing:
         for key, row in rows.items():
             if row["clock"] == table.MADE_UP:
                 continue  # a stand-in; where the session was deleted, that is what there is to say
-            # A relation without a verdict is this machine's own question.
-            is_question = entity == "relation" and row["judgment_status"] == "pending"
+            # A relation without a verdict is this machine's own question, and only it knows what was merged here.
+            is_question = entity == "relation" and (
+                row["judgment_status"] == "pending" or row["relation"] == DUPLICATES
+            )
             # The end of a prompt is told in any case: it may have left before.
             if key in hidden or is_question or (entity == "prompt" and not self._prompts):
                 found[key] = _WITHHELD
