@@ -36,6 +36,7 @@ PAGES = {
     "projects": "/ui/projects",
     "timeline": "/ui/timeline?project=shop",
     "settings": "/ui/settings",
+    "upkeep": "/ui/upkeep",
 }
 # The pages that are shown in the dark as well.
 DARK = ("search", "memory", "session")

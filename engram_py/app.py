@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -25,12 +26,15 @@ from engram_py.settings import Settings, load_settings
 if TYPE_CHECKING:
     from engram_py.distill.ingesting import Ingested
     from engram_py.documents.documents import Following
+    from engram_py.documents.values import Opened, OpenedSeveral
     from engram_py.observations.values import Detail, Draft, Saved
     from engram_py.recall.layers import Layered, LayerResults
     from engram_py.recall.values import Results
     from engram_py.sessions.sessions import SessionMode
     from engram_py.sync.git.table import GitSynced
     from engram_py.upkeep.maintenance import Worker
+
+    Opens = Detail | Opened | OpenedSeveral
 
 logger = logger_of(__name__)
 
@@ -95,7 +99,7 @@ class Engram:
             self._start_threads()
 
     def _start_threads(self) -> None:
-        clock, days = self.settings.clock, self.settings.turn_retention_days
+        clock, days = self.settings.clock, self.settings.turn_days
         drain_after_writes(self.store, lambda: self.spool)
         prune_after_first_write(self.store, lambda: oldest_kept(clock, days))
         self.compaction.start()
@@ -210,6 +214,23 @@ class Engram:
         from engram_py.recall.layers import search_as_of
 
         return search_as_of(self.core, self.anchors, as_of, query, **wanted)
+
+    def open(self, name: int | str, *, history: bool = False, cursor: int | None = None, **lines: Any) -> Opens:
+        """Return an observation whole; for a document's name, or a number that is only a docid, the document.
+
+        Raises ObservationNotFoundError, DocumentNotFoundError.
+        """
+        if isinstance(name, str):
+            return self.documents.open(name, **lines)
+        from engram_py.documents.values import DocumentNotFoundError
+        from engram_py.observations.errors import ObservationNotFoundError
+
+        try:
+            return self.observations.get(name, history=history, cursor=cursor)
+        except ObservationNotFoundError:
+            with suppress(DocumentNotFoundError):  # the first six digits of a hash may be decimal ones
+                return self.documents.open(f"#{name:06}", **lines)
+            raise
 
     def search_in(self, layer: str | None, query: str, **wanted: Any) -> LayerResults | Layered:
         """Call ``layers.search``: the same in episodes, turns, prompts or all layers."""

@@ -193,7 +193,7 @@ def transcripts(app: Engram) -> Transcripts:
     from engram_py.sessions.transcripts import Transcripts, transcript_roots
 
     roots = transcript_roots(app.settings.agent_folders)
-    days = app.settings.turn_retention_days
+    days = app.settings.turn_days
     return Transcripts(app.store, app.journal, app.citations, days=days, roots=roots)
 
 

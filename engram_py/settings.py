@@ -191,6 +191,8 @@ SETTINGS = (
             ("heuristic", "off", "llm")),
     Setting("memory_budget_tokens", "whole", 800, "The most tokens a prompt is given unasked.", (100, 4_000)),
     Setting("full_budget_tokens", "whole", 10_000, "The most tokens of a context in mode full.", (100, 16_384)),
+    Setting("start_mode", "choice", "session", "What a session starts with; full: the whole memory as files.",
+            ("session", "full")),
     Setting("hook_pretool", "switch", False, "Give an agent the memories of a file before it edits it."),
     Setting("hook_nudge", "switch", True, "Remind an agent once a session that files changed and nothing was saved."),
     Setting("documents", "switch", True, "Index git history and docs unasked."),
@@ -208,7 +210,7 @@ SETTINGS = (
     Setting("distill_daily_tokens", "whole", 0, "Tokens a day after which no model is asked; 0: any.", (0, 10**9)),
     Setting("consolidate_hours", "whole", 24, "How often what was derived and is not used fades.", (1, 168)),
     Setting("salience_floor", "number", 0.2, "The weight below which unused derived facts are archived.", (0, 1)),
-    Setting("episode_retention_days", "whole", 365, "When derived summaries are archived; 0: never.", (0, 3_650)),
+    Setting("episode_retention_days", "whole", 365, "When derived summaries are archived; 0: all stays.", (0, 3_650)),
     Setting("timezone", "zone", "", "Zone of the times on the command line; without one the system's."),
     Setting("embedder", "text", "", "What makes vectors; `engram vectors on` sets it."),
     Setting("embedder_key_variable", "text", "", "Name of the variable that holds the endpoint's API key."),
@@ -267,6 +269,7 @@ class Settings:
     gate: str = DEFAULTS["gate"]
     memory_budget_tokens: int = DEFAULTS["memory_budget_tokens"]
     full_budget_tokens: int = DEFAULTS["full_budget_tokens"]
+    start_mode: str = DEFAULTS["start_mode"]
     hook_pretool: bool = DEFAULTS["hook_pretool"]
     hook_nudge: bool = DEFAULTS["hook_nudge"]
     documents: bool = DEFAULTS["documents"]
@@ -304,6 +307,12 @@ class Settings:
     clock: Clock = utc_now
     sources: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[Told, ...] = ()
+
+    @property
+    def turn_days(self) -> int:
+        """How many days raw messages are kept: for ever where episodes are (Osaurus has one setting for both)."""
+        stays = not self.episode_retention_days and "turn_retention_days" not in self.sources
+        return 36_500 if stays else self.turn_retention_days
 
     def by_variable(self, name: str) -> bool | None:
         """Return what a variable says of a switch, None where none does."""

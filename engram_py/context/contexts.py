@@ -105,7 +105,7 @@ class Contexts:
         self._store, self._journal, self._projects = core.store, core.journal, core.projects
         self._usage = usage
         self._zone = core.settings.timezone
-        self._gate = core.settings.gate
+        self._gate, self._start = core.settings.gate, core.settings.start_mode
         self._tokens: dict[Mode, int] = {
             "query": core.settings.memory_budget_tokens,
             "full": core.settings.full_budget_tokens,
@@ -135,10 +135,11 @@ class Contexts:
     ) -> Context:
         """Return the sections of the memory in the order of ``mode``; rendering keeps them within the budget.
 
-        ``session`` (the default without a query) is a session's start, ``query`` what a prompt deserves unasked,
-        ``cascade`` what is known about the query, ``full`` everything that fits. The budget is ``budget_tokens`` of
-        four bytes or ``max_bytes``, whichever is smaller. ``unasked`` leaves out what only somebody who asks should
-        see. The same question within ten seconds is answered from memory, unless anything was written.
+        ``session`` (the default without a query, unless ``start_mode`` says full) is a session's start, ``query`` what
+        a prompt deserves unasked, ``cascade`` what is known about the query, ``full`` everything that fits. The budget
+        is ``budget_tokens`` of four bytes or ``max_bytes``, whichever is smaller. ``unasked`` leaves out what only
+        somebody who asks should see. The same question within ten seconds is answered from memory, unless anything was
+        written.
 
         Raises InvalidArgumentError for an unknown mode or scope, and for a mode that needs a query without one.
         """
@@ -193,7 +194,7 @@ class Contexts:
     ) -> tuple[Ask, tuple[Told, ...]]:
         wanted = clean_scope(scope)
         text = (query or "")[:MOST_QUERY_CHARS].replace("\0", " ").encode("utf-8", "replace").decode().strip()
-        chosen = _mode(mode, text)
+        chosen = _mode(mode or ("" if text else self._start), text)
         place = self._projects.for_read(project, session_id=session_id, all_projects=all_projects)
         limit, said = self._budget(chosen, max_bytes, budget_tokens)
         if text and chosen in ("session", "full"):

@@ -63,7 +63,9 @@ onde paramos|da ultima vez|dove eravamo|l ultima volta|на чем мы оста
 """
 PRIOR = """
 we discussed|did we discuss|we talked|did we talk|you told me|you mentioned|did you mention|remember when
-recall when|that thing we|that thing i|hablamos de|recuerdas cuando|haben wir besprochen|erinnerst du dich|on a discute
+recall when|that thing we|that thing i|as i said|as i mentioned|like i said
+earlier you said|you said earlier|as you said
+hablamos de|recuerdas cuando|haben wir besprochen|erinnerst du dich|on a discute
 tu te souviens|lembra quando|abbiamo discusso|ti ricordi|мы обсуждали|помнишь|我们讨论过|记得我们|話し合った|覚えてる
 """
 # What somebody calls theirs is looked for among what is known of the person.

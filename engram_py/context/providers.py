@@ -227,8 +227,9 @@ class Providers:
         found = {line.id: table.saved_last(self._store, line, limit=2 * _TITLES) for line in lines}
         shown = self.vetted(build, [row for rows in found.values() for row in rows], unasked=True)
         kept = {row.id for row in shown if build.ask.scope in (None, row.scope)}
+        below = ("note",) if build.ask.mode == "session" else ()  # a start shows the notes of the day themselves
         for session, rows in found.items():
-            titles = tuple(row for row in rows if row.id in kept)[:_TITLES]
+            titles = tuple(row for row in rows if row.id in kept and row.type not in below)[:_TITLES]
             if titles:
                 build.findings.remarks.saved[session] = titles
 

@@ -110,7 +110,8 @@ def _preferences(store: Store, providers: Providers, build: Build, *, since: str
 
 
 def _told(row: Observation, since: str) -> bool:
-    return row.scope == "personal" and row.type in ("identity", "preference", "fact") and row.updated_at <= since
+    kept_at = max(row.updated_at, row.last_seen_at or "")  # what was learned of an old conversation is as old as that
+    return row.scope == "personal" and row.type in ("identity", "preference", "fact") and kept_at <= since
 
 
 def _recent(store: Store, providers: Providers, build: Build, *, without: set[int], since: str) -> list[Observation]:

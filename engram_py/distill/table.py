@@ -161,7 +161,7 @@ def settle(store: Store, session_id: str, turn_ids: Sequence[int], now: str, **c
 
 def date(store: Store, row: Observation, at: str, salience: float) -> None:
     """Give a derived row the time of what it is about, and its weight. Call inside a transaction."""
-    store.update("observations", {"id": row.id}, {"created_at": at, "salience": salience})
+    store.update("observations", {"id": row.id}, {"created_at": at, "updated_at": at, "salience": salience})
 
 
 # Notes of a day and of meetings, and prompts: what nobody distills.

@@ -282,6 +282,10 @@ def _has_news(history: Collection, here: Repository) -> bool:
     return commit is not None and history.cursor.partition(" ")[0] != commit
 
 
+def _names(collection: str | None) -> list[str] | None:
+    return None if collection is None else [name.strip() for name in collection.split(",")]
+
+
 def _checked_name(name: str) -> str:
     """Return a collection's name. Raises InvalidArgumentError."""
     called = "-".join(name.strip().split())[:_NAME_CHARS]
@@ -368,8 +372,9 @@ class Documents(Collections):
     ) -> DocumentResults:
         """Return the passages of documents that answer, best first, one of each document.
 
-        Without a ``collection`` those that are included are read. Where none is likely enough, the first five that may
-        have to do with the question, and ``sure`` is false; none where ``floor`` (0..1) says what is enough.
+        ``collection`` names one, or several with commas; without it those that are included are read. Where none is
+        likely enough, the first five that may have to do with the question, and ``sure`` is false; none where
+        ``floor`` (0..1) says what is enough.
 
         Raises EmptyQueryError, CollectionNotFoundError.
         """
@@ -381,9 +386,10 @@ class Documents(Collections):
         parsed = parse_query(query)
         place = self._projects.for_read(project, session_id=session_id, all_projects=all_projects)
         chosen = self._searched(place.reads, collection)
-        if collection is not None and not chosen:
-            collections = table.collections(self._store, place.reads)
-            raise CollectionNotFoundError(collection, [other.name for other in collections])
+        for name in _names(collection) or ():
+            if name not in [searched.name for searched in chosen]:
+                collections = table.collections(self._store, place.reads)
+                raise CollectionNotFoundError(name, [other.name for other in collections])
         least = threshold("shown") if floor is None else floor
         related = JUDGED if floor is None else 0
         retrieved, hits = self._searching().find(parsed, chosen, limit=limit, least=least, related=related)
@@ -433,7 +439,7 @@ class Documents(Collections):
     def _searched(
         self, projects: Sequence[str] | None, collection: str | None, *, counted: bool = True
     ) -> list[Collection]:
-        ids = set(table.searched(self._store, projects, None if collection is None else [collection]))
+        ids = set(table.searched(self._store, projects, _names(collection)))
         collections = table.collections(self._store, projects, counted=counted) if ids else []
         return [searched for searched in collections if searched.id in ids]
 

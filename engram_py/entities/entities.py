@@ -58,15 +58,20 @@ class EntityReading:
         *,
         candidates: bool = False,
         archived: bool = False,
+        kind: str | None = None,
         scope: str | None = None,
         project: str | None = None,
         session_id: str | None = None,
     ) -> EntityList:
-        """Return the entities of a project, by slug; with ``archived`` those put away, with ``candidates`` names as
-        well that are mentioned too seldom."""
+        """Return the entities of a project, of a ``kind`` or all, by slug; with ``archived`` those put away, with
+        ``candidates`` names as well that are mentioned too seldom."""
         place = self._projects.for_read(project, session_id=session_id)
         wanted = {"active", *(("archived",) if archived else ()), *(("candidate",) if candidates else ())}
-        lines = tuple(line for line in self._lines(place, scope).values() if line.state in wanted)
+        lines = tuple(
+            line
+            for line in self._lines(place, scope).values()
+            if line.state in wanted and (not kind or line.kind == kind.strip().lower())
+        )
         bare = sum(not line.has_summary for line in lines)
         return EntityList(lines, bare, place.project, place.warnings)
 

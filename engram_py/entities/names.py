@@ -25,7 +25,7 @@ from engram_py.observations import table as observations
 from engram_py.observations.values import Observation
 from engram_py.relations import table as relations
 from engram_py.text.normalize import dashed
-from engram_py.text.words import ENGLISH
+from engram_py.text.words import ENGLISH, read_words
 
 # Kinds of things; who calls something theirs by another word ("my colleague Dana Reyes") means a person.
 KINDS = ("person", "company", "team", "project", "service", "module", "library", "repository")
@@ -38,6 +38,10 @@ _SPAN = regex(r"`([^`\n]{2,60})`")
 _IDENTIFIER = regex(r"[^\W\d_][\w-]*(?:\.[\w-]+)*")
 _BEGINS = regex(r"[.!?:;\n#*>|]")
 _INNER_CAPITAL = regex(r"[^\W\d_]*[a-z0-9][A-Z]")
+
+
+# What notes and commits begin with: "Fixed Falcon" is about Falcon. A sentence's first word is no name where it is one.
+_VERBS = read_words("sentence_verbs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,8 @@ class _Token:
     @property
     def is_name(self) -> bool:
         letters = self.text[0].isupper() and any(map(str.islower, self.text))
-        return letters and len(self.text) >= LEAST_CHARS and self.text.lower() not in ENGLISH
+        word = self.text.lower()
+        return letters and len(word) >= LEAST_CHARS and word not in ENGLISH and not (self.begins and word in _VERBS)
 
 
 def words_of(text: str) -> list[str]:

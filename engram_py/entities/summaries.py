@@ -5,7 +5,7 @@ right that contradict each other.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -19,10 +19,11 @@ from engram_py.entities.values import SLUG_CHARS, TOPIC, TYPE, Edge, EntityLine,
 from engram_py.observations import table as observations
 from engram_py.observations.fact_rules import Rules, has_anchor, judged
 from engram_py.observations.observations import Observations
+from engram_py.observations.usage import tier
 from engram_py.observations.values import Change, Draft, Observation
 from engram_py.relations import table as relations_table
 from engram_py.relations.relations import Relations
-from engram_py.times import to_text
+from engram_py.times import parse_time, to_text
 
 UNKNOWN_YET = "- nothing is known yet"
 
@@ -53,8 +54,9 @@ def entity_lines(store: Store, entities: Known, *, project: str, scope: str, rep
     for row in table.edges(store, None, project=project, scope=scope):
         for end in (row[0], row[2]):
             entry(str(end).removeprefix("entity:"))
-    for slug, (_, active, at) in table.facts(store, project=project, scope=scope).items():
+    for slug, (_, active, at, kind) in table.facts(store, project=project, scope=scope).items():
         record = entry(slug)
+        record.kind = kind or record.kind
         record.is_entity, record.facts, record.at = True, record.facts + active, [*record.at, at]
     for slug in entities.rows:
         entry(slug)
@@ -115,7 +117,7 @@ class Summaries:
         self, store: Store, journal: Journal, saving: Observations, relations: Relations, rules: Rules
     ) -> None:
         self._store = store
-        self._journal = journal
+        self._now = journal.moment()
         self._observations = saving
         self._relations = relations
         self._rules = rules
@@ -123,6 +125,8 @@ class Summaries:
     def rewrite(self, *, now: datetime, until: float | None = None) -> Rewritten:
         """Go over the entities that have facts, from where the last pass stopped, until then (``time.monotonic``)."""
         done, before = _Done(), to_text(now - timedelta(days=SHORTEN_DAYS))
+        self._now = now
+        facts = table.count_facts(self._store)
         for key in self._waiting():
             if until is not None and time.monotonic() >= until:
                 with self._store.transaction():
@@ -132,6 +136,7 @@ class Summaries:
             self._entity(*key, done, before)
         with self._store.transaction():
             set_meta(self._store, _CURSOR, "")
+            table.synthesized(self._store, facts)
         return self._answer(done, whole=True)
 
     def _answer(self, done: _Done, *, whole: bool) -> Rewritten:
@@ -185,7 +190,14 @@ class Summaries:
         return cut
 
     def write(
-        self, slug: str, *, project: str, scope: str, entities: Known, kind: str | None = None, name: str | None = None
+        self,
+        slug: str,
+        *,
+        project: str,
+        scope: str,
+        entities: Known,
+        kind: str | None = None,
+        name: str | None = None,
     ) -> bool:
         """Give an entity its own row, or bring its derived summary up to date; whether that changed anything.
 
@@ -197,8 +209,18 @@ class Summaries:
         mentioned = None if row else table.name_of(self._store, project, slug)
         spelt = str(mentioned["name"]) if mentioned else slug.replace("-", " ").title()
         named = name or (row.title if row else spelt)
-        kind = kind or (row.entity_kind if row else None) or (mentioned["kind"] if mentioned else None)
-        content = row.content if row and row.origin != "derived" else self._text(entities, slug, kind, project, scope)
+        facts = observations.facts_about(
+            self._store, *entities.group(slug), project=project, scope=scope, past=True, limit=_SWEPT
+        )
+        told = next((fact.entity_kind for fact in facts if fact.entity_kind), None)
+        kind = kind or (row.entity_kind if row else None) or told or (mentioned["kind"] if mentioned else None)
+        if row and row.origin != "derived":
+            content = row.content
+        else:
+            ends = table.edges(self._store, entities.group(slug), project=project, scope=scope)
+            edges = [Edge(a[7:], verb, b[7:], fact, text) for a, verb, b, fact, text in ends]
+            by = relations_table.replacements(self._store, [fact.sync_id for fact in facts])
+            content = summary_text(kind, facts, edges, by, self._now)
         if row and (row.title, row.content, row.entity_kind) == (named, content, kind):
             return False
         keep = partial(Draft, named, content, type=row.type if row else TYPE, scope=scope, topic_key=TOPIC + slug)
@@ -206,26 +228,28 @@ class Summaries:
         self._observations.save(keep(origin=origin, entity_kind=kind), project=project)
         return True
 
-    def _text(self, entities: Known, slug: str, kind: str | None, project: str, scope: str) -> str:
-        facts = observations.facts_about(
-            self._store, *entities.group(slug), project=project, scope=scope, past=True, limit=_SWEPT
-        )
-        ends = table.edges(self._store, entities.group(slug), project=project, scope=scope)
-        return summary_text(kind, facts, [Edge(a[7:], verb, b[7:], fact, text) for a, verb, b, fact, text in ends])
 
-
-def summary_text(kind: str | None, facts: list[Observation], edges: list[Edge]) -> str:
-    """Return the summary of an entity in at most 500 words: active facts, edges, and earlier facts."""
+def summary_text(
+    kind: str | None, facts: list[Observation], edges: list[Edge], replaced_by: Mapping[str, int], now: datetime
+) -> str:
+    """Return the summary of an entity in at most 500 words: active facts, edges, those that nobody asked for in a
+    while, and earlier values with what replaced them."""
     facts = sorted(facts, key=lambda fact: (fact.updated_at, fact.sync_id), reverse=True)
     active = [fact for fact in facts if fact.lifecycle == "active"]
-    past = [fact for fact in facts if fact.lifecycle == "historical"]
+    cold = [fact for fact in active if _is_cold(fact, now)]
+    texts = {fact.id: fact.content for fact in facts}
+    past = [
+        (fact, _previously(fact, texts.get(replaced_by.get(fact.sync_id, 0))))
+        for fact in facts
+        if fact.lifecycle == "historical"
+    ]
     lines = [f"**Kind:** {kind}"] if kind else []
     ends = sorted({f"- {edge.subject} {edge.predicate} {edge.object}" for edge in edges})
     was = _lines(past, _HISTORY_WORDS)
     left = MOST_WORDS - _words("\n".join(was)) - 10
-    now = _lines(active, left)
-    left -= _words("\n".join(now))
-    lines += ["## Current", *now] if now else ["## Current", UNKNOWN_YET]
+    current = _lines([(fact, fact.content) for fact in active if fact not in cold], left)
+    left -= _words("\n".join(current))
+    lines += ["## Current", *(current or [UNKNOWN_YET if not cold else "- nothing of late"])]
     kept: list[str] = []
     for end in ends:
         left -= _words(end)
@@ -233,16 +257,26 @@ def summary_text(kind: str | None, facts: list[Observation], edges: list[Edge]) 
             break
         kept.append(end)
     lines += ["", "## Connected", *kept] if kept else []
+    lines += ["", "## Earlier", *_lines([(fact, fact.content) for fact in cold], left)] if cold else []
     lines += ["", "## History", *was] if was else []
     return "\n".join(lines)
 
 
-def _lines(facts: list[Observation], words: int) -> list[str]:
-    """Return a line for each fact, the latest first, cut where they are many."""
+def _is_cold(fact: Observation, now: datetime) -> bool:
+    touched = parse_time(max(fact.last_accessed_at or "", fact.last_seen_at or "", fact.updated_at))
+    return not fact.pinned and tier(fact.access_count, touched, now) == "cold"
+
+
+def _previously(fact: Observation, now: str | None) -> str:
+    return f"previously {fact.content.rstrip('.')}, now {now}" if now else fact.content
+
+
+def _lines(facts: Sequence[tuple[Observation, str]], words: int) -> list[str]:
+    """Return a line for each fact and its text, cut where they are many."""
     lines: list[str] = []
     each = max(3, min(_LINE_WORDS, words // max(1, len(facts)) - 2))
-    for number, fact in enumerate(facts):
-        text = fact.content.split()
+    for number, (fact, said) in enumerate(facts):
+        text = said.split()
         line = f"- {fact.updated_at[:_DAY]}: {' '.join(text[:each])}" + ("…" if len(text) > each else "")
         words -= _words(line)
         if words < 10:

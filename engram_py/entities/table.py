@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from engram_py.database.journal import count_types, get_meta, set_meta
 from engram_py.database.store import Row, Store
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
@@ -44,7 +45,7 @@ order by topic_key, updated_at, id
 
 # The facts of a project as a number for each slug.
 FACTS = f"""
-select about, count(*), sum(lifecycle = 'active'), max(updated_at)
+select about, count(*), sum(lifecycle = 'active'), max(updated_at), max(entity_kind)
 from observations indexed by observations_about
 where about is not null and deleted_at is null and type = 'fact' and {OWN} and project = :project and scope = :scope
 group by about order by about
@@ -107,10 +108,11 @@ def rows_about(store: Store, slugs: Sequence[str], *, project: str, scope: str) 
     return [Observation.from_row(row) for row in rows]
 
 
-def facts(store: Store, *, project: str, scope: str) -> dict[str, tuple[int, int, str]]:
-    """Return by slug the number of facts, the number of active ones, and the time of the last change."""
+def facts(store: Store, *, project: str, scope: str) -> dict[str, tuple[int, int, str, str | None]]:
+    """Return by slug the number of facts, the number of active ones, the time of the last change, and the kind that
+    they say the entity is."""
     rows = store.tuples(FACTS, project=project, scope=scope)
-    return {slug: (whole, active, at) for slug, whole, active, at in rows}
+    return {slug: (whole, active, at, kind) for slug, whole, active, at, kind in rows}
 
 
 def edges(store: Store, slugs: Sequence[str] | None, *, project: str, scope: str) -> list[tuple[Any, ...]]:
@@ -216,6 +218,24 @@ select distinct project, scope, about from observations indexed by observations_
 where about is not null and deleted_at is null and type = 'fact'
 order by project, scope, about
 """
+
+
+_SYNTHESIZED = "entities.synthesized"
+
+
+def count_facts(store: Store) -> int:
+    """Return how many facts there are; the count is kept, not made."""
+    return count_types(store, None).get("fact", 0)
+
+
+def synthesized(store: Store, facts: int) -> None:
+    """Remember how many facts there were when a synthesis began. Call inside a transaction."""
+    set_meta(store, _SYNTHESIZED, str(facts))
+
+
+def facts_since_synthesis(store: Store) -> int:
+    """Return how many more facts there are than then, as this machine counts."""
+    return max(0, count_facts(store) - int(get_meta(store, _SYNTHESIZED) or 0))
 
 
 def forget(store: Store, project: str) -> None:

@@ -221,8 +221,12 @@ class Evaluations:
         kept = table.kept_run(self._store)
         before = table.outcomes(self._store, kept["id"]) if kept else {}
         asked = tuple(_with_before(one, before.get(one.id)) for one in self._ask_all(progress))
+        answerable = [one for one in asked if one.outcome in ("found", "missed")]
         result = Evaluation(
             measures=_measures(asked),
+            precision=_rounded(one.precision for one in answerable),
+            recall=_rounded(one.recall for one in answerable),
+            f1=_rounded(one.f1 for one in answerable),
             facts={**facts, "index": index_version(self._store)},
             asked=asked,
             tolerance=tolerance,
@@ -259,6 +263,8 @@ class Evaluations:
         active = any(row["lifecycle"] == "active" for one in question.answers for row in standing.get(one.sync_id, ()))
         outcome: QuestionOutcome = "found" if rank else "missed" if active else "lost"
         ndcg = ndcg_at(found, wanted, DEPTH)
+        right = len(wanted.intersection(found))
+        asked = replace(asked, precision=right / (len(found) or 1), recall=right / (len(wanted) or 1))
         return replace(asked, outcome=outcome, rank=rank, ndcg=ndcg, answers=question.answers, empty=not hits)
 
     def _hits(self, question: Question) -> tuple[Hit, ...]:

@@ -78,7 +78,8 @@ class Asked:
     """The outcome of one question in a run, and in the kept run (None: it was not asked then).
 
     ``rank`` is the place of the first answer, or None beyond the tenth. ``shown`` is the first hit of a search that
-    should have found nothing; a question with answers was ``empty`` where nothing at all was found.
+    should have found nothing; a question with answers was ``empty`` where nothing at all was found. ``precision`` is
+    the share of the hits that are answers, ``recall`` that of the answers among the hits.
     """
 
     id: int
@@ -93,6 +94,12 @@ class Asked:
     answers: tuple[ExpectedAnswer, ...] = ()
     shown: ExpectedAnswer | None = None
     empty: bool = False
+    precision: float = 0.0
+    recall: float = 0.0
+
+    @property
+    def f1(self) -> float:
+        return 2 * self.precision * self.recall / ((self.precision + self.recall) or 1)
 
     @property
     def moved(self) -> bool:
@@ -114,10 +121,14 @@ class Evaluation:
     those that only this one did.
 
     ``fell`` names the measures that are worse than in the kept run by more than ``tolerance``. ``changed`` says what
-    is not as it was then: the program, the index. ``kept`` when later runs are compared with this one.
+    is not as it was then: the program, the index. ``kept`` when later runs are compared with this one. ``precision``,
+    ``recall`` and ``f1`` are means over this run's questions that have an answer.
     """
 
     measures: Measures
+    precision: float
+    recall: float
+    f1: float
     facts: dict[str, str]
     asked: tuple[Asked, ...]
     tolerance: float

@@ -31,7 +31,7 @@ from engram_py.interchange.columns import (
 from engram_py.interchange.import_ledger import DESTROYED, HERE_ALREADY, RECOVERED_SESSION, ImportLedger
 from engram_py.interchange.results import Progress
 from engram_py.observations import table
-from engram_py.observations.table import COUNTED_HERE, OWN_COLUMNS
+from engram_py.observations.table import COUNTED_HERE, OWN_COLUMNS, OWN_SOMETIMES
 from engram_py.observations.validation import Prepared, clean_content, clean_line, cut_note
 from engram_py.observations.values import REVIEW_MONTHS, TITLE_LIMIT_CHARS, Observation
 from engram_py.projects import table as project_table
@@ -197,7 +197,7 @@ def _columns(ledger: ImportLedger, row: ObservationIn, new: Prepared) -> dict[st
     columns["origin"] = own.origin if own and ledger.trusted else "import"
     columns["clock"] = ledger.clock
     if own:
-        columns |= own_columns(own, OWN_COLUMNS | COUNTED_HERE, ledger.clean)
+        columns |= own_columns(own, OWN_COLUMNS | OWN_SOMETIMES | COUNTED_HERE, ledger.clean)
         columns["lifecycle"] = chosen_lifecycle(own.lifecycle)
     return columns
 

@@ -16,7 +16,16 @@ from engram_py.database.store import Row
 from engram_py.errors import InvalidArgumentError
 from engram_py.files import open_regular, write_atomically
 from engram_py.interchange.results import Exported, Imported, Progress
-from engram_py.observations.table import COUNTED_HERE, ENGRAM, EXACT, OWN_COLUMNS, SOMETIMES, SPECIAL, TIMES
+from engram_py.observations.table import (
+    COUNTED_HERE,
+    ENGRAM,
+    EXACT,
+    OWN_COLUMNS,
+    OWN_SOMETIMES,
+    SOMETIMES,
+    SPECIAL,
+    TIMES,
+)
 from engram_py.privacy.provenance import author_of, unchecked
 from engram_py.projects import table as project_table
 from engram_py.projects.names import similar_projects
@@ -41,7 +50,7 @@ _RELATIONS = f"""
 select memory_relations.*, replacing.sync_id as superseded_by_relation_sync_id
 from memory_relations
 left join memory_relations as replacing on replacing.id = memory_relations.superseded_by_relation_id
-where {_IN_PROJECT.replace("project in", "memory_relations.project in")}
+where {_IN_PROJECT.replace("project in", "memory_relations.project in")} and memory_relations.relation <> 'duplicates'
 order by memory_relations.id
 """
 
@@ -191,7 +200,7 @@ class Transfer:
         return {
             "format": 1,
             "device": self._journal.device(),
-            "observations": {row["sync_id"]: {name: row[name] for name in _OWN_OBSERVATION} for row in observations},
+            "observations": {row["sync_id"]: _own_observation(row) for row in observations},
             "sessions": {
                 row["id"]: {name: row[name] for name in ("agent", "started_at", "ended_at", "updated_at", "clock")}
                 for row in sessions
@@ -208,14 +217,14 @@ class Transfer:
         authors: dict[str, dict[str, str]] = {}
         for entity, (name, key) in _ARRIVING.items():
             sql = f"""
-            select {key} as key, {unchecked(name)} as source from {name}
-            where arrival is not null and source is not null and {_IN_PROJECT}
+            select {key} as key, {unchecked(name)} as via from {name}
+            where arrival is not null and via is not null and {_IN_PROJECT}
             """
-            authors[entity] = {row["key"]: author_of(row["source"]) for row in self._store.rows(sql, projects=reads)}
+            authors[entity] = {row["key"]: author_of(row["via"]) for row in self._store.rows(sql, projects=reads)}
         versions = f"""
-        select observations.sync_id, {unchecked("v")} as source from observation_versions as v
+        select observations.sync_id, {unchecked("v")} as via from observation_versions as v
         join observations on observations.id = v.observation_id
-        where v.arrival is not null and source is not null
+        where v.arrival is not null and via is not null
           and {_IN_PROJECT.replace("project in", "observations.project in")}
         """
         authors["version"] = {row[0]: author_of(row[1]) for row in self._store.tuples(versions, projects=reads)}
@@ -251,6 +260,10 @@ def _relation(row: Row, ends: set[str]) -> dict[str, Any]:
     values = _pick(row, _RELATION)
     whole = row["source_id"] in ends and row["target_id"] in ends
     return values if whole else values | {"judgment_status": "orphaned"}
+
+
+def _own_observation(row: Row) -> dict[str, Any]:
+    return {name: row[name] for name in (*_OWN_OBSERVATION, *OWN_SOMETIMES) if name not in OWN_SOMETIMES or row[name]}
 
 
 def _observation(row: Row, version: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError,
 from engram_py.files import open_regular, reason
 from engram_py.interchange.results import InvalidExportError
 from engram_py.lazy import regex
-from engram_py.observations.table import OWN_COLUMNS
+from engram_py.observations.table import OWN_COLUMNS, OWN_SOMETIMES
 
 READABLE = ("0.1.0", "0.2.0")
 _STREAM = "-"
@@ -105,7 +105,9 @@ class PromptTombstoneIn(_Lenient):
     deleted_at: str | None = None
 
 
-_TEXTS: dict[str, Any] = {name: (str | None, None) for name, kind in OWN_COLUMNS.items() if kind != "value"}
+_TEXTS: dict[str, Any] = {
+    name: (str | None, None) for name, kind in (OWN_COLUMNS | OWN_SOMETIMES).items() if kind != "value"
+}
 
 
 class OwnObservation(create_model("OwnTexts", __base__=_Times, **_TEXTS)):  # type: ignore[misc]

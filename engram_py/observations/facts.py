@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
 
 from engram_py.dataclass import replace
 from engram_py.entities.names import canonical, names_of
+from engram_py.errors import InvalidArgumentError
 from engram_py.observations import table
 from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.fact_rules import Rules, rules_of
 from engram_py.observations.listing import Fact, Listing
 from engram_py.observations.observations import Observations
-from engram_py.observations.validation import slug_of, title_of
-from engram_py.observations.values import Draft, Origin, Saved
+from engram_py.observations.validation import NAME_LIMIT_CHARS, clean_line, slug_of, title_of
+from engram_py.observations.values import Draft, Observation, Origin, Saved
 from engram_py.projects.projects import Core
+from engram_py.times import parse_time, to_text
 
 MOST = 200
+_DATE_CHARS = len("2025-05-04")
 
 
 class Facts:
     """Adds facts through the one write path, and lists those of an entity."""
 
     def __init__(self, core: Core, observations: Callable[[], Observations]) -> None:
-        self._store, self._projects = core.store, core.projects
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
         self._observations = observations
         self._rules = core.settings.fact_rules
 
@@ -32,6 +37,11 @@ class Facts:
         text: str,
         *,
         checked: bool = True,
+        kind: str | None = None,
+        category: str | None = None,
+        source: str | None = None,
+        source_ref: str | None = None,
+        date: str | None = None,
         scope: str | None = None,
         project: str | None = None,
         session_id: str | None = None,
@@ -41,18 +51,32 @@ class Facts:
 
         ``deduped``: an active fact of the entity has 70 % of its words, a derived one 60 %. ``superseded``: one has
         another value of the same kind ("works at"), and becomes historical. Not ``checked``, it is kept as it is.
+        ``kind`` is that of the entity (person), ``category`` that of the fact (milestone), ``source`` where it is from
+        (meeting) and ``source_ref`` which one. A ``date`` is when it held first; what was said later stays above it.
 
         Raises FactRefusedError: it is too short, or tells what passes; and what a save raises.
         """
+        details = {"category": category, "source": source, "source_ref": source_ref}
+        more: dict[str, Any] = {name: _line(name, given) for name, given in details.items()}
+        more |= {"entity_kind": (_line("kind", kind) or "").lower() or None, "said_at": self._said_at(date)}
         with self._store.transaction():
             place = self._projects.for_write(project, session_id=session_id, scope=clean_scope(scope))
             key = {"project": place.project, "scope": clean_scope(scope) or place.default_scope}
             slug = canonical(self._store, slug_of(entity), **key)  # by an alias as well
-            draft = Draft(title_of(text), text, "fact", scope=scope, about=slug, origin=origin)
+            draft = Draft(title_of(text), text, "fact", scope=scope, about=slug, origin=origin, **more)
             rules = self.rules if checked else None
             if rules is not None and origin == "derived":
                 rules = replace(rules, same=min(rules.same, rules.same_derived))
             return self._observations().save(draft, project=project, session_id=session_id, rules=rules)
+
+    def _said_at(self, date: str | None) -> str | None:
+        """Return when a fact held first; of a day alone its noon, which is the same day nearly everywhere."""
+        if date is None or not date.strip():
+            return None
+        moment, now = parse_time(date), self._journal.moment()
+        if moment is None or moment > now + timedelta(days=1):
+            raise InvalidArgumentError("date", date, expected="a day that has come, such as 2025-05-04")
+        return to_text(min(now, moment.replace(hour=12) if len(date.strip()) == _DATE_CHARS else moment))
 
     @property
     def rules(self) -> Rules:
@@ -69,11 +93,19 @@ class Facts:
         session_id: str | None = None,
         limit: int = 50,
     ) -> Listing:
-        """Return the facts about an entity, latest change first; with ``past`` those that were replaced as well."""
+        """Return the facts about an entity, the latest first; with ``past`` those that were replaced as well."""
         limit, said = clamp("limit", limit, 1, MOST)
         place = self._projects.for_read(project, session_id=session_id)
         key = {"project": place.project, "scope": clean_scope(scope) or place.default_scope}
         slugs = names_of(self._store, slug_of(entity), **key)
         rows = table.facts_about(self._store, *slugs, **key, past=past, limit=limit)
-        facts = (Fact(row.id, row.about or "", row.content, row.updated_at, row.lifecycle != "active") for row in rows)
-        return Listing("facts", tuple(facts), (*said, *place.warnings))
+        return Listing("facts", tuple(map(_fact, rows)), (*said, *place.warnings))
+
+
+def _fact(row: Observation) -> Fact:
+    past, more = row.lifecycle != "active", (row.category, row.source, row.source_ref)
+    return Fact(row.id, row.about or "", row.content, row.updated_at, past, row.entity_kind, *more)
+
+
+def _line(name: str, given: str | None) -> str | None:
+    return clean_line(name, given, limit=NAME_LIMIT_CHARS)[0] if given and given.strip() else None

@@ -34,6 +34,7 @@ class Stats:
     types: dict[str, int]
     projects: tuple[str, ...]
     syncs: bool
+    facts_since_synthesis: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,18 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A sentence about an entity; ``past`` when another replaced it. ``said_at`` is UTC text."""
+    """A sentence about an entity; ``past`` when another replaced it. ``said_at`` is UTC text; ``kind`` is the entity's,
+    as this fact says, and the rest what was said beside it."""
 
     id: int
     about: str
     text: str
     said_at: str
     past: bool
+    kind: str | None = None
+    category: str | None = None
+    source: str | None = None
+    source_ref: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ _NUMBER = regex(r"#([0-9]+)")
 
 # How a judged relation reads from its source, and from its target.
 _LABELS = {
+    "duplicates": ("duplicates", "repeated_by"),
     "supersedes": ("supersedes", "superseded_by"),
     "conflicts_with": ("conflicts", "conflicts"),
     "related": ("related", "related"),

@@ -227,12 +227,16 @@ class Saving:
             answer = self._repeat(judgment.same, new, place)
             return replace(answer, outcome="deduped", likeness=round(judgment.alike, 2))
         saved = self._add(draft, new, place, session_id, scope)
+        older = []
         for old, phrase in judgment.replaced:
+            is_older = draft.said_at is None or old.updated_at <= draft.said_at
+            older += [old] if is_older else []
+            newer, gone = (saved.id, old.id) if is_older else (old.id, saved.id)
             why = f'both say "{phrase}", and this one was said later'
-            self._relations.compare(saved.id, old.id, "supersedes", confidence=1.0, reasoning=why)
-        if not judgment.replaced:
+            self._relations.compare(newer, gone, "supersedes", confidence=1.0, reasoning=why)
+        if not older:
             return saved
-        notes = tuple(RelationNote("replaced", old.id, old.title) for old, _ in judgment.replaced)
+        notes = tuple(RelationNote("replaced", old.id, old.title) for old in older)
         return replace(saved, outcome="superseded", replaced=notes)
 
     def _add(self, draft: Draft, new: Prepared, place: Place, session_id: str, scope: str) -> Saved:
@@ -249,13 +253,16 @@ class Saving:
                 "origin": draft.origin,
                 "about": new.about,
                 "entity_kind": draft.entity_kind,
+                "category": draft.category,
+                "source": draft.source,
+                "source_ref": draft.source_ref,
                 "review_after": review_date(new.type, self._journal.moment()),
                 "duplicate_count": 1,
                 "git_branch": clean_branch(place.branch),
                 "git_commit": place.commit,
                 "last_seen_at": now,
-                "created_at": now,
-                "updated_at": now,
+                "created_at": draft.said_at or now,
+                "updated_at": draft.said_at or now,
                 "clock": clock,
                 "suggested_key": suggestion.topic_key if suggestion and not suggestion.existing_id else None,
             },

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
 from engram_py.database.connection import of_any_driver
@@ -20,7 +21,18 @@ LONGEST_WAIT_SECONDS = 5.0
 MOST_KEPT = 5_000
 
 
+HOT_DAYS, WARM_DAYS, BUSY = 7, 30, 10
+
 T = TypeVar("T")
+
+
+def tier(access_count: int, last: datetime | None, now: datetime) -> str:
+    """Return ``hot`` up to 7 days after the last use, ``warm`` up to 30, then ``cold``; ten uses are a step warmer."""
+    days = (now - last) / timedelta(days=1) if last is not None else 0.0
+    busy = access_count >= BUSY
+    if days <= (WARM_DAYS if busy else HOT_DAYS):
+        return "hot"
+    return "warm" if busy or days <= WARM_DAYS else "cold"
 
 
 class Alarm(Protocol):

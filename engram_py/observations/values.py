@@ -52,7 +52,8 @@ class Draft:
     ``scope`` None takes the project's default. ``operation_id`` makes a repeated save answer what the first one did.
     ``aliases`` are other words somebody may search by. ``files`` are those it is about, as ``path``, ``path:line`` or
     ``path:start-end``; those its **Where** line names count as well. ``about`` is the entity of a fact, ``entity_kind``
-    what an entity is."""
+    what an entity is. ``category``, ``source`` and ``source_ref`` are said beside a fact, ``said_at`` is when it held
+    first, as UTC text."""
 
     title: str
     content: str
@@ -66,6 +67,10 @@ class Draft:
     files: tuple[str, ...] = ()
     about: str | None = None
     entity_kind: str | None = None
+    category: str | None = None
+    source: str | None = None
+    source_ref: str | None = None
+    said_at: str | None = None
 
 
 @dataclass(slots=True)  # frozen, it would take three times as long to make, and a search makes forty
@@ -103,6 +108,9 @@ class Observation:
     deleted_at: str | None
     about: str | None = None
     entity_kind: str | None = None
+    category: str | None = None
+    source: str | None = None
+    source_ref: str | None = None
     unchecked: str | None = None
 
     @classmethod

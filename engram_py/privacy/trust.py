@@ -58,11 +58,11 @@ class TrustChanged:
 
 
 _ARRIVALS = """
-select arrivals.id, source, author, name, trusted_at is not null as trusted, count(observations.id) as rows,
+select arrivals.id, arrivals.source, author, name, trusted_at is not null as trusted, count(observations.id) as rows,
     coalesce(group_concat(distinct project), '') as projects
 from arrivals left join observations on observations.arrival = arrivals.id and observations.deleted_at is null
 group by arrivals.id
-order by source, author
+order by arrivals.source, author
 """
 
 _TOPICS = """

@@ -26,7 +26,7 @@ from engram_py.privacy.provenance import OWN
 from engram_py.projects.projects import Core
 from engram_py.reasons import Told, reason
 from engram_py.recall import index
-from engram_py.recall.query import Query, match_all, match_any, parse_query
+from engram_py.recall.query import Query, cut_filters, match_all, match_any, parse_query
 from engram_py.recall.values import DocumentResults, Results
 from engram_py.relations import table as relations
 from engram_py.sessions.values import Said
@@ -191,16 +191,22 @@ class Layers:
         """Return what a layer has about ``query``, best first. ``wanted`` are the arguments of ``app.search``.
 
         Arguments that do not apply to a layer are left out, with a note. Raises InvalidArgumentError: there is no such
-        layer; and what ``app.search`` raises.
+        layer; and what ``app.search`` raises. A ``collection`` is searched alone, whichever the layer.
         """
         name = layer_named(layer)
+        filters, rest, notes = cut_filters(query)
+        if wanted.get("collection") or filters.collections:
+            names = wanted.pop("collection", None) or ",".join(filters.collections)
+            found = self._layer("documents", rest, wanted | {"collection": names})
+            return replace(found, warnings=(*found.warnings, *notes))
+        wanted.pop("collection", None)
         if name != ALL:
             return self._layer(name, query, wanted)
         return Layered(query[:200], {one: self._layer(one, query, wanted) for one in LAYERS})
 
     def _layer(self, name: str, query: str, wanted: dict[str, Any]) -> LayerResults:
         if name == "documents":
-            asked = {name: wanted.get(name) for name in ("project", "session_id")}
+            asked = {name: wanted.get(name) for name in ("project", "session_id", "collection")}
             limit, everywhere = wanted.get("limit") or _LIMIT, bool(wanted.get("all_projects"))
             return self._documents()(query, limit=limit, all_projects=everywhere, **asked)
         if name in _SOURCES:

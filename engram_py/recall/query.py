@@ -11,7 +11,7 @@ from engram_py.lazy import regex
 from engram_py.reasons import Reason, reason
 from engram_py.text.words import forms, is_foreign, is_unspaced, lowered, pairs, segment_terms, segments, stop_words_of
 
-KEYS = ("type", "topic", "project", "scope", "file", "branch", "since", "until", "is")
+KEYS = ("type", "topic", "project", "scope", "file", "branch", "since", "until", "is", "collection")
 STATES = ("pinned", "stale", "superseded", "archived")
 
 # A key right before its value: `net/mlx5: fix` and `std::vector` are words, `http://…` is an address.
@@ -33,6 +33,7 @@ class Filters:
     since: str | None = None
     until: str | None = None
     states: tuple[str, ...] = ()
+    collections: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self != _NONE
@@ -86,6 +87,7 @@ def _filters(values: Mapping[str, Sequence[str]]) -> Filters:
         since=next(reversed(values.get("since", ())), None),
         until=next(reversed(values.get("until", ())), None),
         states=tuple(value.lower() for value in values.get("is", ())),
+        collections=split("collection"),
     )
 
 

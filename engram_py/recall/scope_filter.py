@@ -102,6 +102,8 @@ def resolve_scope(
     notes: tuple[Told, ...] = ()
     if len(filters.projects) > 1 or (project and filters.projects):
         notes = (reason("one_project", project=named),)
+    if filters.collections:  # where documents are searched, it is read before this
+        notes = (*notes, reason("idle_arguments", arguments=("collection",), layer="memories"))
     try:
         place = projects.for_read(
             None if everywhere else named, session_id=session_id, all_projects=everywhere, head=False

@@ -239,6 +239,8 @@ class Search:
         hits = self._hits.hits(found, ranked, limit=limit, stale_only=stale_only, snippet_chars=snippet_chars)
         hits = sorted_by(hits, ranked, sort)
         silence = None if hits else explain_no_results(self._store, parsed, found, scope_filter, least)
+        if silence is not None and recorded and self._has_archived(request):
+            silence = replace(silence, reason=reason("only_archived"), unknown=(), elsewhere=())
         if recorded:
             self._usage.surfaced([hit.id for hit in hits])
         documents, near = self._from_documents(request, found, hits) if recorded else ([], [])
@@ -317,6 +319,16 @@ class Search:
         rows = found.relating()
         ranked = self._ranked(request, found, rows, limit=JUDGED) if rows else []
         return related_lines(found, [one.scored for one in ranked])
+
+    def _has_archived(self, request: _Request) -> bool:
+        """Return whether what was archived answers where nothing else does."""
+        query, scope = request.query, request.scope
+        if not query.asks or scope.values["archived"] or scope.stale or query.observation_id is not None:
+            return False
+        scope = replace(scope, values=scope.values | {"archived": 1})
+        today = self._journal.moment().date()
+        found = retrieve(self._store, query, scope, limit=1, least=request.least, today=today)
+        return found.probability >= request.least
 
     def _retrieved(self, request: _Request) -> Retrieved[Observation]:
         """Look up the words; where no row with a quoted phrase is likely, without the quotes if that is likelier."""

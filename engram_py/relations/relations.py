@@ -12,9 +12,10 @@ from engram_py.observations.arguments import clamp
 from engram_py.observations.errors import JudgmentNotFoundError, RelationNotFoundError
 from engram_py.observations.lookup import MAX_ID, live_observation
 from engram_py.observations.validation import clean_session_id
+from engram_py.observations.values import Observation
 from engram_py.projects.projects import Core
 from engram_py.relations import table
-from engram_py.relations.values import VERBS, Relation, RelationPage, RelationStats, pair_id
+from engram_py.relations.values import DUPLICATES, VERBS, Relation, RelationPage, RelationStats, pair_id
 from engram_py.text.normalize import check_text
 from engram_py.times import canonical
 
@@ -84,6 +85,18 @@ class Relations:
             # The verdict may read the other way round than the candidate was stored.
             verdict |= {"source_id": source.sync_id, "target_id": target.sync_id}
             return self._record(found, verdict)
+
+    def duplicate(self, newer: Observation, older: Observation) -> None:
+        """Note that a row says what an older one says. Call inside a transaction.
+
+        It stays on this machine: of two memories others know six verdicts, and this is none of them.
+        """
+        found = table.between(self._store, newer.sync_id, older.sync_id)
+        found = found or self._create(newer.sync_id, older.sync_id, newer.project)
+        values: dict[str, Any] = {"source_id": newer.sync_id, "target_id": older.sync_id, "relation": DUPLICATES}
+        values |= {"judgment_status": "judged", "confidence": 1.0, "updated_at": self._journal.now()}
+        values |= {"marked_by_actor": "engram", "marked_by_kind": "system"}
+        self._store.update("memory_relations", {"id": found.id}, values)
 
     def show(self, relation: str) -> Relation:
         """Return one relation, by number or by judgment id. Raises JudgmentNotFoundError."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engram_py.dataclass import dataclass
 
+DUPLICATES = "duplicates"  # between two derived episodes, on this machine alone
 VERBS = ("related", "compatible", "scoped", "conflicts_with", "supersedes", "not_conflict")
 
 

@@ -20,13 +20,16 @@ from engram_py.database.journal import Journal, get_meta, set_meta
 from engram_py.database.runs import NamedLease
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import asdict, replace
+from engram_py.entities.table import facts_since_synthesis
 from engram_py.errors import EngramError, InvalidArgumentError, StoreError
 from engram_py.lazy import logger_of, regex
 from engram_py.observations.arguments import clamp
 from engram_py.observations.listing import Stats
 from engram_py.observations.table import COLUMNS, VISIBLE
+from engram_py.observations.usage import tier
 from engram_py.observations.values import Observation
 from engram_py.privacy.provenance import OWN
+from engram_py.privacy.retention import oldest_kept, prune_turns
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Core, Projects
 from engram_py.relations import table as relations_table
@@ -233,15 +236,15 @@ OVERLAP, EPISODES, BOOST = 0.4, 3, 0.05
 EPISODE_DAYS, MOST_EPISODES = 60, 200
 _BATCH = 200
 _FADED_LATELY = timedelta(minutes=1)  # a pass that goes on is past these
-_SAID_FIRST = "both say the same, and this one said it first"
 
-_DERIVED = """
-origin = 'derived' and deleted_at is null and lifecycle = 'active' and pinned = 0 and type <> 'session_summary'
+_NO_EPISODE = "and type <> 'session_summary'"
+_DERIVED = f"""
+origin = 'derived' and deleted_at is null and lifecycle = 'active' and pinned = 0 {_NO_EPISODE}
 and (topic_key is null or topic_key not like 'entity/%' and topic_key <> 'identity/profile')
 """
 FADING = f"""
 select id, faded, faded_at, last_accessed_at, created_at from observations indexed by observations_derived
-where {_DERIVED} and id > :after order by id limit :limit
+where {_DERIVED.replace(_NO_EPISODE, "")} and id > :after order by id limit :limit
 """
 FADED = "update observations set faded = :faded, faded_at = :now where id = :id"
 IDLE = f"""
@@ -256,6 +259,7 @@ where type = 'session_summary' and origin = 'derived' and deleted_at is null and
   and project = :project and created_at >= :since
 order by created_at desc, id desc limit :limit
 """
+AGENTS_OF = "select id, agent from sessions where id in (select value from json_each(:ids))"
 PROJECTS = "select distinct project from observations where origin = 'derived' and deleted_at is null"
 FACTS = f"""
 select {COLUMNS}, salience as weight, faded, faded_at from observations indexed by observations_derived
@@ -285,6 +289,7 @@ class Consolidating:
             ("merge", self.merge),
             ("archive", self.put_away),
             ("retire", self.retire),
+            ("prune", self.prune),
         ]
 
     def promote(self, until: float | None) -> dict[str, float]:
@@ -328,18 +333,23 @@ class Consolidating:
         return {"faded": done}
 
     def merge(self, until: float | None) -> dict[str, float]:
-        """Merge derived episodes of a project with the same words: the first replaces the others.
+        """Merge derived episodes of an agent in a project with the same words: the first stands, the others are
+        archived as its duplicates.
 
         One word more or less may be a "not" or another port, so nothing that differs in a word is the same.
         """
         done = 0
         for project in self._each(until):
-            first: dict[frozenset[str], Observation] = {}
-            for row in reversed(self._episodes(project, "", MOST_COMPARED)):
-                older = first.setdefault(frozenset(_WORD.findall(row.content.lower())), row)
+            first: dict[tuple[str, frozenset[str]], Observation] = {}
+            rows = self._episodes(project, "", MOST_COMPARED)
+            agents = dict(self._store.tuples(AGENTS_OF, ids=[row.session_id for row in rows]))
+            for row in reversed(rows):
+                key = agents.get(row.session_id) or "", frozenset(_WORD.findall(row.content.lower()))
+                older = first.setdefault(key, row)
                 if older is not row:
-                    relations = Relations(self._core)
-                    relations.compare(older.id, row.id, "supersedes", confidence=1.0, reasoning=_SAID_FIRST)
+                    with self._store.transaction():
+                        Relations(self._core).duplicate(row, older)
+                        self._put_away([(row.id, row.sync_id, row.project)])
                     done += 1
         return {"merged": done}
 
@@ -355,21 +365,29 @@ class Consolidating:
         before = to_text(self._journal.moment() - timedelta(days=self._episode_days))
         return {"retired": self._archive(until, OLD_EPISODES, before=before)}
 
+    def prune(self, until: float | None) -> dict[str, float]:
+        """Delete raw messages older than the setting."""
+        settings = self._core.settings
+        return {"pruned": prune_turns(self._store, oldest_kept(settings.clock, settings.turn_days))}
+
     def _archive(self, until: float | None, sql: str, **values: object) -> int:
         done = 0
         while until is None or time.monotonic() < until:
             self._store.give_way()
             with self._store.transaction():
                 rows = self._store.tuples(sql, limit=_BATCH, **values)
-                for row_id, sync_id, project in rows:
-                    clock = self._journal.stamp()
-                    self._store.update("observations", {"id": row_id}, {"lifecycle": "archived", "clock": clock})
-                    self._journal.changed("observation", sync_id, project=project, clock=clock)
-                relations_table.settle(self._store, (row[1] for row in rows))
+                self._put_away(rows)
             done += len(rows)
             if len(rows) < _BATCH:
                 break
         return done
+
+    def _put_away(self, rows: Sequence[tuple[int, str, str]]) -> None:
+        for row_id, sync_id, project in rows:
+            clock = self._journal.stamp()
+            self._store.update("observations", {"id": row_id}, {"lifecycle": "archived", "clock": clock})
+            self._journal.changed("observation", sync_id, project=project, clock=clock)
+        relations_table.settle(self._store, (row[1] for row in rows))
 
     def _each(self, until: float | None) -> Iterator[str]:
         for [project] in self._store.tuples(PROJECTS):
@@ -383,7 +401,6 @@ class Consolidating:
 
 
 # Days since the last use, and how many uses keep a memory warm (Aurelius, spec/seed-capabilities.md U24 and U25).
-HOT_DAYS, WARM_DAYS, BUSY = 7, 30, 10
 _MOST = 200
 
 HOT = f"""
@@ -438,7 +455,8 @@ class Reports:
     def runs(self, *, name: str | None = None, limit: int = 20) -> Runs:
         """Return the latest runs, newest first, and how each pass fared in 30 days."""
         limit, notes = clamp("limit", limit, 1, _MOST)
-        return Runs(runs.latest(self._store, name=name, limit=limit), runs.fared(self._store), notes)
+        new = facts_since_synthesis(self._store)
+        return Runs(runs.latest(self._store, name=name, limit=limit), runs.fared(self._store), new, notes)
 
     def hot(self, *, limit: int = 10, project: str | None = None, all_projects: bool = False) -> HotReport:
         """Return the memories, and the entities, that were shown most."""
@@ -452,15 +470,6 @@ class Reports:
         )
         total = int(self._store.value(TOTAL, projects=place.reads))
         return HotReport(rows, entities, total, (*notes, *place.warnings))
-
-
-def tier(access_count: int, last: datetime | None, now: datetime) -> str:
-    """Return ``hot`` up to 7 days after the last use, ``warm`` up to 30, then ``cold``; ten uses are a step warmer."""
-    days = (now - last) / timedelta(days=1) if last is not None else 0.0
-    busy = access_count >= BUSY
-    if days <= (WARM_DAYS if busy else HOT_DAYS):
-        return "hot"
-    return "warm" if busy or days <= WARM_DAYS else "cold"
 
 
 def _hot(row: Row, now: datetime) -> Hot:
@@ -496,4 +505,5 @@ class Statistics:
             types=journal.count_types(self._store, reads),
             projects=tuple(project_table.latest_names(self._store)),
             syncs=sync_state.is_used(self._store),
+            facts_since_synthesis=facts_since_synthesis(self._store),
         )

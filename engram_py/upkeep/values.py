@@ -116,10 +116,12 @@ class Maintained:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """The latest runs of passes, newest first, and for each pass how it fared in the last 30 days."""
+    """The latest runs of passes, newest first, and for each pass how it fared in the last 30 days.
+    ``facts_since_synthesis`` were added since summaries were last written."""
 
     runs: tuple[Run, ...]
     passes: tuple[PassStats, ...]
+    facts_since_synthesis: int
     warnings: tuple[Told, ...] = ()
 
 

@@ -13,7 +13,7 @@ import stat
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from types import MappingProxyType
+from typing import Any
 
 from engram_py.dataclass import asdict, dataclass, field
 from engram_py.documents.files import VAULT as MANIFEST
@@ -30,6 +30,10 @@ from engram_py.vault.values import (
 )
 
 INDEX = "life/index.json"
+_NOTHING: Mapping[str, Any] = {}
+# How the person works: what others keep in ME.md (Aurelius) and MEMORY.md (Martian, OpenClaw).
+TACIT = ("preference", "policy")
+SHELVES = ("projects", "areas", "resources", "archives")
 PROFILE = "identity/profile"
 ENTITY = "entity/"
 
@@ -44,8 +48,8 @@ _FOLDERS = {
     "service": "areas/services",
 }
 _GENERATED = regex(
-    r"identity\.md|MEMORY\.md|observations\.md|memory/\d{4}-\d\d-\d\d\.md|life/index\.json|life/.+/(?:summary|_index)\.md"
-    r"|life/.+/items\.json"
+    r"identity\.md|MEMORY\.md|observations\.md|memory/\d{4}-\d\d-\d\d\.md|life/index\.json|life/(?:.+/)?_index\.md"
+    r"|life/.+/(?:summary\.md|items\.json)"
 )
 _SLUG = regex(r"entity/[^\W_]+(?:-[^\W_]+)*")
 # Names that Windows keeps for devices, with any ending.
@@ -55,6 +59,10 @@ _DEVICES = regex(r"(?:con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
 def is_generated(path: str) -> bool:
     """Return whether the memory owns the file of this path; any other is the person's."""
     return _GENERATED.fullmatch(path) is not None
+
+
+def is_generated_json(path: str) -> bool:
+    return path.endswith(".json") and is_generated(path)
 
 
 def slug_of_page(path: str) -> str:
@@ -72,10 +80,11 @@ def entity_folder(page: EntityPage) -> str:
 def shelved(
     rows: Sequence[Observation],
     edges: dict[str, list[VaultEdge]],
-    named: Mapping[str, tuple[str, str | None]] = MappingProxyType({}),
+    named: Mapping[str, tuple[str, str | None]] = _NOTHING,
+    replaced: Mapping[str, str] = _NOTHING,
 ) -> Shelf:
     """Return the rows by their homes, each list in the order of its file. ``edges`` are by an entity's slug, ``named``
-    the name and the kind of entities that are only mentioned."""
+    the name and the kind of entities that are only mentioned, ``replaced`` says by sync id what replaced a fact."""
     identity, memory, log, days = [], [], [], []
     entities: dict[str, Observation] = {}
     facts: dict[str, list[Observation]] = {}
@@ -89,7 +98,7 @@ def shelved(
             continue
         elif row.type == "identity":
             identity.append(row)
-        elif row.pinned or topic == PROFILE:
+        elif row.pinned or topic == PROFILE or row.type in TACIT:
             memory.append(row)
         elif row.type in ("note", "session_summary"):
             days.append(row)
@@ -97,7 +106,8 @@ def shelved(
             log.append(row)
     slugs = sorted({*entities, *facts, *edges, *named})
     pages = (
-        _page(slug, entities.get(slug), facts.get(slug, []), edges.get(slug, []), named.get(slug)) for slug in slugs
+        _page(slug, entities.get(slug), facts.get(slug, []), edges.get(slug, []), named.get(slug), replaced)
+        for slug in slugs
     )
     return Shelf(
         tuple(sorted(identity, key=_age)),
@@ -114,6 +124,7 @@ def _page(
     facts: list[Observation],
     edges: list[VaultEdge],
     named: tuple[str, str | None] | None,
+    replaced: Mapping[str, str],
 ) -> EntityPage | None:
     now = sorted((fact for fact in facts if fact.lifecycle == "active"), key=_age, reverse=True)
     past = sorted((fact for fact in facts if fact.lifecycle != "active"), key=_age, reverse=True)
@@ -123,13 +134,14 @@ def _page(
     return EntityPage(
         slug,
         row.title if row is not None else name,
-        (row.entity_kind if row is not None else None) or kind or "unknown",
+        next((one.entity_kind for one in (row, *now, *past) if one is not None and one.entity_kind), kind) or "unknown",
         tuple(alias for alias in (row.aliases.split("; ") if row is not None else ()) if alias),
         row is not None and row.lifecycle == "archived",
         row,
         tuple(now),
         tuple(past),
         tuple(sorted(edges, key=lambda edge: (edge.predicate, edge.target))),
+        {fact.sync_id: replaced[fact.sync_id] for fact in past if fact.sync_id in replaced},
     )
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from functools import cache
 from itertools import groupby
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from engram_py.dataclass import replace
@@ -21,8 +23,9 @@ from engram_py.lazy import regex
 from engram_py.observations.validation import title_of
 from engram_py.observations.values import Observation
 from engram_py.text.front_matter import front_matter
+from engram_py.text.normalize import dashed
 from engram_py.times import parse_time
-from engram_py.vault.folder import INDEX, entity_folder
+from engram_py.vault.folder import INDEX, SHELVES, entity_folder
 from engram_py.vault.values import EntityPage, Item, Shelf, VaultPage, is_entity
 
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ _ESCAPED = regex(r"\\*(?:## \d\d:\d\d|" + re.escape(TAIL) + ")")
 # What the memory writes before the page of an entity; Obsidian writes a list below its name.
 _WRITTEN = regex(r"(type|aliases|updated):")
 _LISTED = regex(r"\s*- \S")
+_NAMES_CHARS, _NAME_WORDS = 1_000, 4
 _DAY = regex(r"memory/(\d{4}-\d\d-\d\d)\.md")
 
 
@@ -207,7 +211,7 @@ def rendered(shelf: Shelf, zone: tzinfo | None) -> dict[str, str]:
     """Return the text of each file by its path, without what a person wrote below it."""
     files = {
         "identity.md": _listing("Identity", shelf.identity),
-        "MEMORY.md": _listing("Memory", shelf.memory, typed=True),
+        "MEMORY.md": _listing("Memory", shelf.memory, typed=True, head=_TACIT),
         "observations.md": _log(shelf.log, zone),
     }
     for day, rows in groupby(shelf.days, key=lambda row: _local(row.created_at, zone).date()):
@@ -216,15 +220,31 @@ def rendered(shelf: Shelf, zone: tzinfo | None) -> dict[str, str]:
     for page in shelf.entities:
         folder = f"{entity_folder(page)}/"
         files[f"{folder}summary.md"] = _entity(page, links, zone)
-        files[f"{folder}items.json"] = _json([_fact(row, page) for row in (*page.facts, *page.history)])
-    for folder, pages in groupby(
-        sorted(shelf.entities, key=entity_folder), key=lambda entity: entity_folder(entity).rpartition("/")[0]
-    ):
-        lines = "".join(f"- {links[page.slug]}\n" for page in pages)
-        files[f"{folder}/_index.md"] = f"# {folder.rpartition('/')[2].capitalize()}\n\n{lines}"
+        facts = (*page.facts, *page.history)
+        files[f"{folder}items.json"] = _json([_fact(row, page, links.keys()) for row in facts])
     if shelf.entities:
+        files |= _indexes(shelf.entities, links)
         files[INDEX] = _json([_listed_entity(page) for page in shelf.entities])
     return files
+
+
+def _indexes(pages: Sequence[EntityPage], links: Mapping[str, str]) -> dict[str, str]:
+    """Return the ``_index.md`` of every level: the folders below it, with how many entities each has, and its own."""
+    own: dict[str, list[str]] = {"life": [], **{f"life/{shelf}": [] for shelf in SHELVES}}
+    count: Counter[str] = Counter()
+    for page in sorted(pages, key=entity_folder):
+        folder = entity_folder(page).rpartition("/")[0]
+        own.setdefault(folder, []).append(f"- {links[page.slug]}\n")
+        count.update([folder, *(str(parent) for parent in PurePosixPath(folder).parents)])
+    files = {}
+    for folder, lines in own.items():
+        below = (name for name in sorted(own) if name.rpartition("/")[0] == folder)
+        folders = [f"- [[{name}/_index|{name.rpartition('/')[2]}]] ({count[name]})\n" for name in below]
+        files[f"{folder}/_index.md"] = f"# {folder.rpartition('/')[2].capitalize()}\n\n{''.join([*folders, *lines])}"
+    return files
+
+
+_TACIT = "What is pinned, your profile, and how you work: preferences and policies (others keep these in ME.md).\n\n"
 
 
 def with_tail(text: str, tail: str) -> str:
@@ -246,8 +266,8 @@ def bullet(row: Observation, *, typed: bool = False, suffix: str = "") -> str:
     return "- " + "\n".join((lines[0], *(f"  {line}" if line else "" for line in lines[1:])))
 
 
-def _listing(title: str, rows: Iterable[Observation], *, typed: bool = False) -> str:
-    return f"# {title}\n\n" + "".join(f"{bullet(row, typed=typed)}\n" for row in rows)
+def _listing(title: str, rows: Iterable[Observation], *, typed: bool = False, head: str = "") -> str:
+    return f"# {title}\n\n{head}" + "".join(f"{bullet(row, typed=typed)}\n" for row in rows)
 
 
 def _log(rows: Sequence[Observation], zone: tzinfo | None) -> str:
@@ -292,16 +312,28 @@ def _entity(page: EntityPage, links: Mapping[str, str], zone: tzinfo | None) -> 
     return "".join(parts)
 
 
-def _fact(row: Observation, page: EntityPage) -> dict[str, object]:
+def _fact(row: Observation, page: EntityPage, slugs: Collection[str]) -> dict[str, object]:
+    related = [edge.target for edge in page.edges if edge.evidence == row.sync_id]
     return {
         "id": row.sync_id,
         "fact": row.content,
+        "category": row.category,
+        "source": row.source,
+        "sourceRef": row.source_ref,
         "status": "active" if row.lifecycle == "active" else "superseded",
+        "supersededBy": page.replaced_by.get(row.sync_id),
         "timestamp": row.created_at,
-        "relatedEntities": [edge.target for edge in page.edges],
+        "relatedEntities": list(dict.fromkeys([*related, *_named(row.content, page.slug, slugs)])),
         "lastAccessed": row.last_accessed_at,
         "accessCount": row.access_count,
     }
+
+
+def _named(text: str, own: str, slugs: Collection[str]) -> list[str]:
+    """Return the entities that a fact names, besides its own."""
+    words = dashed(text[:_NAMES_CHARS]).split("-")
+    runs = ("-".join(words[at : at + length]) for at in range(len(words)) for length in range(1, _NAME_WORDS + 1))
+    return [slug for slug in dict.fromkeys(runs) if slug in slugs and slug != own]
 
 
 def _listed_entity(page: EntityPage) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import ConflictError, InvalidInputError, NotFoundError, StoreError
@@ -21,11 +21,13 @@ class VaultEdge:
     predicate: str
     target: str
     sync_id: str
+    evidence: str | None = None  # the sync id of the fact that says so
 
 
 @dataclass(frozen=True, slots=True)
 class EntityPage:
-    """The page of an entity. ``row`` is its own observation, where it has one."""
+    """The page of an entity. ``row`` is its own observation, where it has one; ``replaced_by`` are the sync ids of what
+    replaced each fact of its history."""
 
     slug: str
     name: str
@@ -36,6 +38,7 @@ class EntityPage:
     facts: tuple[Observation, ...]
     history: tuple[Observation, ...]
     edges: tuple[VaultEdge, ...]
+    replaced_by: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,16 @@ class FileText:
     text: str
     near: tuple[str, ...] = ()
     warnings: tuple[Told, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPath:
+    """A file of the memory as files, with its ``content`` (of JSON the value), or a folder with its ``entries``."""
+
+    path: str
+    kind: Literal["file", "directory"]
+    content: Any = None
+    entries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ watched; and its files by their paths, as an agent writes and reads them (Augure
 from __future__ import annotations
 
 import difflib
+import json
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +18,7 @@ from engram_py.database.journal import get_meta, set_meta
 from engram_py.database.runs import NamedLease
 from engram_py.database.store import Store
 from engram_py.documents.files import VAULT as MANIFEST
+from engram_py.documents.values import DocumentNotFoundError
 from engram_py.entities.names import promoted_names
 from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.files import reason
@@ -26,9 +28,19 @@ from engram_py.observations.validation import intake_notes, slug_of
 from engram_py.observations.values import Observation
 from engram_py.privacy.provenance import OWN
 from engram_py.projects.projects import Core
+from engram_py.relations.table import replacements
 from engram_py.times import zone_named
 from engram_py.vault.applying import Applying, Now, edits, front_line
-from engram_py.vault.folder import FILE_LIMIT_BYTES, Folder, Manifest, digest, is_generated, shelved, written
+from engram_py.vault.folder import (
+    FILE_LIMIT_BYTES,
+    Folder,
+    Manifest,
+    digest,
+    is_generated,
+    is_generated_json,
+    shelved,
+    written,
+)
 from engram_py.vault.markdown import anchor_of, has_conflict, parse, plain_lines, rendered, with_tail
 from engram_py.vault.values import (
     Applied,
@@ -36,6 +48,7 @@ from engram_py.vault.values import (
     FileList,
     FileText,
     FileWritten,
+    MemoryPath,
     NoVaultError,
     VaultBusyError,
     VaultEdge,
@@ -59,7 +72,7 @@ where deleted_at is null and (project = :project or scope <> 'project') and {OWN
 """
 HERE = "select substr(key, 7) from meta where key like 'vault:%' and key not like '%:written' order by key"
 EDGES = """
-select substr(source_id, 8), relation, substr(target_id, 8), sync_id from memory_relations
+select substr(source_id, 8), relation, substr(target_id, 8), sync_id, evidence from memory_relations
 where source_id >= 'entity:' and source_id < 'entity;' and target_id >= 'entity:' and target_id < 'entity;'
   and superseded_at is null
 order by source_id, relation, target_id, sync_id
@@ -73,8 +86,8 @@ def shown_rows(store: Store, project: str) -> list[Observation]:
 def entity_edges(store: Store) -> dict[str, list[VaultEdge]]:
     """Return the links between entities, by the slug they begin at."""
     edges: dict[str, list[VaultEdge]] = {}
-    for source, predicate, target, sync_id in store.tuples(EDGES):
-        edges.setdefault(source, []).append(VaultEdge(predicate, target, sync_id))
+    for source, *edge in store.tuples(EDGES):
+        edges.setdefault(source, []).append(VaultEdge(*edge))
     return edges
 
 
@@ -241,7 +254,14 @@ class Vault:
     def _texts(self, project: str) -> dict[str, str]:
         rows = shown_rows(self._store, project)
         named = promoted_names(self._store, project)
-        return rendered(shelved(rows, entity_edges(self._store), named), self._zone)
+        by = replacements(self._store, [row.sync_id for row in rows if row.lifecycle == "historical"])
+        names = {row.id: row.sync_id for row in rows}
+        replaced = {sync_id: names[newer] for sync_id, newer in by.items() if newer in names}
+        return rendered(shelved(rows, entity_edges(self._store), named, replaced), self._zone)
+
+    def texts(self, project: str | None = None) -> dict[str, str]:
+        """Return the memory of a project as files, by path; there need be no vault."""
+        return self._texts(self._projects.for_read(project).project)
 
     def _edited(self, folder: Folder, project: str) -> tuple[list[VaultPage], dict[str, str]]:
         """Return the generated files that differ from the last export: Markdown, and the text of each JSON file.
@@ -462,7 +482,22 @@ class VaultFiles:
         """Return the files of the vault, or of a folder in it, relative to the vault."""
         return FileList(tuple(self._folder(project).files(under)))
 
-    def own(self, project: str) -> Iterator[tuple[str, str]]:
+    def at(self, path: str, *, project: str | None = None) -> MemoryPath:
+        """Return a file or a folder of the memory as files, with the person's own where there is a vault.
+
+        Raises DocumentNotFoundError.
+        """
+        files = self._vault.texts(project) | dict(self.own(project))
+        wanted = path.strip("/")
+        if wanted in files:
+            text = files[wanted]
+            return MemoryPath(wanted, "file", json.loads(text) if is_generated_json(wanted) else text)
+        below = {name[len(wanted) + 1 :].partition("/")[0] for name in files if name.startswith(f"{wanted}/")}
+        if not below:
+            raise DocumentNotFoundError(wanted, difflib.get_close_matches(wanted, files, n=_NEAR, cutoff=0.6))
+        return MemoryPath(wanted, "directory", entries=tuple(sorted(below)))
+
+    def own(self, project: str | None = None) -> Iterator[tuple[str, str]]:
         """Yield the person's own files in the vault of a project, by path, each with its text; none without a vault."""
         try:
             folder = self._vault.folder(project)

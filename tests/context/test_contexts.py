@@ -345,6 +345,12 @@ def steps(app: Engram, ask: Callable[[Engram], object]) -> int:
     return counted
 
 
+def test_a_note_of_today_stands_in_the_start_of_a_session_once(app: Engram) -> None:
+    app.notes.add("Deploy notes stay here")
+    context = app.contexts.assemble()
+    assert render.text(context, now=app.journal.moment(), door="cli").count("Deploy notes stay here") == 1
+
+
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_it_takes_no_more_steps_on_a_large_memory(tmp_path: Path, kind: dict[str, str]) -> None:
     small, large = (filled(tmp_path / str(rows) / "data", rows, **kind) for rows in (SMALL, LARGE))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engram_py import Draft, Engram
+from engram_py.context.prompt_gate import phrase_in
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.context import not_merged
@@ -464,3 +465,10 @@ def test_a_session_of_another_project_is_not_told(app: Engram, kept: dict[str, i
     app.episodes.summarize("Painted the gadget.", session_id="s-gadget", project="gadgets")
     sections = asked(app, "where were we?").sections
     assert all(not isinstance(item, SessionLine) or item.project == "widgets" for item in sections[-1].items)
+
+
+@pytest.mark.parametrize("said", ["As I said, the port", "like I said: the port", "Earlier you said the port is shut"])
+def test_row_60_what_was_said_before_is_looked_for_in_episodes(said: str) -> None:
+    phrase = phrase_in(said, date(2026, 1, 1))
+    assert phrase is not None
+    assert phrase.kind == "prior"

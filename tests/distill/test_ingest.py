@@ -166,6 +166,11 @@ def test_row_89_everything_of_a_dated_conversation_carries_its_date(app: Engram)
     assert isinstance(found, SaidResults)
     [first, *_] = found.results
     assert first.said_at.startswith("2025-05-04")
+    app.facts.add("ledger", "The ledger is written in Rust", date="2025-05-04")
+    shown = [line.updated_at for line in app.bulk.listed("", limit=20).items]
+    shown += [hit.updated_at for hit in app.search("empty password").results]
+    assert len(shown) >= 3
+    assert all(at.startswith("2025-05-04") for at in shown), "the dates that every list and search shows"
 
 
 def test_turns_may_have_times_of_their_own(app: Engram) -> None:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -22,6 +23,7 @@ from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.mcp.profiles import declared
 from engram_py.interfaces.mcp.tool_calls import Memory, run_tool
 from engram_py.interfaces.wording.context import context_text
+from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.recall.layers import LAYERS
 from engram_py.settings import Settings
 from tests.anchors.repositories import Repo
@@ -120,6 +122,29 @@ def test_commands_answer_the_same(asked: Engram, history: Repo, monkeypatch: pyt
     assert "Removed notes" in run(monkeypatch, history, "collection", "remove", "notes")
 
 
+def test_row_138_a_search_names_a_collection_at_every_door(
+    asked: Engram, history: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(history.root, "teas/tea.md", "# Tea\n\nOolong leaves are steeped twice in PostgreSQL.\n")
+    asked.documents.add(str(history.root / "teas"))
+    asked.documents.include("teas", included=False)
+    ask = asker(asked)
+
+    def found(answer: Any) -> list[str]:
+        return [one["source"] for one in answer["results"]]
+
+    assert ask("GET", "/search?q=oolong+leaves&response_format=json").value["results"] == []
+    for command in (("-c", "teas"), ("--collection", "docs,teas"), ("collection:teas",)):
+        kept = run(monkeypatch, history, "search", "oolong", "leaves", *command, "--json")
+        assert found(json.loads(kept)) == ["teas/tea.md:3"]
+    assert found(ask("GET", "/search?q=oolong+collection:teas").value) == ["teas/tea.md:3"]
+    assert found(ask("POST", "/search", {"query": "oolong", "collection": "teas"}).value) == ["teas/tea.md:3"]
+    assert "[teas/tea.md:3]" in tool(asked, "mem_search", query="oolong leaves collection:teas")
+    assert "[teas/tea.md:3]" in tool(asked, "mem_search", query="oolong leaves", collection="teas")
+    assert "no collection" in tool(asked, "mem_search", query="oolong leaves", collection="teas,coffee")
+    assert asked.search("oolong collection:teas").warnings
+
+
 @pytest.mark.parametrize("layer", [*LAYERS, "all"])
 def test_every_layer_of_a_search_is_worded(asked: Engram, layer: str) -> None:
     text = tool(asked, "mem_search", query=WHY, **{"in": layer})
@@ -160,6 +185,24 @@ def test_row_145_a_docid_names_the_document(documented: Engram) -> None:
     docid = opened(documented, "docs/sync.md").docid
 
     assert opened(documented, f"doc:{docid}").source == "docs/sync.md"
+
+
+def test_row_145_a_docid_of_digits_opens_where_no_memory_has_the_number(
+    documented: Engram, history: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, number = "", 0
+    while len(f"{number}") < 6 or not sha256(text.encode()).hexdigest().startswith(f"{number}"):
+        text += "Tea.\n"
+        begins = sha256(text.encode()).hexdigest()[:6]
+        number = int(begins) if begins.isdecimal() else 0
+    write(history.root, "docs/digits.md", text)
+    documented.documents.update()
+
+    assert "docs/digits.md" in tool(documented, "mem_get_observation", id=f"#{number}")
+    assert "docs/digits.md" in tool(documented, "mem_get_observation", id=number)
+    assert "docs/digits.md" in run(monkeypatch, history, "get", f"#{number}")
+    with pytest.raises(ObservationNotFoundError):
+        documented.open(number + 1)
 
 
 @pytest.mark.parametrize("name", ["sync.md", "./docs/sync.md", "{root}/docs/sync.md", "sync.md:1"])

@@ -148,6 +148,72 @@ def test_row_37_a_summary_tells_what_is_and_what_was(app: Engram) -> None:
     assert app.entities.rewrite_summaries().written == 0
 
 
+def test_row_37_history_says_what_a_value_was_and_what_it_is_now(app: Engram, clock: FakeClock) -> None:
+    app.facts.add("bob", "Bob works at Initech")
+    clock.advance(days=1)
+    app.facts.add("bob", "Bob works at Globex these days")
+    app.entities.rewrite_summaries()
+    assert "previously Bob works at Initech, now Bob works at Globex these days" in summary(app, "bob")
+
+
+def test_row_125_what_nobody_touched_for_a_month_stands_under_earlier_and_is_found(
+    app: Engram, clock: FakeClock
+) -> None:
+    app.facts.add("svc", "The nightly job exports invoices to the archive")
+    clock.advance(days=31)
+    app.facts.add("svc", "It is deployed to fly.io in two regions")
+    app.entities.rewrite_summaries()
+
+    current, earlier = summary(app, "svc").split("## Earlier")
+    assert "fly.io" in current
+    assert "exports invoices" in earlier
+    assert app.search("nightly job invoices").results[0].title.startswith("The nightly job")
+
+
+def test_row_40_facts_are_counted_until_a_synthesis(app: Engram) -> None:
+    for text in ("Bob works at Initech since spring", "Bob works at Globex these days"):
+        app.facts.add("bob", text)
+    assert (app.upkeep_reports.runs().facts_since_synthesis, app.statistics.count().facts_since_synthesis) == (2, 2)
+    app.maintenance.run("synthesize")
+    assert app.upkeep_reports.runs().facts_since_synthesis == 0
+    app.facts.add("ann", "Ann reviews every migration")
+    assert app.upkeep_reports.runs().facts_since_synthesis == 1
+    assert "1 fact since the last synthesis" in CliRunner().invoke(cli, ["runs"], prog_name="engram").stdout
+
+
+def test_row_1_a_fact_carries_its_details_through_every_door(
+    app: Engram, data_dir: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    more = {"kind": "person", "category": "milestone", "source": "meeting", "source_ref": "s-12", "date": "2026-01-05"}
+    words = [word for name, value in more.items() for word in (f"--{name.replace('_', '-')}", value)]
+    texts = ["Alice got promoted to VP", "Alice founded the chess club", "Alice moved to the Berlin office"]
+
+    CliRunner().invoke(cli, ["fact", "add", "alice", texts[0], *words], prog_name="engram")
+    assert asker(app)("POST", "/facts", {"entity": "alice", "text": texts[1], **more}).status == 201
+
+    async def call() -> None:
+        async with Client(build_server(Settings(data_dir), tools="layers")) as client:
+            await client.call_tool("mem_fact", {"entity": "alice", "text": texts[2], **more})
+
+    anyio.run(call)
+
+    facts = app.facts.of("alice").items
+    assert {fact.text for fact in facts} == set(texts)
+    kept = {(fact.kind, fact.category, fact.source, fact.source_ref, fact.said_at) for fact in facts}
+    assert kept == {("person", "milestone", "meeting", "s-12", "2026-01-05T12:00:00.000Z")}
+    assert app.entities.show("alice").entity.kind == "person"
+    shown = CliRunner().invoke(cli, ["fact", "list", "alice"], prog_name="engram").stdout
+    assert "milestone, from meeting s-12" in shown
+
+
+def test_row_7_a_fact_of_an_earlier_day_replaces_nothing_that_was_said_later(app: Engram) -> None:
+    new = app.facts.add("bob", "Bob works at Globex these days")
+    old = app.facts.add("bob", "Bob works at Initech since spring", date="2020-05-04")
+    assert old.outcome == "added"
+    assert [app.get(one.id).observation.lifecycle for one in (new, old)] == ["active", "historical"]
+
+
 def test_row_37_many_long_facts_stay_within_500_words(app: Engram) -> None:
     for number in range(150):
         text = f"Rule {number}: " + " ".join(f"word{number}x{place}" for place in range(60))

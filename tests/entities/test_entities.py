@@ -199,6 +199,15 @@ def test_a_code_span_is_a_name(app: Engram) -> None:
     assert listed(app) == ["parse-http-header"]
 
 
+def test_a_verb_that_begins_a_sentence_is_no_name(app: Engram) -> None:
+    for number in range(3):
+        app.save(Draft(f"Round {number}", "Fixed Falcon again. Deployed it. Running tests. Check logs. Use Redis."))
+    app.entities.count_mentions()
+    found = {one.slug for one in app.entities.listed(candidates=True).entities}
+    assert {"falcon", "redis"} <= found
+    assert found.isdisjoint({"fixed", "fixed-falcon", "deployed", "running", "check", "use", "use-redis"})
+
+
 def test_names_in_other_scripts_are_counted(app: Engram) -> None:
     for number in range(3):
         note(app, f"вчера {number} раза упал Сокол на стенде", title=str(number))

@@ -37,7 +37,7 @@ def remember(app: Engram) -> None:
     app.facts.add("Kubernetes cluster", "The port is 6443 on every node")
     app.entities.alias("kubernetes-cluster", ["k8s"])
     app.entities.link("billing", "depends_on", "ledger", fact="Billing reads the ledger nightly", kind="service")
-    app.facts.add("ledger", "Exports leave at two in the morning")
+    app.facts.add("ledger", "Exports leave at two in the morning", category="context", source="meeting", source_ref="7")
     app.facts.add("old-thing", "Old thing is deployed to a shelf")
     app.entities.archive("old-thing")
     app.facts.add("bobby", "Bobby lives in Lyon near the river")
@@ -49,7 +49,8 @@ def shown(app: Engram) -> object:
     lines = [(one.slug, one.kind, one.state, one.aliases) for one in app.entities.listed(archived=True).entities]
     titles = [[hit.title for hit in app.search(query).results] for query in ("k8s port", "billing", "bobby")]
     reached = [one.slug for one in app.entities.graph("billing").reached]
-    return lines, titles, reached, [one.text for one in app.entities.show("bobby").facts]
+    facts = [*app.entities.show("bobby").facts, *app.entities.show("ledger").facts]
+    return lines, titles, reached, [(one.text, one.category, one.source, one.source_ref) for one in facts]
 
 
 def test_row_157_facts_edges_aliases_and_the_archive_sync(two: list[Engram]) -> None:

@@ -11,12 +11,25 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError, InvalidTextError, TextTooLongError
 from engram_py.evaluation.evaluation import QuestionNotFoundError, first_rank, hit_at, mean, ndcg_at, reciprocal_rank
+from engram_py.interfaces.wording import render
 from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.observations.values import Change
 from tests.evaluation.evaluating import keep, outcome, run
 from tests.memory import FakeClock, draft, words
 
 # --- questions ----------------------------------------------------------------------------------------------
+
+
+def test_row_153_a_run_tells_precision_recall_and_f1(app: Engram) -> None:
+    said = "The gateway listens on {}."
+    ids = [app.save(draft(said.format(port), title=f"Gateway {port}")).id for port in (7001, 7002, 7003)]
+    other = app.save(draft("Access tokens live fifteen minutes.", title="Tokens")).id
+    app.evaluations.add("gateway listens", [ids[0], other])
+
+    result = run(app)
+
+    assert (result.precision, result.recall, result.f1) == (0.3333, 0.5, 0.4)
+    assert "precision 0.333, recall 0.500, F1 0.400" in render.text(result, now=app.journal.moment(), door="cli")
 
 
 def test_a_question_is_kept_with_what_answers_it(app: Engram, answers: dict[str, int]) -> None:

@@ -7,6 +7,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.errors import EmptyQueryError, InvalidArgumentError
 from engram_py.interfaces.wording import render
+from engram_py.observations.values import Change
 from engram_py.reasons import reason
 from engram_py.recall.layers import ALIASES, ALL, LAYERS, Layered, SaidResults
 from engram_py.recall.substitutes import file_words
@@ -63,9 +64,27 @@ def test_all_has_every_layer_under_its_name(talked: Engram) -> None:
         "memories": 2, "episodes": 1, "turns": 2, "prompts": 0, "documents": 0, "entities": 0,
     }  # fmt: skip
     text = render.text(results, now=talked.journal.moment(), door="python")
-    assert [line for line in text.splitlines() if line.startswith("## ")] == [
-        f"## {name.capitalize()}" for name in LAYERS
-    ]
+    assert [line for line in text.splitlines() if line.startswith("## ")] == ["## Memories", "## Episodes", "## Turns"]
+    assert text.endswith("Nothing in prompts, documents and entities.")
+
+
+def test_a_search_of_all_layers_that_finds_nothing_says_so_once(talked: Engram) -> None:
+    text = render.text(talked.search_in(ALL, "zirconium"), now=talked.journal.moment(), door="cli")
+    assert text.startswith('In every layer: Nothing found for "zirconium"')
+    assert text.count("Nothing found") == 1
+    assert "## " not in text
+
+
+def test_row_98_what_only_archived_memories_have_is_pointed_to(app: Engram) -> None:
+    row = app.save(Draft("Chose ZeroMQ", "ZeroMQ for the bus.", "decision"))
+    app.observations.update(row.id, Change(archived=True))
+
+    found = app.search("zeromq")
+    assert found.silence is not None
+    assert found.silence.reason == reason("only_archived")
+    said = render.text(found, now=app.journal.moment(), door="cli")
+    assert "Only archived memories have it. Next: add is:archived." in said
+    assert [hit.id for hit in app.search("zeromq is:archived").results] == [row.id]
 
 
 @pytest.mark.parametrize(("name", "layer"), ALIASES.items())

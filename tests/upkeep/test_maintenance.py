@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,10 +15,12 @@ from hypothesis import strategies as st
 
 from engram_py import Draft, Engram
 from engram_py.database import runs
+from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
+from engram_py.observations.usage import tier
 from engram_py.observations.values import Change
 from engram_py.settings import Settings
-from engram_py.upkeep.maintenance import Maintenance, tier
+from engram_py.upkeep.maintenance import Maintenance
 from tests.memory import FakeClock
 
 FACT = "Billing runs on Debian in the cellar"
@@ -39,9 +43,9 @@ def derived(app: Engram, text: str = FACT, *, salience: float = 0.8, entity: str
     return row
 
 
-def episode(app: Engram, text: str) -> int:
+def episode(app: Engram, text: str, *, session_id: str | None = None) -> int:
     title = f"Session {app.store.value('select count(*) from observations')}"
-    return app.save(Draft(title, text, "session_summary", origin="derived")).id
+    return app.save(Draft(title, text, "session_summary", origin="derived"), session_id=session_id).id
 
 
 def weight(app: Engram, row: int) -> float:
@@ -133,8 +137,31 @@ def test_row_94_of_two_episodes_that_say_the_same_the_older_stands(app: Engram, 
     newer = episode(app, "Fixed the tests, and moved the parser to a module of its own")
     other = episode(app, "Moved the lexer to a folder of its own and fixed nothing else at all")
     assert consolidate(app)["merged"] == 1
-    assert [lifecycle(app, row) for row in (older, newer, other)] == ["active", "historical", "active"]
+    assert [lifecycle(app, row) for row in (older, newer, other)] == ["active", "archived", "active"]
+    assert [(note.label, note.id) for note in app.get(newer).relations] == [("duplicates", older)]
     assert consolidate(app)["merged"] == 0
+    sent = [one for one in app.replica.changes().mutations if one.entity == "relation"]
+    assert sent == []  # others know no such verdict
+
+
+def test_row_94_episodes_of_two_agents_both_stand(app: Engram) -> None:
+    rows = []
+    for agent in ("claude-code", "codex"):
+        app.sessions.start(f"s-{agent}", project="widgets")
+        with app.store.transaction():
+            app.store.update("sessions", {"id": f"s-{agent}"}, {"agent": agent})
+        rows.append(episode(app, "Moved the parser to a module of its own", session_id=f"s-{agent}"))
+    assert consolidate(app)["merged"] == 0
+    assert [lifecycle(app, row) for row in rows] == ["active", "active"]
+
+
+def test_row_90_an_episode_fades_and_is_not_archived_for_it(app: Engram, clock: FakeClock) -> None:
+    row = episode(app, "Moved the parser to a module of its own")
+    begun = weight(app, row)
+    clock.advance(days=90)
+    consolidate(app)
+    assert weight(app, row) == pytest.approx(begun * math.exp(-3), abs=0.005)
+    assert lifecycle(app, row) == "active"
 
 
 @pytest.mark.parametrize("other", ["The port is not 8080 in staging now", "The port is 9090 in staging now"])
@@ -229,6 +256,22 @@ def test_row_100_derived_episodes_are_archived_after_a_year_unless_they_are_kept
         clock.advance(days=366)
         consolidate(app)
         assert (lifecycle(app, row), lifecycle(app, written)) == (expected, "active")
+
+
+@pytest.mark.parametrize(
+    ("settings", "left"),
+    [({}, 0), ({"episode_retention_days": 0}, 1), ({"episode_retention_days": 0, "turn_retention_days": 20}, 0)],
+    ids=["30-days", "for-ever", "a-setting-of-their-own"],
+)
+def test_row_100_a_pass_prunes_raw_messages_and_0_keeps_them_for_ever(
+    data_dir: Path, folder: Path, clock: FakeClock, settings: dict[str, Any], left: int
+) -> None:
+    chosen = replace(Settings(data_dir, clock=clock, sources=dict.fromkeys(settings, "config.json")), **settings)
+    with Engram(settings=chosen, directory=folder) as app:
+        app.ingest("talk", [{"user": "The port is 8080.", "assistant": ""}], skip_extraction=True)
+        clock.advance(days=366)
+        consolidate(app)
+        assert app.store.value("select count(*) from turns") == left
 
 
 # --- runs ------------------------------------------------------------------------------------------------------

@@ -10,11 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py import Draft, Engram
 from engram_py.errors import EngramError, InvalidInputError
+from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.wording import render
 from engram_py.observations.values import Observation
 from engram_py.settings import Settings
@@ -52,6 +54,20 @@ def test_row_46_a_file_that_is_missing_has_no_text_and_near_names(app: Engram, r
     assert (missing.found, missing.text, missing.near[0]) == (False, "", "knowledge/databases.md")
     assert app.vault_files.exists("knowledge/databases.md")
     assert not app.vault_files.exists("knowledge/database.md")
+
+
+def test_row_46_a_command_says_by_its_exit_code_whether_a_file_exists(
+    app: Engram, root: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.vault_files.write("knowledge/databases.md", "x")
+    monkeypatch.chdir(folder)
+
+    def asked(path: str) -> tuple[int, str]:
+        result = CliRunner().invoke(cli, ["vault", "exists", path], prog_name="engram")
+        return result.exit_code, result.output
+
+    assert asked("knowledge/databases.md") == (0, "")
+    assert asked("knowledge/database.md") == (1, "")
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "link/x", "", ".", "C:\\x", "~/x", "a\0b",

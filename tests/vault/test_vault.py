@@ -69,6 +69,40 @@ def test_row_127_an_entity_has_a_page_and_its_facts_as_json(root: Path) -> None:
     assert {"fact", "timestamp", "relatedEntities", "accessCount"} <= set(items[0])
 
 
+def test_row_127_each_fact_names_what_replaced_it_and_the_entities_it_is_about(app: Engram, root: Path) -> None:
+    app.entities.link("alice", "works_at", "globex", fact="Alice leads the office of Globex", object_kind="company")
+    app.facts.add("alice", "Alice plays chess on Fridays", category="preference", source="meeting", source_ref="7")
+    app.vault.export()
+
+    items = {one["fact"]: one for one in json.loads((root / "life/resources/alice/items.json").read_text())}
+    old, new = items["Alice works at Acme since spring"], items["Alice works at Globex these days"]
+    assert (old["supersededBy"], new["supersededBy"]) == (new["id"], None)
+    related = {fact: one["relatedEntities"] for fact, one in items.items()}
+    assert related["Alice leads the office of Globex"] == ["globex"]
+    assert (related["Alice plays chess on Fridays"], related["Alice works at Globex these days"]) == ([], ["globex"])
+    chess = items["Alice plays chess on Fridays"]
+    assert (chess["category"], chess["source"], chess["sourceRef"]) == ("preference", "meeting", "7")
+
+
+def test_row_126_every_level_has_an_index(app: Engram, root: Path) -> None:
+    app.facts.add("bob", "Bob reviews every migration", kind="person")
+    app.vault.export()
+
+    levels = {str(path.parent.relative_to(root)) for path in (root / "life").rglob("_index.md")}
+    assert levels >= {"life", "life/projects", "life/areas", "life/areas/people", "life/resources", "life/archives"}
+    assert "[[life/areas/_index|areas]] (1)" in (root / "life/_index.md").read_text()
+    assert "[[life/areas/people/_index|people]] (1)" in (root / "life/areas/_index.md").read_text()
+
+
+def test_row_126_preferences_stand_in_memory_md_which_says_so(app: Engram, root: Path) -> None:
+    app.save(Draft("Small commits", "The user wants small commits.", "preference"))
+    app.vault.export()
+    memory = (root / "MEMORY.md").read_text()
+    assert "others keep these in ME.md" in memory
+    assert "Small commits" in memory
+    assert "Small commits" not in (root / "observations.md").read_text()
+
+
 def test_row_128_a_changed_bullet_is_a_revision_with_history(app: Engram, root: Path) -> None:
     edited(root / "observations.md", "Readers do not wait.", "Readers never wait.")
     edited(root / "identity.md", "Call me Ada", "Call me Ada L.")

@@ -228,13 +228,18 @@ def many_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return where(project_options(yes_option(dry_run_option(function))))
 
 
+_TOLD = "engram.notes_of_settings"
+
+
 def settings() -> Settings:
-    """Return the settings with ``--data-dir`` applied; warnings go to stderr."""
+    """Return the settings with ``--data-dir`` applied; warnings go to stderr, once a command."""
     from engram_py.settings import load_settings
 
-    data_dir = click.get_current_context().find_root().obj
-    loaded = load_settings(data_dir=_absolute(data_dir) if data_dir else None)
-    print_notes(loaded.warnings)
+    root = click.get_current_context().find_root()
+    loaded = load_settings(data_dir=_absolute(root.obj) if root.obj else None)
+    told = root.meta.setdefault(_TOLD, set())
+    print_notes(note for note in loaded.warnings if note not in told)
+    told.update(loaded.warnings)
     return loaded
 
 

@@ -225,6 +225,19 @@ def read_command(path: str, project: str | None, *, as_json: bool) -> None:
         sys.exit(1)
 
 
+@vault_command.command("exists")
+@path_argument
+@project_option
+@json_command
+def exists_command(path: str, project: str | None, *, as_json: bool) -> None:
+    """Say by the exit code whether the vault has a file: 0 or 1."""
+    with memory() as app:
+        exists = app.vault_files.exists(path, project=project)
+    if as_json:
+        click.echo("true" if exists else "false")
+    sys.exit(not exists)
+
+
 @result_command("list", vault_command)
 @click.argument("folder", required=False, default="", help="A folder of the vault; default: all of it.")
 @project_option

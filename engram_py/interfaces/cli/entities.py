@@ -30,6 +30,7 @@ entity_command = group("entity", "Show what has a name here: people, services, l
 @result_command("list", entity_command)
 @click.option("--candidates", is_flag=True, help="Names that are mentioned too seldom as well.")
 @click.option("--archived", is_flag=True, help="Those put away as well.")
+@click.option("--kind", help="Only this kind, as in person or project.")
 @place_options
 def list_command(app: Engram, **options: Any) -> object:
     """List the entities, by slug."""
@@ -103,6 +104,11 @@ fact_command = group("fact", "Keep facts about entities, a sentence each; a new 
 @fact_entity_argument
 @click.argument("text", help="One sentence; - reads standard input.")
 @click.option("--validate/--no-validate", "checked", default=True, help="Judge it by the write rules.")
+@click.option("--kind", help="What ENTITY is: person, service, library.")
+@click.option("--category", help="As in relationship, milestone, status, preference, context.")
+@click.option("--source", help="Where it is from, as in meeting.")
+@click.option("--source-ref", help="Which one.")
+@click.option("--date", help="When it held first; default: now.")
 @click.option("--session", "session_id", help="The session it belongs to.")
 @place_options
 def add_fact(app: Engram, entity: str, text: str, **options: Any) -> object:
@@ -116,7 +122,7 @@ def add_fact(app: Engram, entity: str, text: str, **options: Any) -> object:
 @limit_option(50)
 @place_options
 def list_facts(app: Engram, entity: str, **options: Any) -> object:
-    """List the facts about ENTITY, latest change first."""
+    """List the facts about ENTITY, the latest first."""
     return app.facts.of(entity, **options)
 
 

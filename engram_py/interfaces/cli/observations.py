@@ -64,9 +64,8 @@ def save_command(app: Engram, **given: Any) -> object:
 @project_option
 def get_command(app: Engram, name: str, history: bool, **lines: Any) -> object:
     """Print an observation whole, or lines of a document; a glob or a comma list prints several documents."""
-    if names_document(name):
-        return app.documents.open(name, **lines)
-    return app.observations.get(OBSERVATION_ID.convert(name, None, None), history=history)
+    number = name if names_document(name) else OBSERVATION_ID.convert(name, None, None)
+    return app.open(number, history=history, **lines)
 
 
 @result_command("history")

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 @all_option
 @click.option("--limit", type=int, help="Most results, 1 to 20; default: what .engram.json says, else 10.")
 @click.option("--in", "layer", help="memories (the default), episodes, turns, prompts, documents, entities or all.")
+@click.option("-c", "--collection", metavar="NAME", help="Only the documents of this collection; several with commas.")
 @click.option("--sort", type=click.Choice(["relevance", "recency", "salience"]), help="The order of the results.")
 @click.option("--as-of", metavar="DATE", help="Search what was known on that day.")
 @click.option("--explain", is_flag=True, help="Print each hit's numbers, the steps of the search, and its words.")
@@ -53,8 +54,8 @@ def search_command(app: Engram, query: tuple[str, ...], **options: Any) -> objec
     """Find what earlier sessions kept, best match first; --type or --scope without words lists those.
 
     A query may hold a "phrase" in quotes, -word for what must not be there, and filters: type: topic: project:
-    scope: file: branch: since: until: is:pinned, is:stale, is:superseded or is:archived. Dates are 2026-03-14,
-    2026-03, 7d or today.
+    scope: file: branch: since: until: collection: is:pinned, is:stale, is:superseded or is:archived. Dates are
+    2026-03-14, 2026-03, 7d or today.
 
     The shell takes quotes away and a leading - is an option, so put the query in single quotes:
     engram search 'timeout -redis "connection reset" type:bugfix since:30d'. A -word also goes after --, as in:

@@ -109,20 +109,20 @@ class NoConversationError(InvalidInputError):
 @click.option("--agent", "agent_id", metavar="ID", help="Whose it is, in the place of agent_id.")
 @click.option("--session-date", metavar="DATE", help="The day it took place.")
 @click.option("--skip-extraction", is_flag=True, default=None, help="Keep the turns alone.")
-@click.option("--flush/--no-flush", default=None, help="Wait for the summary, or leave it to the background.")
+@click.option("--flush/--no-flush", default=None, help="Wait for the summary (the default), or leave it for later.")
 @project_option
 def ingest_command(app: Engram, file: Path, **options: Any) -> object:
     """Keep a whole conversation of another program and summarize it.
 
     FILE is what POST /memory/ingest takes: {"agent_id": "…", "conversation_id": "…", "turns": [{"user": "…",
     "assistant": "…"}, …]}; a turn may be {"role": "…", "content": "…"} instead, and FILE the list of turns alone. The
-    same conversation again adds nothing, a longer one goes on, another one of its name takes its place. Without
-    --flush it waits only where no program or endpoint writes summaries.
+    same conversation again adds nothing, a longer one goes on, another one of its name takes its place.
     """
     given = _read(file) | {name: value for name, value in options.items() if value is not None}
     for name in ("conversation_id", "turns"):
         if name not in given:
             raise InvalidArgumentError(name, None, expected="given")
+    given.setdefault("flush", True)  # no server may run that would write it later
     return app.ingest(given.pop("conversation_id"), given.pop("turns"), **given)
 
 

@@ -152,7 +152,9 @@ def _subagent_start(call: Call) -> str:
         )
         if any(section.items for section in context.sections):
             return shown(call, context, "subagent")
-    context = app.contexts.assemble(session_id=session_id, unasked=True, compact=True, budget_tokens=SUBAGENT_TOKENS)
+    context = app.contexts.assemble(
+        session_id=session_id, mode="session", unasked=True, compact=True, budget_tokens=SUBAGENT_TOKENS
+    )
     return shown(call, context, "subagent") if context.memories else ""
 
 

@@ -64,7 +64,7 @@ def _ready(call: Call) -> None:
     project = app.projects.for_read(session_id=session_id, head=False).project
     if project and app.store.row(_KNOWS, project=project):
         context = app.contexts.assemble(session_id=session_id, unasked=True)
-        call.ready = rendered(call, context) if context.memories else ""
+        call.ready = rendered(call, context) if any(section.items for section in context.sections) else ""
 
 
 def _arrived(call: Call, share: float) -> list[str]:

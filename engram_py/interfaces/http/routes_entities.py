@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections import Counter
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from engram_py.app import Engram
 from engram_py.entities.values import EntityChanged, EntityDetail, EntityLine, EntityList, Graph, Linked
 from engram_py.identity.statements import Profile, Statement
-from engram_py.interfaces.http.answers import DeletedOut, shown
+from engram_py.interfaces.http.answers import Answer, DeletedOut, shown
 from engram_py.interfaces.http.routing import InProject, InScope, InScopeOfSession, InSession, Needed, operation
 from engram_py.observations.listing import Fact, Note
 from engram_py.observations.values import RelationNote, Saved
-from engram_py.vault.values import FileText, FileWritten, VaultExported, VaultImported, VaultStatus
+from engram_py.vault.values import FileText, FileWritten, MemoryPath, VaultExported, VaultImported, VaultStatus
 
 Name = Annotated[str, Field(description="Its name, an alias or its slug.")]
 
@@ -23,7 +24,7 @@ EntityDetailOut = shown(
     EntityDetail,
     "entity summary facts edges mentioned warnings",
     entity=EntityOut,
-    facts=[shown(Fact, "id text said_at", name="EntityFactOut")],
+    facts=[shown(Fact, "id text said_at category source source_ref", name="EntityFactOut")],
 )
 FactSavedOut = shown(
     Saved,
@@ -39,9 +40,10 @@ def list_entities(
     place: InScope,
     candidates: Annotated[bool, Field(description="Names that are mentioned too seldom as well.")] = False,
     archived: Annotated[bool, Field(description="Those put away as well.")] = False,
+    kind: Annotated[str | None, Field(description="Only this kind, as in person.")] = None,
 ) -> object:
     """The entities of a project, by slug."""
-    return app.entities.listed(candidates=candidates, archived=archived, **place.where)
+    return app.entities.listed(candidates=candidates, archived=archived, kind=kind, **place.where)
 
 
 @operation("GET", "/entities/{entity}", EntityDetailOut, errors=(404, 409))
@@ -101,9 +103,21 @@ def save_fact(
     entity: Needed,
     text: Needed,
     validate_: Annotated[bool | None, Field(description="false keeps it unchecked.")] = None,
+    kind: Annotated[str | None, Field(description="What the entity is: person, service.")] = None,
+    category: Annotated[str | None, Field(description="As in milestone, status, preference.")] = None,
+    source: Annotated[str | None, Field(description="Where it is from, as in meeting.")] = None,
+    source_ref: Annotated[str | None, Field(description="Which one.")] = None,
+    date: Annotated[str | None, Field(description="When it held first.")] = None,
 ) -> object:
     """Keep a sentence about an entity. A new value replaces the old one; too short or passing is refused."""
-    return app.facts.add(entity, text, checked=validate_ is not False, **place.where)
+    more: dict[str, Any] = {
+        "kind": kind,
+        "category": category,
+        "source": source,
+        "source_ref": source_ref,
+        "date": date,
+    }
+    return app.facts.add(entity, text, checked=validate_ is not False, **more, **place.where)
 
 
 @operation("GET", "/facts", [Fact], errors=(409,))
@@ -113,7 +127,7 @@ def list_facts(
     entity: Annotated[Needed, Field(description="Its name or slug.")],
     past: Annotated[bool, Field(description="Those that were replaced as well.")] = False,
 ) -> object:
-    """The facts about an entity, latest change first."""
+    """The facts about an entity, the latest first."""
     return app.facts.of(entity, past=past, **place.where).items
 
 
@@ -214,6 +228,30 @@ def import_vault(
 ) -> object:
     """Take in what was edited in the vault."""
     return app.vault.take_in(prune=bool(prune), dry_run=bool(dry_run), **place.where)
+
+
+class MemoryOut(Answer):
+    entities: list[EntityOut]  # type: ignore[valid-type]
+    notes: list[str]
+    counts: dict[str, int]
+
+
+@operation("GET", "/api/memory", MemoryOut, errors=(404, 409))
+def memory_overview(app: Engram, place: InProject) -> object:
+    """Aurelius's overview: the entities, the days that have notes, and how many there are of each kind."""
+    found = app.entities.listed(archived=True, **place.where)
+    days = sorted((path[7:17] for path in app.vault.texts(**place.where) if path.startswith("memory/")), reverse=True)
+    kinds = Counter("archived" if one.state == "archived" else one.kind or "unknown" for one in found.entities)
+    entities = [EntityOut.of(one) for one in found.entities]
+    return MemoryOut(entities=entities, notes=days, counts={**kinds, "notes": len(days)})
+
+
+@operation("GET", "/api/memory/{path}", MemoryPath, errors=(404, 409))
+def memory_path(
+    app: Engram, path: Annotated[str, Field(description="As in life/areas/people/alice/items.json.")], place: InProject
+) -> object:
+    """A file of the memory as files, JSON as a value, or what a folder of it holds; a vault need not be there."""
+    return app.vault_files.at(path, **place.where)
 
 
 @operation("POST", "/memory/file", FileWrittenOut, status=201, errors=(409,))

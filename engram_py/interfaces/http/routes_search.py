@@ -60,6 +60,7 @@ FORMAT = (
 LAYER = "memories (the default), episodes, turns, prompts, documents, entities or all; but for two the answer is json."
 EXPLAIN = "Each hit's numbers and the steps; the answer is json."
 SORT = "The order of the answer: relevance (the default), recency or salience."
+COLLECTION = "Only the documents of this collection."
 QUERY = "Words, a question, a topic key or #id; phrases, -word, type: and file:."
 
 
@@ -73,6 +74,7 @@ class SearchQuery(BaseModel):
     as_of: str | None = Field(default=None, description="A day: what was known then, as it was written then.")
     in_: str | None = Field(default=None, alias="in", description=LAYER)
     sort: str | None = Field(default=None, description=SORT)
+    collection: str | None = Field(default=None, description=COLLECTION)
 
 
 @operation("GET", "/search", FOUND, errors=(404, 409))
@@ -144,6 +146,7 @@ def _found(
         explain=explain,
         as_of=asked.as_of or None,
         sort=asked.sort,
+        collection=asked.collection,
     )
 
 

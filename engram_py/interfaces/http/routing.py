@@ -338,7 +338,11 @@ def operation(method: str, path: str, answers: Any = dict[str, Any], **more: Any
 
 
 def matches(operation: Operation, segments: tuple[str, ...]) -> dict[str, str] | None:
-    """Return the variable parts of a path that is this operation's, None when it is another's."""
+    """Return the variable parts of a path that is this operation's, None when it is another's. ``{path}`` at the end
+    is all that is left."""
+    if operation.segments[-1] == "{path}" and len(segments) > len(operation.segments):
+        last = len(operation.segments) - 1
+        segments = (*segments[:last], "/".join(segments[last:]))
     if len(segments) != len(operation.segments):
         return None
     found = {}

@@ -60,6 +60,7 @@ CORE = (
     "mem_session_summary", "mem_judge", "mem_current_project",
 )  # fmt: skip
 LAYERS = (
+    "mem_search",
     "mem_fact",
     "mem_entity",
     "mem_note",
@@ -73,9 +74,18 @@ LAYERS = (
 )
 ADMIN = ("mem_delete", "mem_stats", "mem_timeline", "mem_merge_projects")
 
+# Arguments that the core has no room for: they are listed beside the tools of the layers.
+BESIDE_LAYERS: dict[str, dict[str, Any]] = {
+    "mem_search": {
+        "in": {"enum": ["memories", "episodes", "turns", "prompts", "documents", "entities", "all"]},
+        "sort": {"enum": ["relevance", "recency", "salience"]},
+        "collection": {"type": "string", "description": "Of documents, only these."},
+    }
+}
+
 PROFILES: dict[str, tuple[str, ...]] = {
     "core": CORE,
-    "agent": tuple(name for name in stored() if name not in (*ADMIN, *LAYERS)),
+    "agent": tuple(name for name in stored() if name not in (*ADMIN, *LAYERS[1:])),
     "admin": ADMIN,
     "layers": LAYERS,
     "all": tuple(stored()),
@@ -105,12 +115,24 @@ def select_tools(wanted: str) -> tuple[str, ...]:
     return tuple(names) or CORE
 
 
+def listed(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return tools as ``tools/list`` shows them; beside tools of the layers with the arguments that these add."""
+    tools = [stored()[name] for name in names]
+    return [_with_more(tool) for tool in tools] if set(names) & set(LAYERS[1:]) else tools
+
+
+def _with_more(tool: dict[str, Any]) -> dict[str, Any]:
+    schema = tool["inputSchema"]
+    more = BESIDE_LAYERS.get(tool["name"], {})
+    return tool | {"inputSchema": schema | {"properties": schema["properties"] | more}}
+
+
 def profile_costs() -> tuple[ProfileCost, ...]:
     """Return each profile's cost before anything is asked: the list of its tools, and the instructions."""
     from engram_py.ledger.costs import ProfileCost, tokens_of
 
     instructions = len(INSTRUCTIONS.encode())
-    sizes = {name: len(json.dumps([stored()[tool] for tool in tools]).encode()) for name, tools in PROFILES.items()}
+    sizes = {name: len(json.dumps(listed(tools)).encode()) for name, tools in PROFILES.items()}
     return tuple(
         ProfileCost(name, len(PROFILES[name]), size, instructions, tokens_of(size + instructions))
         for name, size in sizes.items()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from urllib.parse import quote, unquote
 
 from engram_py.errors import EngramError, InvalidArgumentError, InvalidInputError, NotFoundError
-from engram_py.interfaces.mcp.profiles import INSTRUCTIONS, declared, stored
+from engram_py.interfaces.mcp.profiles import INSTRUCTIONS, declared, listed
 from engram_py.interfaces.shared_arguments import as_text, is_text
 from engram_py.version import __version__
 
@@ -298,7 +298,7 @@ def _supported(requested: object) -> Json:
 def listing(method: str, names: Sequence[str]) -> Json:
     """Return the answer to a method that is answered at once, by a server that offers these tools."""
     if method == "tools/list":
-        return {"tools": [stored()[name] for name in names]}
+        return {"tools": listed(names)}
     if method == "prompts/list":
         return {"prompts": PROMPTS}
     return {"resourceTemplates": TEMPLATES}

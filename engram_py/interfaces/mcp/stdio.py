@@ -75,8 +75,11 @@ def main(*, tools: str | None = None, project: str | None = None) -> int:
 
 def _settings() -> Settings:
     loaded = load_settings()
-    for warning in loaded.warnings:
-        print(f"note: {warning}", file=sys.stderr)  # noqa: T201
+    if loaded.warnings:
+        from engram_py.interfaces.wording.reasons import spelled
+
+        for warning in loaded.warnings:
+            print(f"note: {spelled(warning, 'mcp')}", file=sys.stderr)  # noqa: T201
     return loaded
 
 

@@ -39,7 +39,7 @@ def mem_entity(
     ] = None,
     predicate: Annotated[str | None, Field(description="link: snake_case, as in works_at, depends_on.")] = None,
     fact: Annotated[str | None, Field(description="link: the sentence that says so.")] = None,
-    kind: Annotated[str | None, Field(description="link: person, service, library.")] = None,
+    kind: Annotated[str | None, Field(description="link, list: person, service, library.")] = None,
     depth: Annotated[int, Field(description="graph: edges away, 1 to 4.")] = 2,
     candidates: Annotated[bool, Field(description="list: also names mentioned too seldom.")] = False,
     archived: Annotated[bool, Field(description="list: also those put away.")] = False,
@@ -52,7 +52,7 @@ def mem_entity(
     service = app.entities
     where: dict[str, Any] = {"scope": scope, "project": project, "session_id": session_id}
     if action == "list":
-        return service.listed(candidates=candidates, archived=archived, **where)
+        return service.listed(candidates=candidates, archived=archived, kind=kind, **where)
     name = _given("entity", entity)
     match action:
         case "graph":
@@ -176,13 +176,18 @@ def search_memory(
     return app.search_in(scope, query, limit=limit, project=project)
 
 
-@tool(title="Facts about an entity", hints=WRITES, aliases={"text": "fact"})
+@tool(title="Facts about an entity", hints=WRITES, aliases={"fact": "text"})
 def mem_fact(
     app: Engram,
     entity: Annotated[str, Field(description="A person, service, library, repository.")],
-    fact: Annotated[
+    text: Annotated[
         str | None, Field(description="One sentence that will hold; left out, the facts are listed.")
     ] = None,
+    kind: Annotated[str | None, Field(description="What it is: person, service.")] = None,
+    category: Annotated[str | None, Field(description="milestone, status, preference, ...")] = None,
+    source: Annotated[str | None, Field(description="Where it is from: meeting.")] = None,
+    source_ref: Annotated[str | None, Field(description="Which one.")] = None,
+    date: Annotated[str | None, Field(description="When it held first.")] = None,
     past: Annotated[bool, Field(description="List those that were replaced as well.")] = False,
     unchecked: Annotated[bool, Field(description="Keep it whatever it says.")] = False,
     scope: Scope = None,
@@ -191,9 +196,17 @@ def mem_fact(
 ) -> Saved | Listing:
     """Keep one fact about something with a name. A new value ("runs on", "works at", "version is") replaces the old
     one; what is said already, passing or vague is not kept."""
-    if fact is None:
-        return app.facts.of(entity, past=past, scope=scope, project=project, session_id=session_id)
-    return app.facts.add(entity, fact, checked=not unchecked, scope=scope, project=project, session_id=session_id)
+    where: dict[str, Any] = {"scope": scope, "project": project, "session_id": session_id}
+    if text is None:
+        return app.facts.of(entity, past=past, **where)
+    more: dict[str, Any] = {
+        "kind": kind,
+        "category": category,
+        "source": source,
+        "source_ref": source_ref,
+        "date": date,
+    }
+    return app.facts.add(entity, text, checked=not unchecked, **more, **where)
 
 
 # As in tools_memory: what only a call needs is imported by the call.

@@ -56,7 +56,8 @@ def mem_search(
     as_of: Annotated[str | None, Field(description="As known on that day.")] = None,
     explain: Annotated[bool, Field(description="How it went, in numbers.")] = False,
     in_: Annotated[str | None, QUIET] = None,
-    sort: Annotated[str | None, QUIET] = None,  # recall/search.py; core has no room for its names
+    sort: Annotated[str | None, QUIET] = None,
+    collection: Annotated[str | None, QUIET] = None,  # these three are listed beside the layers' tools
 ) -> LayerResults | Layered:
     """Find what earlier sessions learned, best match first. Call it before deciding, debugging or asking the user
     something they may have said."""
@@ -72,6 +73,7 @@ def mem_search(
         explain=explain,
         as_of=as_of,
         sort=sort,
+        collection=collection,
     )
 
 
@@ -110,9 +112,7 @@ def mem_get_observation(
     history_cursor: Annotated[int | None, Field(description="As the last answer gave it.")] = None,
 ) -> Detail | Opened | OpenedSeveral:
     """The whole text of one observation."""
-    if isinstance(id, str):
-        return app.documents.open(id)
-    return app.observations.get(id, history=include_history, cursor=history_cursor)
+    return app.open(id, history=include_history, cursor=history_cursor)
 
 
 @tool(title="Correct a memory", hints=SETTLES, aliases={"observation_id": "id"}, fields=UPDATE)

@@ -106,7 +106,7 @@ class PageApplication:
         return Route(path, endpoint, methods=methods)
 
     async def _elsewhere(self, page: str, request: Request) -> Response:
-        return _redirect(f"{page}?{request.url.query}".rstrip("?"))
+        return _redirect(f"{page}{'&' if '?' in page else '?'}{request.url.query}".rstrip("?&"))
 
     async def _asset(self, request: Request) -> Response:
         found = assets().get(request.path_params["name"])

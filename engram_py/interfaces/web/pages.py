@@ -13,7 +13,7 @@ from engram_py.dataclass import dataclass, fields
 from engram_py.errors import InvalidArgumentError, InvalidInputError
 from engram_py.interfaces.views import Explained, as_a_hook, explained, session_given, start_text
 from engram_py.interfaces.web.visit import HOME, Goto, Shown, Visit, page, version_of
-from engram_py.interfaces.wording import search
+from engram_py.interfaces.wording import render, search
 from engram_py.interfaces.wording.context import why_nothing
 from engram_py.interfaces.wording.projects import clearing
 from engram_py.ledger.citations import Given, GivenCounts, counts, given_in_vain, given_to_session, most_cited
@@ -52,7 +52,8 @@ def search_page(visit: Visit) -> Shown:
         except InvalidInputError as exc:  # said above the form that it was typed into
             return Shown("search.html", values | {"error": exc}, status=400)
         return Shown("search.html", values | _answer(found))
-    return Shown("search.html", values | {"latest": visit.latest(_LATEST)})
+    counts = visit.app.statistics.count(visit.project).types
+    return Shown("search.html", values | {"latest": visit.latest(_LATEST), "counts": counts})
 
 
 def _answer(found: Results) -> dict[str, object]:
@@ -114,7 +115,7 @@ def entities_page(visit: Visit) -> Shown:
     names = [one.name for one in visit.app.projects.list()]
     project = visit.project or (names[0] if len(names) == 1 else None)
     if project is None:
-        return Shown("entities.html", {"project": None, "names": names})
+        return Shown("entities.html", {"project": None, "names": names, "kind": visit.asked("kind")})
     if name := visit.asked("name"):
         return _entity(visit, name, project)
     lines = visit.app.entities.listed(archived=True, project=project).entities
@@ -271,7 +272,7 @@ def settings_page(visit: Visit) -> Shown:
             "warnings": app.settings.warnings,
             "turns": turns,
             "oldest": oldest,
-            "turn_days": app.settings.turn_retention_days,
+            "turn_days": app.settings.turn_days,
             "kinds": len({kind for kind, _, _ in PREFIXED}),
             "agents": list(_connected(visit)),
         },
@@ -294,6 +295,58 @@ def _connected(visit: Visit) -> Iterator[_Connected]:
         title = AGENTS[name].title if name in AGENTS else name
         sessions, at = active.get(name, (0, ""))
         yield _Connected(name, title, tuple(used.get(name, ())), name in here, sessions, at)
+
+
+_UPKEEP = "/ui/upkeep"
+_BARS, _RUNS, _SAID_CHARS = 30, 10, 400
+
+
+@page("GET", _UPKEEP)
+def upkeep_page(visit: Visit) -> Shown:
+    """Return what holds of the person, episodes, facts by weight, and how upkeep fares."""
+    app = visit.app
+    facts = _rows(visit, "type:fact")
+    return Shown(
+        "upkeep.html",
+        {
+            "done": visit.asked("done"),
+            "statements": app.identity.listed(project=visit.project).items,
+            "profile": app.identity.profile(project=visit.project),
+            "episodes": _rows(visit, "type:session_summary"),
+            "facts": sorted(facts, key=lambda row: (-row.salience, -row.access_count, -row.id)),
+            "most": max((row.access_count for row in facts), default=0),
+            "upkeep": app.upkeep_reports.runs(limit=_RUNS),
+            "stats": app.statistics.count(visit.project),
+        },
+    )
+
+
+def _rows(visit: Visit, filters: str) -> list[Observation]:
+    lines = visit.app.bulk.listed(filters, **visit.place, limit=_BARS).items
+    return list(visit.app.browsing.whole([line.id for line in lines]))
+
+
+@page("POST", _UPKEEP)
+def tend(visit: Visit) -> Goto:
+    """Run a pass, summarize what waits, or change what holds of the person; then show the page with what was done."""
+    app, what = visit.app, visit.form.get("what", "")
+    text, project = visit.form.get("text", ""), visit.form.get("project") or None
+    match what:
+        case "consolidate" | "synthesize" | "heartbeat":
+            done: object = app.maintenance.run(what)
+        case "flush":
+            done = app.distilling.flush()
+        case "add":
+            where = project or next((one.name for one in app.projects.list()), None)
+            done = app.identity.add(text, project=where, origin="user")
+        case "remove":
+            done = app.identity.remove(text, project=project)
+        case _:
+            raise InvalidArgumentError(
+                "what", what, expected="consolidate, synthesize, heartbeat, flush, add or remove"
+            )
+    said = render.text(done, now=app.journal.moment(), door="cli")
+    return Goto(_UPKEEP, {"done": said[:_SAID_CHARS]} | ({"project": project} if project else {}))
 
 
 @page("GET", "/ui/projects")

@@ -25,7 +25,7 @@ from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.files import is_folder
 from engram_py.interfaces.wording.anchors import anchor, place
-from engram_py.interfaces.wording.phrases import age
+from engram_py.interfaces.wording.phrases import age, plural
 from engram_py.interfaces.wording.reasons import spelled
 from engram_py.lazy import regex
 from engram_py.observations.values import Detail, Observation
@@ -173,6 +173,7 @@ def templates() -> Environment:
         "verbatim": verbatim,
         "verbatim_value": escape,
         "combine": dict.__or__,
+        "plural": plural,
     }
     made.globals |= {"ago": ago, "shell": quote, "with_project": with_project, "without": without, "asset": asset}
     return made

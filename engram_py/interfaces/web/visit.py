@@ -20,8 +20,8 @@ HOME = "/ui/"
 # The addresses of Aurelius's pages (spec/seed-capabilities.md row 129), and the page here that shows the same.
 OTHER_ADDRESSES = {
     "/memory": "/ui/",
-    "/memory/people": "/ui/entities",
-    "/memory/projects": "/ui/projects",
+    "/memory/people": "/ui/entities?kind=person",
+    "/memory/projects": "/ui/entities?kind=project",
     "/memory/timeline": "/ui/timeline",
     "/memory/search": "/ui/",
 }

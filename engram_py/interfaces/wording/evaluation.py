@@ -73,6 +73,8 @@ def _table(value: Evaluation) -> Iterator[str]:
         shares = (f"{getattr(one, name):.3f}" if one.questions else "-" for one in columns.values())
         cells = "".join(f"{share:>10}" for share in shares)
         yield f"{label:14}{cells}" + ("  FELL" if name in value.fell else "")
+    if value.measures.questions:
+        yield f"of the hits: precision {value.precision:.3f}, recall {value.recall:.3f}, F1 {value.f1:.3f}"
     cells = "".join(f"{_false(measures):>10}" for measures in columns.values())
     yield f"{'false answers':14}{cells}" + ("  ROSE" if "false_answers" in value.fell else "")
 

@@ -237,7 +237,7 @@ def _stats(value: Stats, now: datetime) -> str:
             ", ".join(amount(getattr(value, f"total_{kind}s"), kind) for kind in kinds),
             f"{amount(value.versions, 'earlier version')}, {value.deleted_observations} soft-deleted"
             + (f", {_queued(value.queued_mutations)} recorded for sync" if value.syncs else ""),
-            f"types: {types or 'none'}",
+            f"types: {types or 'none'}; {amount(value.facts_since_synthesis, 'fact')} since the last synthesis",
             f"projects: {projects or 'none'}",
             f"{value.database_path}: {value.database_bytes / 1024:,.0f} KB",
         ]
@@ -312,7 +312,9 @@ def _entity_line(value: EntityLine, now: datetime) -> str:
 def _list(value: EntityList, now: datetime) -> str:
     if not value.entities:
         return "No entities"
-    lines = [_entity_line(one, now) for one in value.entities]
+    archived = [_entity_line(one, now) for one in value.entities if one.state == "archived"]
+    lines = [_entity_line(one, now) for one in value.entities if one.state != "archived"]
+    lines += ["Archived:", *archived] if archived else []
     if value.without_summary:
         lines.append(f"{value.without_summary} of {len(value.entities)} without a summary")
     return "\n".join(lines)
@@ -355,14 +357,22 @@ def _changed(value: EntityChanged, now: datetime) -> str:
 
 
 def _rewritten(value: Rewritten, now: datetime) -> str:
-    did = f"{value.written} rewritten, {value.superseded} facts superseded, {value.shortened} shortened"
-    return f"{value.entities} entities: {did}{'' if value.done else '; more are left'}"
+    did = f"{value.written} rewritten, {amount(value.superseded, 'fact')} superseded, {value.shortened} shortened"
+    return f"{amount(value.entities, 'entity')}: {did}{'' if value.done else '; more are left'}"
 
 
 def _statement(value: Statement, now: datetime) -> str:
     where = f", in {value.project} alone" if value.scope == "project" else ""
     learned = ", derived" if value.origin == "derived" else ""
     return f"[#{value.id}] {value.text} ({age(value.said_at, now)}{where}{learned})"
+
+
+def _said_of(value: Fact, now: datetime) -> list[str]:
+    source = " ".join(
+        filter(None, ["from" if value.source or value.source_ref else "", value.source, value.source_ref])
+    )
+    said = (age(value.said_at, now), "replaced" if value.past else "", value.category, source)
+    return [one for one in said if one]
 
 
 def _profile(value: Profile, now: datetime, door: Door) -> str:
@@ -375,9 +385,7 @@ def _profile(value: Profile, now: datetime, door: Door) -> str:
 
 
 WORDS: Words = {
-    Fact: lambda value, now: (
-        f"[#{value.id}] {value.text} ({age(value.said_at, now)}{', replaced' if value.past else ''})"
-    ),
+    Fact: lambda value, now: f"[#{value.id}] {value.text} ({', '.join(_said_of(value, now))})",
     Note: lambda value, now: f"[#{value.id}] {clock(value.said_at, now, _MINUTE)} {value.text}",
     Timeline: _timeline,
     ReviewLine: lambda value, now: (

@@ -32,9 +32,22 @@ _RELATED = {
 }
 
 
+def plural(thing: str) -> str:
+    """Return the name of several of a thing."""
+    if thing == "person":
+        return "people"
+    return f"{thing[:-1]}ies" if thing.endswith("y") and thing[-2:-1] not in "aeiou" else f"{thing}s"
+
+
+def counted_as(number: float, things: str) -> str:
+    """Return a number and the plural name of what was counted, which is singular for one."""
+    one = f"{things[:-3]}y" if things.endswith("ies") else things.removesuffix("s")
+    return f"{number:,g} {one if number == 1 else things}"
+
+
 def amount(number: int, thing: str) -> str:
     """``1 question``, ``1,024 questions``."""
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {plural(thing)}"
 
 
 def joined(parts: Sequence[str]) -> str:

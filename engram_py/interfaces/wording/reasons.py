@@ -170,6 +170,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "not_stale": "what has these words is not stale",
     "not_sure": "nothing is sure to answer it",
     "not_as_marked": _not_as_marked,
+    "only_archived": "only archived memories have it",
     "only_elsewhere": "no memory seen from here has any of its words",
     "unknown_words": "no memory here has any of its words",
     # notes on how a search was read

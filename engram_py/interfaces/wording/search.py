@@ -113,6 +113,7 @@ def nothing(value: Results, door: Door) -> list[str]:
     if value.related:
         filters = value.silence.filters if value.silence else ()
         only = f" Searched only {_named(filters)}." if filters else ""
+        only += f" {_ARCHIVED}" if value.silence and value.silence.reason.name == "only_archived" else ""
         return [f'No sure answer to "{query}" in {where}.{only} Possibly related:', *map(related, value.related)]
     head = f'Nothing found for "{query}" in {where} ({counted(value.memories)} visible from there).'
     silence = value.silence
@@ -141,7 +142,12 @@ def _why(silence: NoResults, door: Door) -> str:
     return " ".join([*unseen, why])
 
 
+_ARCHIVED = "Archived memories have it: add is:archived."
+
+
 def _next_step(value: Results, silence: NoResults, door: Door) -> str:
+    if silence.reason.name == "only_archived":
+        return "Next: add is:archived."
     if silence.filters and silence.unworded:
         keys = dict.fromkeys(f"{one.partition(':')[0]}:" for one in silence.filters)
         return f"Next: give another {' or '.join(keys)}, or words instead."

@@ -16,13 +16,14 @@ from engram_py.interfaces.wording.phrases import (
     age,
     amount,
     filled,
+    joined,
     last_active,
     one_line,
     plain_line,
     whence,
 )
 from engram_py.interfaces.wording.reasons import Door
-from engram_py.recall.layers import Layered, SaidResults
+from engram_py.recall.layers import Layered, LayerResults, SaidResults
 from engram_py.recall.values import DocumentResults, Results
 from engram_py.sessions.conversations import AgentLine
 from engram_py.sessions.values import (
@@ -94,11 +95,22 @@ def _said(one: Said, now: datetime) -> Iterator[str]:
 
 
 def _layered(value: Layered, now: datetime, door: Door) -> str:
+    empty = [name for name, found in value.layers.items() if not _says_anything(found)]
+    if len(empty) == len(value.layers):
+        first = next(one for one in value.layers.values() if isinstance(one, Results))
+        return f"In every layer: {_OTHERS[Results](first, now, door)}"
     parts = []
     for name, found in value.layers.items():
+        if name in empty:
+            continue
         said = _said_results(found, now) if isinstance(found, SaidResults) else _OTHERS[type(found)](found, now, door)
         parts.append(f"## {name.capitalize()}\n{said}")
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *([f"Nothing in {joined(empty)}."] if empty else [])])
+
+
+def _says_anything(found: LayerResults) -> bool:
+    """Return whether a layer answers, or names what may have to do with the question."""
+    return bool(found.results or (isinstance(found, Results) and (found.documents or found.related)))
 
 
 def _ingested(value: Ingested, now: datetime) -> str:
@@ -108,7 +120,7 @@ def _ingested(value: Ingested, now: datetime) -> str:
 
 
 def _agent(one: AgentLine, now: datetime) -> str:
-    counts = [amount(one.sessions, "session"), amount(one.memories, "memory").replace("memorys", "memories")]
+    counts = [amount(one.sessions, "session"), amount(one.memories, "memory")]
     counts += [amount(one.facts, "fact"), amount(one.episodes, "episode"), amount(one.turns, "turn")]
     return f"{one.id or '(no name)'} {age(one.last_active_at, now)}: {', '.join(counts)}"
 

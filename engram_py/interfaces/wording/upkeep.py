@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from engram_py.files import lines_of
-from engram_py.interfaces.wording.phrases import Words, amount, clock
+from engram_py.interfaces.wording.phrases import Words, amount, clock, counted_as
 from engram_py.ledger.costs import Cost, tokens_of
 from engram_py.upkeep.values import (
     Backup,
@@ -78,7 +78,7 @@ def _pass(one: PassDone) -> str:
 
 
 def _counted(counts: Mapping[str, float]) -> str:
-    return ", ".join(f"{value:,g} {name}" for name, value in counts.items() if value) or "nothing to do"
+    return ", ".join(counted_as(value, name) for name, value in counts.items() if value) or "nothing to do"
 
 
 def _runs(value: Runs, now: datetime) -> str:
@@ -90,7 +90,8 @@ def _runs(value: Runs, now: datetime) -> str:
         f"{clock(one.at, now, '%Y-%m-%d %H:%M')} {one.name} {one.status}: {one.detail or _counted(one.counts)}"
         for one in value.runs
     ]
-    return "\n".join(lines) or "Upkeep did not run yet"
+    since = [f"{amount(value.facts_since_synthesis, 'fact')} since the last synthesis"]
+    return "\n".join([*lines, *since] if lines else ["Upkeep did not run yet"])
 
 
 def _hot(value: HotReport, now: datetime) -> str:
@@ -102,7 +103,7 @@ def _hot(value: HotReport, now: datetime) -> str:
 
 def _hot_line(one: Hot) -> str:
     last = f", last {one.last_accessed_at[:10]}" if one.last_accessed_at else ""
-    return f"[#{one.id}] {one.title} ({one.kind}): {one.access_count:,} times{last}, {one.tier}"
+    return f"[#{one.id}] {one.title} ({one.kind}): {amount(one.access_count, 'time')}{last}, {one.tier}"
 
 
 _UNKNOWN = "unknown: no transcript was read; `engram setup` adds the hooks that read them"

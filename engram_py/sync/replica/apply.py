@@ -14,7 +14,7 @@ from engram_py.database.journal import NATURAL, TABLES
 from engram_py.database.store import Row
 from engram_py.dataclass import replace
 from engram_py.observations.save import expire
-from engram_py.observations.table import OWN_COLUMNS, SPECIAL
+from engram_py.observations.table import OWN_COLUMNS, OWN_SOMETIMES, SPECIAL
 from engram_py.sync.merge import version_key
 from engram_py.sync.mutation import KINDS, OWN_BLOCK, Mutation, chosen_lifecycle, fingerprint, is_final
 from engram_py.sync.replica import table
@@ -34,7 +34,7 @@ from engram_py.sync.replica.parse import (
 )
 
 # What a row of Engram itself does not say: the row here keeps its own.
-_OURS = ("pinned", *SPECIAL, *OWN_COLUMNS)
+_OURS = ("pinned", *SPECIAL, *OWN_COLUMNS, *OWN_SOMETIMES)
 # A row whose columns of these are as they were is still of whom it was.
 _SPOKEN = ("title", "content", "type", "topic_key", "aliases", "scope", "pinned", "about", "origin")
 

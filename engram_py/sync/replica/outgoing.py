@@ -10,8 +10,9 @@ from typing import Any
 from engram_py.anchors import table as anchor_table
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import replace
-from engram_py.observations.table import ENGRAM, EXACT, OWN_COLUMNS, SOMETIMES, SPECIAL, TIMES
+from engram_py.observations.table import ENGRAM, EXACT, OWN_COLUMNS, OWN_SOMETIMES, SOMETIMES, SPECIAL, TIMES
 from engram_py.privacy.provenance import author_of
+from engram_py.relations.values import DUPLICATES
 from engram_py.sync.merge import version_key, version_owner
 from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation, chosen_lifecycle
 from engram_py.sync.replica import table
@@ -80,7 +81,8 @@ class Outgoing:
                 found[key] = _WITHHELD
             elif row["scope"] != "personal":
                 given = (*_OBSERVATION, *(name for name in SOMETIMES if row[name] is not None))
-                payload = _payload(row, given, _OWN_OBSERVATION) | {"pinned": bool(row["pinned"])}
+                own = (*_OWN_OBSERVATION, *(name for name in OWN_SOMETIMES if row[name] is not None))
+                payload = _payload(row, given, own) | {"pinned": bool(row["pinned"])}
                 payload[OWN_BLOCK]["lifecycle"] = chosen_lifecycle(row["lifecycle"])
                 if row["deleted_at"]:
                     payload["deleted"] = True
@@ -110,8 +112,10 @@ class Outgoing:
         for key, row in rows.items():
             if row["clock"] == table.MADE_UP:
                 continue  # a stand-in; where the session was deleted, that is what there is to say
-            # A relation without a verdict is this machine's own question.
-            is_question = entity == "relation" and row["judgment_status"] == "pending"
+            # A relation without a verdict is this machine's own question, and only it knows what was merged here.
+            is_question = entity == "relation" and (
+                row["judgment_status"] == "pending" or row["relation"] == DUPLICATES
+            )
             # The end of a prompt is told in any case: it may have left before.
             if key in hidden or is_question or (entity == "prompt" and not self._prompts):
                 found[key] = _WITHHELD

@@ -38,7 +38,7 @@ from engram_py.interchange.values import (
     SessionIn,
     first_problem,
 )
-from engram_py.observations.table import OWN_COLUMNS
+from engram_py.observations.table import OWN_COLUMNS, OWN_SOMETIMES
 from engram_py.observations.validation import clean_content, clean_line
 from engram_py.observations.values import TITLE_LIMIT_CHARS
 from engram_py.projects.names import normalize_project
@@ -82,7 +82,7 @@ def read_observation(mutation: Mutation) -> ParsedRow:
         "review_after": moment_of(own.review_after, row.review_after),
         "origin": own.origin,
         "lifecycle": chosen_lifecycle(own.lifecycle),
-        **own_columns(own, OWN_COLUMNS, _text),
+        **own_columns(own, OWN_COLUMNS | OWN_SOMETIMES, _text),
     }
     anchors = _anchors(block, columns["updated_at"])
     return ParsedRow(project, columns, derived, row.id, anchors, block is not None)

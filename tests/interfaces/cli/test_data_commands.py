@@ -41,6 +41,19 @@ def test_rows_86_and_103_a_file_is_kept_and_what_it_says_is_found(start: Start, 
     assert "osaurus now: 1 session, 0 memories, 0 facts, 1 episode, 2 turns" in start("agents").stdout
 
 
+def test_row_86_a_conversation_that_a_program_summarizes_ends_distilled(
+    run: Run, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = here / "summarize"
+    program.write_text('#!/bin/sh\ncat >/dev/null\necho \'{"summary": "The port stays open."}\'\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("ENGRAM_DISTILL_COMMAND", str(program))
+
+    assert answer(run("ingest", "-", "--json", stdin=json.dumps(TALK)))["distillation"] == "distilled"
+    later = answer(run("ingest", "-", "--no-flush", "--conversation", "c9", "--json", stdin=json.dumps(TALK)))
+    assert later["distillation"] == "pending"
+
+
 def test_options_stand_in_the_place_of_fields_and_a_list_is_the_turns(run: Run) -> None:
     words = ["ingest", "-", "--conversation", "c2", "--agent", "bob", "--session-date", "2025-05-04", "--json"]
     done = answer(run(*words, "--skip-extraction", stdin=json.dumps(TALK["turns"])))
@@ -226,3 +239,8 @@ def test_no_sync_brings_it_back_and_only_everywhere_destroys_it_elsewhere(
             assert database.execute("select 1 from sync_private where entity = 'session'").fetchall() == []
         swap()
         assert [hit.title for hit in bob.search("gateway").results] == ["Ports"]
+
+
+def test_a_note_on_a_setting_is_printed_once_a_command(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENGRAM_SALIENCE_FLOOR", "7")
+    assert run("doctor").stderr.count("ENGRAM_SALIENCE_FLOOR") == 1

@@ -36,6 +36,18 @@ def test_a_new_session_reads_what_earlier_ones_decided(hook: Hook, memory: Engra
     assert context.endswith("</engram-memory>")
 
 
+def test_row_48_a_setting_starts_a_session_with_the_whole_memory_as_files(
+    hook: Hook, memory: Engram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.identity.add("Always reply in English")
+    monkeypatch.setenv("ENGRAM_START_MODE", "full")
+
+    context = hook("session-start").context
+
+    assert "### identity.md\n[#1] Always reply in English" in context
+    assert "### " not in hook("subagent-start", agent_type="Explore").context
+
+
 def test_what_a_session_was_given_is_remembered(hook: Hook, memory: Engram) -> None:
     row = memory.save(draft("Tokens live fifteen minutes.")).id
 

@@ -162,7 +162,7 @@ async def test_every_tool_takes_engrams_arguments_and_answers_json_with_the_keys
         pytest.param("agent", set(CONTRACT) - ADMIN, id="agent"),
         pytest.param("admin", ADMIN, id="admin"),
         pytest.param("all", {*CONTRACT, *OURS}, id="all"),
-        pytest.param("layers", set(OURS), id="layers"),
+        pytest.param("layers", {"mem_search", *OURS}, id="layers"),
         pytest.param("mem_save, mem_search", {"mem_save", "mem_search"}, id="names"),
         pytest.param("admin,mem_save", ADMIN | {"mem_save"}, id="mixed"),
     ],

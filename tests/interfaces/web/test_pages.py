@@ -27,7 +27,7 @@ from tests.memory import FakeClock, clock, git, here, make_repo, open_memory, ro
 
 PAGES = (
     "/ui/", "/ui/given", "/ui/ask", "/ui/today", "/ui/review", "/ui/worth", "/ui/entities", "/ui/projects",
-    "/ui/timeline", "/ui/settings",
+    "/ui/timeline", "/ui/settings", "/ui/upkeep",
 )  # fmt: skip
 
 
@@ -307,6 +307,59 @@ def test_row_129_the_addresses_of_aurelius_lead_to_the_pages(app: Engram, visito
     save(app, "Ledger in Oslo", "The ledger moved to Oslo.")
     shown = visitor.look(f"/memory{address}").text
     assert ("Ledger in Oslo" in shown) == (address in ("", "/timeline", "/search?q=ledger"))
+
+
+def test_row_129_people_and_projects_are_entities_by_kind_with_the_archived_apart(
+    app: Engram, visitor: Visitor
+) -> None:
+    app.facts.add("alice", "Alice works at Acme since May", kind="person")
+    app.facts.add("apollo", "Apollo ships in March to every customer", kind="project")
+    app.facts.add("gemini", "Gemini was stopped after the first trial", kind="project")
+    app.entities.archive("gemini")
+
+    people, projects = (visitor.look(f"/memory/{name}").text for name in ("people", "projects"))
+    assert ("Alice" in people, "Apollo" in people) == (True, False)
+    active, archived = projects.split("Archived")
+    assert ("Apollo" in active, "Gemini" in active, "Gemini" in archived) == (True, False, True)
+    assert "fact 3" in visitor.look("/memory").text  # the overview counts by type
+
+
+def test_row_129_the_memory_of_aurelius_is_read_by_paths(app: Engram) -> None:
+    app.facts.add("alice", "Alice works at Acme since May", kind="person", category="milestone")
+    app.notes.add("Met Alice at the conference")
+    ask = asker(app)
+
+    overview = ask.ok("GET", "/api/memory")
+    assert [one["slug"] for one in overview["entities"]] == ["alice"]
+    assert (overview["counts"], len(overview["notes"])) == ({"person": 1, "notes": 1}, 1)
+    folder = ask.ok("GET", "/api/memory/life/areas/people/alice")
+    assert (folder["kind"], folder["entries"]) == ("directory", ["items.json", "summary.md"])
+    [fact] = ask.ok("GET", "/api/memory/life/areas/people/alice/items.json")["content"]
+    assert (fact["fact"], fact["category"]) == ("Alice works at Acme since May", "milestone")
+    assert ask("GET", "/api/memory/life/areas/people/bob").status == 404
+
+
+def test_row_58_the_page_of_upkeep_edits_what_holds_always(app: Engram, visitor: Visitor) -> None:
+    save(app, "Something", "A project to keep it in.")
+    seen = visitor.press(visitor.look("/ui/upkeep"), "Add", text="Always reply in English")
+    assert "Saved" in seen.text
+    [statement] = app.identity.listed().items
+    assert (statement.text, statement.origin) == ("Always reply in English", "user")
+    visitor.press(seen, "Remove")
+    assert app.identity.listed().items == ()
+
+
+def test_row_111_the_page_of_upkeep_runs_passes_and_shows_weight_use_and_figures(app: Engram, visitor: Visitor) -> None:
+    app.facts.add("alice", "Alice works at Acme since May")
+    app.save(Draft("Session", "Moved the parser.", "session_summary"))
+    app.search("alice acme")
+    seen = visitor.look("/ui/upkeep")
+    for button in ("Run consolidation now", "Write summaries now", "Sync now: summarize what waits"):
+        seen = visitor.press(seen, button)
+    assert {"consolidate", "synthesize"} <= {run.name for run in app.upkeep_reports.runs().runs}
+    text = visitor.look("/ui/upkeep").text
+    for said in ("Alice works at Acme", "0.50", "Session", "consolidate", "100%", "KB"):
+        assert said in text
 
 
 def test_row_129_the_search_of_aurelius_answers_a_list(app: Engram) -> None:

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
 
+import pytest
+
 import engram_py
+from engram_py.interfaces.wording.phrases import amount, counted_as
 from engram_py.interfaces.wording.reasons import WORDS, spelled
 from engram_py.reasons import reason
 
@@ -40,7 +43,7 @@ WORDED = [
     (reason("only_elsewhere"), "no memory seen from here has any of its words"),
     (reason("unknown_words"), "no memory here has any of its words"),
     (reason("unknown_filter", key="note"),
-     "note: is not a filter (type, topic, project, scope, file, branch, since, until, is); "
+     "note: is not a filter (type, topic, project, scope, file, branch, since, until, is, collection); "
      "it was searched as a word"),
     (reason("unknown_state", value="bogus"),
      "is:bogus is not one of pinned, stale, superseded, archived; it was searched as a word"),
@@ -243,3 +246,12 @@ def test_every_reason_that_a_room_gives_has_words_that_take_its_facts() -> None:
     given = list(_given())
     assert {name for name, _ in given} == WORDS.keys()
     assert [name for name, facts in given if facts is not None and facts != _taken(name)] == []
+
+
+@pytest.mark.parametrize(
+    ("thing", "several"),
+    [("memory", "memories"), ("company", "companies"), ("person", "people"), ("day", "days"), ("time", "times")],
+)
+def test_a_number_of_things_is_said_as_one_says_it(thing: str, several: str) -> None:
+    assert (amount(1, thing), amount(2, thing)) == (f"1 {thing}", f"2 {several}")
+    assert (counted_as(1, "entities"), counted_as(2, "rows"), counted_as(1, "rows")) == ("1 entity", "2 rows", "1 row")
