@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram_py.database.runs import NamedLease
-from engram_py.dataclass import replace
+from engram_py.dataclass import asdict, replace
 from engram_py.documents import table
 from engram_py.documents.values import (
     DOCS,
@@ -383,7 +383,9 @@ class Documents(Collections):
         limit, notes = clamp("limit", limit, 1, MOST)
         if floor is not None and not 0 <= floor <= 1:
             raise InvalidArgumentError("floor", floor, expected="0 to 1")
-        parsed = parse_query(query)
+        parsed = parse_query(query, filters=True)
+        if idle := tuple(name for name, value in asdict(parsed.filters).items() if value):
+            notes = (*notes, reason("idle_arguments", arguments=idle, layer="documents"))
         place = self._projects.for_read(project, session_id=session_id, all_projects=all_projects)
         chosen = self._searched(place.reads, collection)
         for name in _names(collection) or ():

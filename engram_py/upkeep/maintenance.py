@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from engram_py.database import journal, runs
+from engram_py.database.filesystem import database_files
 from engram_py.database.journal import Journal, get_meta, set_meta
 from engram_py.database.runs import NamedLease
 from engram_py.database.store import Row, Store
@@ -500,7 +501,7 @@ class Statistics:
             deleted_observations=of("deleted"),
             versions=journal.count_rows(self._store, "version"),
             queued_mutations=journal.queue_size(self._store, cap=_MOST_QUEUED + 1),
-            database_bytes=self._store.path.stat().st_size,
+            database_bytes=sum(file.stat().st_size for file in database_files(self._store.path)),
             database_path=str(self._store.path),
             types=journal.count_types(self._store, reads),
             projects=tuple(project_table.latest_names(self._store)),

@@ -347,3 +347,14 @@ def test_a_document_is_looked_up_in_as_many_steps_among_two_thousand_as_among_tw
     put(200, 2_000)
 
     assert steps() == pytest.approx(among_few, rel=0.1)
+
+
+def test_a_word_with_a_minus_leaves_documents_out_and_a_filter_of_memories_says_that_it_does_nothing(
+    app: Engram, notes: Path
+) -> None:
+    app.documents.add(str(notes))
+    assert sources(app, "leaves -kettle") == ["notes/tea.md:3"]
+    assert sources(app, "leaves -oolong") == []
+    found = app.documents.search("oolong type:decision")
+    assert [hit.title for hit in found.results] == ["Tea"]
+    assert found.warnings == (reason("idle_arguments", arguments=("types",), layer="documents"),)

@@ -134,7 +134,8 @@ class PageApplication:
         cookie = self._access.enter(request.query_params.get("token", "")) if request.method == "GET" else None
         if cookie is None:
             raise LinkUsedError
-        response.set_cookie(self._cookie, cookie, max_age=COOKIE_SECONDS, path="/ui", httponly=True, samesite="strict")
+        # Other systems' addresses of pages (`/memory/people`) lead to ours, so the cookie is for all of the server.
+        response.set_cookie(self._cookie, cookie, max_age=COOKIE_SECONDS, httponly=True, samesite="strict")
         return response
 
     async def _page(self, route: str, request: Request) -> Response:
