@@ -122,7 +122,7 @@ def facts(app: Engram) -> Facts:
     """Keep and list what is known about entities, a sentence each."""
     from engram_py.observations.facts import Facts
 
-    return Facts(app.core, lambda: app.observations)
+    return Facts(app.core, lambda: app.observations, lambda *entity: app.entities.renew(*entity))
 
 
 def notes(app: Engram) -> Notes:

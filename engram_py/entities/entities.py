@@ -351,6 +351,14 @@ class Entities(EntityReading):
         half a year before ``now``."""
         return self._summaries.rewrite(now=now or self._journal.moment(), until=until)
 
+    def renew(self, slug: str, project: str, scope: str) -> None:
+        """Bring the derived summary of an entity up to date, where it has one."""
+        with self._store.transaction():
+            entities = Known.of(self._store, slug, project=project, scope=scope)
+            if entities.canonical(slug) in entities.rows:
+                slug = entities.canonical(slug)
+                self._summaries.write(slug, project=project, scope=scope, entities=entities)
+
     @property
     def _summaries(self) -> Summaries:
         return Summaries(self._store, self._journal, self._observations, self._relations, self._facts.rules)

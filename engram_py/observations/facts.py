@@ -24,11 +24,17 @@ _DATE_CHARS = len("2025-05-04")
 
 
 class Facts:
-    """Adds facts through the one write path, and lists those of an entity."""
+    """Adds facts through the one write path, and lists those of an entity.
 
-    def __init__(self, core: Core, observations: Callable[[], Observations]) -> None:
+    ``renew`` brings the summary of an entity (its slug, project and scope) up to date: what a fact replaced stands
+    there no longer.
+    """
+
+    def __init__(
+        self, core: Core, observations: Callable[[], Observations], renew: Callable[[str, str, str], None]
+    ) -> None:
         self._store, self._journal, self._projects = core.store, core.journal, core.projects
-        self._observations = observations
+        self._observations, self._renew = observations, renew
         self._rules = core.settings.fact_rules
 
     def add(
@@ -67,7 +73,10 @@ class Facts:
             rules = self.rules if checked else None
             if rules is not None and origin == "derived":
                 rules = replace(rules, same=min(rules.same, rules.same_derived))
-            return self._observations().save(draft, project=project, session_id=session_id, rules=rules)
+            saved = self._observations().save(draft, project=project, session_id=session_id, rules=rules)
+            if saved.outcome == "superseded":
+                self._renew(slug, key["project"], key["scope"])
+        return saved
 
     def _said_at(self, date: str | None) -> str | None:
         """Return when a fact held first; of a day alone its noon, which is the same day nearly everywhere."""

@@ -122,6 +122,18 @@ def test_row_36_the_list_is_by_slug_and_counts_missing_summaries(app: Engram) ->
     assert all(one.last_updated for one in found.entities)
 
 
+def test_a_fact_that_replaces_another_stands_in_the_summary_at_once(app: Engram) -> None:
+    app.facts.add("alice", "Alice works at Acme Corp in Bordeaux")
+    app.entities.rewrite_summaries()
+    assert "Acme" in app.entities.show("alice").summary.partition("## History")[0]
+
+    assert app.facts.add("alice", "Alice works at NewCorp now").outcome == "superseded"
+
+    current = app.entities.show("alice").summary.partition("## History")[0]
+    assert "NewCorp" in current
+    assert "- Alice works at Acme" not in current
+
+
 def test_an_empty_memory_has_no_entities(app: Engram) -> None:
     assert app.entities.listed().entities == ()
 
