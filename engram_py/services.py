@@ -122,7 +122,10 @@ def facts(app: Engram) -> Facts:
     """Keep and list what is known about entities, a sentence each."""
     from engram_py.observations.facts import Facts
 
-    return Facts(app.core, lambda: app.observations, lambda *entity: app.entities.renew(*entity))
+    def renew(slug: str, project: str, scope: str) -> None:
+        app.entities.renew(slug, project, scope)
+
+    return Facts(app.core, lambda: app.observations, renew)
 
 
 def notes(app: Engram) -> Notes:
