@@ -227,9 +227,14 @@ class Providers:
         found = {line.id: table.saved_last(self._store, line, limit=2 * _TITLES) for line in lines}
         shown = self.vetted(build, [row for rows in found.values() for row in rows], unasked=True)
         kept = {row.id for row in shown if build.ask.scope in (None, row.scope)}
-        below = ("note",) if build.ask.mode == "session" else ()  # a start shows the notes of the day themselves
+        yesterday = build.ask.today - timedelta(days=1)
+        since, _ = build.ask.moments(Days(yesterday, build.ask.today, ""))
+
+        def below(row: Observation) -> bool:  # the start of a session shows these notes themselves
+            return build.ask.mode == "session" and row.type == "note" and row.created_at >= since
+
         for session, rows in found.items():
-            titles = tuple(row for row in rows if row.id in kept and row.type not in below)[:_TITLES]
+            titles = tuple(row for row in rows if row.id in kept and not below(row))[:_TITLES]
             if titles:
                 build.findings.remarks.saved[session] = titles
 

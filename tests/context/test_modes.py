@@ -89,7 +89,7 @@ def test_a_summary_has_a_handle_and_names_no_step_that_is_done(app: Engram) -> N
 
 
 def test_the_start_of_a_session_tells_what_the_last_ones_saved_where_they_left_no_summary(app: Engram) -> None:
-    ids = [app.save(Draft(f"Step {number}", f"Text {number}.", "note"), session_id="s-1").id for number in (1, 2)]
+    ids = [app.save(Draft(f"Step {number}", f"Text {number}."), session_id="s-1").id for number in (1, 2)]
 
     context = app.contexts.assemble()
 
