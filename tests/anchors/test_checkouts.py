@@ -232,10 +232,6 @@ def test_a_linked_worktree_is_compared_with_its_own_files(
     assert (state(here, saved).state, state(there, saved).state) == ("fresh", "changed")
 
 
-def test_a_subfolder_sees_the_same_files(open_memory: Opener, here: Engram, root: Path, saved: Saved) -> None:
-    assert state(open_memory(root / "src"), saved).state == "fresh"
-
-
 def test_a_repository_without_commits_can_be_anchored_to(open_memory: Opener, tmp_path: Path, git: Git) -> None:
     root = tmp_path / "young"
     root.mkdir()
@@ -259,18 +255,3 @@ def test_without_a_repository_everything_is_unknown(open_memory: Opener, here: E
     saved = about(here, f"{AUTH}:10-20")
     (tmp_path / "plain").mkdir()
     assert state(open_memory(tmp_path / "plain"), saved).state == "unknown"
-
-
-def test_a_shallow_clone_names_nobody_it_cannot_know(
-    open_memory: Opener, here: Engram, repo: Repo, tmp_path: Path, saved: Saved
-) -> None:
-    repo.commit("rewrite", {AUTH: ["all = new"]}, by="Bo")
-    for _ in range(3):
-        repo.commit("go on")
-    repo.git("config", "remote.origin.url", "https://example.org/acme/widgets")
-    repo.at(tmp_path).git("clone", "-q", "--depth=2", f"file://{repo.root}", "clone")
-    repo.at(tmp_path / "clone").git("remote", "set-url", "origin", "https://example.org/acme/widgets")
-
-    found = state(open_memory(tmp_path / "clone", project=saved.project), saved)
-
-    assert (found.state, found.author) == ("changed", None)

@@ -104,15 +104,6 @@ def test_a_function_that_went_to_another_file_is_asked_for_there(here: Engram, r
     assert found(here, AUTH) == [stays.id, saved.id]
 
 
-def test_memories_of_a_file_that_moved_are_found_by_the_hundred(here: Engram, repo: Repo) -> None:
-    repo.commit("a long file", {AUTH: lines("auth", 900)})
-    first = about(here, f"{AUTH}:1-4")
-    repeat(here, first, map(four_lines, range(6, 751, 5)))
-    repo.rename(AUTH, "src/identity.py")
-    assert len(here.anchors.of_file("src/identity.py", limit=500)) == 150
-    assert len(here.anchors.of_file("src/identity.py", limit=120)) == 120
-
-
 def test_of_thousands_of_memories_of_a_file_that_moved_a_few_are_compared(
     here: Engram, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:

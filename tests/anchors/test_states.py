@@ -37,22 +37,6 @@ from tests.memory import Opener, words
 # --- in its own file ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [AUTH, f"{AUTH}:10-20", f"{AUTH}:7"])
-def test_what_nobody_touched_is_fresh(here: Engram, name: str) -> None:
-    assert facts(state(here, about(here, name))) == ("fresh", None, None, None)
-
-
-def test_lines_stay_fresh_when_others_of_the_file_change(here: Engram, root: Path, saved: Saved) -> None:
-    write(root, AUTH, [*lines("auth")[:30], "something_else = 1"])
-    assert state(here, saved).state == "fresh"
-
-
-def test_lines_below_an_insertion_are_said_to_have_moved_to_their_new_numbers(here: Engram, root: Path) -> None:
-    saved = about(here, f"{AUTH}:10-20")
-    write(root, AUTH, ["import one", "import two", *lines("auth")])
-    assert facts(state(here, saved)) == ("moved", AUTH, 12, 22)
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -77,18 +61,6 @@ def test_line_ends_trailing_blanks_and_a_byte_order_mark_change_nothing(here: En
     text = "".join(f"{line} \t\r\n" for line in lines("auth"))
     (root / AUTH).write_bytes(b"\xef\xbb\xbf" + text.encode() + b"\r\n\r\n")
     assert (state(here, span).state, state(here, whole).state) == ("fresh", "fresh")
-
-
-def test_a_whole_file_changes_with_any_of_its_lines(here: Engram, root: Path) -> None:
-    saved = about(here, AUTH)
-    write(root, AUTH, [*lines("auth"), "one_more = 1"])
-    assert blame(state(here, saved)) == ("changed", None, None, True)
-
-
-def test_a_change_that_was_undone_is_fresh_again(here: Engram, repo: Repo, saved: Saved) -> None:
-    repo.commit("rewrite", {AUTH: ["all = new"]})
-    repo.git("revert", "--no-edit", "HEAD")
-    assert state(here, saved).state == "fresh"
 
 
 # --- a text that stands in its file more than once ---------------------------------------------------------
@@ -125,13 +97,6 @@ def test_a_line_that_stands_in_every_file_does_not_move_to_another(here: Engram,
 
 
 # --- in another file ---------------------------------------------------------------------------------------
-
-
-def test_lines_are_found_in_a_file_that_was_renamed_and_changed_elsewhere(here: Engram, repo: Repo) -> None:
-    saved = about(here, f"{AUTH}:10-20")
-    repo.git("mv", AUTH, "src/identity.py")
-    repo.commit("rename and change", {"src/identity.py": ["import os", *lines("auth")[:35]]})
-    assert facts(state(here, saved)) == ("moved", "src/identity.py", 11, 21)
 
 
 def test_lines_that_changed_in_a_renamed_file_are_said_to_be_there(here: Engram, repo: Repo, saved: Saved) -> None:
@@ -243,12 +208,17 @@ def test_blanks_in_front_of_a_line_make_a_difference() -> None:
     assert digest_of(normal_lines(b"a\n  b\n")) != digest_of(normal_lines(b"a\nb\n"))
 
 
-@given(TEXTS, st.data())
-def test_a_span_is_found_where_it_was_marked(lines: list[bytes], data: st.DataObject) -> None:
-    start = data.draw(st.integers(1, len(lines)))
-    end = data.draw(st.integers(start, len(lines)))
-    mark = mark_span(lines, start, end)
-    assert place_of(lines, mark, start, end - start + 1) == start
+@given(TEXTS, TEXTS, st.data())
+def test_a_span_is_found_where_it_was_marked_and_what_is_found_is_its_text(
+    before: list[bytes], after: list[bytes], data: st.DataObject
+) -> None:
+    start = data.draw(st.integers(1, len(before)))
+    end = data.draw(st.integers(start, len(before)))
+    mark = mark_span(before, start, end)
+    assert place_of(before, mark, start, end - start + 1) == start
+    place = place_of(after, mark, start, end - start + 1)
+    if place is not None:
+        assert after[place - 1 : place + end - start] == before[start - 1 : end]
 
 
 @given(TEXTS, TEXTS, st.data())
@@ -260,17 +230,6 @@ def test_a_span_below_an_insertion_of_other_text_is_found_there(
     mark = mark_span(lines, start, end)
     other = [b"# new: " + line for line in above]
     assert place_of([*other, *lines], mark, start, end - start + 1) == start + len(other)
-
-
-@given(TEXTS, TEXTS, st.data())
-def test_what_is_found_is_the_text_that_was_marked(
-    before: list[bytes], after: list[bytes], data: st.DataObject
-) -> None:
-    start = data.draw(st.integers(1, len(before)))
-    end = data.draw(st.integers(start, len(before)))
-    place = place_of(after, mark_span(before, start, end), start, end - start + 1)
-    if place is not None:
-        assert after[place - 1 : place + end - start] == before[start - 1 : end]
 
 
 def test_a_file_of_one_line_over_and_over_is_searched_in_part() -> None:

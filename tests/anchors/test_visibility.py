@@ -17,10 +17,13 @@ from tests.memory import Git, Opener
 # --- in history ----------------------------------------------------------------------------------------------
 
 
-def test_what_was_saved_at_head_or_before_it_is_in_history(here: Engram, repo: Repo) -> None:
+def test_what_was_saved_at_head_or_before_it_is_in_history_of_a_detached_head_as_well(here: Engram, repo: Repo) -> None:
     old = remember(here, "Before")
-    repo.commit("go on")
+    later = repo.commit("go on")
     new = remember(here, "Now")
+
+    assert (seen(here, old), seen(here, new)) == (IN_HISTORY, IN_HISTORY)
+    repo.git("checkout", "-q", "--detach", later)
     assert (seen(here, old), seen(here, new)) == (IN_HISTORY, IN_HISTORY)
 
 
@@ -28,13 +31,6 @@ def test_what_was_saved_on_a_branch_is_in_history_once_it_is_merged(here: Engram
     saved = on_branch(here, repo)
     repo.git("merge", "-q", "--no-ff", "-m", "merge", "topic")
     repo.git("branch", "-q", "-D", "topic")
-    assert seen(here, saved) == IN_HISTORY
-
-
-def test_a_head_that_is_detached_has_a_history_as_well(here: Engram, repo: Repo) -> None:
-    saved = remember(here)
-    later = repo.commit("go on")
-    repo.git("checkout", "-q", "--detach", later)
     assert seen(here, saved) == IN_HISTORY
 
 
