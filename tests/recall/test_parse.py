@@ -14,8 +14,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engram_py.reasons import Reason, reason
-from engram_py.recall.preview import preview
-from engram_py.recall.proximity import term_finder
 from engram_py.recall.query import (
     KEYS,
     MAX_QUERY_CHARS,
@@ -27,7 +25,6 @@ from engram_py.recall.query import (
     parse_query,
 )
 from engram_py.recall.related import may_contradict, overlap, title_words
-from engram_py.recall.score import Term
 from engram_py.text.words import derived_terms
 
 
@@ -381,12 +378,3 @@ def test_no_phrase_and_no_excluded_word_makes_fts5_complain(index: sqlite3.Conne
         found(index, query.restricted(word.expression))
     for expression in (*query.phrases, *query.excluded):
         found(index, expression)
-
-
-@given(content=STORED, words=st.lists(st.text(min_size=1, max_size=8)), limit=st.integers(20, 300))
-def test_a_preview_is_one_line_that_fits(content: str, words: list[str], limit: int) -> None:
-    terms = [Term(word, word, 1.0, 1, (word,)) for word in words]
-    found = preview(content, terms, term_finder(terms), limit=limit)
-    assert len(found.text) <= limit
-    assert "\n" not in found.text
-    assert found.cut == (found.text != " ".join(content.split()))
