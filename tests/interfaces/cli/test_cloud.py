@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from engram_py.sync.autosync import login as login_module
-from tests.interfaces.cli.conftest import Run, Start, answer
+from tests.interfaces.cli.conftest import Run, answer
 from tests.interfaces.cli.terminal import in_terminal, needs_terminal
 from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED, as_line, close, start_server, talk, tool_call
 from tests.sync.autosync.team_server import TOKEN, Request, TeamServer, team_server
@@ -166,16 +165,6 @@ def test_a_member_who_tries_an_admins_command_is_told_what_it_needs(run: Run, te
     assert "grants add" not in refused.stderr
 
 
-def test_an_old_name_that_is_not_granted_has_a_next_step(enrolled: Run, team: TeamServer) -> None:
-    enrolled("projects", "alias", "gears", "widgets")
-    team.reject["gears"] = "alias_not_granted"
-    enrolled("sync", "--cloud")
-
-    status = enrolled("cloud", "status").stdout
-    assert "alias gears of widgets: alias_not_granted" in status
-    assert "  → the rows themselves were sent" in status
-
-
 def test_what_was_set_aside_is_named_and_offered_again(enrolled: Run, team: TeamServer) -> None:
     refuse_all = {"refuse": True}
 
@@ -195,16 +184,6 @@ def test_what_was_set_aside_is_named_and_offered_again(enrolled: Run, team: Team
 
     assert "set aside" not in enrolled("cloud", "status", "--retry").stdout
     assert len(team.keys()) == 1
-
-
-def test_a_command_that_syncs_with_nobody_imports_no_http_client(start: Start, here: Path) -> None:
-    probe = "import sys; from engram_py.interfaces.cli.main import run; run(); print('httpx' in sys.modules)"
-    start("save", "A title", "A text")
-    for words in (["doctor"], ["cloud", "status"]):
-        done = subprocess.run(
-            [sys.executable, "-c", probe, *words], cwd=here, capture_output=True, text=True, check=True
-        )
-        assert done.stdout.splitlines()[-1] == "False", words
 
 
 def test_an_agents_server_sends_what_it_saves_and_what_it_saved_last_is_sent_once(

@@ -251,6 +251,7 @@ def test_of_prompts_none_is_destroyed_where_one_is_of_another_project(four: Run,
         pytest.param(["delete", "session", "s-1", "s-2"], id="two-sessions"),
         pytest.param(["retag", "1"], id="no-new-type"),
         pytest.param(["search"], id="search-without-words"),
+        pytest.param(["conflicts", "list", "--status", "odd"], id="no-such-status"),
     ],
 )
 def test_what_names_nothing_or_too_much_is_wrong_usage(four: Run, words: list[str]) -> None:
@@ -262,8 +263,11 @@ def test_what_names_nothing_or_too_much_is_wrong_usage(four: Run, words: list[st
 
 
 def test_a_filter_shows_counts_and_titles_and_asks(four: Run) -> None:
+    four("pin", "1")
     asked = four("delete", "--where", "type:note", stdin="y\n")
-    assert "type:note in widgets: 2 observations (2 note)\n  [#2] Uses ruff\n  [#1] Uses tabs\n" in asked.stderr
+    assert "type:note in widgets: 2 observations (2 note, 1 pinned)\n" in asked.stderr
+    assert "  [#2] Uses ruff\n" in asked.stderr
+    assert "  [#1] Uses tabs" in asked.stderr
     assert "Delete 2 observations? [y/N]" in asked.stderr
     assert asked.stdout.startswith("Deleted 2 observations of type:note in widgets.")
     assert ids(four, "--all") == [4, 3]

@@ -46,17 +46,6 @@ def test_a_list_is_a_table_that_fits(furnished: None, words: list[str], heading:
         assert max(map(width, shown.splitlines())) <= columns
 
 
-def test_a_person_is_shown_what_would_go_and_asked(furnished: None, run: Run) -> None:
-    refused = plain(in_terminal(80, "delete", "--where", "type:decision", typed="n\n", code=1))
-    assert "type:decision in widgets: 2 observations (2 decision, 1 pinned)" in refused
-    assert "Delete 2 observations? [y/N]: " in refused
-    assert "[#1]" in run("get", "1").stdout
-
-    done = plain(in_terminal(80, "delete", "--where", "type:decision", typed="y\n"))
-    assert "Deleted 2 observations of type:decision in widgets." in done
-    assert run("get", "1").exit_code == 1
-
-
 def test_an_editor_has_the_terminal(furnished: None, run: Run, monkeypatch: pytest.MonkeyPatch, here: Path) -> None:
     script = here / "editor.sh"
     script.write_text('#!/bin/sh\ntest -t 0 && test -t 1 && sed -i.bak s/60/90/ "$1"\n')
@@ -88,9 +77,3 @@ def test_a_memory_cannot_write_control_sequences_to_a_terminal(run: Run) -> None
     run("save", f"Rename {hostile}", f"Clear {hostile}")
     for words in (["search", "tokens"], ["search", "tokens", "--explain"], ["get", "1"], ["context"]):
         assert not control_sequences(in_terminal(80, *words))
-
-
-def test_an_import_in_a_terminal_says_what_was_done(furnished: None, run: Run, here: Path) -> None:
-    run("export", "out.json")
-    shown = plain(in_terminal(80, "import", "out.json", "--trust"))
-    assert "observations: 4 read, 0 new, 0 newer, 4 skipped" in shown

@@ -45,11 +45,6 @@ def test_a_hit_says_in_short_what_became_of_its_files(app: Engram) -> None:
     ]
 
 
-def test_a_hit_of_which_there_is_nothing_to_know_has_no_note(ask: Asker, app: Engram) -> None:
-    kept(app, "The cookie lives an hour.", title="Session cookie")
-    assert HEADER.lower() not in ask("GET", "/search?q=session+cookie").headers
-
-
 def test_what_is_said_of_many_hits_is_short(app: Engram) -> None:
     kept(app, "The cookie lives an hour.", title="Session cookie")
     [hit] = app.searches.search("session cookie").results

@@ -265,6 +265,8 @@ def test_counts_diagnosis_and_health_are_those_of_the_other_doors(ask: Asker, ap
     assert [one["check_id"] for one in ask.ok("GET", "/doctor?check=clock")["checks"]] == ["clock"]
     health = ask.ok("GET", "/health")
     assert (health["status"], health["service"]) == ("ok", "engram")
+    wanted = {"isolated_session_registration", "root_session_resume", "runtime_session_resolution"}
+    assert health["capabilities"] == dict.fromkeys(wanted, True)
     named = CliRunner().invoke(cli, ["instance-id"]).stdout.strip()  # Engram's plugins compare the two
     assert health["instance_id"] == ask.ok("GET", "/health")["instance_id"] == app.journal.device() == named
 
@@ -399,11 +401,6 @@ def test_engrams_plugin_is_told_which_prompts_a_program_wrote(
 def test_any_other_question_about_a_prompt_is_refused(ask: Asker, body: object) -> None:
     asked = ASKED | body if isinstance(body, dict) else body
     assert ask("POST", "/prompts/capture-decision", asked).status == 400
-
-
-def test_health_says_what_engrams_plugins_ask_for(ask: Asker) -> None:
-    wanted = {"isolated_session_registration", "root_session_resume", "runtime_session_resolution"}
-    assert ask.ok("GET", "/health")["capabilities"] == dict.fromkeys(wanted, True)
 
 
 def test_an_isolated_session_has_no_directory_and_takes_none_that_has(ask: Asker) -> None:
