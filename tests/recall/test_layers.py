@@ -46,13 +46,10 @@ def test_row_103_what_was_only_said_is_found_in_turns_and_not_in_memories(talked
     assert not talked.search("painted").results
 
 
-def test_episodes_are_the_summaries_of_sessions(talked: Engram) -> None:
+def test_episodes_are_the_summaries_of_sessions_and_prompts_what_hooks_kept_of_the_person(talked: Engram) -> None:
     results = talked.search_in("episodes", "gateway")
     assert isinstance(results, Results)
     assert [(hit.type, hit.topic_key) for hit in results.results] == [("session_summary", "session/talk")]
-
-
-def test_prompts_are_what_hooks_kept_of_the_person(talked: Engram) -> None:
     assert found(talked, "prompts", "whale") == ["How do I restart the whale worker?"]
     assert found(talked, "turns", "whale") == ["Paint the whale blue."]
 
@@ -235,14 +232,11 @@ def below(app: Engram) -> int:
 
 
 @pytest.mark.parametrize(
-    "query", ["src/main/kotlin upgrade", "what is in main/kotlin/ here", "file:backend/src/main/kotlin kotlin"]
+    "query",
+    ["src/main/kotlin upgrade", "what is in main/kotlin/ here", "file:backend/src/main/kotlin kotlin", "kotlin"],
 )
 def test_folders_count_where_a_path_is_typed(app: Engram, below: int, query: str) -> None:
     assert ids(app, query) == [below]
-
-
-def test_one_word_alone_finds_what_has_it_in_folders(app: Engram, below: int) -> None:
-    assert ids(app, "kotlin") == [below]
 
 
 @pytest.mark.parametrize(

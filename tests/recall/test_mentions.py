@@ -54,16 +54,12 @@ def test_of_a_common_word_only_its_rows_are_told(filled: Store) -> None:
 
 
 def test_lengths_are_counted_in_words_however_long(filled: Store) -> None:
+    assert (index.totals(filled), index.lengths(filled, [1])) == (index.Totals(0, 1.0), {})
     for row, words in enumerate((1, 127, 128, 16_383, 16_384), start=1):
         _index(filled, row, title="birch", content="alder " * words, terms="al der")
     lengths = index.lengths(filled, [1, 2, 3, 4, 5, 6])
     assert lengths == {row: index.Length(words, 1) for row, words in enumerate((2, 128, 129, 16_384, 16_385), start=1)}
     assert index.totals(filled) == index.Totals(5, (2 + 128 + 129 + 16_384 + 16_385) / 5)
-
-
-def test_an_index_without_rows_has_no_totals(filled: Store) -> None:
-    assert index.totals(filled) == index.Totals(0, 1.0)
-    assert index.lengths(filled, [1]) == {}
 
 
 # --- in how many rows a word stands ------------------------------------------------------------------------------

@@ -274,14 +274,11 @@ def test_what_is_no_filter_stays_in_the_text_and_is_said(text: str, note: Reason
     assert cut_filters(text) == (Filters(), text, (note,))
 
 
-def test_more_filters_than_anybody_types_are_words_and_are_said() -> None:
+def test_more_filters_than_anybody_types_are_words_and_are_said_in_few_sentences() -> None:
     cut, rest, notes = cut_filters(" ".join(f"type:t{number}" for number in range(40)))
     assert len(cut.types) == 16
     assert "type:t39" in rest
     assert notes == (reason("unread_filter", key="type"),)
-
-
-def test_many_unknown_filters_are_told_in_few_sentences() -> None:
     notes = cut_filters(" ".join(f"{letter}{letter}{letter}:x" for letter in "abcdefghijklmnopqrstuvw" * 9))[2]
     assert len(notes) == len(set(notes)) == 16
 

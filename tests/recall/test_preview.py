@@ -25,16 +25,12 @@ def shown(content: str, *stems: str, idf: float = 2.0) -> Preview:
     return preview(content, terms, term_finder(terms))
 
 
-def test_a_short_text_is_shown_whole_on_one_line() -> None:
-    assert shown("One\n two\t three.", "two") == Preview("One two three.")
-
-
 @pytest.mark.parametrize("content", ["word  " * 60, " \n".join(["word"] * 60)])
 def test_blanks_do_not_make_a_text_long(content: str) -> None:
     assert not shown(content, "word").cut
 
 
-def test_a_long_text_is_shown_from_the_words_that_were_looked_for() -> None:
+def test_a_text_is_shown_from_the_words_that_were_looked_for_and_whole_where_it_is_short() -> None:
     found = shown(FILLER + "here the needle is " + FILLER, "missing", "needl")
 
     assert found.text.startswith("…")
@@ -42,6 +38,14 @@ def test_a_long_text_is_shown_from_the_words_that_were_looked_for() -> None:
     assert found.text.endswith("…")
     assert found.cut
     assert PREVIEW_CHARS - 12 < len(found.text) <= PREVIEW_CHARS
+    text = shown(f"{FILLER}and the needle.", "needl").text
+
+    assert text.endswith("and the needle.")
+    assert PREVIEW_CHARS - 100 < len(text) <= PREVIEW_CHARS
+    text = preview(FILLER).text
+    assert text.startswith("lorem ipsum")
+    assert set(text.removesuffix("…").split()) == {"lorem", "ipsum"}
+    assert shown("One\n two\t three.", "two") == Preview("One two three.")
 
 
 QUESTION = f"Why does the queue stall under load? {'All of it was measured. ' * 6}We drain it twice."
@@ -96,13 +100,6 @@ def test_of_a_sentence_without_an_end_the_words_are_shown(before: str, limit: in
     assert "needle" in preview(content, terms, term_finder(terms), limit=limit).text
 
 
-def test_what_stands_at_the_end_is_shown_with_what_is_before_it() -> None:
-    text = shown(f"{FILLER}and the needle.", "needl").text
-
-    assert text.endswith("and the needle.")
-    assert PREVIEW_CHARS - 100 < len(text) <= PREVIEW_CHARS
-
-
 @pytest.mark.parametrize("text", ["x", "用户", " ", "\n", "a. ", "word "])
 def test_a_megabyte_is_read_at_once(text: str) -> None:
     terms = [Term(stem, stem, 2.0, 1, (stem,)) for stem in ("needl", "word", "用户")]
@@ -133,26 +130,17 @@ def test_no_text_breaks_its_line(content: str) -> None:
     assert found.cut or found.text == whole
 
 
-def test_without_a_word_the_beginning_is_shown_and_no_word_is_cut() -> None:
-    text = preview(FILLER).text
-    assert text.startswith("lorem ipsum")
-    assert set(text.removesuffix("…").split()) == {"lorem", "ipsum"}
-
-
 @pytest.mark.parametrize("size", [PREVIEW_CHARS, PREVIEW_CHARS + 1])
 def test_only_what_was_cut_is_said_to_be_cut(size: int) -> None:
     assert preview("x" * size).cut == (size > PREVIEW_CHARS)
 
 
-def test_the_better_the_evidence_the_longer_the_passage() -> None:
+def test_the_better_the_evidence_the_longer_the_passage_and_weak_evidence_gets_none() -> None:
     first, second, third = shares([1.0, 0.8, 0.8], [5_000, 5_000, 5_000], 2_000)
 
     assert first > 2 * second
     assert second == pytest.approx(third, abs=1)
     assert 1_990 < first + second + third <= 2_000
-
-
-def test_weak_evidence_gets_no_passage_rather_than_a_few_words() -> None:
     assert shares([1.0, 0.5, 0.4], [5_000, 5_000, 5_000], 2_000) == [2_000, 0, 0]
     assert shares([1.0, 1.0], [80, 60], 200) == [80, 60]
     assert shares([1.0, 0.9], [100, 5_000], 2_000) == [100, 1_900]  # what a short one does not need goes to the others
@@ -188,15 +176,12 @@ def test_what_was_learned_far_below_follows_what_was_done() -> None:
     assert with_opening(content, f"…{LEARNED}") == f"{WHAT} …{LEARNED}"
 
 
-def test_of_a_plain_text_the_first_sentence_comes_before_the_place_that_was_found() -> None:
+def test_the_first_sentence_of_a_plain_text_comes_before_the_place_that_was_found_unless_that_is_it() -> None:
     content = f"Invoices are numbered without gaps. {'Filler words stand here. ' * 20}The counter row is locked."
 
     assert with_opening(content, "…The counter row is locked.") == (
         "Invoices are numbered without gaps. …The counter row is locked."
     )
-
-
-def test_what_begins_at_the_beginning_stays() -> None:
     assert with_opening("Short and whole.", "Short and whole.") == "Short and whole."
 
 

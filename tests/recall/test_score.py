@@ -65,35 +65,26 @@ def test_a_row_has_the_sum_of_its_words_each_by_its_worth() -> None:
     assert best_of(found, 1) == [1]
 
 
-def test_a_mention_more_adds_less_and_never_more_than_a_word_can_give() -> None:
+def test_a_mention_more_adds_less_a_long_row_needs_more_and_a_short_title_tells_most() -> None:
     once, twice, often = (score([term({1: n})], {1: Neighbours()}, {}, USUAL)[1].bm25 for n in (1.0, 2.0, 1e6))
     assert once < twice < 2 * once
     assert often <= (K1 + 1) * 2.0
-
-
-def test_a_long_row_needs_more_mentions() -> None:
     around = {1: Neighbours(), 2: Neighbours()}
     found = score([term({1: 1.0, 2: 1.0})], around, lengths(r1=50, r2=500), USUAL)
     assert found[1].bm25 > found[2].bm25
-
-
-def test_a_word_tells_more_in_a_short_title_than_in_a_long_one_and_there_more_than_in_the_text() -> None:
     words = term({1: 0.0, 2: 0.0, 3: 1.0}, titled=(1, 2))
     sizes = {1: Length(USUAL, 1), 2: Length(USUAL, 12), 3: Length(USUAL, 1)}
     found = score([words], {row: Neighbours() for row in sizes}, sizes, USUAL)
     assert found[1].bm25 > found[2].bm25 > found[3].bm25
 
 
-def test_a_row_has_the_words_of_its_neighbours_in_part() -> None:
+def test_a_row_borrows_of_its_neighbours_in_part_what_it_has_not_itself_each_word_once() -> None:
     found = score([term({5: 1.0})], {5: Neighbours(before=4, after=6, second=7)}, {}, USUAL)
     assert {row: one.neighbour_score for row, one in found.items()} == pytest.approx(
         {4: BEFORE * 2.0, 5: 0.0, 6: AFTER * 2.0, 7: SECOND * 2.0}
     )
     assert BEFORE < SECOND < AFTER < 1
     assert [found[row].coverage for row in (4, 5, 6)] == [0.0, 1.0, 0.0]
-
-
-def test_a_row_borrows_no_word_that_it_has_itself_and_each_word_once() -> None:
     words = [term({1: 1.0, 2: 1.0, 3: 1.0}), term({1: 1.0, 2: 1.0}, idf=3.0)]
     around = {1: Neighbours(after=2, second=3), 2: Neighbours(before=1, after=3), 3: Neighbours()}
     found = score(words, around, {}, USUAL)
@@ -177,32 +168,26 @@ def weighed(terms: list[Term], *passages: set[int], **more: bool) -> list[Scored
     return rows
 
 
-def test_the_more_of_the_question_a_row_holds_the_likelier_it_answers() -> None:
+def test_the_more_of_a_question_a_row_holds_and_where_somebody_asks_the_likelier_it_answers() -> None:
     terms = [rare_term("quorum"), rare_term("ledger"), rare_term("replica"), rare_term("vacuum")]
     found = [row.evidence.probability() for row in weighed(terms, {0}, {0, 1}, {0, 1, 2}, {0, 1, 2, 3})]
     assert found == sorted(found)
     assert found[0] < threshold("shown") < found[-1]
+    terms = [rare_term("quorum"), rare_term("ledger")]
+    [asked], [ordered] = weighed(terms, {0, 1}, asks=True), weighed(terms, {0, 1}, asks=False)
+    assert asked.evidence.probability("unasked") > ordered.evidence.probability("unasked")
 
 
-def test_without_a_word_nothing_answers() -> None:
-    assert NONE.probability() == NONE.probability("unasked") == 0.0
-    [nothing] = weighed([rare_term()], set())
-    assert nothing.evidence.probability() == 0.0
-
-
-def test_an_ordinary_word_tells_less_than_one_that_as_many_rows_have() -> None:
+def test_a_word_tells_by_its_rarity_less_where_it_is_ordinary_or_spelt_otherwise_and_none_nothing() -> None:
     assert ordinary()["chang"] > 0.01
     assert rarity(rare_term("chang"), TOTAL) < rarity(rare_term("quorum"), TOTAL) < 1
-
-
-def test_a_word_that_no_row_in_sight_has_tells_as_much_as_one_that_none_has() -> None:
     assert rarity(rare_term(rows=900, visible=False), TOTAL) == rarity(rare_term(rows=0), TOTAL) == 1.0
-
-
-def test_a_near_spelling_tells_less_than_the_word() -> None:
     [guessed] = weighed([rare_term(discount=0.6), rare_term("ledger")], {0})
     [exact] = weighed([rare_term(), rare_term("ledger")], {0})
     assert guessed.evidence.share < exact.evidence.share
+    assert NONE.probability() == NONE.probability("unasked") == 0.0
+    [nothing] = weighed([rare_term()], set())
+    assert nothing.evidence.probability() == 0.0
 
 
 def test_in_a_foreign_question_the_words_that_nobody_saw_say_nothing() -> None:
@@ -219,12 +204,6 @@ def test_a_title_that_was_asked_speaks_for_its_row_unasked(part: str) -> None:
     titled.titled, titled.named = (frozenset({0, 1}), 0.0) if part == "title" else (frozenset(), 1.0)
     weigh_evidence(terms, [plain, titled], TOTAL, asks=False)
     assert titled.evidence.probability("unasked") > plain.evidence.probability("unasked")
-
-
-def test_who_asks_is_likelier_to_need_what_is_found_than_who_orders() -> None:
-    terms = [rare_term("quorum"), rare_term("ledger")]
-    [asked], [ordered] = weighed(terms, {0, 1}, asks=True), weighed(terms, {0, 1}, asks=False)
-    assert asked.evidence.probability("unasked") > ordered.evidence.probability("unasked")
 
 
 def wanted_term(stem: str, *, idf: float = 2.0, substitutes: tuple[str, ...] = ()) -> Term:
@@ -277,18 +256,17 @@ def test_a_word_is_seen_by_its_stem(stem: str, text: str, seen: bool) -> None:
     assert reading(text, wanted_term(stem)).seen.keys() == ({0} if seen else set())
 
 
-def test_a_near_spelling_is_found_by_what_it_stands_for() -> None:
+def test_a_near_spelling_is_found_by_what_it_stands_for_and_where_nothing_is_known_nothing() -> None:
     assert reading("pgbouncer limits", wanted_term("pgbuoncer", substitutes=("pgbounc",))).seen.keys() == {0}
+    assert term_finder([Term("foreign", '"foreign"', 2.0, 0)]) is None
+    assert passage([], [wanted_term("queue")]) == frozenset()
 
 
-def test_words_side_by_side_count_more_than_words_apart_and_far_ones_nothing() -> None:
+def test_words_side_by_side_count_more_than_words_apart_once_and_by_the_rarer_word() -> None:
     terms = (wanted_term("retri"), wanted_term("queue"))
     near, apart, far = (reading(f"retries {gap} queue", *terms).proximity for gap in ("", "x" * 30, "x" * 60))
     assert near > apart > far == 0
     assert near <= PAIR_SHARE * 2.0
-
-
-def test_a_pair_counts_once_by_its_rarer_word() -> None:
     terms = (wanted_term("retri", idf=4.0), wanted_term("queue", idf=1.0))
     once, often = reading("retry queue", *terms), reading("retry queue " * 20, *terms)
     assert once.proximity == often.proximity <= PAIR_SHARE * 4.0
@@ -298,15 +276,17 @@ def test_a_pair_counts_once_by_its_rarer_word() -> None:
     )
 
 
-def test_only_words_that_stand_together_are_a_passage() -> None:
+def test_only_words_that_stand_together_are_a_passage_whatever_the_title_says() -> None:
     terms = (wanted_term("retri", idf=3.0), wanted_term("queue", idf=2.0), wanted_term("worker", idf=2.0))
     found = reading("retry " + "x" * 700 + " queue worker", *terms)
     assert found.seen.keys() == {0, 1, 2}
     assert found.passage == {1, 2}
-
-
-def test_without_a_known_word_there_is_nothing_to_look_for() -> None:
-    assert term_finder([Term("foreign", '"foreign"', 2.0, 0)]) is None
+    terms = (wanted_term("deadlock", idf=5.0), wanted_term("worker"), wanted_term("queue"))
+    finder = term_finder(terms)
+    assert finder is not None
+    text = "The deadlock struck. " + "x" * 700 + " The worker of the queue was blocked."
+    assert read(text, finder, terms).passage == {0}
+    assert read(text, finder, terms, besides={0}).passage == {1, 2}
 
 
 @given(text=st.text(), stems=st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=6))
@@ -314,19 +294,6 @@ def test_any_stem_is_looked_for_as_it_is_written(text: str, stems: list[str]) ->
     found = reading(text, *(wanted_term(stem) for stem in stems))
     assert found.passage <= found.seen.keys() <= set(range(len(stems)))
     assert found.proximity >= 0
-
-
-def test_without_a_mention_there_is_no_passage() -> None:
-    assert passage([], [wanted_term("queue")]) == frozenset()
-
-
-def test_what_the_title_says_does_not_choose_the_passage() -> None:
-    terms = (wanted_term("deadlock", idf=5.0), wanted_term("worker"), wanted_term("queue"))
-    finder = term_finder(terms)
-    assert finder is not None
-    text = "The deadlock struck. " + "x" * 700 + " The worker of the queue was blocked."
-    assert read(text, finder, terms).passage == {0}
-    assert read(text, finder, terms, besides={0}).passage == {1, 2}
 
 
 MANY = 1_000
@@ -341,17 +308,32 @@ def order(ranked: Sequence[tuple[int, float]]) -> list[int]:
     return [key for key, _ in ranked]
 
 
-def test_what_is_best_on_both_sides_comes_first_and_scores_one() -> None:
+def test_what_is_best_on_both_sides_comes_first_what_has_no_vector_keeps_its_place_and_the_far_is_last() -> None:
     ranked = fuse([(1, 9.0), (2, 5.0)], nearest({1: 0.6, 2: 0.3, 3: 0.2}), nats=12.0)
     assert order(ranked) == [1, 2, 3]
     assert ranked[0][1] == pytest.approx(1.0)
+    words = [(1, 9.0), (2, 8.0), (3, 2.0)]
+    with_all = fuse(words, nearest({1: 0.5, 2: 0.45, 3: 0.2}), nats=10.0)
+    one_missing = fuse(words, nearest({1: 0.5, 3: 0.2}), nats=10.0)
+    assert order(with_all) == order(one_missing) == [1, 2, 3]
+    assert vector_nats(nearest({1: -0.2}))[1] < 0
+    assert order(fuse([(1, 5.0), (2, 5.0)], nearest({1: -0.2, 2: 0.1, 3: 0.3}), nats=5.0))[-1] == 1
 
 
-def test_a_sharp_vector_outranks_a_vague_word_and_a_rare_word_outranks_a_dull_vector() -> None:
+def test_each_side_counts_by_the_best_it_has_to_show_and_not_by_its_scale() -> None:
     vague_words = [(1, 2.0), (2, 1.9)]
     assert order(fuse(vague_words, nearest({3: 0.65, 1: 0.1, 2: 0.1}), nats=2.0))[0] == 3
     rare_words = [(1, 14.0), (2, 3.0)]
     assert order(fuse(rare_words, nearest({3: 0.25, 1: 0.1, 2: 0.1}), nats=14.0))[0] == 1
+    words = [(1, 8.0), (2, 4.0)]
+    far, near = (fuse(words, nearest({1: 0.0, 2: 0.0, 3: cosine}, weight=1.0), nats=8.0) for cosine in (0.33, 0.34))
+    assert order(far)[:2] == [1, 2]  # half of 8² against 5.4²
+    assert order(near) == [1, 3, 2]  # 5.8² is more
+    three = nearest({1: 0.3, 2: 0.5, 3: 0.4})
+    small = fuse([(1, 0.003), (2, 0.002)], three, nats=9.0)
+    large = fuse([(1, 300.0), (2, 200.0)], three, nats=9.0)
+    assert order(small) == order(large)
+    assert [score for _, score in small] == pytest.approx([score for _, score in large])
 
 
 def test_without_vectors_the_order_of_the_words_stays() -> None:
@@ -371,33 +353,6 @@ def test_a_cosine_is_worth_the_logarithm_of_the_normal_tail_times_the_weight_of_
     near = {weight: vector_nats(nearest({1: 0.5}, weight=weight))[1] for weight in (0.25, 1.0)}
     assert near[1.0] == pytest.approx(5.0**2 / 2)
     assert near[0.25] * 4 == pytest.approx(near[1.0])
-
-
-def test_an_observation_that_has_no_vector_yet_keeps_its_place_among_the_words() -> None:
-    words = [(1, 9.0), (2, 8.0), (3, 2.0)]
-    with_all = fuse(words, nearest({1: 0.5, 2: 0.45, 3: 0.2}), nats=10.0)
-    one_missing = fuse(words, nearest({1: 0.5, 3: 0.2}), nats=10.0)
-    assert order(with_all) == order(one_missing) == [1, 2, 3]
-
-
-def test_the_scale_of_the_word_scores_does_not_matter() -> None:
-    near = nearest({1: 0.3, 2: 0.5, 3: 0.4})
-    small = fuse([(1, 0.003), (2, 0.002)], near, nats=9.0)
-    large = fuse([(1, 300.0), (2, 200.0)], near, nats=9.0)
-    assert order(small) == order(large)
-    assert [score for _, score in small] == pytest.approx([score for _, score in large])
-
-
-def test_each_side_counts_by_the_best_it_has_to_show() -> None:
-    words = [(1, 8.0), (2, 4.0)]
-    far, near = (fuse(words, nearest({1: 0.0, 2: 0.0, 3: cosine}, weight=1.0), nats=8.0) for cosine in (0.33, 0.34))
-    assert order(far)[:2] == [1, 2]  # half of 8² against 5.4²
-    assert order(near) == [1, 3, 2]  # 5.8² is more
-
-
-def test_what_is_farther_than_usual_counts_against_an_observation() -> None:
-    assert vector_nats(nearest({1: -0.2}))[1] < 0
-    assert order(fuse([(1, 5.0), (2, 5.0)], nearest({1: -0.2, 2: 0.1, 3: 0.3}), nats=5.0))[-1] == 1
 
 
 def test_the_nearest_of_more_texts_is_nearer_by_chance() -> None:
