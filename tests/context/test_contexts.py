@@ -165,30 +165,21 @@ def chosen(texts: dict[str, float], *, lam: float = 0.85, limit: int | None = No
     return [text for text, _ in mmr(items, lambda one, other: jaccard(one[1], other[1]), lam=lam, limit=limit)]
 
 
-def test_what_is_unlike_comes_in_order_of_relevance() -> None:
+def test_what_is_relevant_comes_first_and_what_is_alike_gives_way_to_what_is_different() -> None:
     assert chosen({"parser reads csv": 0.2, "tokens expire": 0.9, "deploys go through argo": 0.5}) == [
         "tokens expire",
         "deploys go through argo",
         "parser reads csv",
     ]
-
-
-def test_the_same_thing_six_times_gives_way_to_a_different_one_however_far_behind() -> None:
-    same = {f"The nightly job runs at two on the build server, run {number}": 1.0 - number / 100 for number in range(6)}
-
-    assert chosen(same | {"Backups are kept for a week": 0.01})[1] == "Backups are kept for a week"
-
-
-def test_what_is_somewhat_alike_loses_a_little() -> None:
     texts = {"token lifetime is short": 1.0, "token lifetime is long lived": 0.72, "retry with backoff": 0.70}
 
     assert chosen(texts)[1] == "retry with backoff"
     assert chosen(texts, lam=1.0)[1] == "token lifetime is long lived"
+    same = {f"The nightly job runs at two on the build server, run {number}": 1.0 - number / 100 for number in range(6)}
 
-
-def test_equal_relevance_keeps_the_order_that_was_given() -> None:
-    texts = ["zebra crossing", "apple pie", "mango juice", "apricot jam"]
-    assert chosen(dict.fromkeys(texts, 0.5)) == texts
+    assert chosen(same | {"Backups are kept for a week": 0.01})[1] == "Backups are kept for a week"
+    equal = ["zebra crossing", "apple pie", "mango juice", "apricot jam"]
+    assert chosen(dict.fromkeys(equal, 0.5)) == equal
 
 
 @given(st.lists(st.tuples(st.text(max_size=40), st.floats(-1e6, 1e6)), max_size=30), st.integers(0, 40))

@@ -63,15 +63,6 @@ def test_a_decision_is_read_before_what_came_after_it(app: Engram, clock: FakeCl
     assert [row.title for row in recent[1:3]] == ["Title 24 of 2424", "Title 23 of 2323"]
 
 
-def test_the_same_thing_again_comes_after_what_is_different(app: Engram, clock: FakeClock) -> None:
-    different = app.save(draft("Backups are kept for a week.", title="Backups"))
-    for number in range(6):
-        clock.advance(minutes=1)
-        app.save(draft(f"The nightly job ran on the build server and was green, run {number}.", title="Nightly job"))
-
-    assert app.contexts.assemble().recent[1].id == different.id
-
-
 def test_an_override_is_left_out_of_a_narrower_scope(app: Engram) -> None:
     override = app.save(Draft("Always reply in English", "Always.", "identity", scope="personal"))
     app.observations.pin(override.id)
