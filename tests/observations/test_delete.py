@@ -19,7 +19,7 @@ from engram_py.observations.values import Change
 from tests.memory import Opener, draft, rows_of
 
 
-def test_a_soft_delete_hides_an_observation_everywhere(app: Engram) -> None:
+def test_a_soft_delete_hides_an_observation_everywhere_and_keeps_its_text(app: Engram) -> None:
     saved = app.save(draft("Fifteen minutes.", type="decision", topic_key="auth/tokens"))
     app.observations.pin(saved.id)
     deleted = app.observations.delete(saved.id)
@@ -32,9 +32,6 @@ def test_a_soft_delete_hides_an_observation_everywhere(app: Engram) -> None:
     with pytest.raises(ObservationNotFoundError) as refusal:
         app.get(saved.id)
     assert refusal.value.deleted_at == "2026-03-01T10:00:00.000Z"
-
-
-def test_a_soft_delete_keeps_the_text_and_its_versions(app: Engram) -> None:
     saved = app.save(draft("One.", topic_key="auth/tokens"))
     app.save(draft("Two.", topic_key="auth/tokens"))
     app.observations.delete(saved.id)

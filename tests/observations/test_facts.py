@@ -51,12 +51,9 @@ def test_rows_2_and_3_what_is_said_already_is_not_said_again(app: Engram, again:
     assert active(app, "alice") == [JOINED]
 
 
-def test_row_4_facts_with_few_words_in_common_both_stand(app: Engram) -> None:
+def test_rows_4_and_5_facts_with_few_words_in_common_and_those_of_another_entity_stand(app: Engram) -> None:
     assert add(app, "dan", "Dan owns the billing service").outcome == "added"
     assert add(app, "dan", "Dan reviews every payment migration").outcome == "added"
-
-
-def test_row_5_another_entity_may_have_the_same_fact(app: Engram) -> None:
     add(app, "alice", JOINED)
     assert add(app, "bob", JOINED).outcome == "added"
 
@@ -123,11 +120,8 @@ def test_rows_12_and_13_what_passes_is_refused_by_its_phrase(app: Engram, phrase
         add(app, "a", f"The owner {phrase.upper()} something long")
 
 
-def test_row_14_phrases_are_whole_words(app: Engram) -> None:
+def test_rows_14_and_15_phrases_are_whole_words_and_an_ordinary_save_is_never_judged(app: Engram) -> None:
     assert add(app, "a", "The board finished reconsidering the Postgres choice").outcome == "added"
-
-
-def test_row_15_an_ordinary_save_is_never_judged(app: Engram) -> None:
     assert app.save(Draft("flaky", "probably a race, not sure")).outcome == "added"
     assert app.save(Draft("flaky too", "maybe it is tired", "fact")).outcome == "added"
 

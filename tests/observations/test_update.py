@@ -186,7 +186,7 @@ def test_of_two_equals_the_salient_one_stands_first(app: Engram) -> None:
     assert ids(app, "retry queue lives") == [risen, equal]
 
 
-def test_a_moved_observation_is_found_in_its_new_project_alone(app: Engram, saved: Saved) -> None:
+def test_a_moved_observation_is_found_in_its_new_project_alone_and_queued_under_it(app: Engram, saved: Saved) -> None:
     app.save(Draft("Gadgets", "They are blue."), project="gadgets")
     old = app.get(saved.id).observation
     moved = app.observations.move(saved.id, "gadgets")
@@ -194,9 +194,6 @@ def test_a_moved_observation_is_found_in_its_new_project_alone(app: Engram, save
     assert saved.id in [hit.id for hit in app.search(old.title, project="gadgets").results]
     assert saved.id not in [hit.id for hit in app.search(old.title, project=old.project).results]
     assert app.observations.move(saved.id, "gadgets").outcome == "unchanged"
-
-
-def test_a_move_is_queued_for_sync_under_the_new_project(app: Engram, saved: Saved) -> None:
     app.save(Draft("Gadgets", "They are blue."), project="gadgets")
     app.observations.move(saved.id, "gadgets")
     [queued] = app.store.rows("select project from sync_mutations where entity_key = :key", key=saved.sync_id)

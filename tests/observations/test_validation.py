@@ -222,16 +222,11 @@ def test_whole_words_name_the_family_when_the_type_does_not(title: str, family: 
     assert key(title).split("/")[0] == family
 
 
-def test_the_family_is_not_said_twice() -> None:
+def test_a_suggested_key_has_its_family_once_and_a_short_public_subject() -> None:
     assert key("Decision: use SQLite", type="decision") == "decision/use-sqlite"
-
-
-def test_without_a_title_the_first_eight_words_are_the_subject() -> None:
     assert key(" ", "one two three four five six seven eight nine") == "topic/one-two-three-four-five-six-seven-eight"
-
-
-def test_private_passages_and_redactions_are_no_subject() -> None:
     assert key("Rotate <private>x</private> [REDACTED:jwt] keys") == "topic/rotate-keys"
+    assert key("данные " * 40) == "topic/" + "данные-" * 14 + "да"
 
 
 @pytest.mark.parametrize(
@@ -253,10 +248,6 @@ def test_private_passages_and_redactions_are_no_subject() -> None:
 )
 def test_the_letters_of_every_script_are_kept_and_latin_ones_without_accents(title: str, subject: str) -> None:
     assert key(title) == f"topic/{subject}"
-
-
-def test_a_long_title_of_another_script_ends_at_the_limit() -> None:
-    assert key("данные " * 40) == "topic/" + "данные-" * 14 + "да"
 
 
 def test_there_must_be_something_to_name() -> None:
