@@ -30,13 +30,10 @@ from tests.memory import FakeClock, Opener, draft, names, rows_of, whole
 PASSWORD = "correct-" + "horse9-" + "Battery"
 
 
-def test_a_save_creates_the_session_it_names(app: Engram) -> None:
+def test_a_save_creates_the_session_it_names_and_reopens_one_that_ended(app: Engram) -> None:
     saved = app.save(draft("One."), session_id="s-1")
     session = app.sessions.get("s-1")
     assert (saved.session_id, session.project, session.ended_at) == ("s-1", "widgets", None)
-
-
-def test_a_save_reopens_a_session_that_ended(app: Engram) -> None:
     app.sessions.start("s-1")
     app.sessions.end("s-1", summary="Done.")
     app.save(draft("One."), session_id="s-1")
@@ -283,8 +280,15 @@ Build the CSV parser
 """
 
 
-def test_the_open_steps_are_those_that_are_not_ticked_off() -> None:
+def test_a_summary_is_read_for_its_open_steps_its_goal_and_its_gist() -> None:
     assert open_steps(SUMMARY) == ("quoted newlines", "write the docs")
+    assert len(open_steps("## Next\n" + "- do\n" * 50)) == MOST_STEPS
+    assert (
+        gist("## Goal\nSentry quota.\n## Accomplished\nSampling 2 %.")
+        == "Goal: Sentry quota; Accomplished: Sampling 2 %."
+    )
+    said = "Goal: Build the CSV parser; Accomplished: tokenizer, 2026-03-02 release of 2 servers; "
+    assert gist(SUMMARY) == said + "Relevant files: src/csv.py"
 
 
 @pytest.mark.parametrize(
@@ -308,18 +312,6 @@ def test_a_long_goal_is_cut(summary: str) -> None:
     assert GOAL_CHARS - 10 < len(goal(summary)) <= GOAL_CHARS + 1
 
 
-def test_a_sentence_before_a_semicolon_loses_its_full_stop() -> None:
-    assert (
-        gist("## Goal\nSentry quota.\n## Accomplished\nSampling 2 %.")
-        == "Goal: Sentry quota; Accomplished: Sampling 2 %."
-    )
-
-
-def test_the_gist_is_everything_else_on_one_line() -> None:
-    said = "Goal: Build the CSV parser; Accomplished: tokenizer, 2026-03-02 release of 2 servers; "
-    assert gist(SUMMARY) == said + "Relevant files: src/csv.py"
-
-
 @pytest.mark.parametrize(
     ("summary", "steps"),
     [
@@ -336,10 +328,6 @@ def test_the_gist_is_everything_else_on_one_line() -> None:
 )
 def test_next_steps_are_found_under_any_usual_heading(summary: str, steps: tuple[str, ...]) -> None:
     assert open_steps(summary) == steps
-
-
-def test_only_the_first_few_steps_are_told() -> None:
-    assert len(open_steps("## Next\n" + "- do\n" * 50)) == MOST_STEPS
 
 
 @given(st.text(max_size=500))

@@ -413,26 +413,17 @@ def test_what_nobody_said_is_no_turn(text: str) -> None:
     assert turns_of_line(text) == []
 
 
-def test_a_message_without_a_name_is_named_by_its_words() -> None:
+def test_a_line_is_named_by_its_words_cleaned_and_its_side_talk_and_citations_are_known() -> None:
     keys = [turn.key for text in ("one", "one", "two") for turn in turns_of_line(line(role="user", content=text))]
     assert keys[0] == keys[1] != keys[2]
-
-
-def test_half_a_surrogate_pair_and_nul_do_not_reach_the_store() -> None:
     [turn] = turns_of_line('{"type": "gemini", "content": "a\\ud800b\\u0000c"}')
     assert turn.content == "a?b c"
+    [turn] = turns_of_line(line(type="user", isSidechain=True, message={"role": "user", "content": "Look for it"}))
+    assert turn.agent == "isSidechain"
+    assert cited_ids("As [#12] says, and [#3], [#12]; not #4, [5] or [#99999999999999999999]") == [12, 3]
 
 
 def test_a_transcript_that_is_one_document_gives_its_messages() -> None:
     text = json.dumps({"messages": [{"type": "user", "id": "1", "content": "Fix it"}, {"type": "info"}, "x"]})
     assert [turn.content for turn in turns_of_document(text)] == ["Fix it"]
     assert turns_of_document("{") == turns_of_document('{"messages": 3}') == turns_of_document("[1]") == []
-
-
-def test_citations_are_handles_in_brackets_and_counted_once() -> None:
-    assert cited_ids("As [#12] says, and [#3], [#12]; not #4, [5] or [#99999999999999999999]") == [12, 3]
-
-
-def test_what_is_said_in_a_side_conversation_is_said_to_an_agent() -> None:
-    [turn] = turns_of_line(line(type="user", isSidechain=True, message={"role": "user", "content": "Look for it"}))
-    assert turn.agent == "isSidechain"
