@@ -97,11 +97,6 @@ def test_an_answer_that_is_no_answer_is_refused_in_one_line(
     assert message.isprintable()
 
 
-def test_numbers_that_are_none_become_a_vector_of_nothing(served: Endpoint) -> None:
-    served.answer = lambda _: (200, b'{"data": [{"embedding": [NaN, 1]}, {"embedding": [1e999, 2]}]}')
-    assert embedder(served).passages(["one", "two"]).tolist() == [[0, 0], [0, 0]]
-
-
 def test_an_answer_without_an_end_is_cut_off(served: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_BYTES_AT_ONCE", 1_000)
     monkeypatch.setattr(module, "_BYTES_PER_TEXT", 0)
@@ -172,9 +167,13 @@ def test_a_server_that_says_nothing_is_hung_up_on_in_time() -> None:
             post_json(url, {"input": []}, headers={}, seconds=0.2, most_bytes=1_000)
 
 
-def test_half_a_surrogate_pair_is_sent_as_json_can_hold_it(served: Endpoint) -> None:
+def test_half_a_surrogate_pair_is_sent_as_json_can_hold_it_and_what_is_no_number_read_as_nothing(
+    served: Endpoint,
+) -> None:
     found: Any = embedder(served).passages(["a \ud800 b", "NUL \0 too"])
     assert found.shape == (2, DIMENSION)
+    served.answer = lambda _: (200, b'{"data": [{"embedding": [NaN, 1]}, {"embedding": [1e999, 2]}]}')
+    assert embedder(served).passages(["one", "two"]).tolist() == [[0, 0], [0, 0]]
 
 
 @pytest.mark.parametrize(
@@ -234,16 +233,13 @@ def test_other_words_to_search_by_are_read_once() -> None:
     assert [passage for passage in found[1:] if "jwt" in passage] == []
 
 
-def test_a_long_observation_is_read_to_its_end_in_pieces_that_a_model_can_read_whole() -> None:
+def test_a_long_observation_of_any_script_is_read_to_its_end_in_pieces_that_a_model_can_read() -> None:
     sentences = [f"Sentence {number} tells what the scheduler does with queue {number}." for number in range(200)]
     found = passages("Scheduler", " ".join(sentences))
     assert all(tokens(passage) <= MAX_TOKENS + tokens("Scheduler: ") + 1 for passage in found)
     whole = " ".join(found)
     assert [sentence for sentence in sentences if sentence not in whole] == []
     assert all(passage.startswith("Scheduler: ") for passage in found)
-
-
-def test_a_script_without_spaces_is_cut_by_what_its_characters_cost() -> None:
     found = passages("", "网关每十五分钟刷新令牌。" * 100)
     assert len(found) >= 1200 // MAX_TOKENS
     assert all(len(passage) <= MAX_TOKENS for passage in found)

@@ -234,17 +234,11 @@ def library() -> Any:
     return made
 
 
-def test_a_word_that_is_not_known_is_split_into_its_longest_pieces() -> None:
+def test_an_unknown_word_is_split_into_its_longest_pieces_no_more_than_asked_for() -> None:
     assert pieces("The tokenizer retries JWTs!") == [
         "the", "token", "##izer", "re", "##tries", "j", "##wt", "##s", "!",
     ]  # fmt: skip
-
-
-def test_no_more_pieces_are_given_than_asked_for() -> None:
     assert pieces("one two three four", most=2) == ["one", "two"]
-
-
-def test_a_word_of_a_script_it_never_saw_is_unknown() -> None:
     assert pieces("retry \U00010400") == ["re", "##try", "[UNK]"]
 
 

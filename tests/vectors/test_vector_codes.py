@@ -23,15 +23,14 @@ def codes(vectors: Any, *, first: int = 1) -> Codes:
     return found
 
 
-def test_a_vector_keeps_its_direction_through_the_file() -> None:
+def test_a_vector_keeps_its_direction_through_the_file_in_any_dimension_and_none_becomes_zero() -> None:
     kept, counts = unpack([pack(rows(3)), b"", pack(rows(2, seed=2))], 384)
     assert counts.tolist() == [3, 0, 2]
     cosines = (kept * np.concatenate([rows(3), rows(2, seed=2)])).sum(axis=1)
     assert cosines.min() > 0.9999
     assert len(pack(rows(1))) == 384
-
-
-def test_what_is_no_vector_becomes_zero_and_stays_out_of_the_way() -> None:
+    vectors = rows(300, dimension=100)
+    assert next(iter(codes(vectors).nearest(vectors[41], most=5).items())) == (42, 1_042)
     odd = np.array([[np.nan, 1.0], [np.inf, 0.0], [0.0, 0.0], [3.0, 4.0]])
     assert unit(odd).tolist() == [[0, 0], [0, 0], [0, 0], [pytest.approx(0.6), pytest.approx(0.8)]]
     assert unpack([], 384)[0].shape == (0, 384)
@@ -48,11 +47,6 @@ def test_the_nearest_by_bits_hold_the_nearest() -> None:
         exact = 1 + np.argsort(-(vectors @ question))[:10]
         found.append(len(set(exact.tolist()) & set(index.nearest(question, most=1_000))) / 10)
     assert sum(found) / len(found) > 0.97
-
-
-def test_a_dimension_that_fills_no_whole_word_of_bits_is_fine() -> None:
-    vectors = rows(300, dimension=100)
-    assert next(iter(codes(vectors).nearest(vectors[41], most=5).items())) == (42, 1_042)
 
 
 def test_only_what_may_be_seen_is_looked_through() -> None:
