@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from engram_py.observations.values import Change
 from engram_py.settings import Settings
 from engram_py.vault.folder import Folder, digest
 from engram_py.vault.markdown import TAIL
-from engram_py.vault.values import NotAVaultError, VaultEditedError, VaultFileError
+from engram_py.vault.values import NotAVaultError, VaultEditedError
 from tests.memory import FakeClock, RepoMaker
 
 
@@ -239,15 +238,6 @@ def test_two_files_of_one_entity_lose_nothing_and_add_nothing(app: Engram, root:
     app.vault.export()
 
 
-def test_a_file_that_is_too_large_is_named_and_nothing_is_written(app: Engram, root: Path) -> None:
-    with (root / "observations.md").open("r+b") as file:
-        file.truncate(200_000_000)
-    before = contents(app)
-    with pytest.raises(VaultFileError, match=r"observations\.md"):
-        app.vault.take_in()
-    assert contents(app) == before
-
-
 def test_a_vault_in_the_repository_is_no_document_twice(data_dir: Path, make_repo: RepoMaker, clock: FakeClock) -> None:
     repo = make_repo("work/widgets")
     with Engram(settings=Settings(data_dir, clock=clock, timezone="UTC"), directory=repo) as app:
@@ -342,14 +332,6 @@ def test_a_link_out_of_the_vault_is_not_written_through(app: Engram, root: Path,
     with pytest.raises(Exception, match="not a path inside the vault"):
         app.vault.export()
     assert not any(outside.iterdir())
-
-
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root writes everywhere")
-def test_a_read_only_disk_is_said(app: Engram, root: Path) -> None:
-    root.chmod(0o500)
-    app.save(Draft("More", "More text"))
-    with pytest.raises(VaultFileError):
-        app.vault.export()
 
 
 def test_files_are_readable_by_their_owner_alone(root: Path) -> None:
