@@ -138,16 +138,10 @@ def test_nothing_is_learned_from_a_memory_block(text: str) -> None:
     assert LESSON.lower() not in without_memory_blocks(text).lower()
 
 
-def test_what_stands_beside_a_block_is_learned() -> None:
+def test_what_stands_beside_a_block_or_prose_that_names_the_tag_is_learned() -> None:
     assert parse_learnings(f"{BLOCK}\n\n## Key Learnings\n1. {OWN}") == [OWN]
     assert parse_learnings(f"## Key Learnings\n1. {OWN}\n\n{BLOCK}") == [OWN]
-
-
-def test_prose_that_names_the_tag_is_no_block() -> None:
     assert parse_learnings(f"I read the <engram-memory> block.\n\n## Key Learnings\n1. {OWN}") == [OWN]
-
-
-def test_the_context_of_engram_ends_at_the_next_heading_of_its_level() -> None:
     text = f"# Memory from This Session\n### Key Learnings\n1. {LESSON}\n\n## Key Learnings\n1. {OWN}"
     assert parse_learnings(text) == [OWN]
 
@@ -245,16 +239,10 @@ def test_the_items_below_the_heading_are_read_as_a_list(body: str, items: list[s
     assert parse_learnings(f"## Key Learnings\n{body}\n") == items
 
 
-def test_the_last_section_with_items_counts() -> None:
+def test_the_last_section_with_items_counts_and_an_example_or_another_heading_does_not() -> None:
     text = f"## Learnings\n- {FIRST}\n## Learnings\n- {SECOND}\n## Learnings\n- none\n"
     assert parse_learnings(text) == [SECOND]
-
-
-def test_a_section_inside_a_code_fence_is_an_example() -> None:
     assert parse_learnings(f"```md\n## Key Learnings\n- {FIRST}\n```\n") == []
-
-
-def test_text_without_such_a_section_gives_nothing() -> None:
     assert parse_learnings(f"## Learning rate schedules\n- {FIRST}\n") == []
 
 
