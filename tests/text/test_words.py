@@ -24,13 +24,10 @@ from engram_py.text.words import (
 )
 
 
-def test_a_text_that_fits_is_left_as_it_is() -> None:
+def test_a_text_that_fits_is_left_as_it_is_and_a_longer_one_cut_so_that_the_marker_fits_too() -> None:
     kept = truncate_utf8("naïve", 6)
 
     assert (kept.text, kept.original_bytes, kept.stored_bytes, kept.truncated) == ("naïve", 6, 6, False)
-
-
-def test_a_longer_text_is_cut_so_that_the_marker_fits_too() -> None:
     kept = truncate_utf8("é" * 100, 50)
 
     assert kept.text == "é" * 17 + TRUNCATION_MARKER
@@ -75,17 +72,14 @@ def test_what_is_not_text_is_refused_by_name(text: str, what: str) -> None:
     assert (refused.value.field, refused.value.what) == ("title", what)
 
 
-def test_control_characters_and_any_script_are_text() -> None:
-    check_text("content", "\x1b[0m\t𝕏 日本語 👍🏽")
-
-
 @given(st.text(st.characters(max_codepoint=127)), st.sampled_from([" ", "\n", " \t\r\n", "\u3000"]))
 def test_case_and_white_space_do_not_change_the_hash(text: str, space: str) -> None:
     assert content_hash(space + space.join(text.upper().split()) + space) == content_hash(text)
 
 
-def test_composed_and_decomposed_accents_have_one_hash() -> None:
+def test_accents_have_one_hash_and_control_characters_and_any_script_are_text() -> None:
     assert content_hash("Café") == content_hash("cafe\u0301") != content_hash("cafe")
+    check_text("content", "\x1b[0m\t𝕏 日本語 👍🏽")
 
 
 @pytest.mark.parametrize(
@@ -199,13 +193,10 @@ def test_a_text_is_found_by_what_its_words_are_made_of(text: str, terms: str) ->
     assert derived_terms(text) == terms
 
 
-def test_vowel_signs_take_no_part_in_pairs() -> None:
+def test_the_terms_of_several_texts_come_in_their_order_and_vowel_signs_are_in_no_pair() -> None:
+    assert derived_terms("userId", "登录") == "user id 登录"
     assert pairs("ที่จัด") == ["ทจ", "จด"]
     assert pairs("\u0e31") == []
-
-
-def test_the_terms_of_several_texts_come_in_their_order() -> None:
-    assert derived_terms("userId", "登录") == "user id 登录"
 
 
 @pytest.mark.parametrize(
