@@ -32,22 +32,20 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
 
-def test_git_answers(root: Path, git: Git) -> None:
+def test_git_answers_up_to_the_limit_and_not_where_it_refuses_is_elsewhere_or_has_no_time(
+    root: Path, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert ask_git(root, "rev-parse", "HEAD", deadline=Deadline()) == (
         git(root, "rev-parse", "HEAD").encode() + b"\n",
         True,
     )
-
-
-def test_a_question_it_refuses_and_a_folder_that_is_gone_have_no_answer(root: Path, tmp_path: Path) -> None:
     assert ask_git(root, "rev-parse", "no-such-thing", deadline=Deadline()) is None
     assert ask_git(tmp_path / "gone", "rev-parse", "HEAD", deadline=Deadline()) is None
-
-
-def test_an_answer_is_cut_at_the_limit(root: Path) -> None:
     answer = ask_git(root, "help", "-a", limit=10, deadline=Deadline(30))
     assert answer is not None
     assert (len(answer[0]), answer[1]) == (10, False)
+    monkeypatch.setattr("subprocess.Popen", None)
+    assert ask_git(root, "rev-parse", "HEAD", deadline=Deadline(0)) is None
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
@@ -71,11 +69,6 @@ def test_a_git_that_reads_nothing_does_not_hold_up_who_writes_to_it(
 def test_a_git_inside_the_repository_is_not_run(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(root / "bin", monkeypatch, "echo ran")
     assert ask_git(root, "x", deadline=Deadline()) is None
-
-
-def test_without_time_nothing_is_asked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("subprocess.Popen", None)
-    assert ask_git(root, "rev-parse", "HEAD", deadline=Deadline(0)) is None
 
 
 def test_the_variables_of_a_hook_do_not_lead_to_another_repository(
