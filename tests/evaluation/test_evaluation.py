@@ -425,24 +425,21 @@ def test_a_question_follows_its_project_to_its_new_name(app: Engram) -> None:
     assert outcome(run(app), "elsewhere").rank == 1
 
 
-def test_the_first_rank_is_that_of_the_first_relevant_one() -> None:
+def test_ranks_and_gains_are_of_the_first_places_and_nothing_found_is_nothing() -> None:
     assert first_rank("abcd", {"c", "d"}) == 3
     assert first_rank("abcd", {"z"}) is None
     assert first_rank("", {"z"}) is None
+    assert not hit_at(None, 10)
+    assert reciprocal_rank(None) == 0
+    assert [reciprocal_rank(rank) for rank in (1, 4, 10, 11)] == [1, 0.25, 0.1, 0]
+    assert ndcg_at(range(10), range(40)) == pytest.approx(1)
+    assert mean([]) == 0
+    assert mean([1, 0]) == 0.5
 
 
 @pytest.mark.parametrize(("rank", "hits"), [(1, [True] * 3), (5, [False, True, True]), (6, [False, False, True])])
 def test_a_hit_is_one_within_the_first_k(rank: int, hits: list[bool]) -> None:
     assert [hit_at(rank, k) for k in (1, 5, 10)] == hits
-
-
-def test_what_was_not_found_is_no_hit_and_has_no_reciprocal_rank() -> None:
-    assert not hit_at(None, 10)
-    assert reciprocal_rank(None) == 0
-
-
-def test_the_reciprocal_rank_ends_at_k() -> None:
-    assert [reciprocal_rank(rank) for rank in (1, 4, 10, 11)] == [1, 0.25, 0.1, 0]
 
 
 @pytest.mark.parametrize(
@@ -459,12 +456,3 @@ def test_the_reciprocal_rank_ends_at_k() -> None:
 )
 def test_ndcg_is_the_gain_over_the_best_gain(found: str, relevant: str, expected: float) -> None:
     assert ndcg_at(found, relevant) == pytest.approx(expected)
-
-
-def test_more_relevant_ones_than_places_still_reach_one() -> None:
-    assert ndcg_at(range(10), range(40)) == pytest.approx(1)
-
-
-def test_the_mean_of_nothing_is_zero() -> None:
-    assert mean([]) == 0
-    assert mean([1, 0]) == 0.5
