@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import random
 import sqlite3
 import subprocess
 import sys
@@ -24,7 +23,7 @@ from bench.evidence import logistic
 from bench.filling import fill
 from bench.keeping import ROOT, fingerprint, kept
 from bench.prompts import Given, Prompt, line_of, projects, prompts_of
-from bench.scale import Memory, pasted_log, queries
+from bench.scale import queries
 from bench.scoring import Answer, answered, by_part, figures, hit, ndcg, recall, reciprocal_rank
 from bench.verdicts import COMMITTED, HELD, HELD_DOWN, TARGETS, judge, lines_of, read_committed
 from engram_py.recall.score import PARTS, fitted
@@ -53,16 +52,12 @@ def test_a_line_counts_what_was_given_what_was_pointed_to_and_what_was_of_use() 
     assert "of use 2 of 4 lines (0.50)" in said
 
 
-def test_the_fit_finds_the_number_that_tells() -> None:
+def test_the_fit_finds_the_number_that_tells_and_what_is_shipped_has_every_part() -> None:
     zeros = (0.0,) * (len(PARTS) - 1)
     rows = [(value / 10, *zeros) for value in range(20)]
     sides = [float(value >= 8) for value in range(20)]
-    fitted = logistic(rows, sides, [1.0] * 20)
-    assert fitted["share"] > 1
-    assert fitted["title"] == 0
-
-
-def test_the_shipped_coefficients_have_every_part() -> None:
+    found = logistic(rows, sides, [1.0] * 20)
+    assert (found["share"] > 1, found["title"]) == (True, 0)
     for model in ("asked", "unasked"):
         assert set(fitted()[model]) == {"bias", *PARTS}
 
@@ -121,15 +116,6 @@ def test_every_kind_of_question_is_asked_equally_often_and_alike_in_each_run() -
     assert len({kind for kind, _ in asked}) == 7
 
 
-def test_a_pasted_log_has_sixty_words() -> None:
-    assert len(pasted_log(Corpus.load(), random.Random(1)).split()) == 60
-
-
-@pytest.mark.parametrize(("rows", "budget"), [(10_000, 0.7), (100_000, 0.7), (100_001, 1.4), (1_000_000, 1.4)])
-def test_the_budget_is_that_of_the_size(rows: int, budget: float) -> None:
-    assert Memory(rows, 1).budget == budget
-
-
 @pytest.mark.soak
 def test_a_small_memory_is_filled_and_measured(tmp_path: Path) -> None:
     arguments = ("--rows", "200", "--rounds", "2", "--keep", str(tmp_path / "kept"), "--json", str(tmp_path / "x.json"))
@@ -152,25 +138,16 @@ def answer(keys: Sequence[str], gold: Sequence[str], part: str = "", *, seconds:
     return Answer(Question("q", "p", "?", tuple(gold), part), keys, seconds)
 
 
-def test_recall_is_the_share_of_the_evidence_in_the_first_k() -> None:
+def test_recall_hits_ranks_and_gains_are_counted_in_the_first_places() -> None:
     keys = ["a", "x", "y", "b", "z", "c"]
 
     assert [recall(keys, ["a", "b", "c"], k) for k in (1, 5, 10)] == pytest.approx([1 / 3, 2 / 3, 1])
-
-
-def test_a_hit_is_any_of_the_evidence() -> None:
     assert hit(["x", "b"], ["a", "b"], 5) == 1
     assert hit(["x", "b"], ["a", "b"], 1) == 0
-
-
-def test_the_reciprocal_rank_ends_at_ten() -> None:
     others = [f"x{number}" for number in range(10)]
 
     assert reciprocal_rank([*others[:9], "a"], ["a"]) == pytest.approx(0.1)
     assert reciprocal_rank([*others, "a"], ["a"]) == 0
-
-
-def test_ndcg_compares_with_the_best_order_that_ten_places_allow() -> None:
     assert ndcg(["a", "b"], ["a", "b"]) == 1
     assert ndcg(["x", "a"], ["a"]) == pytest.approx(1 / math.log2(3))
     many = [f"g{number}" for number in range(12)]
@@ -187,13 +164,15 @@ def test_the_figures_of_a_set_count_what_was_empty_or_refused() -> None:
     assert (values["p50_ms"], values["p95_ms"]) == (1, 100)
 
 
-def test_parts_are_reported_where_there_is_more_than_one() -> None:
+def test_parts_are_reported_and_answers_to_foreign_questions_and_new_sets_judged() -> None:
     assert by_part([answer(["a"], ["a"], "en"), answer([], ["a"], "es")]) == {"en": 1, "es": 0}
     assert by_part([answer(["a"], ["a"], "en")]) == {}
-
-
-def test_answered_is_the_share_with_anything_in_it() -> None:
     assert answered([answer(["x"], ["a"]), answer([], ["a"])]) == 0.5
+    before = {"made-up": {"answered": 0.1}}
+
+    assert judge({"made-up": {"answered": 0.12}}, before) == ["made-up: answered went from 0.100 to 0.120"]
+    assert judge({"made-up": {"answered": 0.02}}, before) == []
+    assert judge({"made-up": {"recall@5": 0.01}}, {}) == []
 
 
 @pytest.mark.parametrize(
@@ -212,13 +191,6 @@ def test_a_figure_may_not_fall_by_more_than_a_hundredth(figure: str, now: float,
     assert said == ([f"made-up: {figure} went from 0.600 to {now:.3f}"] if fell else [])
 
 
-def test_answers_to_foreign_questions_may_not_become_more() -> None:
-    before = {"made-up": {"answered": 0.1}}
-
-    assert judge({"made-up": {"answered": 0.12}}, before) == ["made-up: answered went from 0.100 to 0.120"]
-    assert judge({"made-up": {"answered": 0.02}}, before) == []
-
-
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: f"{target.name} {target.figure}")
 def test_a_target_is_missed_on_its_wrong_side_alone(target: object) -> None:
     from bench.verdicts import Target
@@ -230,19 +202,12 @@ def test_a_target_is_missed_on_its_wrong_side_alone(target: object) -> None:
     assert judge({target.name: {target.figure: target.value}}, {}) == []
 
 
-def test_a_set_that_nobody_measured_before_is_compared_with_its_target_alone() -> None:
-    assert judge({"made-up": {"recall@5": 0.01}}, {}) == []
-
-
-def test_the_committed_result_holds_numbers_and_no_text_of_the_sets() -> None:
+def test_the_committed_result_holds_numbers_alone_and_every_figure_that_is_held_or_aimed_at() -> None:
     values = json.loads(COMMITTED.read_text(encoding="utf-8"))
 
     assert set(values) == {"about", "sets"}
     for numbers in values["sets"].values():
         assert all(isinstance(value, int | float) for value in numbers.values())
-
-
-def test_the_committed_result_has_every_figure_that_is_held_or_aimed_at() -> None:
     committed = read_committed(COMMITTED)
 
     for target in TARGETS:
@@ -283,6 +248,7 @@ def test_an_import_keeps_the_order_the_sessions_and_the_times(sets: Path, folder
     ]
 
 
+@pytest.mark.soak
 def test_memories_without_a_time_are_of_one_age(sets: Path, folder: Path, tmp_path: Path) -> None:
     memories.import_into(tmp_path / "filled", folder, load("xquad", sets))
 

@@ -75,6 +75,7 @@ def test_every_way_of_saving_and_asking_gives_the_same_answers(sets: Path, tmp_p
     assert any(keys for _, _, keys in answers[0])
 
 
+@pytest.mark.soak
 def test_a_kept_memory_is_asked_in_a_copy(sets: Path, tmp_path: Path) -> None:
     run = Run(["cosqa"], None, in_process=True, by_save=False, keep=tmp_path / "kept", room=tmp_path / "room")
     run.folder.mkdir(parents=True)
@@ -100,6 +101,7 @@ def test_check_fails_when_a_figure_fell_below_the_result_it_is_held_against(sets
     assert "cosqa: recall@5 went from 1.500 to 1.000" in fallen.stderr
 
 
+@pytest.mark.soak
 def test_an_update_of_some_sets_leaves_the_others_as_they_were(sets: Path, tmp_path: Path) -> None:
     against = tmp_path / "before.json"
     against.write_text(json.dumps({"about": "", "sets": {"xquad": {"recall@5": 0.9}}}), encoding="utf-8")
@@ -136,6 +138,7 @@ def test_without_the_sets_it_says_where_they_are_looked_for(tmp_path: Path) -> N
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.soak
 def test_some_questions_are_spread_over_the_set(sets: Path, tmp_path: Path) -> None:
     file = tmp_path / "answers.jsonl"
     recall(sets, "--sets", "xquad", "--in-process", "--limit", "1", "--answers", str(file))
