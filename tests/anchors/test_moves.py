@@ -109,7 +109,7 @@ def test_of_thousands_of_memories_of_a_file_that_moved_a_few_are_compared(
 ) -> None:
     repo.commit("a long file", {AUTH: lines("auth", 900)})
     first = about(here, f"{AUTH}:1-4")
-    repeat(here, first, [four_lines(start) for start in range(2, 892)] * 4)
+    repeat(here, first, [four_lines(start) for start in range(2, 892)] * 2)
     repo.git("mv", AUTH, "src/identity.py")
     repo.commit("rename and change", {"src/identity.py": ["import os", *lines("auth", 900)]})
     scans = sizes(monkeypatch, like, "engram_py.anchors.worktree._like")

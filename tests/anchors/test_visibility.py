@@ -279,7 +279,7 @@ def test_a_row_made_at_head_costs_no_question(here: Engram, monkeypatch: pytest.
 
 def test_answers_are_kept_for_the_heads_in_use_and_the_others_forgotten(here: Engram, repo: Repo) -> None:
     saved = remember(here)
-    for number in range(40):
+    for number in range(20):
         repo.commit(f"commit {number}")
         assert seen(here, saved) == IN_HISTORY
     assert here.store.value("select count(distinct head) from git_answers") <= 16
