@@ -342,7 +342,7 @@ def test_a_database_that_may_not_grow_refuses_the_save_that_would_need_it(data_d
         assert app.doctor.examine(check="search_index").status == "ok"
 
 
-PROCESSES, FILES = 6, 3
+PROCESSES, FILES = 4, 2
 
 
 def test_processes_that_open_a_new_file_at_the_same_moment_all_succeed_and_migrate_it_once(tmp_path: Path) -> None:
