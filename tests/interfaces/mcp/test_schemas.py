@@ -94,10 +94,6 @@ def sizes() -> dict[str, ProfileCost]:
     return {one.profile: one for one in profile_costs()}
 
 
-def test_every_profile_has_a_pin() -> None:
-    assert set(SCHEMA_BYTES) == set(PROFILES) == set(sizes())
-
-
 @pytest.mark.parametrize(("profile", "most"), SCHEMA_BYTES.items())
 def test_the_schemas_of_a_profile_take_no_more_than_their_pin(profile: str, most: int) -> None:
     size = sizes()[profile].schema_bytes
@@ -117,10 +113,11 @@ def test_row_134_beside_the_layers_a_search_lists_what_the_core_has_no_room_for(
     assert BESIDE_LAYERS["mem_search"]["in"]["enum"] == [*LAYERS, ALL]
 
 
-def test_the_instructions_take_no_more_than_their_pin() -> None:
+def test_the_instructions_take_no_more_than_their_pin_and_every_profile_has_one() -> None:
     size = len(INSTRUCTIONS.encode())
     assert {one.instruction_bytes for one in profile_costs()} == {size}
     assert INSTRUCTION_BYTES * (1 - SLACK) <= size <= INSTRUCTION_BYTES, f"{size} bytes of instructions"
+    assert set(SCHEMA_BYTES) == set(PROFILES) == set(sizes())
 
 
 @pytest.mark.parametrize("profile", PROFILES)

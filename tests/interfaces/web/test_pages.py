@@ -94,21 +94,15 @@ def worked(app: Engram) -> str:
     return "s1"
 
 
-def test_a_session_shows_its_start_and_each_prompt_with_what_it_was_given(visitor: Visitor, worked: str) -> None:
+def test_a_session_a_memory_and_worth_show_what_was_given_and_what_was_cited(visitor: Visitor, worked: str) -> None:
     assert "s1" in visitor.look("/ui/given").text
     text = visitor.look(f"/ui/session?id={worked}").text
     start, asked, port = text.index("Given at the start"), text.index("hello there"), text.index("which port")
     assert start < text.index("Tea") < asked < text.index("Given nothing. Asked again now:") < port
     assert port < text.index("Port of the API") < text.index("cited", port)
-
-
-def test_a_memory_names_the_sessions_that_were_given_it_and_cited_it(visitor: Visitor, worked: str) -> None:
     text = visitor.look("/ui/memory/1").text
     assert "Sessions that were given or cited it" in text
     assert "given with a prompt cited" in text
-
-
-def test_worth_tells_what_is_cited_and_what_is_given_in_vain(visitor: Visitor, worked: str) -> None:
     text = visitor.look("/ui/worth").text
     cited, in_vain = text.index("Cited most often"), text.index("Given, and never cited")
     assert cited < text.index("Port of the API") < in_vain < text.index("Tea")

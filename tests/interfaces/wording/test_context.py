@@ -216,19 +216,16 @@ def test_a_state_is_one_short_phrase(found: AnchorState, said: str) -> None:
     assert anchor(found) == (said if found.path == "a.py" else f"auth.py:10-20 {said}")
 
 
-def test_without_its_path_a_fresh_anchor_needs_no_word() -> None:
-    assert anchor(state("fresh"), with_path=False) == ""
-    assert anchor(state("moved", now_path="b.py"), with_path=False) == "moved to b.py"
-
-
-def test_a_file_is_not_named_beside_its_lines_unless_it_fared_otherwise() -> None:
+def test_a_file_is_not_named_beside_its_lines_nor_a_fresh_one_without_its_path() -> None:
     whole, lines = AnchorState("a.py", None, None, "fresh"), AnchorState("a.py", 4, 4, "fresh")
     gone = AnchorState("b.py", None, None, "gone")
     assert anchors((whole, lines, gone)) == "a.py:4 fresh; b.py gone"
     assert anchors((AnchorState("a.py", None, None, "changed"), lines)) == "a.py changed; a.py:4 fresh"
+    assert anchor(state("fresh"), with_path=False) == ""
+    assert anchor(state("moved", now_path="b.py"), with_path=False) == "moved to b.py"
 
 
-def test_a_check_names_what_went_stale_and_the_next_step() -> None:
+def test_a_check_names_what_went_stale_and_the_next_step_or_that_there_is_nothing() -> None:
     anchors = tuple(AnchorState(f"{number}.py", None, None, "changed") for number in range(6))
     stale = StaleLine(12, "Token refresh", "bugfix", "widgets", None, "2026-03-01T10:00:00.000Z", anchors)
     checked = Checked("widgets", 3, 9, {"changed": 6, "fresh": 3}, (stale,), ("a note",))
@@ -238,9 +235,6 @@ def test_a_check_names_what_went_stale_and_the_next_step() -> None:
         "`engram get ID` shows one, `engram review ID` confirms it, `engram update ID` corrects it.",
         "note: a note",
     ]
-
-
-def test_a_check_that_finds_nothing_stale_or_no_file_says_so() -> None:
     fine = Checked("widgets", 3, 4, {"fresh": 4}, ())
     assert (
         render.text(fine, now=CHECKED_AT, door="python")
