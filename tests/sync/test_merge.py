@@ -55,13 +55,10 @@ def test_every_name_ends_in_one_project(aliases: dict[str, tuple[str, str]], ord
     assert set(names.moved) <= set(aliases)
 
 
-def test_of_two_projects_merged_into_each_other_the_merge_made_first_counts() -> None:
+def test_of_two_merges_the_first_counts_and_of_two_texts_of_a_topic_the_last() -> None:
     names = Names([("one", "two", "a"), ("two", "one", "b")])
 
     assert (names.canonical("one"), names.canonical("two")) == ("two", "two")
-
-
-def test_the_text_written_last_holds_the_topic() -> None:
     early = {"sync_id": "obs-1", "updated_at": "2026-03-01", "clock": "b", "unchecked": None}
     late = {"sync_id": "obs-2", "updated_at": "2026-03-02", "clock": "a", "unchecked": None}
 

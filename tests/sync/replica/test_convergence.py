@@ -22,7 +22,7 @@ from engram_py.observations.values import Change
 from tests.sync.replica import machines as net
 
 # `make replicas` asks for 2,000; a run of everything takes a look at fewer.
-EXAMPLES = int(os.environ.get("ENGRAM_REPLICA_EXAMPLES", "16"))
+EXAMPLES = int(os.environ.get("ENGRAM_REPLICA_EXAMPLES", "8"))
 STEPS = 30
 
 _WORDS = ("wal", "lock", "retry", "cache")
