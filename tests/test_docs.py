@@ -131,18 +131,15 @@ def test_the_guide_links_to_every_page_of_the_reference(page: Path) -> None:
     assert linked, f"DOCS.md does not name docs/reference/{page.name}; its last table lists the pages"
 
 
-def test_the_guide_stays_short_enough_to_read() -> None:
+def test_the_guide_and_the_documents_together_stay_short() -> None:
     size = len(GUIDE.read_bytes())
     assert size <= GUIDE_LIMIT_BYTES, f"DOCS.md has {size:,} bytes; details belong on a page of docs/reference"
-
-
-def test_the_documents_together_stay_short() -> None:
     pages = (ROOT / "README.md", GUIDE, ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md"))
     size = sum(len(_GENERATED.sub("", page.read_text(encoding="utf-8")).encode()) for page in pages)
     assert size <= ALL_LIMIT_BYTES, f"the documents have {size:,} bytes by hand; say each thing once and link to it"
 
 
-def test_every_option_and_argument_of_every_command_has_help() -> None:
+def test_every_command_and_each_of_its_options_and_arguments_has_help() -> None:
     silent = [
         f"{ctx.command_path} {one.name}"
         for ctx, command in commands()
@@ -150,18 +147,12 @@ def test_every_option_and_argument_of_every_command_has_help() -> None:
         if not getattr(one, "help", None)
     ]
     assert silent == []
-
-
-def test_every_command_says_what_it_does() -> None:
     assert [ctx.command_path for ctx, command in commands() if not command.help] == []
 
 
-def test_every_published_tool_parameter_is_described_or_explains_itself() -> None:
+def test_every_published_tool_parameter_is_described_or_exempt_and_none_is_exempt_that_is_not_there() -> None:
     unclear = [f"{tool}.{name}" for tool, name, schema in tool_parameters() if "description" not in schema]
     assert [one for one in unclear if one.partition(".")[2] not in SELF_EVIDENT] == []
-
-
-def test_no_parameter_is_exempt_that_does_not_exist() -> None:
     assert SELF_EVIDENT - {name for _, name, _ in tool_parameters()} == set()
 
 

@@ -17,9 +17,9 @@ import pytest
 from engram_py import Engram
 from tests.savers import join, save_many
 
-PROCESSES, WRITERS = 8, 3
+WRITERS = 3
 # Each behaviour is shown quickly, and left to chance for longer by `make soak`.
-SAVES = [20, pytest.param(200, marks=pytest.mark.soak)]
+SAVES = [(4, 20), pytest.param(8, 200, marks=pytest.mark.soak)]
 KILLS = [10, pytest.param(60, marks=pytest.mark.soak)]
 
 EARLIER_TEXTS = """
@@ -59,17 +59,16 @@ def assert_sound(folder: Path) -> None:
     assert rows(folder, queued) == rows(folder, "select sync_id from observations order by 1")
 
 
-@pytest.mark.parametrize("saves", SAVES)
-def test_eight_processes_that_save_at_once_on_a_new_file_lose_nothing(tmp_path: Path, saves: int) -> None:
+@pytest.mark.parametrize(("processes", "saves"), SAVES)
+def test_processes_that_save_at_once_on_a_new_file_lose_nothing(tmp_path: Path, processes: int, saves: int) -> None:
     folder = tmp_path / "data"
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(
-        PROCESSES, mp_context=spawn, initializer=join, initargs=(spawn.Barrier(PROCESSES),)
-    ) as pool:
-        work = pool.map(save_many, [str(folder)] * PROCESSES, range(PROCESSES), [saves] * PROCESSES)
+    start = spawn.Barrier(processes)
+    with ProcessPoolExecutor(processes, mp_context=spawn, initializer=join, initargs=(start,)) as pool:
+        work = pool.map(save_many, [str(folder)] * processes, range(processes), [saves] * processes)
         answered = [sync_id for saved in work for sync_id in saved]
 
-    total = PROCESSES * saves
+    total = processes * saves
     assert len(set(answered)) == total
     assert {row[0] for row in rows(folder, "select sync_id from observations")} == set(answered)
     assert rows(folder, "select count(distinct title), count(distinct clock) from observations") == [(total, total)]
