@@ -305,11 +305,14 @@ def test_a_begun_token_is_a_token() -> None:
     assert [tokens_of(size) for size in (0, 1, 4, 5)] == [0, 1, 1, 2]
 
 
-def test_an_empty_memory_cost_nothing(app: Engram) -> None:
+def test_an_empty_memory_cost_nothing_and_days_beyond_the_calendar_are_held_within_it(app: Engram) -> None:
     cost = app.costs.of()
     assert (cost.doors, cost.sessions, cost.session_count) == ((), (), 0)
     assert cost.injected == cost.recalled == Share(0, 0, 0)
     assert cost.cited is cost.never_used is None
+    cost = app.costs.of(days=10**9)
+    assert cost.since == "2016-03-04"
+    assert cost.warnings == (reason("clamped", name="days", value=10**9, low=1, high=3_650, used=3_650),)
 
 
 def test_what_was_shown_and_never_cited_was_never_used(app: Engram, ledger: Ledger, ids: list[int]) -> None:
@@ -397,12 +400,6 @@ def test_the_last_days_are_whole_days_of_utc_and_today_is_one(
     assert figures(1) == ["2026-03-03", 0, 0, 0, 0]
     assert figures(2) == ["2026-03-02", 1, 1, 1, 1]
     assert figures(3) == ["2026-03-01", 3, 3, 3, 3]
-
-
-def test_days_beyond_the_calendar_are_held_within_it_and_said(app: Engram) -> None:
-    cost = app.costs.of(days=10**9)
-    assert cost.since == "2016-03-04"
-    assert cost.warnings == (reason("clamped", name="days", value=10**9, low=1, high=3_650, used=3_650),)
 
 
 def test_a_clock_that_was_set_back_loses_no_count(app: Engram, ledger: Ledger, clock: FakeClock) -> None:
