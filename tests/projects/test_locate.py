@@ -32,13 +32,12 @@ def brief(location: Location) -> tuple[str, str | None]:
     return location.source, location.name
 
 
-def test_a_repository_without_a_remote_is_named_after_its_folder(make_repo: MakeRepo) -> None:
+def test_a_remote_names_the_project_and_offers_longer_names_and_without_one_its_folder_does(
+    make_repo: MakeRepo,
+) -> None:
     root = make_repo("My Widgets")
     (root / "sub").mkdir()
     assert brief(locate(root / "sub")) == ("git_root", "my widgets")
-
-
-def test_a_remote_names_the_project_and_offers_longer_names(make_repo: MakeRepo) -> None:
     location = locate(make_repo("checkout", remote="git@github.com:Acme/Widgets.git"))
     assert brief(location) == ("git_remote", "widgets")
     assert location.fallback_names == ("acme-widgets", "github.com-acme-widgets")
@@ -154,22 +153,14 @@ def test_roots_and_shared_folders_are_never_projects(tmp_path: Path, monkeypatch
     assert locate(tmp_path).name is None
 
 
-def test_a_directory_that_is_gone_counts_as_its_nearest_parent(make_repo: MakeRepo) -> None:
+def test_a_path_that_is_gone_or_a_file_or_a_symlink_leads_to_a_folder(make_repo: MakeRepo, tmp_path: Path) -> None:
     root = make_repo("widgets")
     location = locate(root / "not" / "there")
     assert brief(location) == ("git_root", "widgets")
     assert location.directory == root
     assert names(location.warnings) == ["folder_gone"]
-
-
-def test_a_file_counts_as_its_folder(make_repo: MakeRepo) -> None:
-    root = make_repo("widgets")
     (root / "README.md").write_text("")
     assert (locate(root / "README.md").directory, locate(root / "README.md").warnings) == (root, ())
-
-
-def test_a_symlink_leads_to_what_it_names(make_repo: MakeRepo, tmp_path: Path) -> None:
-    root = make_repo("widgets")
     (tmp_path / "link").symlink_to(root)
     assert locate(tmp_path / "link").directory == root
     (tmp_path / "loop").symlink_to("loop")

@@ -31,7 +31,7 @@ def parse(data: object) -> ProjectSettings:
     return parse_project_settings(json.dumps(data), Path("/repo/.engram.json"))
 
 
-def test_every_key_is_read() -> None:
+def test_every_key_is_read_and_engrams_spelling_of_the_project() -> None:
     settings = parse(
         {
             "$schema": "https://example.org/schema.json",
@@ -45,19 +45,18 @@ def test_every_key_is_read() -> None:
     assert (settings.project, settings.default_scope, settings.ignore) == ("widgets", "personal", ("vendor/*",))
     assert (settings.context_tokens, settings.search_limit) == (800, 5)
     assert settings.given == ("project", "default_scope", "ignore", "budgets.context_tokens", "budgets.search_limit")
+    assert parse({"project_name": "Widgets"}).project == "widgets"
+    both = parse({"project": "a", "project_name": "b"})
+    assert (both.project, len(both.warnings)) == ("a", 1)
 
 
-def test_every_key_has_the_default_of_the_table_of_settings() -> None:
+def test_a_clone_is_trusted_with_names_and_preferences_whose_defaults_the_table_has() -> None:
     fields = {field.name: field.default for field in dataclasses.fields(ProjectSettings)}
     keys = {setting.name: setting.default for setting in KEYS.values()}
     assert {name: fields[name] or "" for name in ("project",)} == {"project": keys.pop("project")}
     assert {name: fields[name] for name in keys} == keys
-
-
-def test_engrams_spelling_of_the_project_is_read() -> None:
-    assert parse({"project_name": "Widgets"}).project == "widgets"
-    both = parse({"project": "a", "project_name": "b"})
-    assert (both.project, len(both.warnings)) == ("a", 1)
+    budgets = {"budgets.context_tokens", "budgets.search_limit"}
+    assert set(KEYS) == {"project", "default_scope", "ignore", "enabled", "record", "inject"} | budgets
 
 
 @pytest.mark.parametrize(
@@ -114,11 +113,6 @@ def test_a_clone_cannot_point_engram_anywhere(key: str) -> None:
         (warning,) = settings.warnings
         assert names([warning]) == ["not_by_clone"]
         assert dataclasses.replace(settings, path=None, warnings=()) == DEFAULTS
-
-
-def test_a_clone_is_trusted_with_names_and_preferences_alone() -> None:
-    budgets = {"budgets.context_tokens", "budgets.search_limit"}
-    assert set(KEYS) == {"project", "default_scope", "ignore", "enabled", "record", "inject"} | budgets
 
 
 @pytest.mark.parametrize("setting", [one for one in SETTINGS if not one.project], ids=lambda one: one.name)
