@@ -88,15 +88,10 @@ def test_a_data_directory_that_is_no_absolute_path_is_refused(path: str) -> None
     assert refusal.value.path == path
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        pytest.param("{", id="cut"),
-        pytest.param("[]", id="list"),
-        pytest.param("[" * 200_000, id="deep"),
-        pytest.param("\ufeffnull", id="null"),
-    ],
-)
+@pytest.mark.parametrize("config", [
+    pytest.param("{", id="cut"), pytest.param("[]", id="list"), pytest.param("[" * 200_000, id="deep"),
+    pytest.param("\ufeffnull", id="null"),
+])  # fmt: skip
 def test_a_file_that_cannot_be_read_is_ignored_with_a_warning(load: Load, data_dir: Path, config: str) -> None:
     settings = load(config, ENGRAM_TOOLS="all")
     assert settings.tools == "all"
@@ -186,17 +181,10 @@ def test_json_values_are_taken_as_what_they_are(
     assert type(getattr(settings, name)) is type(value)
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "held"),
-    [
-        ("memory_budget_tokens", 50, 100),
-        ("memory_budget_tokens", "9000", 4_000),
-        ("full_budget_tokens", 10**30, 16_384),
-        ("salience_floor", 1.5, 1),
-        ("episode_retention_days", "9" * 30, 3_650),
-        ("recency_half_life_days", 0, 1),
-    ],
-)
+@pytest.mark.parametrize(("name", "given", "held"), [
+    ("memory_budget_tokens", 50, 100), ("memory_budget_tokens", "9000", 4_000), ("full_budget_tokens", 10**30, 16_384),
+    ("salience_floor", 1.5, 1), ("episode_retention_days", "9" * 30, 3_650), ("recency_half_life_days", 0, 1),
+])  # fmt: skip
 def test_a_number_outside_of_its_range_is_the_nearest_end_and_said(
     load: Load, name: str, given: object, held: float
 ) -> None:

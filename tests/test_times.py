@@ -20,16 +20,10 @@ from engram_py.times import add_months, ago, canonical, fixed_clock, parse_time,
 MOMENTS = st.datetimes(min_value=datetime(1, 1, 3), max_value=datetime(9999, 12, 28), timezones=st.timezones())
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "2026-01-02T03:04:05.678Z",
-        "2026-01-02T03:04:05.678901234Z",
-        "2026-01-02 03:04:05.678",
-        "2026-01-02T04:04:05.678+01:00",
-        " 2026-01-02T03:04:05.678+00:00\n",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "2026-01-02T03:04:05.678Z", "2026-01-02T03:04:05.678901234Z", "2026-01-02 03:04:05.678",
+    "2026-01-02T04:04:05.678+01:00", " 2026-01-02T03:04:05.678+00:00\n",
+])  # fmt: skip
 def test_every_spelling_of_a_moment_is_that_moment(text: str) -> None:
     assert canonical(text) == "2026-01-02T03:04:05.678Z"
 
@@ -64,33 +58,20 @@ def test_a_written_time_reads_as_the_same_millisecond(moment: datetime) -> None:
     assert to_text(back) == to_text(moment)
 
 
-@pytest.mark.parametrize(
-    ("start", "months", "end"),
-    [
-        ("2026-01-31", 1, "2026-02-28"),
-        ("2028-01-31", 1, "2028-02-29"),
-        ("2026-08-31", 6, "2027-02-28"),
-        ("2026-12-15", 12, "2027-12-15"),
-        ("2026-10-31", 3, "2027-01-31"),
-    ],
-)
+@pytest.mark.parametrize(("start", "months", "end"), [
+    ("2026-01-31", 1, "2026-02-28"), ("2028-01-31", 1, "2028-02-29"), ("2026-08-31", 6, "2027-02-28"),
+    ("2026-12-15", 12, "2027-12-15"), ("2026-10-31", 3, "2027-01-31"),
+])  # fmt: skip
 def test_months_are_added_within_the_calendar(start: str, months: int, end: str) -> None:
     moment = datetime.fromisoformat(start).replace(tzinfo=UTC)
     assert add_months(moment, months) == datetime.fromisoformat(end).replace(tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("gone", "said"),
-    [
-        (timedelta(seconds=-5), "now"),
-        (timedelta(seconds=59), "now"),
-        (timedelta(minutes=5), "5m"),
-        (timedelta(hours=3, minutes=59), "3h"),
-        (timedelta(days=13), "13d"),
-        (timedelta(days=14), "2w"),
-        (timedelta(days=800), "2y"),
-    ],
-)
+@pytest.mark.parametrize(("gone", "said"), [
+    (timedelta(seconds=-5), "now"), (timedelta(seconds=59), "now"), (timedelta(minutes=5), "5m"),
+    (timedelta(hours=3, minutes=59), "3h"), (timedelta(days=13), "13d"), (timedelta(days=14), "2w"),
+    (timedelta(days=800), "2y"),
+])  # fmt: skip
 def test_an_age_is_said_in_its_largest_fitting_unit(gone: timedelta, said: str) -> None:
     now = datetime(2026, 3, 1, tzinfo=UTC)
     assert ago(now - gone, now) == said

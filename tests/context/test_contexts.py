@@ -399,18 +399,10 @@ def test_counting_what_was_shown_keeps_what_is_kept(app: Engram) -> None:
     assert app.contexts.assemble() is first
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"project": "gadgets"},
-        {"mode": "full"},
-        {"query": "why did we?"},
-        {"budget_tokens": 200},
-        {"compact": True},
-        {"scope": "personal"},
-        {"unasked": True},
-    ],
-)
+@pytest.mark.parametrize("other", [
+    {"project": "gadgets"}, {"mode": "full"}, {"query": "why did we?"}, {"budget_tokens": 200}, {"compact": True},
+    {"scope": "personal"}, {"unasked": True},
+])  # fmt: skip
 def test_another_question_has_another_answer(app: Engram, other: dict[str, object]) -> None:
     app.save(draft("Fifteen minutes."))
     assert app.contexts.assemble(**other) is not app.contexts.assemble()  # type: ignore[arg-type]

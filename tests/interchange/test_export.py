@@ -235,18 +235,10 @@ def test_what_a_program_wrote_between_its_marks_is_left_out(text: str, kept: str
     assert " ".join(section.text.replace("\n\n", "\n") for section in sections(text)) == kept
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "## a" + " " * 1_000_000 + "b\ntext",
-        "## a " + "# " * 500_000 + "b\ntext",
-        "#" + " " * 1_000_000 + "\ntext",
-        "<!-- engram:x " * 100_000,
-        "<!-- engram:x -->" * 100_000,
-        "<!--" + " " * 1_000_000 + "-->text",
-    ],
-    ids=["blanks", "marks", "no-title", "opened", "begun", "comment"],
-)
+@pytest.mark.parametrize("text", [
+    "## a" + " " * 1_000_000 + "b\ntext", "## a " + "# " * 500_000 + "b\ntext", "#" + " " * 1_000_000 + "\ntext",
+    "<!-- engram:x " * 100_000, "<!-- engram:x -->" * 100_000, "<!--" + " " * 1_000_000 + "-->text",
+], ids=["blanks", "marks", "no-title", "opened", "begun", "comment"])  # fmt: skip
 def test_a_document_made_to_be_slow_is_read_all_the_same(text: str) -> None:
     """Each of them would take hours where the work grew with more than the length."""
     assert len(sections(text)) == 1

@@ -66,17 +66,10 @@ def test_words_for_a_time_name_days(prompt: str, start: str, end: str) -> None:
     assert meant(prompt) == (start, end)
 
 
-@pytest.mark.parametrize(
-    ("prompt", "past"),
-    [
-        ("send it on Tuesday", False),
-        ("last Tuesday", True),
-        ("yesterday", True),
-        ("ship it on 24 December", False),
-        ("since 24 December", True),
-        ("on 24 December 2025", True),
-    ],
-)
+@pytest.mark.parametrize(("prompt", "past"), [
+    ("send it on Tuesday", False), ("last Tuesday", True), ("yesterday", True), ("ship it on 24 December", False),
+    ("since 24 December", True), ("on 24 December 2025", True),
+])  # fmt: skip
 def test_a_weekday_may_be_one_to_come(prompt: str, past: bool) -> None:
     days = days_in(PromptText(prompt), THURSDAY)
     assert days is not None
@@ -159,18 +152,10 @@ def test_a_day_or_a_month_with_its_year_is_a_date(text: str, span: tuple[date, d
     assert (found.start, found.end) == span
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "31 February 2026",
-        "2026-13-01",
-        "July",
-        "may 5 retries of 2026 ms",
-        "in 2026",
-        "2026-03-04T14:43:18.690+00:00 ERROR",
-        "2026-03-04 14:43:18 WARN pool",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "31 February 2026", "2026-13-01", "July", "may 5 retries of 2026 ms", "in 2026",
+    "2026-03-04T14:43:18.690+00:00 ERROR", "2026-03-04 14:43:18 WARN pool",
+])  # fmt: skip
 def test_what_is_no_day_of_the_calendar_is_no_date(text: str) -> None:
     assert dates_in(text) == []
 

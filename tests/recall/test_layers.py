@@ -175,16 +175,10 @@ def about(app: Engram) -> int:
     return kept(app, "It must run with noeviction, or holds vanish.", title="Redis", files=(FILE,))
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        FILE,
-        "docker-compose.yml",
-        "./deploy/docker-compose.yml:3-7",
-        "deploy\\docker-compose.yml",
-        "what did we learn about `docker-compose.yml`?",
-    ],
-)
+@pytest.mark.parametrize("query", [
+    FILE, "docker-compose.yml", "./deploy/docker-compose.yml:3-7", "deploy\\docker-compose.yml",
+    "what did we learn about `docker-compose.yml`?",
+])  # fmt: skip
 def test_the_name_of_a_file_finds_what_is_about_it(app: Engram, about: int, query: str) -> None:
     found = app.searches.search(query)
     assert [hit.id for hit in found.results] == [about]

@@ -93,17 +93,9 @@ def test_an_estimate_is_of_the_rows_that_were_looked_at(counted: Callable[[Itera
     assert counted(row for row in range(1, ROWS, 3) if (row % part) < part / 2) == pytest.approx(ROWS / 6, rel=0.05)
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        range(1, ROWS, 50),
-        range(1, 1_000),
-        range(3_000, ROWS),
-        range(1, 100),
-        [*range(400, 600), *range(2_400, 2_600)],
-    ],
-    ids=["rare", "of the first part", "of the last part", "of the first days", "of two seasons"],
-)
+@pytest.mark.parametrize("rows", [
+    range(1, ROWS, 50), range(1, 1_000), range(3_000, ROWS), range(1, 100), [*range(400, 600), *range(2_400, 2_600)],
+], ids=["rare", "of the first part", "of the last part", "of the first days", "of two seasons"])  # fmt: skip
 def test_what_is_rare_or_of_one_season_is_counted(counted: Callable[[Iterable[int]], int], rows: Iterable[int]) -> None:
     assert counted(rows) == len(list(rows))
 

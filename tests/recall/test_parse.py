@@ -84,18 +84,10 @@ def test_only_the_words_that_say_something_are_asked_about(text: str, words: lis
     assert [word.text for word in parse_query(text).content_words] == words
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        ("#12", 12),
-        ("  #12 ", 12),
-        ("[#12]", 12),
-        ("12", None),
-        ("#12 and more", None),
-        ("#", None),
-        ("#1234567890123456789", None),
-    ],
-)
+@pytest.mark.parametrize(("text", "number"), [
+    ("#12", 12), ("  #12 ", 12), ("[#12]", 12), ("12", None), ("#12 and more", None), ("#", None),
+    ("#1234567890123456789", None),
+])  # fmt: skip
 def test_a_handle_names_an_observation(text: str, number: int | None) -> None:
     assert parse_query(text).observation_id == number
 

@@ -165,18 +165,9 @@ def test_a_project_without_memory_says_so_and_names_the_similar_ones(app: Engram
         )
 
 
-@pytest.mark.parametrize(
-    ("limit", "count", "said"),
-    [
-        (0, 1, True),
-        (-3, 1, True),
-        (1, 1, False),
-        (20, 20, False),
-        (21, 20, True),
-        (10_000, 20, True),
-        (2**70, 20, True),
-    ],
-)
+@pytest.mark.parametrize(("limit", "count", "said"), [
+    (0, 1, True), (-3, 1, True), (1, 1, False), (20, 20, False), (21, 20, True), (10_000, 20, True), (2**70, 20, True),
+])  # fmt: skip
 def test_a_limit_is_held_between_one_and_twenty_and_said(app: Engram, limit: int, count: int, said: bool) -> None:
     for number in range(25):
         app.save(draft(f"queue {number}"))

@@ -195,15 +195,10 @@ def test_a_mark_belongs_to_the_letter_before_it(text: str, words: list[str]) -> 
     assert segments(text) == words
 
 
-@pytest.mark.parametrize(
-    ("title", "query"),
-    [
-        ("Größe der Prüfläufe", "Prüfläufe"),
-        ("Café cache", "café"),
-        ("кэш платежей", "платежей"),
-        ("数据库连接", "数据库"),
-    ],
-)
+@pytest.mark.parametrize(("title", "query"), [
+    ("Größe der Prüfläufe", "Prüfläufe"), ("Café cache", "café"), ("кэш платежей", "платежей"),
+    ("数据库连接", "数据库"),
+])  # fmt: skip
 def test_a_word_of_a_suggested_topic_key_finds_what_holds_it(app: Engram, title: str, query: str) -> None:
     key = app.topics.suggest(title=title).topic_key
     saved = app.save(Draft("Kept", "Text.", "note", topic_key=key))

@@ -69,11 +69,9 @@ def test_a_line_that_is_being_written_waits_for_its_end(app: Engram, path: Path)
     assert texts(app) == ["message 1", "message 2"]
 
 
-@pytest.mark.parametrize(
-    ("way", "beginning"),
-    [("cut", ""), ("replaced", ""), ("rewritten", ""), ("cut", ALIKE), ("replaced", ALIKE)],
-    ids=["cut", "replaced", "rewritten", "cut-that-begins-alike", "replaced-that-begins-alike"],
-)
+@pytest.mark.parametrize(("way", "beginning"), [
+    ("cut", ""), ("replaced", ""), ("rewritten", ""), ("cut", ALIKE), ("replaced", ALIKE),
+], ids=["cut", "replaced", "rewritten", "cut-that-begins-alike", "replaced-that-begins-alike"])  # fmt: skip
 def test_a_file_that_began_anew_is_read_from_its_beginning(app: Engram, path: Path, way: str, beginning: str) -> None:
     path.write_text((beginning or said(1)) + said(2) + said(3))
     read(app, path)

@@ -360,16 +360,11 @@ def test_row_119_notes_of_today_and_yesterday_are_in_the_session_context(app: En
     assert [getattr(item, "content", "") for item in notes.items] == ["today it snows", "yesterday it rained"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "folder"),
-    [
-        ("project", "life/projects/falcon"),
-        ("person", "life/areas/people/falcon"),
-        ("company", "life/areas/companies/falcon"),
-        ("service", "life/areas/services/falcon"),
-        ("library", "life/resources/falcon"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "folder"), [
+    ("project", "life/projects/falcon"), ("person", "life/areas/people/falcon"),
+    ("company", "life/areas/companies/falcon"), ("service", "life/areas/services/falcon"),
+    ("library", "life/resources/falcon"),
+])  # fmt: skip
 def test_row_126_an_entity_lies_in_the_folder_of_its_kind_and_moves_to_the_archives(
     app: Engram, root: Path, kind: str, folder: str
 ) -> None:

@@ -194,18 +194,8 @@ def test_the_version_is_said_in_both_forms(run: Run) -> None:
 
 
 HEAVY = {
-    "mcp",
-    "pydantic",
-    "git",
-    "sqlite_utils",
-    "rich",
-    "anyio",
-    "asyncio",
-    "zoneinfo",
-    "tempfile",
-    "difflib",
-    "httpx",
-}
+    "mcp", "pydantic", "git", "sqlite_utils", "rich", "anyio", "asyncio", "zoneinfo", "tempfile", "difflib", "httpx",
+}  # fmt: skip
 # Vectors without an embedder, and what only upkeep and saves need.
 VECTORS = {"numpy", "engram_py.vectors.model", "engram_py.vectors.protocol", "engram_py.vectors.index"}
 NOT_FOR_A_SEARCH = {"engram_py.evaluation.evaluation", "engram_py.capture.redact"}

@@ -231,18 +231,11 @@ def test_a_secret_is_never_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
         assert "swordfish" not in said.output
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "held"),
-    [
-        ("documents", "off", False),
-        ("ENGRAM_HOOK_PRETOOL", "ON", True),
-        ("consolidate_hours", "12", 12),
-        ("salience_floor", "0.3", 0.3),
-        ("gate", "Off", "off"),
-        ("timezone", "Europe/Berlin", "Europe/Berlin"),
-        ("distill_model", " small ", "small"),
-    ],
-)
+@pytest.mark.parametrize(("name", "value", "held"), [
+    ("documents", "off", False), ("ENGRAM_HOOK_PRETOOL", "ON", True), ("consolidate_hours", "12", 12),
+    ("salience_floor", "0.3", 0.3), ("gate", "Off", "off"), ("timezone", "Europe/Berlin", "Europe/Berlin"),
+    ("distill_model", " small ", "small"),
+])  # fmt: skip
 def test_a_setting_that_is_set_holds_from_then_on(run: Run, kept: Any, name: str, value: str, held: object) -> None:
     assert answer(run("config", "set", name, value, "--json"))["value"] == held
     assert list(kept().values()) == [held]

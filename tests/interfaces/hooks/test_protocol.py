@@ -54,16 +54,11 @@ def test_another_name_is_none(name: str) -> None:
     assert event_named(name) in (None, "stop")
 
 
-@pytest.mark.parametrize(
-    ("agent", "event", "name"),
-    [
-        ("claude-code", "session-start", "SessionStart"),
-        ("claude", "user-prompt", "UserPromptSubmit"),
-        ("codex", "subagent-start", "SubagentStart"),
-        ("gemini", "user-prompt", "BeforeAgent"),
-        ("qwen", "pre-tool", "PreToolUse"),
-    ],
-)
+@pytest.mark.parametrize(("agent", "event", "name"), [
+    ("claude-code", "session-start", "SessionStart"), ("claude", "user-prompt", "UserPromptSubmit"),
+    ("codex", "subagent-start", "SubagentStart"), ("gemini", "user-prompt", "BeforeAgent"),
+    ("qwen", "pre-tool", "PreToolUse"),
+])  # fmt: skip
 def test_most_agents_get_the_name_of_the_event_with_the_text(agent: str, event: Event, name: str) -> None:
     printed = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": "é"}}
     assert json.loads(answer(agent_named(agent), event, "é")) == printed

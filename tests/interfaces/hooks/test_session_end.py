@@ -245,15 +245,10 @@ def test_row_83_the_start_of_the_next_session_shows_what_a_dead_one_did(
     assert started.seconds < 5
 
 
-@pytest.mark.parametrize(
-    ("event", "variable"),
-    [
-        ("session-start", {"ENGRAM_DISTILL": "manual"}),
-        ("session-start", {"ENGRAM_DISTILL": "off"}),
-        ("session-start", {"ENGRAM_INJECT": "off"}),
-        ("user-prompt", {}),
-    ],
-)
+@pytest.mark.parametrize(("event", "variable"), [
+    ("session-start", {"ENGRAM_DISTILL": "manual"}), ("session-start", {"ENGRAM_DISTILL": "off"}),
+    ("session-start", {"ENGRAM_INJECT": "off"}), ("user-prompt", {}),
+])  # fmt: skip
 def test_row_74_nothing_is_distilled_by_a_prompt_or_where_the_user_does_not_want_it(
     hook: Hook, memory: Engram, distilled_transcript: Path, event: str, variable: dict[str, str]
 ) -> None:

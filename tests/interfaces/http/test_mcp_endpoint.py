@@ -158,11 +158,9 @@ async def test_a_stream_that_a_client_keeps_open_does_not_keep_the_server_alive(
             assert server.end()[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [(b"not json", 400), (b'{"jsonrpc": "2.0"}', 400), (b"[]", 400), (b" " * (5 << 20), 413), (b'{"a":' * 50_000, 400)],
-    ids=["text", "no-request", "batch", "large", "deep"],
-)
+@pytest.mark.parametrize(("body", "status"), [
+    (b"not json", 400), (b'{"jsonrpc": "2.0"}', 400), (b"[]", 400), (b" " * (5 << 20), 413), (b'{"a":' * 50_000, 400),
+], ids=["text", "no-request", "batch", "large", "deep"])  # fmt: skip
 async def test_what_is_no_message_is_refused(shared: Running, body: bytes, status: int) -> None:
     assert shared.ask("POST", "/mcp", body, ACCEPT).status == status
     assert shared.ask("GET", "/health").status == 200

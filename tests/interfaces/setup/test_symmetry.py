@@ -89,15 +89,10 @@ def rewritten(text: bytes) -> bytes:
 THEIRS = {"engram": {"command": "/usr/local/bin/engram", "args": ["mcp", "--tools=agent"]}}
 
 
-@pytest.mark.parametrize(
-    ("servers_before", "mark"),
-    [
-        pytest.param(None, "", id="none"),
-        pytest.param({}, "", id="empty"),
-        pytest.param(THEIRS, "", id="one-of-our-name"),
-        pytest.param({}, "\ufeff", id="byte-order-mark"),
-    ],
-)
+@pytest.mark.parametrize(("servers_before", "mark"), [
+    pytest.param(None, "", id="none"), pytest.param({}, "", id="empty"), pytest.param(THEIRS, "", id="one-of-our-name"),
+    pytest.param({}, "\ufeff", id="byte-order-mark"),
+])  # fmt: skip
 def test_what_was_there_of_servers_comes_back_beside_what_changed_since(
     setup: Setup, servers: Path, servers_before: object, mark: str
 ) -> None:

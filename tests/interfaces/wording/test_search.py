@@ -165,15 +165,10 @@ def test_a_session_summary_says_what_the_session_was_for(app: Engram) -> None:
     assert value.results[0].title == "Session summary: widgets"
 
 
-@pytest.mark.parametrize(
-    ("rung", "said_of_it"),
-    [
-        ("filters", "2 matches, latest change first."),
-        ("named", "2 matches, as named."),
-        ("exact", "2 matches, the exact one first."),
-        ("any word", "2 matches, best first."),
-    ],
-)
+@pytest.mark.parametrize(("rung", "said_of_it"), [
+    ("filters", "2 matches, latest change first."), ("named", "2 matches, as named."),
+    ("exact", "2 matches, the exact one first."), ("any word", "2 matches, best first."),
+])  # fmt: skip
 def test_hits_are_said_to_stand_in_the_order_they_have(rung: str, said_of_it: str) -> None:
     value = found(hit(), hit(13), rung=rung)
     assert said(value)[0] == f"{said_of_it} mem_get_observation(id=ID) shows one."
