@@ -362,6 +362,7 @@ def test_what_a_session_was_asked_told_and_summed_up_goes_with_it(four: Run, dat
         app.prompts.save("xylophone please", session_id="s-1")
         app.sessions.end("s-1", summary="Built a xylophone.")
         app.transcripts.add_message("A xylophone it is.", session_id="s-1", project="widgets")
+        app.checkpoints.save(b"xylophone", session_id="s-1")
         prompt = app.prompts.recent()[0].sync_id
     seen = four("delete", "session", "s-1", "--dry-run").stdout
     assert "2 observations, 1 prompt and 1 session" in seen
@@ -370,7 +371,7 @@ def test_what_a_session_was_asked_told_and_summed_up_goes_with_it(four: Run, dat
 
     with Engram(data_dir, directory=folder) as app:
         assert app.store.value("select count(*) from tombstones where entity_key = :key", key=prompt) == 1
-        assert app.store.value("select count(*) from turns") == 0
+        assert app.store.value("select (select count(*) from turns) + (select count(*) from checkpoints)") == 0
         assert app.sessions.get("s-1").summary is None
         app.store.value("pragma wal_checkpoint(truncate)")
     assert b"xylophone" not in (data_dir / "engram.db").read_bytes()
