@@ -115,6 +115,7 @@ def statements(script: str) -> Iterator[str]:
 
 def _step(file: Path) -> Callable[[Database], None]:
     def run(db: Database) -> None:
-        db.executescript(file.read_text(encoding="utf-8"))
+        for statement in statements(file.read_text(encoding="utf-8")):  # `executescript` looks for ends by the letter
+            db.execute(statement)
 
     return run
