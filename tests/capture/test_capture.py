@@ -226,6 +226,7 @@ def test_a_heading_of_learnings_is_known_in_many_languages(heading: str) -> None
         pytest.param("- The cache must be warmed\nbefore deploy", [FIRST], id="lazy-continuation"),
         pytest.param(f"- {FIRST}\n\nThat is all for today, good night.", [FIRST], id="paragraph-after"),
         pytest.param(f"- too short\n- {FIRST}\n- abcdefghijklmnopqrstuvwxyz", [FIRST], id="says-nothing"),
+        pytest.param("- Retries hide dead brokers", ["Retries hide dead brokers"], id="four-words"),
         pytest.param(f"- {FIRST}\n## Next\n- {SECOND}", [FIRST], id="next-heading"),
         pytest.param(
             f"- {FIRST}\n```sh\n- rm -rf the whole build directory\n```\n- {SECOND}", [FIRST, SECOND], id="fence"
