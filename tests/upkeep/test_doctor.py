@@ -237,16 +237,15 @@ def fail(place: Path, reason: str = "timeout", *, days: float = 0) -> None:
     append(place, now=START - timedelta(days=days), agent="codex", event="stop", reason=reason, stage="opening")
 
 
-def test_the_failures_of_the_last_days_are_read_in_order(place: Path) -> None:
-    for reason, days in (("old", 8), ("timeout", 6), ("store_busy", 0)):
-        fail(place, reason, days=days)
-    assert [failure.reason for failure in lately(place, START)] == ["timeout", "store_busy"]
-
-
-def test_what_is_no_failure_is_left_out(place: Path) -> None:
+def test_the_failures_of_the_last_days_are_read_in_order_and_what_is_none_is_left_out(place: Path) -> None:
     fail(place, "transcript_missing")
     fail(place, "ambiguous_project")
     assert lately(place, START) == []
+    for reason, days in (("old", 8), ("timeout", 6), ("store_busy", 0)):
+        fail(place, reason, days=days)
+    # No detail takes the place of the time.
+    append(place, now=START, agent="codex", event="stop", reason="ZeroDivisionError", at="handlers.py:120")
+    assert [failure.reason for failure in lately(place, START)] == ["timeout", "store_busy", "ZeroDivisionError"]
 
 
 def test_the_log_does_not_grow_without_end(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,11 +309,6 @@ def test_what_setup_does_not_cure_is_not_sent_there(app: Engram, place: Path, re
     advice, _ = (check.safe_next_step or "").splitlines()
     assert advice.startswith(f"{reason}: ")
     assert "setup" not in advice
-
-
-def test_no_detail_takes_the_place_of_the_time(place: Path) -> None:
-    append(place, now=START, agent="codex", event="stop", reason="ZeroDivisionError", at="handlers.py:120")
-    assert [failure.reason for failure in lately(place, START)] == ["ZeroDivisionError"]
 
 
 @pytest.fixture

@@ -83,16 +83,25 @@ def at_once(app: Engram) -> Reindexing:
     return Reindexing(app.store, pause=lambda seconds: None)
 
 
-def test_a_rebuild_changes_no_byte_of_any_answer(lived_in: Engram) -> None:
+def test_a_rebuild_changes_no_byte_of_any_answer_and_leaves_nothing_of_the_work(lived_in: Engram) -> None:
+    def schema() -> set[tuple[str, str]]:
+        return {(row[0], row[1]) for row in lived_in.store.rows("select type, name from sqlite_master")}
+
     before, held = answers(lived_in), contents(lived_in)
+    tables, facts = schema(), lived_in.store.rows("select * from meta")
+    told: list[tuple[int, int]] = []
 
-    rebuilt = lived_in.reindexing.run()
+    rebuilt = lived_in.reindexing.run(progress=lambda done, total: told.append((done, total)))
 
+    assert (schema(), lived_in.store.rows("select * from meta")) == (tables, facts)
     assert answers(lived_in) == before
     assert contents(lived_in) == held
     assert (rebuilt.rewritten, rebuilt.resumed, rebuilt.mended) == (0, False, False)
     assert rebuilt.observations == lived_in.store.value("select count(*) from observations")
     assert rebuilt.prompts == lived_in.store.value("select count(*) from user_prompts") > 0
+    total = fts.count(lived_in.store)
+    assert told[-1] == (total, total)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
 
 
 def test_terms_of_another_version_are_derived_again(lived_in: Engram) -> None:
@@ -137,16 +146,6 @@ def test_an_index_that_is_not_whole_is_mended_first(lived_in: Engram, damage: st
     assert lived_in.doctor.examine(check="schema").status == "ok"
 
 
-def test_nothing_of_the_work_is_left_behind(lived_in: Engram) -> None:
-    def schema() -> set[tuple[str, str]]:
-        return {(row[0], row[1]) for row in lived_in.store.rows("select type, name from sqlite_master")}
-
-    before, facts = schema(), lived_in.store.rows("select * from meta")
-    lived_in.reindexing.run()
-    assert schema() == before
-    assert lived_in.store.rows("select * from meta") == facts
-
-
 def test_a_rebuilt_index_follows_the_table_as_before(lived_in: Engram) -> None:
     lived_in.reindexing.run()
     saved = lived_in.save(draft("Quokka facts.", title="Quokka"))
@@ -162,14 +161,6 @@ def test_a_rebuilt_index_follows_the_table_as_before(lived_in: Engram) -> None:
 def test_an_empty_memory_is_rebuilt(app: Engram) -> None:
     assert app.reindexing.run().observations == 0
     assert app.search("anything").results == ()
-
-
-def test_progress_counts_the_rows(lived_in: Engram) -> None:
-    told: list[tuple[int, int]] = []
-    lived_in.reindexing.run(progress=lambda done, total: told.append((done, total)))
-    total = fts.count(lived_in.store)
-    assert told[-1] == (total, total)
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
 
 
 # --- others write meanwhile ---------------------------------------------------------------------------------
