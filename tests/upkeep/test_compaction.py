@@ -160,7 +160,7 @@ def test_a_server_looks_again_after_many_writes(app: Engram, monkeypatch: pytest
         wait_until(lambda: len(pieces(app)) <= MOST_PIECES)
 
 
-def test_somebody_who_writes_is_not_waited_for(in_pieces: Engram) -> None:
+def test_somebody_who_writes_is_not_waited_for_and_nothing_is_merged_in_a_transaction(in_pieces: Engram) -> None:
     before = pieces(in_pieces)
     with locked(in_pieces.store.path):
         started = time.monotonic()
@@ -168,6 +168,10 @@ def test_somebody_who_writes_is_not_waited_for(in_pieces: Engram) -> None:
             compact(in_pieces.store)
         compaction.compacted(in_pieces.store, seconds=10)
         assert time.monotonic() - started < 2
+    assert pieces(in_pieces) == before
+    before = pieces(in_pieces)
+    with in_pieces.store.transaction():
+        compaction.compacted(in_pieces.store, seconds=10)
     assert pieces(in_pieces) == before
 
 
@@ -223,13 +227,6 @@ def test_a_small_import_does_not_wait_for_a_large_index(
     in_pieces.transfer.import_file(file)
     assert time.monotonic() - started < 1
     assert len(pieces(in_pieces)) > 2  # what it would come to
-
-
-def test_nothing_is_merged_in_the_middle_of_a_transaction(in_pieces: Engram) -> None:
-    before = pieces(in_pieces)
-    with in_pieces.store.transaction():
-        compaction.compacted(in_pieces.store, seconds=10)
-    assert pieces(in_pieces) == before
 
 
 def test_the_index_of_prompts_is_merged_as_well(app: Engram) -> None:

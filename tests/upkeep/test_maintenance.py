@@ -21,7 +21,7 @@ from engram_py.observations.usage import tier
 from engram_py.observations.values import Change
 from engram_py.settings import Settings
 from engram_py.upkeep.maintenance import Maintenance
-from tests.memory import FakeClock
+from tests.memory import FakeClock, rows_of
 
 FACT = "Billing runs on Debian in the cellar"
 
@@ -70,11 +70,19 @@ def found(app: Engram, words: str) -> list[int]:
 # --- fading --------------------------------------------------------------------------------------------------
 
 
-def test_row_90_a_derived_fact_fades_by_the_formula(app: Engram, clock: FakeClock) -> None:
-    row = derived(app)
+def test_row_90_a_derived_fact_fades_by_the_formula_here_alone_and_not_by_a_clock_that_went_back(
+    app: Engram, clock: FakeClock
+) -> None:
+    row, queued = derived(app), rows_of(app, "sync_mutations")
     clock.advance(days=30)
     consolidate(app)
-    assert weight(app, row) == pytest.approx(0.294, abs=0.005)
+    faded = weight(app, row)
+    assert faded == pytest.approx(0.294, abs=0.005)
+    clock.advance(days=-365)
+    assert "consolidate" in app.maintenance.due()
+    consolidate(app)
+    assert weight(app, row) == faded
+    assert rows_of(app, "sync_mutations") == queued
 
 
 def test_row_91_thirty_passes_come_to_the_same_as_one(app: Engram, clock: FakeClock) -> None:
@@ -106,26 +114,6 @@ def test_row_93_what_is_pinned_never_fades(app: Engram, clock: FakeClock) -> Non
     clock.advance(days=365)
     consolidate(app)
     assert (weight(app, row), lifecycle(app, row)) == (0.8, "active")
-
-
-def test_a_clock_that_went_back_fades_nothing_and_is_due_again(app: Engram, clock: FakeClock) -> None:
-    row = derived(app)
-    clock.advance(days=30)
-    app.maintenance.run()
-    faded = weight(app, row)
-    clock.advance(days=-365)
-    assert "consolidate" in app.maintenance.due()
-    consolidate(app)
-    assert weight(app, row) == faded
-
-
-def test_fading_tells_no_other_machine(app: Engram, clock: FakeClock) -> None:
-    derived(app)
-    queued = "select count(*) from sync_mutations"
-    before = app.store.value(queued)
-    clock.advance(days=10)
-    consolidate(app)
-    assert app.store.value(queued) == before
 
 
 # --- merging, promoting ----------------------------------------------------------------------------------------
