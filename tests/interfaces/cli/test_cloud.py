@@ -165,6 +165,16 @@ def test_a_member_who_tries_an_admins_command_is_told_what_it_needs(run: Run, te
     assert "grants add" not in refused.stderr
 
 
+def test_an_old_name_that_is_not_granted_has_a_next_step(enrolled: Run, team: TeamServer) -> None:
+    enrolled("projects", "alias", "gears", "widgets")
+    team.reject["gears"] = "alias_not_granted"
+    enrolled("sync", "--cloud")
+
+    status = enrolled("cloud", "status").stdout
+    assert "alias gears of widgets: alias_not_granted" in status
+    assert "  → the rows themselves were sent" in status
+
+
 def test_what_was_set_aside_is_named_and_offered_again(enrolled: Run, team: TeamServer) -> None:
     refuse_all = {"refuse": True}
 
