@@ -78,13 +78,16 @@ def test_a_transaction_takes_the_write_lock_before_its_first_read(store: Store, 
             pass
 
 
-def test_a_transaction_that_raises_leaves_nothing(store: Store) -> None:
+def test_a_transaction_that_raises_leaves_nothing_and_a_write_outside_of_one_is_refused(store: Store) -> None:
     with pytest.raises(RuntimeError, match="after half"):
         write_and_fail(store, "half")
     assert get_meta(store, "half") is None
     with store.transaction():
         set_meta(store, "next", "works")
     assert get_meta(store, "next") == "works"
+    with pytest.raises(AssertionError, match="transaction"):
+        store.execute("insert into meta (key, value) values ('a', 'b')")
+    assert get_meta(store, "a") is None
 
 
 def test_an_inner_transaction_that_raises_takes_back_its_own_writes_alone(store: Store) -> None:
@@ -107,12 +110,6 @@ def test_what_an_inner_transaction_wrote_goes_when_the_outer_one_raises(store: S
     with pytest.raises(RuntimeError, match="after outer"):
         inner_then_fail()
     assert get_meta(store, "inner") is None
-
-
-def test_a_write_outside_a_transaction_is_refused(store: Store) -> None:
-    with pytest.raises(AssertionError, match="transaction"):
-        store.execute("insert into meta (key, value) values ('a', 'b')")
-    assert get_meta(store, "a") is None
 
 
 def test_threads_that_write_through_one_store_wait_for_each_other(store: Store) -> None:

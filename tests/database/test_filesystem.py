@@ -220,12 +220,9 @@ def test_a_place_where_nothing_can_be_made_is_refused_with_a_code(path: str) -> 
     assert refused.value.path == path
 
 
-def test_proc_mounts_give_each_mount_point_with_its_blanks_and_its_type() -> None:
+def test_the_mounts_of_linux_and_macos_are_read_with_blanks_and_brackets_in_their_names() -> None:
     found = [("/", "ext4"), ("/home/me", "tmpfs"), ("/home/me/net drive", "nfs4"), ("/mnt/ssh", "fuse.sshfs")]
     assert parse_proc_mounts(PROC_MOUNTS) == found
-
-
-def test_the_mounts_of_macos_are_read_with_brackets_in_their_names() -> None:
     found = [("/", "apfs"), ("/System/Volumes/Data/home", "autofs"), ("/Volumes/My (old) share", "smbfs")]
     assert parse_bsd_mounts(BSD_MOUNTS) == found
 

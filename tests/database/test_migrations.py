@@ -36,14 +36,11 @@ def test_migrations_are_numbered_without_a_gap_and_applied_in_that_order(store: 
         assert migrations.applied(connection) == NAMES
 
 
-def test_every_table_of_our_own_is_strict(store: Store) -> None:
+def test_every_table_is_strict_and_an_index_over_words_belongs_to_one_with_an_integer_key(store: Store) -> None:
     loose = store.rows(
         "select name from pragma_table_list where schema = 'main' and type = 'table' and not strict order by name"
     )
     assert [row[0] for row in loose] == [migrations.LEDGER, "sqlite_schema", "sqlite_sequence"]
-
-
-def test_every_index_over_words_belongs_to_a_table_with_an_integer_key(store: Store) -> None:
     for table in ("observations", "user_prompts"):
         [key] = store.rows(f"select name, type from pragma_table_info('{table}') where pk > 0")
         assert tuple(key) == ("id", "INTEGER")
