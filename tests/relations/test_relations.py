@@ -108,12 +108,7 @@ def test_an_unknown_verb_is_refused(app: Engram, verb: str) -> None:
     assert len(app.relations.pending()) == 1
 
 
-def test_a_judgment_nobody_asked_for_is_not_found(app: Engram) -> None:
-    with pytest.raises(JudgmentNotFoundError):
-        app.relations.judge("rel-0123456789abcdef", "related")
-
-
-def test_a_comparison_needs_two_live_observations_of_one_project_and_a_reason(app: Engram) -> None:
+def test_a_comparison_needs_two_live_observations_and_a_reason_and_a_judgment_one_who_asked(app: Engram) -> None:
     here = app.save(draft("One."))
     there = app.save(draft("Two."), project="gadgets")
     gone = app.save(draft("Three.", title="Gone"))
@@ -130,6 +125,8 @@ def test_a_comparison_needs_two_live_observations_of_one_project_and_a_reason(ap
     with pytest.raises(TextTooLongError):
         compare(here.id, there.id, "related", confidence=1, reasoning="x" * 201)
     assert rows_of(app, "memory_relations") == 0
+    with pytest.raises(JudgmentNotFoundError):
+        app.relations.judge("rel-0123456789abcdef", "related")
 
 
 def test_pending_verdicts_are_listed_by_project_newest_first(app: Engram) -> None:
