@@ -27,14 +27,11 @@ def text(**away: float) -> str:
     return to_text(NOW + timedelta(**away))
 
 
-def test_the_wait_doubles_up_to_five_minutes_a_quarter_more_or_less() -> None:
+def test_the_wait_doubles_up_to_five_minutes_and_what_the_server_asked_for_is_the_least() -> None:
     assert [delay(failures, chance=0.5) for failures in (1, 2, 3, 4)] == [1, 2, 4, 8]
     assert [delay(3, chance=chance) for chance in (0.0, 0.5, 1.0)] == [3, 4, 5]
     assert delay(10_000, chance=1.0) == 300
     assert delay(10_000, chance=0.0) == 180
-
-
-def test_what_the_server_asked_for_is_the_least_but_not_a_day() -> None:
     assert delay(1, chance=0.5, retry_after=77) == 77
     assert delay(9, chance=0.5, retry_after=1) > 100
     assert delay(1, chance=0.5, retry_after=86_400) == 3_600
