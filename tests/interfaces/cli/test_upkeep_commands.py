@@ -52,6 +52,7 @@ def test_a_database_that_cannot_be_opened_is_reported_and_left_as_it_is(
 
 def test_a_damaged_database_is_answered_with_the_newest_sound_backup(run: Run, data_dir: Path) -> None:
     run("save", "Kept", "Text.")
+    assert run("backup", str(data_dir.parent / "copy.db")).stdout.startswith("Backed up 1 observation to ")
     made = answer(run("backup", "--json"))["path"]
     (data_dir / "backups" / "zz-later.db").write_bytes(b"half a backup")
     garbage(data_dir)
