@@ -16,7 +16,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from engram_py.database import journal, runs
-from engram_py.database.filesystem import database_files
 from engram_py.database.journal import Journal, get_meta, set_meta
 from engram_py.database.runs import NamedLease
 from engram_py.database.store import Row, Store
@@ -410,6 +409,8 @@ where access_count > 0 and deleted_at is null and lifecycle = 'active' and {VISI
   and coalesce(topic_key, '') {{}} 'entity/%'
 order by access_count desc, last_accessed_at desc, id desc limit :limit
 """
+# What its log holds included.
+SIZE = "select page_count * page_size from pragma_page_count, pragma_page_size"
 TOTAL = f"select coalesce(sum(access_count), 0) from observations where deleted_at is null and {VISIBLE}"
 
 
@@ -501,7 +502,7 @@ class Statistics:
             deleted_observations=of("deleted"),
             versions=journal.count_rows(self._store, "version"),
             queued_mutations=journal.queue_size(self._store, cap=_MOST_QUEUED + 1),
-            database_bytes=sum(file.stat().st_size for file in database_files(self._store.path)),
+            database_bytes=int(self._store.value(SIZE)),
             database_path=str(self._store.path),
             types=journal.count_types(self._store, reads),
             projects=tuple(project_table.latest_names(self._store)),

@@ -84,6 +84,7 @@ def normal(value: Any, room: str) -> Any:
     value = re.sub(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)?", "TIME", value)
     value = re.sub(r"\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\b[0-9a-f]{12,}\b", "ID", value)
     value = re.sub(r"\b\d\d:\d\d\b", "TIME", value)
+    value = re.sub(r"[\d,]+ KB", "SIZE KB", value)  # every migration adds pages
     value = re.sub(r"\d+(\.\d+)? (ms|s|seconds?|minutes?) ?(ago)?|just now", "AGO", value)
     return value if len(value) <= LONGEST_TEXT else value[:LONGEST_TEXT] + f" ... {len(value) // 100}00"
 
