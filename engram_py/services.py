@@ -330,7 +330,7 @@ def learning(app: Engram) -> Learning:
     from engram_py.distill.summarizing import Learning
 
     rooms = (lambda: app.observations, lambda: app.facts, lambda: app.identity, lambda: app.entities)
-    return Learning(app.store, app.sessions, *rooms)
+    return Learning(app.store, app.journal, app.sessions, *rooms)
 
 
 def transfer(app: Engram) -> Transfer:

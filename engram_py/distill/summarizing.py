@@ -15,7 +15,7 @@ from engram_py.capture.orders import reads_like_an_order
 from engram_py.capture.redact import PRIVATE
 from engram_py.capture.said import Kind, Said, own_sentences, said
 from engram_py.database import runs
-from engram_py.database.journal import Journal, get_meta, set_meta
+from engram_py.database.journal import Journal, set_meta
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.distill import table
@@ -273,7 +273,6 @@ MOST_FACTS = 10
 MOST_SAID = 20  # of one text
 SAID_SALIENCE, NOTE_SALIENCE = 0.6, 0.5
 _BATCH = 50
-_LEARNED = "learned:"  # up to which row, by source
 # What a statement of each kind becomes: the type, and where it holds.
 _BECOMES: dict[Kind, tuple[str, Scope]] = {
     "preference": ("preference", "personal"),
@@ -294,6 +293,7 @@ class Learning:
     def __init__(
         self,
         store: Store,
+        journal: Journal,
         sessions: Sessions,
         observations: Callable[[], Observations],
         facts: Callable[[], Facts],
@@ -301,6 +301,7 @@ class Learning:
         entities: Callable[[], Entities],
     ) -> None:
         self._store = store
+        self._journal = journal
         self._sessions = sessions
         self._observations = observations
         self._facts = facts
@@ -318,11 +319,16 @@ class Learning:
             while until is None or time.monotonic() < until:
                 self._store.give_way()
                 with self._store.transaction():
-                    rows = self._store.rows(sql, after=int(get_meta(self._store, _LEARNED + name) or 0), limit=_BATCH)
+                    rows = self._store.rows(sql, after=table.read_up_to(self._store, name), limit=_BATCH)
                     for row in rows:
-                        self._read(row, name == "notes", naming, counts)
+                        try:
+                            self._read(row, name == "notes", naming, counts)
+                        except StoreError:
+                            raise
+                        except EngramError as exc:  # one text keeps no other from being read
+                            logger.info("#%s of the %s was not read: %s", row["id"], name, exc.code)
                     if rows:
-                        set_meta(self._store, _LEARNED + name, str(rows[-1]["id"]))
+                        set_meta(self._store, f"learned:{name}", str(rows[-1]["id"]))
                 if len(rows) < _BATCH:
                     break
         return counts
@@ -342,7 +348,10 @@ class Learning:
         self, line: str, slug: str, beside: Sequence[str], *, project: str, at: str, session_id: str
     ) -> bool:
         """Keep a sentence as a fact about an entity, linked to the others that it names."""
-        if reads_like_an_order(line) or table.same_text(self._store, content_hash(line), project, kind="fact"):
+        same = content_hash(line), project
+        if reads_like_an_order(line) or table.same_text(self._store, *same, kind="fact"):
+            return False
+        if table.was_deleted(self._store, *same):
             return False
         where: dict[str, Any] = {"project": project, "session_id": session_id}
         try:
@@ -376,16 +385,18 @@ class Learning:
 
     def _keep_statement(self, one: Said, at: str, session_id: str, note: bool) -> bool:
         project = self._sessions.get(session_id).project
-        rows = table.same_text(self._store, content_hash(one.text), project)
-        if any(row["deleted_at"] for row in rows) or PRIVATE[:-1] in one.text:
+        said_before = content_hash(one.text)
+        if PRIVATE[:-1] in one.text:
             return False
-        for row in rows:
+        for row in table.same_text(self._store, said_before, project):
             if not _said_again(row, at, session_id, note=note):
                 return False
             if row["lifecycle"] == "active":
                 if row["origin"] == "derived":
                     self._observations().accept(row["id"])
                 return False
+        if table.was_deleted(self._store, said_before, project):
+            return False
         kind, scope = _BECOMES[one.kind]
         draft = Draft(one.text, one.text, kind, scope, origin="derived", tool_name=TOOL + "heuristic")
         with self._sessions.reopened_for_a_save(session_id):
@@ -418,19 +429,17 @@ class Learning:
 
     def keep_statements(self, statements: Iterable[str], *, session_id: str, tool_name: str) -> int:
         """Add what the person said about themselves; how many were new. Call inside a transaction."""
-        kept = 0
+        kept, (_, last) = 0, table.span(self._store, session_id)
+        at = min(last or self._journal.now(), self._journal.now())
         for statement in list(dict.fromkeys(statements))[:MOST_STATEMENTS]:
             if reads_like_an_order(statement):
                 continue
             try:
-                saved = self._identity().learn(statement, session_id=session_id, tool_name=tool_name)
+                saved = self._identity().learn(statement, session_id=session_id, tool_name=tool_name, at=at)
             except InvalidInputError as exc:
                 logger.info("a statement was not kept: %s", exc.code)
                 continue
-            if saved is not None and saved.outcome == "added":
-                row, (_, last) = live_observation(self._store, saved.id), table.span(self._store, session_id)
-                table.date(self._store, row, min(last or row.created_at, row.created_at), row.salience)
-                kept += 1
+            kept += saved is not None and saved.outcome in ("added", "superseded")
         return kept
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from engram_py.database.journal import get_meta
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass
 from engram_py.observations.values import Observation
@@ -177,17 +178,36 @@ where id > :after and {OWN} order by id limit :limit
 """
 
 SAME_TEXT = """
-select id, session_id, origin, lifecycle, created_at, deleted_at from observations
-where content_hash = :hash and (project = :project or scope = 'personal') and type <> 'note'
+select id, session_id, origin, lifecycle, created_at from observations
+where content_hash = :hash and deleted_at is null and (project = :project or scope = 'personal') and type <> 'note'
   and (:kind is null or type = :kind)
 order by lifecycle = 'active' desc, id desc
 """
 
 
 def same_text(store: Store, content_hash: str, project: str, *, kind: str | None = None) -> list[Row]:
-    """Return the rows of this text in a project and of the person but notes, deleted ones too, active ones first. Reads
-    the whole table."""
+    """Return the live rows of this text in a project and of the person but notes, active ones first."""
     return store.rows(SAME_TEXT, hash=content_hash, project=project, kind=kind)
+
+
+def was_deleted(store: Store, content_hash: str, project: str) -> bool:
+    """Return whether somebody deleted this text in a project, or of the person. Reads the whole table."""
+    sql = """
+    select 1 from observations
+    where content_hash = :hash and deleted_at is not null and (project = :project or scope = 'personal') limit 1
+    """
+    return store.row(sql, hash=content_hash, project=project) is not None
+
+
+def is_new(store: Store, *, prompts: bool) -> bool:
+    """Return whether a note or, with ``prompts``, a prompt came that was not read yet."""
+    sources = {"notes": NEW_NOTES, **({"prompts": NEW_PROMPTS} if prompts else {})}
+    return any(store.row(sql, after=read_up_to(store, name), limit=1) is not None for name, sql in sources.items())
+
+
+def read_up_to(store: Store, source: str) -> int:
+    """Return the id of the last row of ``notes`` or ``prompts`` that was read for what is said in it."""
+    return int(get_meta(store, f"learned:{source}") or 0)
 
 
 def failures(store: Store) -> list[Row]:

@@ -377,7 +377,8 @@ def _mentions(lexicon: _Lexicon, row: Row, source: str) -> list[dict[str, Any]]:
 def _learn(lexicon: _Lexicon, slug: str, name: Name | None, at: str, *, claimed: bool = False) -> None:
     values = lexicon.names.get(slug)
     if values is None:
-        text = name.text if name is not None else slug.replace("-", " ")
+        spelt = slug.replace("-", " ")
+        text = spelt if name is None else name.text if dashed(name.text) == slug else spelt.title()
         values = lexicon.names[slug] = _new(text, name.kind if name is not None and claimed else None)
         lexicon.dirty.add(slug)
     if claimed and name is not None:

@@ -236,11 +236,12 @@ class Identity:
         session_id: str | None = None,
         origin: Origin = "agent",
         tool_name: str | None = None,
+        at: str | None = None,
     ) -> Saved:
         """Keep ``text`` pinned, so that every context begins with it.
 
         ``duplicate``: a statement says it already, in other case, spacing or spelling. ``superseded``: one said
-        otherwise ("I live in Bordeaux"), and becomes historical.
+        otherwise ("I live in Bordeaux"), and becomes historical. ``at`` is when it was said, before now.
 
         Raises TextTooLongError (over 500 characters), InvalidArgumentError for scope global, and what a save raises.
         """
@@ -253,6 +254,8 @@ class Identity:
         with self._store.transaction():
             saved = self._observations().save(draft, project=project, session_id=session_id, same=self._same)
             self._observations().pin(saved.id)
+            if at is not None and saved.outcome == "added":
+                self._store.update("observations", {"id": saved.id}, {"created_at": at})
             replaced = self.settle(saved.id) if saved.outcome == "added" else ()
         saved = replace(saved, outcome="superseded", replaced=replaced) if replaced else saved
         # An evolving answer has a topic key; a statement holds, or is removed.
@@ -319,8 +322,8 @@ class Identity:
 
     # --- what a session taught ---------------------------------------------------------------------------
 
-    def learn(self, statement: str, *, session_id: str, tool_name: str) -> Saved | None:
-        """Keep what a person said about themselves in a session; None where it is known, or was removed.
+    def learn(self, statement: str, *, session_id: str, tool_name: str, at: str | None = None) -> Saved | None:
+        """Keep what a person said about themselves in a session, ``at`` a time; None where it is known, or was removed.
 
         Raises SessionNotFoundError. Call inside a transaction.
         """
@@ -330,7 +333,7 @@ class Identity:
         if table.was_removed(self._store, content_hash(statement)):
             return None
         with self._sessions.reopened_for_a_save(session_id):
-            return self.add(statement, session_id=session_id, origin="derived", tool_name=tool_name)
+            return self.add(statement, session_id=session_id, origin="derived", tool_name=tool_name, at=at)
 
     # --- the profile -------------------------------------------------------------------------------------
 

@@ -10,16 +10,19 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from engram_py.database import journal, runs
 from engram_py.database.journal import Journal, get_meta, set_meta
 from engram_py.database.runs import NamedLease
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import asdict, replace
+from engram_py.distill.table import is_new
+from engram_py.distill.values import Flushed
 from engram_py.entities.table import facts_since_synthesis
 from engram_py.errors import EngramError, InvalidArgumentError, StoreError
 from engram_py.lazy import logger_of, regex
@@ -41,7 +44,6 @@ from engram_py.upkeep.values import Hot, HotReport, Maintained, PassDone, Runs, 
 
 if TYPE_CHECKING:
     from engram_py.distill.summarizing import Learning
-    from engram_py.distill.values import Flushed
     from engram_py.documents.documents import Documents
     from engram_py.entities.entities import Entities
     from engram_py.identity.identity import Identity
@@ -51,8 +53,7 @@ if TYPE_CHECKING:
 logger = logger_of(__name__)
 
 # The first answers come first.
-FIRST_SECONDS = 3.0
-LOOK_SECONDS = 30.0
+FIRST_SECONDS, LOOK_SECONDS = 3.0, 30.0
 
 
 class Worker:
@@ -88,18 +89,12 @@ class Worker:
 
 # A step is told until when (``time.monotonic``) it may begin more, and tells what it counted.
 Step = Callable[[float | None], Mapping[str, float]]
-
 Steps = Mapping[str, Sequence[tuple[str, Step]]]
 
 DISTILL = "distill"
 # How long after the last run a pass is due (spec/seed-capabilities.md 2.7); `distill` knows by itself what waits.
-PASSES: dict[str, timedelta] = {
-    "heartbeat": timedelta(minutes=2),
-    "consolidate": timedelta(hours=24),
-    "synthesize": timedelta(days=7),
-}
-_LEASE_SECONDS = 300.0
-_STOPPING_SECONDS = 1.0
+PASSES = {"heartbeat": timedelta(minutes=2), "consolidate": timedelta(hours=24), "synthesize": timedelta(days=7)}
+_LEASE_SECONDS, _STOPPING_SECONDS = 300.0, 1.0
 
 
 class Maintenance:
@@ -108,14 +103,9 @@ class Maintenance:
     the sessions that wait, all of them or those that are due, and records that itself."""
 
     def __init__(
-        self,
-        store: Store,
-        journal: Journal,
-        steps: Callable[[], Steps],
-        distill: Callable[[bool], Flushed] | None = None,
-        *,
-        hours: int = 24,
-    ) -> None:
+        self, store: Store, journal: Journal, steps: Callable[[], Steps],
+        distill: Callable[[bool], Flushed] = lambda everything: Flushed(()), *, hours: int = 24,
+    ) -> None:  # fmt: skip
         self._store = store
         self._journal = journal
         self._steps = steps
@@ -173,16 +163,13 @@ class Maintenance:
 
     def _distilled(self, *, everything: bool) -> Maintained:
         begun = time.monotonic()
-        if self._distill is None:
-            return Maintained(())
         done = self._distill(everything)
         if done.busy or not (everything or done.sessions):
             return Maintained((), busy=done.busy)
         results = [one.result.partition(":")[0].replace("_", " ") for one in done.sessions]
-        status: Literal["done", "failed"] = "failed" if "failed" in results else "done"
         ms = round((time.monotonic() - begun) * 1000)
-        step = StepDone("sessions", {name: results.count(name) for name in dict.fromkeys(results)}, ms)
-        return Maintained((PassDone(DISTILL, status, (step,), ms),))
+        step = StepDone("sessions", {**Counter(results)}, ms)
+        return Maintained((PassDone(DISTILL, "failed" if "failed" in results else "done", (step,), ms),))
 
     def _run(self, names: Sequence[str], *, until: float | None) -> Maintained:
         if not self._at_work.acquire(blocking=False):
@@ -229,9 +216,7 @@ def _key(name: str) -> str:
 
 
 # spec/seed-capabilities.md 1F, O34 to O40, and 2.11.
-FADING_DAYS = 30.0
-IDLE_DAYS = 30
-MOST_COMPARED = 1_000
+FADING_DAYS, IDLE_DAYS, MOST_COMPARED = 30.0, 30, 1_000
 OVERLAP, EPISODES, BOOST = 0.4, 3, 0.05
 EPISODE_DAYS, MOST_EPISODES = 60, 200
 _BATCH = 200
@@ -411,22 +396,26 @@ order by access_count desc, last_accessed_at desc, id desc limit :limit
 """
 # What its log holds included.
 SIZE = "select page_count * page_size from pragma_page_count, pragma_page_size"
+VAULTS = "select 1 from meta where key >= 'vault:' and key < 'vault;' limit 1"
 TOTAL = f"select coalesce(sum(access_count), 0) from observations where deleted_at is null and {VISIBLE}"
 
 
 def steps_of(
-    core: Core,
-    entities: Callable[[], Entities],
-    identity: Callable[[], Identity],
-    learning: Callable[[], Learning],
-    vault: Callable[[], Vault],
-    documents: Callable[[], Documents],
-) -> Steps:
-    """Return the steps of each pass, by name."""
-    settings = core.settings
+    core: Core, entities: Callable[[], Entities], identity: Callable[[], Identity], learning: Callable[[], Learning],
+    vault: Callable[[], Vault], documents: Callable[[], Documents],
+) -> Steps:  # fmt: skip
+    """Return the steps of each pass, by name; what most memories never need is not imported to find that out."""
+    store, settings = core.store, core.settings
+    prompts = settings.distill == "auto"
 
     def counts(done: Any) -> dict[str, float]:
         return {name: value for name, value in asdict(done).items() if name != "done"}
+
+    def tend(until: float | None) -> dict[str, float]:
+        return vault().tend(until=until) if store.row(VAULTS) else {}
+
+    def read(until: float | None) -> dict[str, float]:
+        return learning().read_new(prompts=prompts, until=until) if is_new(store, prompts=prompts) else {}
 
     def refresh(until: float | None) -> dict[str, float]:
         # A server has another process do it, which gives back the memory that reading takes.
@@ -434,10 +423,10 @@ def steps_of(
 
     return {
         "heartbeat": [
-            ("vault", lambda until: vault().tend(until=until)),
+            ("vault", tend),
             ("entities", lambda until: counts(entities().count_mentions(until=until))),
-            ("said", lambda until: learning().read_new(prompts=settings.distill == "auto", until=until)),
-            ("pages", lambda until: vault().tend(until=until)),
+            ("said", read),
+            ("pages", tend),
             ("documents", refresh),
         ],
         "consolidate": Consolidating(core).steps(),

@@ -98,7 +98,7 @@ def shelved(
             continue
         elif row.type == "identity":
             identity.append(row)
-        elif row.pinned or topic == PROFILE or row.type in TACIT:
+        elif row.pinned or topic == PROFILE or (row.type in TACIT and row.origin != "derived"):  # not candidates
             memory.append(row)
         elif row.type in ("note", "session_summary"):
             days.append(row)

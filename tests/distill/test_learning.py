@@ -426,3 +426,19 @@ def test_every_door_runs_the_pass_and_names_who_waits(
     reviewed = CliRunner().invoke(cli, ["review"])
     for answer in (reviewed.output, tool("mem_review", action="list"), str(notes_of(ask("GET", "/review")))):
         assert all(words in answer for words in told)
+
+
+def test_row_6_an_old_conversation_does_not_retire_what_is_said_always_since(app: Engram) -> None:
+    app.identity.add("Always reply in French")
+    tell(app, "Always reply in English.", day="2026-01-01")
+    assert active(app) == {"Always reply in French"}
+
+
+def test_a_prompt_of_a_session_that_is_gone_keeps_no_other_from_being_read(app: Engram) -> None:
+    app.prompts.save("I prefer tabs over spaces", session_id="gone")
+    app.prompts.save("I prefer TypeScript over JavaScript", session_id="s1")
+    app.store._connection.execute("pragma foreign_keys = off")
+    with app.store.transaction():
+        app.store.execute("delete from sessions where id = 'gone'")
+    beat(app)
+    assert {row[2] for row in candidates(app)} == {"I prefer TypeScript over JavaScript"}

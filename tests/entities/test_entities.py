@@ -279,6 +279,13 @@ def test_row_122_a_first_name_means_the_one_entity_that_has_it(app: Engram) -> N
     assert said in [one.id for one in app.entities.show("adam-watson").mentioned]
 
 
+def test_row_122_a_first_name_is_not_what_an_entity_is_called(app: Engram) -> None:
+    note(app, "yesterday Adam shipped Acme billing")
+    app.facts.add("Adam Watson", "He works at Acme in Berlin")
+    app.entities.count_mentions()
+    assert app.entities.show("adam-watson").entity.name == "Adam Watson"
+
+
 def test_row_122_a_first_name_of_two_means_neither(app: Engram) -> None:
     app.facts.add("Adam Watson", "Adam Watson works at Acme in Berlin")
     app.facts.add("Adam Smith", "Adam Smith lives in Glasgow still")
