@@ -47,7 +47,7 @@ def _tool(tool: Tool) -> Iterator[str]:
     schema = tool.parameters
     hints = "reads" if tool.hints["readOnlyHint"] else "destroys" if tool.hints["destructiveHint"] else "writes"
     hints += ", idempotent" if tool.hints["idempotentHint"] else ""
-    yield from (f"## {tool.name}", "", f"**{tool.title}** ({hints}). {tool.description}", "")
+    yield from (f"## {tool.name}", f"**{tool.title}** ({hints}). {tool.description}", "")
     for name, one in schema["properties"].items():
         if name != "response_format":  # the head of the page says it for all tools
             yield f"- {_argument(tool.name, name, one, name in schema.get('required', ()))}"
@@ -63,11 +63,12 @@ def _argument(tool: str, name: str, one: Mapping[str, Any], required: bool) -> s
     kind = f"list of {one['items']['type']}" if one["type"] == "array" else str(one["type"])
     if "enum" in one:
         kind = "one of " + ", ".join(one["enum"])
-    notes = [kind, "required"] if required else [kind]
+    notes = [*([] if kind == "string" else [kind]), *(["required"] if required else [])]
     if one.get("default") not in (None, False):
         notes.append(f"default {json.dumps(one['default'])}")
     meaning = one.get("description") or words.ARGUMENTS.get(f"{tool}.{name}") or words.ARGUMENTS[name]
-    return f"`{name}` ({', '.join(notes)}): {meaning}"
+    noted = f" ({', '.join(notes)})" if notes else ""
+    return f"`{name}`{noted}: {meaning}"
 
 
 def profiles() -> str:
