@@ -95,21 +95,22 @@ def commands() -> str:
     found = list(_commands(cli, click.Context(cli, info_name="engram")))
     parameters = {ctx.command_path: [_parameter(one, ctx) for one in ctx.command.params] for ctx in found}
     counts = Counter(chain.from_iterable(parameters.values()))
-    shared = [one for one, count in counts.items() if count >= _SHARED_BY and one[0].startswith("`-")]
+    shared = [one for one, count in counts.items() if count >= _SHARED_BY]
     lines = [_item(one) for one in sorted(shared)]
     first: dict[int, str] = {}
     for ctx in found:
         usage = " ".join([ctx.command_path, *ctx.command.collect_usage_pieces(ctx)]).replace(" [OPTIONS]", "")
-        lines += ["", f"## {usage.replace(' [ARGS]...', '')}", ""]
+        lines += ["", f"## {usage.replace(' [ARGS]...', '')}"]
         if first.setdefault(id(ctx.command), ctx.command_path) != ctx.command_path:
             lines.append(f"The same as `{first[id(ctx.command)]}`.")
             continue
         options = [re.sub(" .*", "`", one[0]) for one in parameters[ctx.command_path] if one in shared]
+        takes = " ".join(one.strip("`") for one in options if one.startswith("`-"))  # the usage names arguments
         first_part, *more = map(_paragraph, (ctx.command.help or "").split("\n\n"))
-        lines.append(first_part + (f" Takes {', '.join(options)}." if options else ""))
+        lines.append(first_part + (f" Takes `{takes}`." if takes else ""))
         lines += chain.from_iterable(("", part) for part in more)
         own = [_item(one) for one in parameters[ctx.command_path] if one not in shared]
-        lines += ["", *own] if own else []
+        lines += own
     return "\n".join([*lines, ""])
 
 
