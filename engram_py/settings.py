@@ -187,6 +187,8 @@ SETTINGS = (
     Setting("log_level", "choice", "error", "What is logged to stderr.", ("debug", "info", "warning", "error")),
     Setting("fact_rules", "text", "", "A JSON file with more anchors and patterns for facts."),
     Setting("recency_half_life_days", "whole", 30, "Days that halve a memory's recency.", (1, 365)),
+    Setting("fusion", "choice", "evidence", "How words and vectors are joined; weighted: 0.3 and 0.7 of them.",
+            ("evidence", "weighted")),
     Setting("gate", "choice", "heuristic", "Which prompts get memory unasked; off: all of them.",
             ("heuristic", "off", "llm")),
     Setting("memory_budget_tokens", "whole", 800, "The most tokens a prompt is given unasked.", (100, 4_000)),
@@ -266,6 +268,7 @@ class Settings:
     log_level: str = DEFAULTS["log_level"]
     fact_rules: str = DEFAULTS["fact_rules"]
     recency_half_life_days: int = DEFAULTS["recency_half_life_days"]
+    fusion: str = DEFAULTS["fusion"]
     gate: str = DEFAULTS["gate"]
     memory_budget_tokens: int = DEFAULTS["memory_budget_tokens"]
     full_budget_tokens: int = DEFAULTS["full_budget_tokens"]

@@ -55,8 +55,10 @@ def with_vectors(
     *,
     within: Sequence[object] | None,
     documents: bool = False,
+    weighted: bool = False,
 ) -> Retrieved[T]:
-    """Rank ``found`` anew by words and vectors together; a note says when vectors had to be left out.
+    """Rank ``found`` anew by words and vectors together, ``weighted`` by a fixed sum; a note says when vectors had to
+    be left out.
 
     ``within`` are the projects of memories, or the collections of ``documents``.
     """
@@ -73,7 +75,7 @@ def with_vectors(
         return replace(found, notes=(*found.notes, nearest.note)) if nearest.note else found
     lexical = [(one.id, one.relevance) for one in found.scored]
     nats = found.scored[0].coverage * sum(term.idf for term in found.terms) if found.scored else 0.0
-    fused = fuse(lexical, nearest, nats=nats)
+    fused = weighted_sum(lexical, nearest) if weighted else fuse(lexical, nearest, nats=nats)
     if query.phrases or query.excluded:  # vectors cannot tell whether a text has the phrase or the excluded word
         fused = [(row, score) for row, score in fused if row in by_words]
     fused = fused[:READ]
@@ -94,7 +96,8 @@ def with_vectors(
     merged = replace(found, scored=scored, rows=rows, near=near, meant=meant, evidence=likeliest(scored))
     merged = with_replacements(merged, visible)
     added = sum(one.id not in by_words for one in merged.scored)
-    step = LadderStep("vectors", added, reason("weighed", weight=nearest.weight))
+    why = reason("weighted_sum", vectors=OF_VECTORS, words=OF_WORDS)
+    step = LadderStep("vectors", added, why if weighted else reason("weighed", weight=nearest.weight))
     return replace(merged, rungs=(*found.rungs, step))
 
 
@@ -117,6 +120,19 @@ def fuse(lexical: Sequence[tuple[int, float]], nearest: Nearest, *, nats: float)
         key: (words.get(key, 0.0) * best_word + meanings.get(key, words.get(key, 0.0) * slope) * best_meaning) / ideal
         for key in {**words, **meanings}
     }
+    return _ordered(scores, words)
+
+
+# The weighted hybrid of OpenClaw and QMD (spec/seed-capabilities.md, 2.3), for those who know it: the sum of a cosine
+# and of score / (1 + score).
+OF_VECTORS, OF_WORDS = 0.7, 0.3
+
+
+def weighted_sum(lexical: Sequence[tuple[int, float]], nearest: Nearest) -> list[tuple[int, float]]:
+    """Return the (id, score) of everything either side found, best first, by a fixed sum; a score is 0..1."""
+    words = {key: abs(score) / (1 + abs(score)) for key, score in lexical}
+    cosines = {key: max(0.0, cosine) for key, cosine in nearest.hits}
+    scores = {key: OF_VECTORS * cosines.get(key, 0.0) + OF_WORDS * words.get(key, 0.0) for key in {**words, **cosines}}
     return _ordered(scores, words)
 
 
@@ -187,6 +203,7 @@ class Search:
         )
         self._usage = usage
         self._vectors = vectors
+        self._fusion = core.settings.fusion
         self._hits = Hits(core.store, core.journal, anchors, core.settings.recency_half_life_days)
 
     def search(
@@ -299,7 +316,9 @@ class Search:
             found = replace(found, rungs=(step, *found.rungs))
         if self._vectors.enabled:
             rows = VisibleRows(self._store, scope)
-            found = with_vectors(self._vectors, query, found, rows, within=scope.projects)
+            found = with_vectors(
+                self._vectors, query, found, rows, within=scope.projects, weighted=self._fusion == "weighted"
+            )
         found = replace(found, rungs=(*found.rungs, evidence_step(found, request.least)))
         answers = [one for one in found.answers(request.least) if one.id not in exact]
         ranked = self._ranked(request, found, answers, limit=request.wanted)

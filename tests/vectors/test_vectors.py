@@ -17,10 +17,11 @@ from engram_py.documents.documents import Documents
 from engram_py.observations.values import Change
 from engram_py.reasons import reason
 from engram_py.recall.related import Conflicts, ask_by_meaning
+from engram_py.recall.search import weighted_sum
 from engram_py.settings import Settings, following, keep_setting
 from engram_py.upkeep.backups import restore
 from engram_py.vectors import table
-from engram_py.vectors.values import EmbedderFailedError
+from engram_py.vectors.values import EmbedderFailedError, Nearest
 from engram_py.vectors.vectors import Vectors
 from tests.anchors.repositories import Repo
 from tests.embedders import SETTING, TinyEmbedder
@@ -205,6 +206,31 @@ def test_an_import_is_compared_with_nothing(app: Engram, tiny: TinyEmbedder) -> 
     last = save(app, "One more.", title="Number 21")
     vectors.compute()
     assert asked == [(last,)]
+
+
+def test_row_131_a_weighted_sum_joins_words_and_vectors_where_it_is_set(tmp_path: Path, tiny: TinyEmbedder) -> None:
+    with Engram(tmp_path, directory=tmp_path, settings=Settings(data_dir=tmp_path, fusion="weighted")) as app:
+        login, queue = save(app, LOGIN, title="Tokens"), save(app, QUEUE, title="Work queue")
+        explained = app.searches.search("refreshing tokens", explain=True).explain
+        assert explained is not None
+        assert all(step.name != "vectors" for step in explained.rungs)
+        app.__dict__.pop("searches")
+        app.__dict__["vectors"] = vectors = vectors_of(app, tiny)
+        vectors.compute()
+
+        found = app.searches.search("refreshing the tokens of a queue", explain=True, floor=0.0)
+
+        assert [hit.id for hit in found.results] == [login, queue]
+        assert found.explain is not None
+        [step] = [step for step in found.explain.rungs if step.name == "vectors"]
+        assert step.why == reason("weighted_sum", vectors=0.7, words=0.3)
+
+
+def test_a_weighted_sum_takes_seven_tenths_of_the_cosine() -> None:
+    near = Nearest(((1, 0.5), (3, 0.4)), population=3)
+    found = dict(weighted_sum([(1, 1.0), (2, 3.0)], near))
+    assert list(found) == [1, 3, 2]
+    assert found == pytest.approx({1: 0.7 * 0.5 + 0.3 * 0.5, 3: 0.7 * 0.4, 2: 0.3 * 0.75})
 
 
 def test_what_a_query_excludes_does_not_come_back_by_its_meaning(app: Engram, vectors: Vectors) -> None:

@@ -214,6 +214,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "nothing_alike": "nothing resembles the unknown words",
     "read": _read,
     "weighed": "weighed at {weight:.2f}",
+    "weighted_sum": "{vectors:.1f} of vectors and {words:.1f} of words",
     "evidence": _evidence,
     "no_word_found": "no word of the question was found",
     "near": lambda forms: f"near: {', '.join(forms)}",

@@ -98,6 +98,7 @@ WORDED = [
     (reason("read", joined=("hardfault",), forms=(("timezone", ("time zone", "zone")),)),
      "read hardfault in one word, timezone as time zone or zone"),
     (reason("weighed", weight=1.2), "weighed at 1.20"),
+    (reason("weighted_sum", vectors=0.7, words=0.3), "0.7 of vectors and 0.3 of words"),
     (reason("evidence", share=0.5, probability=0.1, least=0.5),
      "the likeliest holds 50% of what the words tell: it answers with a probability of 10%, 50% is needed"),
     (reason("no_word_found"), "no word of the question was found"),
