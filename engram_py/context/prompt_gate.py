@@ -144,6 +144,7 @@ def covers(text: str, words: Sequence[str], share: float) -> bool:
 _MODEL = "unasked"
 # A line of 60 tokens holds so many titles.
 _MOST_POINTED = 3
+_LEAST_NAME_CHARS = 4  # `api` is a word as well (spec/seed-capabilities.md, row 63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +160,15 @@ class LookedUp:
 
     def pointed(self) -> list[Scored]:
         """Return what may well be needed, likely enough to be named in a line, the likeliest first: what is likely
-        among it."""
-        return self._above("pointed")[:_MOST_POINTED]
+        among it; or else what is about an entity that the prompt names."""
+        return (self._above("pointed") or self._about_entities())[:_MOST_POINTED]
+
+    def _about_entities(self) -> list[Scored]:
+        found = self.found
+        if found is None:
+            return []
+        named = {term.text for term in found.terms if term.names_entity and len(term.text) >= _LEAST_NAME_CHARS}
+        return [one for _, one in found.judged(_MODEL) if not named.isdisjoint(one.words)] if named else []
 
     def _above(self, bar: str) -> list[Scored]:
         if self.found is None:

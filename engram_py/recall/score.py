@@ -189,7 +189,7 @@ class Term:
     ``counted`` it is 1 until the text of a row is read. A term that was not ``looked_up`` is too common: it only counts
     in rows that other terms found. ``substitutes`` are index terms of near spellings and other names, ``read_as`` the
     same for a reader, and ``discount`` is their weight. ``visible`` is false when no row that the search may show holds
-    the term. Days do not count ``for_neighbours``.
+    the term. Days do not count ``for_neighbours``. ``names_entity``: it stands for the name of an entity.
     """
 
     text: str
@@ -207,6 +207,7 @@ class Term:
     discount: float = 1.0
     visible: bool = True
     for_neighbours: bool = True
+    names_entity: bool = False
 
     @property
     def weight(self) -> float:

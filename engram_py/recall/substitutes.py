@@ -327,7 +327,9 @@ def _term(store: Store, named: _Named, naming: Sequence[Term], *, size: int) -> 
         return None
     text = " ".join(term.text for term in naming)
     weight = max(idf(len(rows), size), *(term.idf for term in naming if term.rows), 0.0)
-    return Term(text, "", weight, len(rows), mentions=rows, titled=dict.fromkeys(titled, 1.0), looked_up=True)
+    return Term(
+        text, "", weight, len(rows), mentions=rows, titled=dict.fromkeys(titled, 1.0), looked_up=True, names_entity=True
+    )
 
 
 def _neighbours(store: Store, known: Known, slugs: Sequence[str], key: dict[str, str]) -> list[str]:

@@ -92,6 +92,13 @@ def test_work_gets_what_has_two_of_its_words_and_not_what_has_the_rare_one_alone
     assert app.searches.search("whale worker").results[0].id == alone
 
 
+def test_row_63_what_is_known_of_an_entity_is_named_where_a_prompt_names_it(app: Engram) -> None:
+    app.facts.add("billing-service", "The billing-service runs on Kubernetes in two regions")
+    app.facts.add("api", "Every api answer has an id")
+    assert text(app, asked(app, "fix billing-service")).startswith("related: [#1] The billing-service runs")
+    assert text(app, asked(app, "fix the api")) == ""
+
+
 @pytest.mark.parametrize("prompt", ["what's next?", "where were we?", "continue where we left off"])
 def test_a_session_that_left_no_summary_is_told_by_what_it_saved_last(
     app: Engram, kept: dict[str, int], clock: FakeClock, prompt: str
