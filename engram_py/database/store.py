@@ -30,6 +30,7 @@ from engram_py.database.connection import (
 from engram_py.database.errors import (
     IndexDamagedError,
     StoreBusyError,
+    StoreDamagedError,
     StoreGoneError,
     StoreIOError,
     StoreReadOnlyError,
@@ -103,7 +104,16 @@ class Store:
     def _connect(self) -> sqlite3.Connection:
         """Return a connection to the file at the path, brought up to date; ``_generation`` knows it."""
         filesystem.prepare_data_dir(self.path.parent)
-        self.key = key_of(self.path)  # without it no empty file is made either
+        while True:
+            self.key = key_of(self.path)  # without it no empty file is made either
+            try:
+                return self._connected()
+            except StoreDamagedError:
+                if key_of(self.path) == self.key:
+                    raise
+                # It was encrypted, decrypted or rekeyed between the two.
+
+    def _connected(self) -> sqlite3.Connection:
         filesystem.create_private_file(self.path)
         inode = self._generation.before_opening()
         try:

@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 
 from engram_py import Draft, Engram
 from engram_py.database import keys
-from engram_py.database.connection import KEY_STATE
+from engram_py.database.connection import KEY_STATE, key_of
 from engram_py.database.errors import (
     EncryptionMissingError,
     InvalidBackupError,
@@ -596,3 +596,24 @@ def test_a_change_that_was_interrupted_is_told_and_comes_before_others(data_dir:
     (data_dir / KEY_STATE).write_text("{}")
     with pytest.raises(StoreKeyError, match="cannot be read"):
         opened(data_dir)
+
+
+def test_a_file_that_is_encrypted_while_somebody_opens_it_is_opened_with_its_key(
+    data_dir: Path, key_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(data_dir)
+    keys_told: list[bytes] = []
+
+    def told(path: Path) -> bytes:
+        keys_told.append(key_of(path))
+        if len(keys_told) == 1:
+            monkeypatch.setattr("engram_py.database.store.key_of", key_of)
+            on(data_dir, key_file)
+            monkeypatch.setattr("engram_py.database.store.key_of", told)
+        return keys_told[-1]
+
+    monkeypatch.setattr("engram_py.database.store.key_of", told)
+    with opened(data_dir) as app:
+        assert app.search("zebrafish pool").results
+    assert keys_told[0] == b""
+    assert keys_told[-1]
