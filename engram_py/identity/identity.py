@@ -255,7 +255,7 @@ class Identity:
             saved = self._observations().save(draft, project=project, session_id=session_id, same=self._same)
             self._observations().pin(saved.id)
             if at is not None and saved.outcome == "added":
-                self._store.update("observations", {"id": saved.id}, {"created_at": at})
+                self._store.update("observations", {"id": saved.id}, {"created_at": at, "updated_at": at})
             replaced = self.settle(saved.id) if saved.outcome == "added" else ()
         saved = replace(saved, outcome="superseded", replaced=replaced) if replaced else saved
         # An evolving answer has a topic key; a statement holds, or is removed.
