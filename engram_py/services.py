@@ -299,7 +299,9 @@ def vault(app: Engram) -> Vault:
     zone = zone_named(app.settings.timezone)
     return Vault(
         app.core,
-        lambda: Applying(app.observations, app.facts, app.notes, app.identity, app.entities, zone=zone),
+        lambda: Applying(
+            app.observations, app.facts, app.notes, app.identity, app.entities, now=app.core.journal.moment, zone=zone
+        ),
         made=partial(_index_vault, app),
     )
 

@@ -158,13 +158,14 @@ _UNSEEN = ("Cc", "Cf")  # control and format characters
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The last export: its project, and the digests of each file, of each item by its anchor, and of the lines of each
-    file that are no items."""
+    """The last export: its project, and the digests of each file, of each item by its anchor, of the lines of each
+    file that are no items, and of the person's text below it, with its length."""
 
     project: str
     files: Mapping[str, str] = field(default_factory=dict)
     items: Mapping[str, str] = field(default_factory=dict)
     heads: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    tails: Mapping[str, str] = field(default_factory=dict)
 
 
 def written(manifest: Manifest) -> str:
@@ -196,7 +197,8 @@ class Folder:
                 raise NotAVaultError(self.root, f"was written by another version ({manifest['version']})")
             # A manifest can come with a clone: whatever it names, only files that a memory writes are its.
             files = {path: text for path, text in dict(manifest["files"]).items() if is_generated(path)}
-            return Manifest(str(manifest["project"]), files, dict(manifest["items"]), dict(manifest["heads"]))
+            tails = {path: str(mark) for path, mark in dict(manifest.get("tails", {})).items()}
+            return Manifest(str(manifest["project"]), files, dict(manifest["items"]), dict(manifest["heads"]), tails)
         except FileNotFoundError:
             return None
         except OSError as exc:

@@ -25,7 +25,7 @@ from engram_py.observations.values import Observation
 from engram_py.text.front_matter import front_matter
 from engram_py.text.normalize import dashed
 from engram_py.times import parse_time
-from engram_py.vault.folder import INDEX, SHELVES, entity_folder
+from engram_py.vault.folder import INDEX, SHELVES, digest, entity_folder
 from engram_py.vault.values import EntityPage, Item, Shelf, VaultPage, is_entity
 
 if TYPE_CHECKING:
@@ -45,6 +45,12 @@ _WRITTEN = regex(r"(type|aliases|updated):")
 _LISTED = regex(r"\s*- \S")
 _NAMES_CHARS, _NAME_WORDS = 1_000, 4
 _DAY = regex(r"memory/(\d{4}-\d\d-\d\d)\.md")
+_DAY_HEAD = regex(r"#{1,3} (\d{4}-\d\d-\d\d)\s*")
+_DAY_TITLE = r"# [A-Z][a-z]+day, [A-Z][a-z]+ \d{1,2}, \d{4}"
+_STRUCTURE = regex(
+    rf"(?:{_DAY_HEAD.pattern}|{_DAY_TITLE}|# (?:Identity|Memory|Observations)|## (?:Summary|Facts|History|Links))\s*"
+)
+_GAP = regex(r"\n{3,}")
 
 
 def day_of(path: str) -> str | None:
@@ -72,11 +78,43 @@ def parse(path: str, text: str) -> VaultPage:
     """Return the page that a file's text makes."""
     whole, _, tail = f"\n{plain_lines(text).removeprefix(chr(0xFEFF))}".partition(f"\n{TAIL}\n")
     front, others, whole = _front(whole[1:]) if is_entity(path) else ({}, (), whole[1:])
-    if path.endswith("_index.md"):  # a view: nothing of it is an item
-        page = VaultPage("", (), _not_blank(whole.split("\n")))
-    else:
-        page = _entries(whole) if day_of(path) else _bullets(whole, dated=path.startswith("life/"))
+    page = _body(path, whole)
     return replace(page, path=path, heads=(*others, *page.heads), text=text, tail=tail.strip("\n"), front=front)
+
+
+def _body(path: str, text: str) -> VaultPage:
+    if path.endswith("_index.md"):  # a view: nothing of it is an item
+        return VaultPage("", (), _not_blank(text.split("\n")))
+    return _entries(text) if day_of(path) else _bullets(text, dated=path.startswith("life/"))
+
+
+def tail_mark(tail: str) -> str:
+    """Return what a manifest keeps of the person's text below a file."""
+    return f"{len(tail)} {digest(tail)}"
+
+
+def with_appended(page: VaultPage, mark: str) -> VaultPage:
+    """Return a page with the items that stand below the text of the person's that the last export left, and had
+    ``mark``: a line put at the end of a file lands there."""
+    length = mark.partition(" ")[0]
+    known = page.tail[: int(length) if length.isdecimal() else 0]
+    known = known if tail_mark(known) == mark else ""
+    rest = page.tail[len(known) :].removeprefix("\n")
+    more = _body(page.path, rest)
+    for item in more.items:
+        rest = rest.replace(item.raw, "", 1)
+    rest = "\n".join(own_lines(rest.split("\n"))).rstrip()
+    return replace(page, items=(*page.items, *more.items), tail=known, rest=_GAP.sub("\n\n", rest))
+
+
+def own_lines(lines: Sequence[str]) -> list[str]:
+    """Return the lines without the headings that the memory writes itself and that nothing else stands below."""
+    kept: list[str] = []
+    for line in reversed(lines):
+        below = next((one for one in reversed(kept) if one.strip()), None)
+        if not _STRUCTURE.fullmatch(line) or (below is not None and not below.startswith("#")):
+            kept.append(line)
+    return kept[::-1]
 
 
 def _front(text: str) -> tuple[Mapping[str, str], tuple[str, ...], str]:
@@ -152,14 +190,27 @@ def _markdown() -> MarkdownIt:
 
 def _bullets(text: str, *, dated: bool) -> VaultPage:
     lines = text.split("\n")
-    items: list[Item] = []
+    items: dict[int, Item] = {}
     of_items: set[int] = set()
     for start, end in _spans(text):
         last = max(number for number in range(start, end) if number == start or lines[number].strip())
         of_items.update(range(start, last + 1))
-        items.append(_bullet(lines[start : last + 1], dated=dated))
-    heads = (line for number, line in enumerate(lines) if number not in of_items)
-    return VaultPage("", tuple(items), _not_blank(heads))
+        items[start] = _bullet(lines[start : last + 1], dated=dated)
+    heads = {number: line for number, line in enumerate(lines) if number not in of_items}
+    return VaultPage("", tuple(_on_days(items, heads)), _not_blank(heads.values()))
+
+
+def _on_days(items: Mapping[int, Item], heads: Mapping[int, str]) -> Iterator[Item]:
+    """Yield the items, by their first lines, each with the day it stands below.
+
+    What is put behind the last items of the memory is of no day, whichever those are of.
+    """
+    days = {number: found[1] for number, line in heads.items() if (found := _DAY_HEAD.fullmatch(line))}
+    if days and any(item.anchor for start, item in items.items() if start > max(days)):
+        days[max(days)] = ""
+    for start, item in items.items():
+        above = max((number for number in days if number < start), default=None)
+        yield replace(item, day=days[above] or None) if above is not None else item
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:

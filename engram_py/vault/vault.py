@@ -41,7 +41,16 @@ from engram_py.vault.folder import (
     shelved,
     written,
 )
-from engram_py.vault.markdown import anchor_of, has_conflict, parse, plain_lines, rendered, with_tail
+from engram_py.vault.markdown import (
+    anchor_of,
+    has_conflict,
+    parse,
+    plain_lines,
+    rendered,
+    tail_mark,
+    with_appended,
+    with_tail,
+)
 from engram_py.vault.values import (
     Applied,
     Edit,
@@ -277,7 +286,7 @@ class Vault:
             if digest(text if is_page else plain_lines(text)) == manifest.files.get(path):
                 continue
             if is_page:
-                pages.append(parse(path, text))
+                pages.append(with_appended(parse(path, text), manifest.tails.get(path, "")))
             else:
                 views[path] = text
         now = self._texts(project) if views else {}
@@ -333,12 +342,15 @@ class Vault:
         pages = [parse(path, folder.read(path) or "") for path in without]
         anchors = [item.anchor for page in pages for item in page.items]
         items = {anchor: manifest.items[anchor] for anchor in anchors if anchor in manifest.items}
+        marks = {path: mark for path, mark in manifest.tails.items() if path in without}
         changed: list[str] = []
         for path, text in sorted(texts.items()):
             whole = with_tail(text, (tails or {}).get(path, "")).removeprefix("\n\n")
             if whole and folder.write(path, whole):
                 changed.append(path)
             files[path] = digest(whole)
+            if own := (tails or {}).get(path):
+                marks[path] = tail_mark(own.strip("\n"))
             if path.endswith(".md"):
                 page = parse(path, text)
                 items |= {item.anchor: digest(item.raw) for item in page.items if item.anchor}
@@ -346,7 +358,7 @@ class Vault:
         gone = [path for path in old if path not in texts]
         for path in gone:
             folder.remove(path)
-        self._write_manifest(folder, Manifest(project, files, items, heads))
+        self._write_manifest(folder, Manifest(project, files, items, heads, marks))
         return VaultExported(str(folder.root), len(files), tuple(changed), tuple(gone), tuple(warnings))
 
     def _write_manifest(self, folder: Folder, manifest: Manifest) -> None:

@@ -446,3 +446,49 @@ def test_a_note_that_quotes_a_conflict_is_none(app: Engram, root: Path) -> None:
     day = next((root / "memory").iterdir())
     day.write_text(day.read_text().replace("Git wrote", "Git had written"))
     assert [one.outcome for one in app.vault.take_in().applied] == ["updated"]
+
+
+BLOCK = "## 2026-02-22\n- User accepted new job at TechCorp, starting March 1\n\n"
+
+
+@pytest.mark.parametrize("earlier", ["", "## Plans of mine\n\nProse.\n", "## 2026-02-21\n- User lives in Bordeaux\n\n"])
+def test_what_is_appended_is_found_whatever_stands_above_it(app: Engram, root: Path, earlier: str) -> None:
+    if earlier:
+        app.vault_files.write("observations.md", earlier, append=True)
+
+    done = app.vault_files.write("observations.md", BLOCK, append=True)
+    app.vault_files.write("observations.md", "- Now looking for apartments in Paris\n", append=True)
+
+    assert [one.outcome for one in done.applied] == ["added"]
+    added = app.get(done.applied[0].id or 0).observation
+    assert added.created_at[:10] == "2026-02-22"
+    text = (root / "observations.md").read_text()
+    above, _, below = text.partition(TAIL)
+    assert above.count("## 2026-02-22\n") == 1
+    assert "apartments in Paris" in above
+    assert "Prose." in below or "Plans" not in earlier
+    assert "2026-02-2" not in below
+    assert app.vault.take_in().applied == ()
+    assert app.vault.export().written == ()
+
+
+def test_a_heading_of_the_persons_in_memory_md_does_not_end_what_is_read(app: Engram, root: Path) -> None:
+    for text in ("# My own\n", "- Likes tea\n"):
+        with (root / "MEMORY.md").open("a") as file:
+            file.write(text)
+        app.vault.take_in()
+
+    assert "Likes tea" in contents(app)
+    assert (root / "MEMORY.md").read_text().partition(TAIL)[2] == "\n\n# My own\n"
+
+
+def test_the_persons_text_below_a_file_keeps_its_lines_while_items_are_taken_out_of_it(app: Engram, root: Path) -> None:
+    own = "## Plans\n\nOne.\n\nTwo.\n"
+    app.vault_files.write("observations.md", own, append=True)
+    log = root / "observations.md"
+    log.write_text(log.read_text().replace("One.", "One.\n\n- A bullet of tomorrow\n\nOne and a half."))
+
+    outcomes = [one.outcome for one in app.vault.take_in().applied]
+
+    assert outcomes == ["added", "kept"]
+    assert log.read_text().partition(TAIL)[2].endswith("One.\n\nOne and a half.\nTwo.\n")
