@@ -50,6 +50,9 @@ _DAY_TITLE = r"# [A-Z][a-z]+day, [A-Z][a-z]+ \d{1,2}, \d{4}"
 _STRUCTURE = regex(
     rf"(?:{_DAY_HEAD.pattern}|{_DAY_TITLE}|# (?:Identity|Memory|Observations)|## (?:Summary|Facts|History|Links))\s*"
 )
+# Of these a paragraph is an item as well, and each of its lines where all are as "Location: Bordeaux".
+_OF_PERSON = ("identity.md", "MEMORY.md")
+_NAMED = regex(r"[^\W\d_][^:.]{0,40}: \S.*")
 _GAP = regex(r"\n{3,}")
 
 
@@ -85,7 +88,7 @@ def parse(path: str, text: str) -> VaultPage:
 def _body(path: str, text: str) -> VaultPage:
     if path.endswith("_index.md"):  # a view: nothing of it is an item
         return VaultPage("", (), _not_blank(text.split("\n")))
-    return _entries(text) if day_of(path) else _bullets(text, dated=path.startswith("life/"))
+    return _entries(text) if day_of(path) else _bullets(text, dated=path.startswith("life/"), prose=path in _OF_PERSON)
 
 
 def tail_mark(tail: str) -> str:
@@ -188,14 +191,15 @@ def _markdown() -> MarkdownIt:
     return reader
 
 
-def _bullets(text: str, *, dated: bool) -> VaultPage:
+def _bullets(text: str, *, dated: bool = False, prose: bool = False) -> VaultPage:
     lines = text.split("\n")
     items: dict[int, Item] = {}
     of_items: set[int] = set()
-    for start, end in _spans(text):
+    for start, end in _spans(text, lines, prose=prose):
         last = max(number for number in range(start, end) if number == start or lines[number].strip())
         of_items.update(range(start, last + 1))
-        items[start] = _bullet(lines[start : last + 1], dated=dated)
+        is_bullet = not prose or _MARKER.match(lines[start].lstrip(" "))
+        items[start] = (_bullet if is_bullet else _paragraph)(lines[start : last + 1], dated=dated)
     heads = {number: line for number, line in enumerate(lines) if number not in of_items}
     return VaultPage("", tuple(_on_days(items, heads)), _not_blank(heads.values()))
 
@@ -213,7 +217,27 @@ def _on_days(items: Mapping[int, Item], heads: Mapping[int, str]) -> Iterator[It
         yield replace(item, day=days[above] or None) if above is not None else item
 
 
-def _spans(text: str) -> Iterator[tuple[int, int]]:
+def _paragraph(lines: list[str], *, dated: bool) -> Item:
+    head, anchor = _anchored(lines[0])
+    return Item("\n".join(lines), anchor, "\n".join((head, *lines[1:])))
+
+
+def _spans(text: str, lines: Sequence[str], *, prose: bool) -> Iterator[tuple[int, int]]:
+    """Yield the first line and the end of each bullet, with ``prose`` of the paragraphs between them too."""
+    for start, end, is_bullet in _blocks(text):
+        cut = start
+        if is_bullet:
+            # The memory indents all that is of a bullet: a line that is not was put below its item.
+            beside = (number for number in range(start + 1, end) if lines[number][:1].strip())
+            cut = next(beside, end) if prose and _ANCHOR.search(lines[start]) else end
+            yield start, cut
+        said = [number for number in range(cut, end) if lines[number].strip() and lines[number] != _TACIT.strip()]
+        if prose and said:
+            apart = all(_NAMED.fullmatch(lines[number]) for number in said)
+            yield from ((number, number + 1) for number in said) if apart else [(said[0], said[-1] + 1)]
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int, bool]]:
     depth = 0
     for token in _markdown().parse(text):
         if token.type == "bullet_list_open":
@@ -221,7 +245,9 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
         elif token.type == "bullet_list_close":
             depth -= 1
         elif token.type == "list_item_open" and token.level == 1 and depth == 1 and token.map:
-            yield token.map[0], token.map[1]
+            yield token.map[0], token.map[1], True
+        elif token.type == "paragraph_open" and token.level == 0 and token.map:
+            yield token.map[0], token.map[1], False
 
 
 def _bullet(lines: list[str], *, dated: bool) -> Item:

@@ -492,3 +492,27 @@ def test_the_persons_text_below_a_file_keeps_its_lines_while_items_are_taken_out
 
     assert outcomes == ["added", "kept"]
     assert log.read_text().partition(TAIL)[2].endswith("One.\n\nOne and a half.\nTwo.\n")
+
+
+@pytest.mark.parametrize("appended", [False, True])
+def test_lines_in_identity_md_are_statements_about_the_person(app: Engram, root: Path, appended: bool) -> None:
+    text = "Name: Alex\nLocation: Bordeaux\n\nAlex writes compilers\nfor a living.\n\n## Goals\n\n1. one\n"
+    done = app.vault_files.write("identity.md", text, append=appended)
+
+    assert [one.outcome for one in done.applied] == ["added", "added", "added", "kept"]
+    said = {getattr(one, "text", "") for one in app.identity.listed().items}
+    assert said >= {"Name: Alex", "Location: Bordeaux", "Alex writes compilers for a living."}
+    assert "Location: Bordeaux" in render.text(app.contexts.assemble(), now=app.journal.moment(), door="python")
+    assert (root / "identity.md").read_text().partition(TAIL)[2] == "\n\n## Goals\n1. one\n"
+    assert "Call me Ada" in contents(app)
+    assert app.vault.take_in().applied == ()
+
+
+def test_prose_in_memory_md_is_an_item_and_what_the_memory_writes_there_is_none(app: Engram, root: Path) -> None:
+    app.vault_files.write("MEMORY.md", "# Memory\n\nAlex tests first.\n")
+    done = app.vault_files.write("MEMORY.md", "Alex likes tea.\n", append=True)
+
+    assert [one.title for one in done.applied] == ["Alex likes tea."]
+    assert {"Alex tests first.", "Alex likes tea."} <= contents(app)
+    assert TAIL not in (root / "MEMORY.md").read_text()
+    assert app.vault.take_in().applied == ()
