@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from functools import cache
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -39,17 +39,17 @@ _BOLD = regex(r"\*\*(.+)\*\*((?: `[^`]+`){0,2})")
 _MARKER = regex(r"([-*+])( {1,4}|\t|$)")
 _DATED = regex(r" \((?:until )?\d{4}-\d\d-\d\d\)$")
 _ENTRY = regex(r"## (\d\d:\d\d)(?: (.*?))?$")
-_ESCAPED = regex(r"\\*(?:## \d\d:\d\d|" + re.escape(TAIL) + ")")
+_DAY_TITLE = r"# [A-Z][a-z]+day, [A-Z][a-z]+ \d{1,2}, \d{4}"
+_ESCAPED = regex(rf"\\*(?:## \d\d:\d\d|{_DAY_TITLE}|{re.escape(TAIL)})")
+_OPENS = regex(rf"{_DAY_TITLE}\s*")
 # What the memory writes before the page of an entity; Obsidian writes a list below its name.
 _WRITTEN = regex(r"(type|aliases|updated):")
 _LISTED = regex(r"\s*- \S")
 _NAMES_CHARS, _NAME_WORDS = 1_000, 4
 _DAY = regex(r"memory/(\d{4}-\d\d-\d\d)\.md")
 _DAY_HEAD = regex(r"#{1,3} (\d{4}-\d\d-\d\d)\s*")
-_DAY_TITLE = r"# [A-Z][a-z]+day, [A-Z][a-z]+ \d{1,2}, \d{4}"
-_STRUCTURE = regex(
-    rf"(?:{_DAY_HEAD.pattern}|{_DAY_TITLE}|# (?:Identity|Memory|Observations)|## (?:Summary|Facts|History|Links))\s*"
-)
+_TITLE = regex(rf"(?:{_DAY_TITLE}|# (?:Identity|Memory|Observations))\s*")
+_STRUCTURE = regex(rf"(?:{_DAY_HEAD.pattern}|## (?:Summary|Facts|History|Links))\s*")
 # Of these a paragraph is an item as well, and each of its lines where all are as "Location: Bordeaux".
 _OF_PERSON = ("identity.md", "MEMORY.md")
 _NAMED = regex(r"[^\W\d_][^:.]{0,40}: \S.*")
@@ -115,7 +115,8 @@ def own_lines(lines: Sequence[str]) -> list[str]:
     kept: list[str] = []
     for line in reversed(lines):
         below = next((one for one in reversed(kept) if one.strip()), None)
-        if not _STRUCTURE.fullmatch(line) or (below is not None and not below.startswith("#")):
+        is_own = not _STRUCTURE.fullmatch(line) or (below is not None and not below.startswith("#"))
+        if is_own and not _TITLE.fullmatch(line):
             kept.append(line)
     return kept[::-1]
 
@@ -150,25 +151,20 @@ def _unescape(line: str) -> str:
 
 
 def _entries(text: str) -> VaultPage:
-    items: list[Item] = []
-    heads: list[str] = []
-    block: list[str] = []
-
-    def close() -> None:
-        if block:
-            items.append(_entry(block))
-            block.clear()
-
+    """Return the entries of a day, and what stands before the first or below a title of the day, each a note."""
+    blocks: list[list[str]] = [[]]
     for line in text.split("\n"):
-        if _ENTRY.match(line):
-            close()
-            block.append(line)
-        elif block:
-            block.append(line)
-        else:
-            heads.append(line)
-    close()
-    return VaultPage("", tuple(items), _not_blank(heads))
+        if _ENTRY.match(line) or _OPENS.fullmatch(line):
+            blocks.append([])
+        blocks[-1].append(line)
+    pages = [
+        VaultPage("", (_entry(block),), ()) if _ENTRY.match(block[0]) else _bullets("\n".join(block), prose=True)
+        for block in blocks
+        if block
+    ]
+    return VaultPage(
+        "", tuple(item for page in pages for item in page.items), tuple(chain(*(page.heads for page in pages)))
+    )
 
 
 def _not_blank(lines: Iterable[str]) -> tuple[str, ...]:

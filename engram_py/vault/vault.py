@@ -43,6 +43,7 @@ from engram_py.vault.folder import (
 )
 from engram_py.vault.markdown import (
     anchor_of,
+    day_of,
     has_conflict,
     parse,
     plain_lines,
@@ -332,7 +333,7 @@ class Vault:
                 tails = (tails or {}) | {path: tail}
         warnings = []
         for path in {*(tails or {})} - {*texts}:  # nothing of it is left but what the person wrote
-            if path not in manifest.files and (text := folder.read(path)):
+            if path not in manifest.files and day_of(path) is None and (text := folder.read(path)):
                 warnings.append(f"the memory writes no {path}; what it said is kept in {folder.set_aside(path, text)}")
                 folder.remove(path)
             elif (tails or {})[path]:

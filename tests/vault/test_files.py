@@ -516,3 +516,42 @@ def test_prose_in_memory_md_is_an_item_and_what_the_memory_writes_there_is_none(
     assert {"Alex tests first.", "Alex likes tea."} <= contents(app)
     assert TAIL not in (root / "MEMORY.md").read_text()
     assert app.vault.take_in().applied == ()
+
+
+DAY = "# Sunday, February 1, 2026\n\n- Met Sarah at the harbour\n- Paid the rent\n\nThe ferry was late again.\n\n"
+
+
+def test_a_day_that_a_person_wrote_is_taken_in_as_notes_of_that_day(app: Engram, root: Path) -> None:
+    day = root / "memory/2026-02-01.md"
+    day.write_text(f"{DAY}```\nopen\n```\n")
+
+    taken = app.vault.take_in()
+
+    assert [one.outcome for one in taken.applied] == ["added", "added", "added", "kept"]
+    notes = [getattr(one, "text", "") for one in app.notes.of_day("2026-02-01").items]
+    assert notes == ["Met Sarah at the harbour", "Paid the rent", "The ferry was late again."]
+    assert day.read_text().partition(TAIL)[2] == "\n\n```\nopen\n```\n"
+    assert not taken.warnings
+    day.write_text(f"{day.read_text()}# Sunday, February 1, 2026\n\n- Slept early\n")
+    assert [one.outcome for one in app.vault.take_in().applied] == ["added"]
+    assert "Slept early" in [getattr(one, "text", "") for one in app.notes.of_day("2026-02-01").items]
+    assert app.vault.take_in().applied == ()
+
+
+def test_a_day_of_which_nothing_is_an_item_keeps_its_name(app: Engram, root: Path) -> None:
+    day = root / "memory/2026-02-01.md"
+    day.write_text("```\nopen\n```\n")
+    app.vault.take_in()
+
+    assert [path.name for path in day.parent.iterdir() if "02-01" in path.name] == [day.name]
+    assert "open" in day.read_text()
+    assert app.vault.take_in().applied == ()
+    assert app.vault.export().written == ()
+
+
+def test_a_bullet_below_the_title_of_a_day_is_no_part_of_the_note_above(app: Engram, root: Path) -> None:
+    [day] = (root / "memory").iterdir()
+    day.write_text(f"{day.read_text()}\n# Friday, January 2, 2026\n- Slept early\n")
+
+    assert [one.outcome for one in app.vault.take_in().applied] == ["added"]
+    assert {"Slept early", "Tried the new parser\n## 10:00 it was slow"} <= contents(app)
