@@ -195,6 +195,8 @@ class Vault:
                     str(folder.root), (*map(_planned, wanted), *shown, *map(_unmerged, unmerged)), True
                 )
             beside = [_kept_view(path, "kept", folder.set_aside(path, text)) for path, text in views.items()]
+            for path in views:  # of an entity that the memory keeps elsewhere, or not at all, none is written anew
+                folder.remove(path)
             applied = self._applying().apply(wanted, project=name)
             kept = {page.path: page.tail for page in pages}
             for edit, done in zip(wanted, applied, strict=True):

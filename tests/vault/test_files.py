@@ -555,3 +555,38 @@ def test_a_bullet_below_the_title_of_a_day_is_no_part_of_the_note_above(app: Eng
 
     assert [one.outcome for one in app.vault.take_in().applied] == ["added"]
     assert {"Slept early", "Tried the new parser\n## 10:00 it was slow"} <= contents(app)
+
+
+JOE = """# Joe Bloggs
+
+**Type:** Person
+
+## Summary
+
+Friend who lives in Los Angeles. Works in tech.
+
+## Facts
+
+- Lives in Los Angeles (2026-02-01)
+- Works at TechCorp as engineer (2026-01-15)
+"""
+
+
+@pytest.mark.parametrize("page", [JOE, "# Joe Bloggs\n", None], ids=["whole", "a name", "none"])
+def test_an_import_of_a_persons_entity_ends_where_an_export_works(app: Engram, root: Path, page: str | None) -> None:
+    joe = root / "life/areas/people/joe-bloggs"
+    joe.mkdir(parents=True)
+    (joe / "items.json").write_text('[{"id": "joe-001", "fact": "Joined as CTO in March 2025"}]')
+    if page:
+        (joe / "summary.md").write_text(page)
+
+    first = app.vault.take_in()
+
+    assert [one.path for one in first.applied if one.action == "keep" and one.path.endswith("json")] != []
+    assert app.vault.status().edited == ()
+    assert app.vault.take_in().applied == ()
+    assert app.vault.export().written == ()
+    kept = "\n".join(path.read_text() for path in root.rglob("*") if path.suffix in (".md", ".json"))
+    for line in (page or "").split("\n"):
+        assert line.removeprefix("- ").partition(" (")[0] in kept
+    assert "Joined as CTO" in (joe / "items.edited.json").read_text()
