@@ -476,8 +476,11 @@ def _read_shared_unasked(app: Engram) -> bool:
     return done is not None and done.read is not None and done.read.applied.applied > 0
 
 
-def _index_vault(app: Engram, root: Path, project: str) -> None:
-    """Make the person's own files in a vault documents."""
+def _index_vault(app: Engram, root: Path, project: str, old: str) -> None:
+    """Make the person's own files in a vault documents, in place of those of the ``old`` one."""
+    named = (one for one in app.documents.collections(project=project).items if getattr(one, "name", "") == "vault")
+    if old not in ("", str(root)) and any(getattr(one, "root", "") == old for one in named):
+        app.documents.remove("vault", project=project)
     with suppress(EngramError):  # it is one already
         app.documents.add(str(root), name="vault", project=project)
 

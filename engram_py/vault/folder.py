@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import stat
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -298,6 +299,22 @@ class Folder:
             number += 1
         self.write(kept, text)
         return kept
+
+    def move_to(self, other: Folder) -> int:
+        """Move every file to a folder without files; return how many. Raises VaultFileError."""
+        moved = [*self.files(), MANIFEST]
+        for path in moved:
+            place = other.root / path
+            try:
+                place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                shutil.move(self.root / path, place)
+            except OSError as exc:
+                raise VaultFileError(path, reason(exc)) from exc
+            if path != MANIFEST:
+                self.remove(path)
+        with contextlib.suppress(OSError):  # hidden files are left
+            self.root.rmdir()
+        return len(moved) - 1
 
     def remove(self, path: str) -> None:
         place = self.place(path)

@@ -17,6 +17,7 @@ from engram_py.capture.redact import redact, refuse_secret
 from engram_py.database.journal import get_meta, set_meta
 from engram_py.database.runs import NamedLease
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.documents.files import VAULT as MANIFEST
 from engram_py.documents.values import DocumentNotFoundError
 from engram_py.entities.names import promoted_names
@@ -118,7 +119,7 @@ class Vault:
         core: Core,
         applying: Callable[[], Applying],
         *,
-        made: Callable[[Path, str], None] = lambda root, project: None,
+        made: Callable[[Path, str, str], None] = lambda root, project, old: None,
     ) -> None:
         self._store, self._projects = core.store, core.projects
         self._applying = applying
@@ -131,6 +132,8 @@ class Vault:
     def init(self, path: Path | str, *, project: str | None = None) -> VaultExported:
         """Make an empty folder, or one that is this project's vault already, the vault, and write it.
 
+        An empty one takes over the files of the vault that there was. What is edited there is taken in.
+
         Raises NotAVaultError: it holds something else, or lies inside another vault.
         """
         name = self._project(project)
@@ -139,15 +142,28 @@ class Vault:
         except (RuntimeError, ValueError) as exc:
             raise VaultFileError(str(path)[:200], "is not a path") from exc
         refuse_secret("path", str(root))
+        old = get_meta(self._store, _key(name)) or ""
         with self._alone():
             folder = Folder(root)
-            if folder.claim(name, written=self._written(name, folder)):
-                self._write_manifest(folder, Manifest(name))
+            said = self._claim(folder, name, Folder(Path(old)) if old else folder)
             with self._store.transaction():
                 set_meta(self._store, _key(name), str(folder.root))
-            exported = self._export(folder, name)
-        self._made(folder.root, name)
-        return exported
+        exported = self.take_in(project=name).exported
+        assert exported is not None
+        self._made(folder.root, name, old)
+        return replace(exported, warnings=(*said, *exported.warnings))
+
+    def _claim(self, folder: Folder, name: str, old: Folder) -> list[str]:
+        """Make the folder the project's, with the files of the ``old`` vault where it has none; return what to say."""
+        is_new = folder.claim(name, written=self._written(name, folder))
+        had = old.manifest() if old.root != folder.root and old.root.is_dir() else None
+        if had is not None and had.project == name and is_new:
+            return [f"{old.move_to(folder)} files were moved here from {old.root}"]
+        if is_new:
+            self._write_manifest(folder, Manifest(name))
+        elif had is not None:
+            return [f"the vault before stays at {old.root}; `engram vault init {old.root}` returns to it"]
+        return []
 
     def folder(self, project: str | None = None, *, home: Path | None = None) -> Folder:
         """Return the folder of the project's vault; without one the folder of its name in ``home`` becomes it."""
