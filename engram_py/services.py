@@ -299,7 +299,9 @@ def vault(app: Engram) -> Vault:
     zone = zone_named(app.settings.timezone)
     return Vault(
         app.core,
-        lambda: Applying(app.observations, app.facts, app.notes, app.identity, app.entities, zone=zone),
+        lambda: Applying(
+            app.observations, app.facts, app.notes, app.identity, app.entities, now=app.core.journal.moment, zone=zone
+        ),
         made=partial(_index_vault, app),
     )
 
@@ -474,8 +476,11 @@ def _read_shared_unasked(app: Engram) -> bool:
     return done is not None and done.read is not None and done.read.applied.applied > 0
 
 
-def _index_vault(app: Engram, root: Path, project: str) -> None:
-    """Make the person's own files in a vault documents."""
+def _index_vault(app: Engram, root: Path, project: str, old: str) -> None:
+    """Make the person's own files in a vault documents, in place of those of the ``old`` one."""
+    named = (one for one in app.documents.collections(project=project).items if getattr(one, "name", "") == "vault")
+    if old not in ("", str(root)) and any(getattr(one, "root", "") == old for one in named):
+        app.documents.remove("vault", project=project)
     with suppress(EngramError):  # it is one already
         app.documents.add(str(root), name="vault", project=project)
 

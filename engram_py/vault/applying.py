@@ -4,8 +4,8 @@ of the memory as it is now), and bring each edit into the memory by the write pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, tzinfo
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
 from engram_py.dataclass import dataclass
@@ -15,7 +15,7 @@ from engram_py.observations.validation import title_of
 from engram_py.observations.values import DEFAULT_TYPE, Change, Draft, Observation
 from engram_py.times import to_text
 from engram_py.vault.folder import digest, slug_of_page
-from engram_py.vault.markdown import day_of
+from engram_py.vault.markdown import day_of, own_lines
 from engram_py.vault.values import Applied, Edit, Item, VaultPage
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # The memory writes when a page was updated; a person's date there says nothing.
 _DATE = regex(r"|[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIME = regex(r"## (\d\d:\d\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,11 @@ def edits(
         if kind or aliases:
             raw = "\n".join(f"{name}: {front[name]}" for name in ("type", "aliases") if name in front)
             yield Edit("describe", page.path, Item(raw, "", aliases or "", type=kind))
-        lines = [line for line in page.heads if digest(line) not in ours]
+        lines = own_lines([line for line in page.heads if digest(line) not in ours])
         if not _DATE.fullmatch(front.get("updated", "0000-00-00")):
             lines.append(f"updated: {front['updated']}")
+        if page.rest.strip():
+            lines.append(page.rest)
         if lines:
             yield Edit("keep", page.path, Item("\n".join(lines), "", "\n".join(lines)))
     paths = {page.path for page in pages}
@@ -109,6 +112,7 @@ class Applying:
         identity: Identity,
         entities: Entities,
         *,
+        now: Callable[[], datetime],
         zone: tzinfo | None = None,
     ) -> None:
         self._observations = observations
@@ -116,13 +120,14 @@ class Applying:
         self._entities = entities
         self._facts = facts
         self._notes = notes
+        self._now = now
         self._zone = zone
 
     def apply(self, edits: Sequence[Edit], *, project: str) -> list[Applied]:
         """Return the outcome of each edit, in order."""
-        return [self._one(edit, project) for edit in edits]
+        return [self._one(edit, project, number) for number, edit in enumerate(edits)]
 
-    def _one(self, edit: Edit, project: str) -> Applied:
+    def _one(self, edit: Edit, project: str, number: int) -> Applied:
         title = edit.item.title or title_of(edit.item.content)
         if edit.action == "keep":
             return Applied(edit.path, "keep", "kept", title, said="no item; kept below its file")
@@ -138,7 +143,7 @@ class Applying:
                     return Applied(edit.path, "delete", "deleted", edit.row.title, edit.row.id)
                 case "describe":
                     return self._describe(edit, project)
-            return self._add(edit, title, project)
+            return self._add(edit, title, project, number)
         except EngramError as exc:
             return Applied(edit.path, edit.action, "refused", title, said=f"{exc.message}; kept below its file")
 
@@ -161,29 +166,37 @@ class Applying:
         done = self._entities.describe(slug, kind=item.type, aliases=aliases, project=project)
         return Applied(edit.path, "describe", done.done, slug, done.id)
 
-    def _add(self, edit: Edit, title: str, project: str) -> Applied:
+    def _add(self, edit: Edit, title: str, project: str, number: int) -> Applied:
         item, path = edit.item, edit.path
         # The same line again, after a crash in the middle, is the same save.
         once = f"vault:{path}:{digest(item.raw)}"
         if path.startswith("life/"):
             saved = self._facts.add(slug_of_page(path), item.content, project=project, origin="user")
         elif (day := day_of(path)) is not None:
-            at = self._moment(day, item.raw)
+            at = self._moment(day, item.raw, number)
             saved = self._notes.add(item.content, title=item.title, at=at, project=project, operation_id=once)
         elif path == "identity.md":
             saved = self._identity.add(item.content, project=project, origin="user")
         else:
             kind, topic = item.type or DEFAULT_TYPE, item.topic_key
-            draft = Draft(title, item.content, kind, topic_key=topic, origin="user", operation_id=once)
+            at = self._moment(item.day, "", number) if item.day else None
+            draft = Draft(title, item.content, kind, topic_key=topic, origin="user", operation_id=once, said_at=at)
             saved = self._observations.save(draft, project=project)
             if path == "MEMORY.md":
                 self._observations.pin(saved.id)
         return Applied(path, "add", saved.outcome, saved.title, saved.id)
 
-    def _moment(self, day: str, raw: str) -> str | None:
-        """Return the time an entry names; None of one that names none."""
+    def _moment(self, day: str, raw: str, number: int) -> str | None:
+        """Return the time an entry names, else one of its day: None, which is now, of today, and noon of another.
+
+        The ``number`` of the edit keeps the order of a file. None of what is no day.
+        """
+        named = _TIME.match(raw)
         try:
-            local = datetime.fromisoformat(f"{day}T{raw[3:8]}")
+            local = datetime.fromisoformat(f"{day}T{named[1] if named else '12:00'}")
         except ValueError:
             return None
+        if named is None and day == self._now().astimezone(self._zone).date().isoformat():
+            return None
+        local += timedelta(0) if named else timedelta(milliseconds=number)
         return to_text(local.replace(tzinfo=self._zone) if self._zone is not None else local.astimezone())

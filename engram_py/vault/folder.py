@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import stat
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -158,13 +159,14 @@ _UNSEEN = ("Cc", "Cf")  # control and format characters
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The last export: its project, and the digests of each file, of each item by its anchor, and of the lines of each
-    file that are no items."""
+    """The last export: its project, and the digests of each file, of each item by its anchor, of the lines of each
+    file that are no items, and of the person's text below it, with its length."""
 
     project: str
     files: Mapping[str, str] = field(default_factory=dict)
     items: Mapping[str, str] = field(default_factory=dict)
     heads: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    tails: Mapping[str, str] = field(default_factory=dict)
 
 
 def written(manifest: Manifest) -> str:
@@ -196,7 +198,8 @@ class Folder:
                 raise NotAVaultError(self.root, f"was written by another version ({manifest['version']})")
             # A manifest can come with a clone: whatever it names, only files that a memory writes are its.
             files = {path: text for path, text in dict(manifest["files"]).items() if is_generated(path)}
-            return Manifest(str(manifest["project"]), files, dict(manifest["items"]), dict(manifest["heads"]))
+            tails = {path: str(mark) for path, mark in dict(manifest.get("tails", {})).items()}
+            return Manifest(str(manifest["project"]), files, dict(manifest["items"]), dict(manifest["heads"]), tails)
         except FileNotFoundError:
             return None
         except OSError as exc:
@@ -296,6 +299,22 @@ class Folder:
             number += 1
         self.write(kept, text)
         return kept
+
+    def move_to(self, other: Folder) -> int:
+        """Move every file to a folder without files; return how many. Raises VaultFileError."""
+        moved = [*self.files(), MANIFEST]
+        for path in moved:
+            place = other.root / path
+            try:
+                place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                shutil.move(self.root / path, place)
+            except OSError as exc:
+                raise VaultFileError(path, reason(exc)) from exc
+            if path != MANIFEST:
+                self.remove(path)
+        with contextlib.suppress(OSError):  # hidden files are left
+            self.root.rmdir()
+        return len(moved) - 1
 
     def remove(self, path: str) -> None:
         place = self.place(path)

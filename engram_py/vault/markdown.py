@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from functools import cache
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ from engram_py.observations.values import Observation
 from engram_py.text.front_matter import front_matter
 from engram_py.text.normalize import dashed
 from engram_py.times import parse_time
-from engram_py.vault.folder import INDEX, SHELVES, entity_folder
+from engram_py.vault.folder import INDEX, SHELVES, digest, entity_folder
 from engram_py.vault.values import EntityPage, Item, Shelf, VaultPage, is_entity
 
 if TYPE_CHECKING:
@@ -39,12 +39,21 @@ _BOLD = regex(r"\*\*(.+)\*\*((?: `[^`]+`){0,2})")
 _MARKER = regex(r"([-*+])( {1,4}|\t|$)")
 _DATED = regex(r" \((?:until )?\d{4}-\d\d-\d\d\)$")
 _ENTRY = regex(r"## (\d\d:\d\d)(?: (.*?))?$")
-_ESCAPED = regex(r"\\*(?:## \d\d:\d\d|" + re.escape(TAIL) + ")")
+_DAY_TITLE = r"# [A-Z][a-z]+day, [A-Z][a-z]+ \d{1,2}, \d{4}"
+_ESCAPED = regex(rf"\\*(?:## \d\d:\d\d|{_DAY_TITLE}|{re.escape(TAIL)})")
+_OPENS = regex(rf"{_DAY_TITLE}\s*")
 # What the memory writes before the page of an entity; Obsidian writes a list below its name.
 _WRITTEN = regex(r"(type|aliases|updated):")
 _LISTED = regex(r"\s*- \S")
 _NAMES_CHARS, _NAME_WORDS = 1_000, 4
 _DAY = regex(r"memory/(\d{4}-\d\d-\d\d)\.md")
+_DAY_HEAD = regex(r"#{1,3} (\d{4}-\d\d-\d\d)\s*")
+_TITLE = regex(rf"(?:{_DAY_TITLE}|# (?:Identity|Memory|Observations))\s*")
+_STRUCTURE = regex(rf"(?:{_DAY_HEAD.pattern}|## (?:Summary|Facts|History|Links))\s*")
+# Of these a paragraph is an item as well, and each of its lines where all are as "Location: Bordeaux".
+_OF_PERSON = ("identity.md", "MEMORY.md")
+_NAMED = regex(r"[^\W\d_][^:.]{0,40}: \S.*")
+_GAP = regex(r"\n{3,}")
 
 
 def day_of(path: str) -> str | None:
@@ -72,11 +81,44 @@ def parse(path: str, text: str) -> VaultPage:
     """Return the page that a file's text makes."""
     whole, _, tail = f"\n{plain_lines(text).removeprefix(chr(0xFEFF))}".partition(f"\n{TAIL}\n")
     front, others, whole = _front(whole[1:]) if is_entity(path) else ({}, (), whole[1:])
-    if path.endswith("_index.md"):  # a view: nothing of it is an item
-        page = VaultPage("", (), _not_blank(whole.split("\n")))
-    else:
-        page = _entries(whole) if day_of(path) else _bullets(whole, dated=path.startswith("life/"))
+    page = _body(path, whole)
     return replace(page, path=path, heads=(*others, *page.heads), text=text, tail=tail.strip("\n"), front=front)
+
+
+def _body(path: str, text: str) -> VaultPage:
+    if path.endswith("_index.md"):  # a view: nothing of it is an item
+        return VaultPage("", (), _not_blank(text.split("\n")))
+    return _entries(text) if day_of(path) else _bullets(text, dated=path.startswith("life/"), prose=path in _OF_PERSON)
+
+
+def tail_mark(tail: str) -> str:
+    """Return what a manifest keeps of the person's text below a file."""
+    return f"{len(tail)} {digest(tail)}"
+
+
+def with_appended(page: VaultPage, mark: str) -> VaultPage:
+    """Return a page with the items that stand below the text of the person's that the last export left, and had
+    ``mark``: a line put at the end of a file lands there."""
+    length = mark.partition(" ")[0]
+    known = page.tail[: int(length) if length.isdecimal() else 0]
+    known = known if tail_mark(known) == mark else ""
+    rest = page.tail[len(known) :].removeprefix("\n")
+    more = _body(page.path, rest)
+    for item in more.items:
+        rest = rest.replace(item.raw, "", 1)
+    rest = "\n".join(own_lines(rest.split("\n"))).rstrip()
+    return replace(page, items=(*page.items, *more.items), tail=known, rest=_GAP.sub("\n\n", rest))
+
+
+def own_lines(lines: Sequence[str]) -> list[str]:
+    """Return the lines without the headings that the memory writes itself and that nothing else stands below."""
+    kept: list[str] = []
+    for line in reversed(lines):
+        below = next((one for one in reversed(kept) if one.strip()), None)
+        is_own = not _STRUCTURE.fullmatch(line) or (below is not None and not below.startswith("#"))
+        if is_own and not _TITLE.fullmatch(line):
+            kept.append(line)
+    return kept[::-1]
 
 
 def _front(text: str) -> tuple[Mapping[str, str], tuple[str, ...], str]:
@@ -109,25 +151,20 @@ def _unescape(line: str) -> str:
 
 
 def _entries(text: str) -> VaultPage:
-    items: list[Item] = []
-    heads: list[str] = []
-    block: list[str] = []
-
-    def close() -> None:
-        if block:
-            items.append(_entry(block))
-            block.clear()
-
+    """Return the entries of a day, and what stands before the first or below a title of the day, each a note."""
+    blocks: list[list[str]] = [[]]
     for line in text.split("\n"):
-        if _ENTRY.match(line):
-            close()
-            block.append(line)
-        elif block:
-            block.append(line)
-        else:
-            heads.append(line)
-    close()
-    return VaultPage("", tuple(items), _not_blank(heads))
+        if _ENTRY.match(line) or _OPENS.fullmatch(line):
+            blocks.append([])
+        blocks[-1].append(line)
+    pages = [
+        VaultPage("", (_entry(block),), ()) if _ENTRY.match(block[0]) else _bullets("\n".join(block), prose=True)
+        for block in blocks
+        if block
+    ]
+    return VaultPage(
+        "", tuple(item for page in pages for item in page.items), tuple(chain(*(page.heads for page in pages)))
+    )
 
 
 def _not_blank(lines: Iterable[str]) -> tuple[str, ...]:
@@ -150,19 +187,53 @@ def _markdown() -> MarkdownIt:
     return reader
 
 
-def _bullets(text: str, *, dated: bool) -> VaultPage:
+def _bullets(text: str, *, dated: bool = False, prose: bool = False) -> VaultPage:
     lines = text.split("\n")
-    items: list[Item] = []
+    items: dict[int, Item] = {}
     of_items: set[int] = set()
-    for start, end in _spans(text):
+    for start, end in _spans(text, lines, prose=prose):
         last = max(number for number in range(start, end) if number == start or lines[number].strip())
         of_items.update(range(start, last + 1))
-        items.append(_bullet(lines[start : last + 1], dated=dated))
-    heads = (line for number, line in enumerate(lines) if number not in of_items)
-    return VaultPage("", tuple(items), _not_blank(heads))
+        is_bullet = not prose or _MARKER.match(lines[start].lstrip(" "))
+        items[start] = (_bullet if is_bullet else _paragraph)(lines[start : last + 1], dated=dated)
+    heads = {number: line for number, line in enumerate(lines) if number not in of_items}
+    return VaultPage("", tuple(_on_days(items, heads)), _not_blank(heads.values()))
 
 
-def _spans(text: str) -> Iterator[tuple[int, int]]:
+def _on_days(items: Mapping[int, Item], heads: Mapping[int, str]) -> Iterator[Item]:
+    """Yield the items, by their first lines, each with the day it stands below.
+
+    What is put behind the last items of the memory is of no day, whichever those are of.
+    """
+    days = {number: found[1] for number, line in heads.items() if (found := _DAY_HEAD.fullmatch(line))}
+    if days and any(item.anchor for start, item in items.items() if start > max(days)):
+        days[max(days)] = ""
+    for start, item in items.items():
+        above = max((number for number in days if number < start), default=None)
+        yield replace(item, day=days[above] or None) if above is not None else item
+
+
+def _paragraph(lines: list[str], *, dated: bool) -> Item:
+    head, anchor = _anchored(lines[0])
+    return Item("\n".join(lines), anchor, "\n".join((head, *lines[1:])))
+
+
+def _spans(text: str, lines: Sequence[str], *, prose: bool) -> Iterator[tuple[int, int]]:
+    """Yield the first line and the end of each bullet, with ``prose`` of the paragraphs between them too."""
+    for start, end, is_bullet in _blocks(text):
+        cut = start
+        if is_bullet:
+            # The memory indents all that is of a bullet: a line that is not was put below its item.
+            beside = (number for number in range(start + 1, end) if lines[number][:1].strip())
+            cut = next(beside, end) if prose and _ANCHOR.search(lines[start]) else end
+            yield start, cut
+        said = [number for number in range(cut, end) if lines[number].strip() and lines[number] != _TACIT.strip()]
+        if prose and said:
+            apart = all(_NAMED.fullmatch(lines[number]) for number in said)
+            yield from ((number, number + 1) for number in said) if apart else [(said[0], said[-1] + 1)]
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int, bool]]:
     depth = 0
     for token in _markdown().parse(text):
         if token.type == "bullet_list_open":
@@ -170,7 +241,9 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
         elif token.type == "bullet_list_close":
             depth -= 1
         elif token.type == "list_item_open" and token.level == 1 and depth == 1 and token.map:
-            yield token.map[0], token.map[1]
+            yield token.map[0], token.map[1], True
+        elif token.type == "paragraph_open" and token.level == 0 and token.map:
+            yield token.map[0], token.map[1], False
 
 
 def _bullet(lines: list[str], *, dated: bool) -> Item:

@@ -61,7 +61,7 @@ def is_entity(path: str) -> bool:
 class Item:
     """One item of a file: ``raw`` is its text as the file has it, ``anchor`` the sync id behind it ("" of a new one).
 
-    ``title`` and ``type`` are None where the item does not say them."""
+    ``title`` and ``type`` are None where the item does not say them; ``day`` is that of the heading it stands below."""
 
     raw: str
     anchor: str
@@ -69,12 +69,13 @@ class Item:
     title: str | None = None
     type: str | None = None
     topic_key: str | None = None
+    day: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class VaultPage:
     """A generated file. ``heads`` are its lines that are no items, ``tail`` what the person wrote below them, ``front``
-    the values of its front matter."""
+    the values of its front matter, ``rest`` what was put below the tail since the last export and is no item."""
 
     path: str
     items: tuple[Item, ...]
@@ -82,6 +83,7 @@ class VaultPage:
     text: str = ""
     tail: str = ""
     front: Mapping[str, str] = field(default_factory=dict)
+    rest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from engram_py.capture.redact import redact, refuse_secret
 from engram_py.database.journal import get_meta, set_meta
 from engram_py.database.runs import NamedLease
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.documents.files import VAULT as MANIFEST
 from engram_py.documents.values import DocumentNotFoundError
 from engram_py.entities.names import promoted_names
@@ -41,7 +42,17 @@ from engram_py.vault.folder import (
     shelved,
     written,
 )
-from engram_py.vault.markdown import anchor_of, has_conflict, parse, plain_lines, rendered, with_tail
+from engram_py.vault.markdown import (
+    anchor_of,
+    day_of,
+    has_conflict,
+    parse,
+    plain_lines,
+    rendered,
+    tail_mark,
+    with_appended,
+    with_tail,
+)
 from engram_py.vault.values import (
     Applied,
     Edit,
@@ -108,7 +119,7 @@ class Vault:
         core: Core,
         applying: Callable[[], Applying],
         *,
-        made: Callable[[Path, str], None] = lambda root, project: None,
+        made: Callable[[Path, str, str], None] = lambda root, project, old: None,
     ) -> None:
         self._store, self._projects = core.store, core.projects
         self._applying = applying
@@ -121,6 +132,8 @@ class Vault:
     def init(self, path: Path | str, *, project: str | None = None) -> VaultExported:
         """Make an empty folder, or one that is this project's vault already, the vault, and write it.
 
+        An empty one takes over the files of the vault that there was. What is edited there is taken in.
+
         Raises NotAVaultError: it holds something else, or lies inside another vault.
         """
         name = self._project(project)
@@ -129,15 +142,28 @@ class Vault:
         except (RuntimeError, ValueError) as exc:
             raise VaultFileError(str(path)[:200], "is not a path") from exc
         refuse_secret("path", str(root))
+        old = get_meta(self._store, _key(name)) or ""
         with self._alone():
             folder = Folder(root)
-            if folder.claim(name, written=self._written(name, folder)):
-                self._write_manifest(folder, Manifest(name))
+            said = self._claim(folder, name, Folder(Path(old)) if old else folder)
             with self._store.transaction():
                 set_meta(self._store, _key(name), str(folder.root))
-            exported = self._export(folder, name)
-        self._made(folder.root, name)
-        return exported
+        exported = self.take_in(project=name).exported
+        assert exported is not None
+        self._made(folder.root, name, old)
+        return replace(exported, warnings=(*said, *exported.warnings))
+
+    def _claim(self, folder: Folder, name: str, old: Folder) -> list[str]:
+        """Make the folder the project's, with the files of the ``old`` vault where it has none; return what to say."""
+        is_new = folder.claim(name, written=self._written(name, folder))
+        had = old.manifest() if old.root != folder.root and old.root.is_dir() else None
+        if had is not None and had.project == name and is_new:
+            return [f"{old.move_to(folder)} files were moved here from {old.root}"]
+        if is_new:
+            self._write_manifest(folder, Manifest(name))
+        elif had is not None:
+            return [f"the vault before stays at {old.root}; `engram vault init {old.root}` returns to it"]
+        return []
 
     def folder(self, project: str | None = None, *, home: Path | None = None) -> Folder:
         """Return the folder of the project's vault; without one the folder of its name in ``home`` becomes it."""
@@ -185,6 +211,8 @@ class Vault:
                     str(folder.root), (*map(_planned, wanted), *shown, *map(_unmerged, unmerged)), True
                 )
             beside = [_kept_view(path, "kept", folder.set_aside(path, text)) for path, text in views.items()]
+            for path in views:  # of an entity that the memory keeps elsewhere, or not at all, none is written anew
+                folder.remove(path)
             applied = self._applying().apply(wanted, project=name)
             kept = {page.path: page.tail for page in pages}
             for edit, done in zip(wanted, applied, strict=True):
@@ -277,7 +305,7 @@ class Vault:
             if digest(text if is_page else plain_lines(text)) == manifest.files.get(path):
                 continue
             if is_page:
-                pages.append(parse(path, text))
+                pages.append(with_appended(parse(path, text), manifest.tails.get(path, "")))
             else:
                 views[path] = text
         now = self._texts(project) if views else {}
@@ -323,7 +351,7 @@ class Vault:
                 tails = (tails or {}) | {path: tail}
         warnings = []
         for path in {*(tails or {})} - {*texts}:  # nothing of it is left but what the person wrote
-            if path not in manifest.files and (text := folder.read(path)):
+            if path not in manifest.files and day_of(path) is None and (text := folder.read(path)):
                 warnings.append(f"the memory writes no {path}; what it said is kept in {folder.set_aside(path, text)}")
                 folder.remove(path)
             elif (tails or {})[path]:
@@ -333,12 +361,15 @@ class Vault:
         pages = [parse(path, folder.read(path) or "") for path in without]
         anchors = [item.anchor for page in pages for item in page.items]
         items = {anchor: manifest.items[anchor] for anchor in anchors if anchor in manifest.items}
+        marks = {path: mark for path, mark in manifest.tails.items() if path in without}
         changed: list[str] = []
         for path, text in sorted(texts.items()):
             whole = with_tail(text, (tails or {}).get(path, "")).removeprefix("\n\n")
             if whole and folder.write(path, whole):
                 changed.append(path)
             files[path] = digest(whole)
+            if own := (tails or {}).get(path):
+                marks[path] = tail_mark(own.strip("\n"))
             if path.endswith(".md"):
                 page = parse(path, text)
                 items |= {item.anchor: digest(item.raw) for item in page.items if item.anchor}
@@ -346,7 +377,7 @@ class Vault:
         gone = [path for path in old if path not in texts]
         for path in gone:
             folder.remove(path)
-        self._write_manifest(folder, Manifest(project, files, items, heads))
+        self._write_manifest(folder, Manifest(project, files, items, heads, marks))
         return VaultExported(str(folder.root), len(files), tuple(changed), tuple(gone), tuple(warnings))
 
     def _write_manifest(self, folder: Folder, manifest: Manifest) -> None:

@@ -446,3 +446,147 @@ def test_a_note_that_quotes_a_conflict_is_none(app: Engram, root: Path) -> None:
     day = next((root / "memory").iterdir())
     day.write_text(day.read_text().replace("Git wrote", "Git had written"))
     assert [one.outcome for one in app.vault.take_in().applied] == ["updated"]
+
+
+BLOCK = "## 2026-02-22\n- User accepted new job at TechCorp, starting March 1\n\n"
+
+
+@pytest.mark.parametrize("earlier", ["", "## Plans of mine\n\nProse.\n", "## 2026-02-21\n- User lives in Bordeaux\n\n"])
+def test_what_is_appended_is_found_whatever_stands_above_it(app: Engram, root: Path, earlier: str) -> None:
+    if earlier:
+        app.vault_files.write("observations.md", earlier, append=True)
+
+    done = app.vault_files.write("observations.md", BLOCK, append=True)
+    app.vault_files.write("observations.md", "- Now looking for apartments in Paris\n", append=True)
+
+    assert [one.outcome for one in done.applied] == ["added"]
+    added = app.get(done.applied[0].id or 0).observation
+    assert added.created_at[:10] == "2026-02-22"
+    text = (root / "observations.md").read_text()
+    above, _, below = text.partition(TAIL)
+    assert above.count("## 2026-02-22\n") == 1
+    assert "apartments in Paris" in above
+    assert "Prose." in below or "Plans" not in earlier
+    assert "2026-02-2" not in below
+    assert app.vault.take_in().applied == ()
+    assert app.vault.export().written == ()
+
+
+def test_a_heading_of_the_persons_in_memory_md_does_not_end_what_is_read(app: Engram, root: Path) -> None:
+    for text in ("# My own\n", "- Likes tea\n"):
+        with (root / "MEMORY.md").open("a") as file:
+            file.write(text)
+        app.vault.take_in()
+
+    assert "Likes tea" in contents(app)
+    assert (root / "MEMORY.md").read_text().partition(TAIL)[2] == "\n\n# My own\n"
+
+
+def test_the_persons_text_below_a_file_keeps_its_lines_while_items_are_taken_out_of_it(app: Engram, root: Path) -> None:
+    own = "## Plans\n\nOne.\n\nTwo.\n"
+    app.vault_files.write("observations.md", own, append=True)
+    log = root / "observations.md"
+    log.write_text(log.read_text().replace("One.", "One.\n\n- A bullet of tomorrow\n\nOne and a half."))
+
+    outcomes = [one.outcome for one in app.vault.take_in().applied]
+
+    assert outcomes == ["added", "kept"]
+    assert log.read_text().partition(TAIL)[2].endswith("One.\n\nOne and a half.\nTwo.\n")
+
+
+@pytest.mark.parametrize("appended", [False, True])
+def test_lines_in_identity_md_are_statements_about_the_person(app: Engram, root: Path, appended: bool) -> None:
+    text = "Name: Alex\nLocation: Bordeaux\n\nAlex writes compilers\nfor a living.\n\n## Goals\n\n1. one\n"
+    done = app.vault_files.write("identity.md", text, append=appended)
+
+    assert [one.outcome for one in done.applied] == ["added", "added", "added", "kept"]
+    said = {getattr(one, "text", "") for one in app.identity.listed().items}
+    assert said >= {"Name: Alex", "Location: Bordeaux", "Alex writes compilers for a living."}
+    assert "Location: Bordeaux" in render.text(app.contexts.assemble(), now=app.journal.moment(), door="python")
+    assert (root / "identity.md").read_text().partition(TAIL)[2] == "\n\n## Goals\n1. one\n"
+    assert "Call me Ada" in contents(app)
+    assert app.vault.take_in().applied == ()
+
+
+def test_prose_in_memory_md_is_an_item_and_what_the_memory_writes_there_is_none(app: Engram, root: Path) -> None:
+    app.vault_files.write("MEMORY.md", "# Memory\n\nAlex tests first.\n")
+    done = app.vault_files.write("MEMORY.md", "Alex likes tea.\n", append=True)
+
+    assert [one.title for one in done.applied] == ["Alex likes tea."]
+    assert {"Alex tests first.", "Alex likes tea."} <= contents(app)
+    assert TAIL not in (root / "MEMORY.md").read_text()
+    assert app.vault.take_in().applied == ()
+
+
+DAY = "# Sunday, February 1, 2026\n\n- Met Sarah at the harbour\n- Paid the rent\n\nThe ferry was late again.\n\n"
+
+
+def test_a_day_that_a_person_wrote_is_taken_in_as_notes_of_that_day(app: Engram, root: Path) -> None:
+    day = root / "memory/2026-02-01.md"
+    day.write_text(f"{DAY}```\nopen\n```\n")
+
+    taken = app.vault.take_in()
+
+    assert [one.outcome for one in taken.applied] == ["added", "added", "added", "kept"]
+    notes = [getattr(one, "text", "") for one in app.notes.of_day("2026-02-01").items]
+    assert notes == ["Met Sarah at the harbour", "Paid the rent", "The ferry was late again."]
+    assert day.read_text().partition(TAIL)[2] == "\n\n```\nopen\n```\n"
+    assert not taken.warnings
+    day.write_text(f"{day.read_text()}# Sunday, February 1, 2026\n\n- Slept early\n")
+    assert [one.outcome for one in app.vault.take_in().applied] == ["added"]
+    assert "Slept early" in [getattr(one, "text", "") for one in app.notes.of_day("2026-02-01").items]
+    assert app.vault.take_in().applied == ()
+
+
+def test_a_day_of_which_nothing_is_an_item_keeps_its_name(app: Engram, root: Path) -> None:
+    day = root / "memory/2026-02-01.md"
+    day.write_text("```\nopen\n```\n")
+    app.vault.take_in()
+
+    assert [path.name for path in day.parent.iterdir() if "02-01" in path.name] == [day.name]
+    assert "open" in day.read_text()
+    assert app.vault.take_in().applied == ()
+    assert app.vault.export().written == ()
+
+
+def test_a_bullet_below_the_title_of_a_day_is_no_part_of_the_note_above(app: Engram, root: Path) -> None:
+    [day] = (root / "memory").iterdir()
+    day.write_text(f"{day.read_text()}\n# Friday, January 2, 2026\n- Slept early\n")
+
+    assert [one.outcome for one in app.vault.take_in().applied] == ["added"]
+    assert {"Slept early", "Tried the new parser\n## 10:00 it was slow"} <= contents(app)
+
+
+JOE = """# Joe Bloggs
+
+**Type:** Person
+
+## Summary
+
+Friend who lives in Los Angeles. Works in tech.
+
+## Facts
+
+- Lives in Los Angeles (2026-02-01)
+- Works at TechCorp as engineer (2026-01-15)
+"""
+
+
+@pytest.mark.parametrize("page", [JOE, "# Joe Bloggs\n", None], ids=["whole", "a name", "none"])
+def test_an_import_of_a_persons_entity_ends_where_an_export_works(app: Engram, root: Path, page: str | None) -> None:
+    joe = root / "life/areas/people/joe-bloggs"
+    joe.mkdir(parents=True)
+    (joe / "items.json").write_text('[{"id": "joe-001", "fact": "Joined as CTO in March 2025"}]')
+    if page:
+        (joe / "summary.md").write_text(page)
+
+    first = app.vault.take_in()
+
+    assert [one.path for one in first.applied if one.action == "keep" and one.path.endswith("json")] != []
+    assert app.vault.status().edited == ()
+    assert app.vault.take_in().applied == ()
+    assert app.vault.export().written == ()
+    kept = "\n".join(path.read_text() for path in root.rglob("*") if path.suffix in (".md", ".json"))
+    for line in (page or "").split("\n"):
+        assert line.removeprefix("- ").partition(" (")[0] in kept
+    assert "Joined as CTO" in (joe / "items.edited.json").read_text()

@@ -14,7 +14,7 @@ from engram_py.settings import Settings
 from engram_py.vault.folder import Folder, digest
 from engram_py.vault.markdown import TAIL
 from engram_py.vault.values import NotAVaultError, VaultEditedError
-from tests.memory import FakeClock, RepoMaker
+from tests.memory import FakeClock, RepoMaker, words
 
 
 def everything(root: Path) -> dict[str, bytes]:
@@ -379,3 +379,35 @@ def test_row_126_an_entity_lies_in_the_folder_of_its_kind_and_moves_to_the_archi
     assert f"{folder}/summary.md" in gone
     assert (root / "life/archives/falcon/summary.md").exists()
     assert not (root / folder).exists()
+
+
+def test_a_vault_that_gets_a_place_takes_along_what_was_written_before(
+    app: Engram, data_dir: Path, tmp_path: Path
+) -> None:
+    app.vault_files.write("knowledge/pumps.md", "The narwhal pump needs oil every third week.\n")
+    app.vault_files.write("observations.md", "## Mine\n\nProse.\n", append=True)
+    old = data_dir / "vaults/widgets"
+    with (old / "identity.md").open("a") as file:
+        file.write("- Call me Ada\n")
+
+    made = app.vault.init(tmp_path / "vault")
+
+    assert str(old) in words(*made.warnings)
+    assert not old.exists()
+    assert app.vault_files.read("knowledge/pumps.md").found
+    assert "Prose." in app.vault_files.read("observations.md").text
+    assert "Call me Ada" in contents(app)
+    [vault] = [one for one in app.documents.collections().items if getattr(one, "name", "") == "vault"]
+    assert getattr(vault, "root", "") == str(tmp_path / "vault")
+    app.documents.update("vault")
+    assert app.documents.search("how often does the narwhal pump need oil?").results
+
+
+def test_an_init_of_an_older_vault_says_where_the_last_one_stays(app: Engram, root: Path, tmp_path: Path) -> None:
+    shutil.copytree(root, tmp_path / "copy")
+    (root / "mine.md").write_text("Mine.")
+
+    made = app.vault.init(tmp_path / "copy")
+
+    assert f"engram vault init {root}" in words(*made.warnings)
+    assert (root / "mine.md").exists()
