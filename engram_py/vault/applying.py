@@ -200,3 +200,24 @@ class Applying:
             return None
         local += timedelta(0) if named else timedelta(milliseconds=number)
         return to_text(local.replace(tzinfo=self._zone) if self._zone is not None else local.astimezone())
+
+
+def digests_beside_items(page: VaultPage) -> list[str]:
+    """Return the digests of what a file says besides its items."""
+    return [*map(digest, page.heads), *(front_line(name, value) for name, value in page.front.items())]
+
+
+def kept_beside(path: str, outcome: str, kept: str) -> Applied:
+    reason = f"the memory writes this file and never reads it; your text is kept as {kept}"
+    return Applied(path, "keep", outcome, path, said=reason)
+
+
+def with_conflict(path: str) -> Applied:
+    return Applied(path, "keep", "refused", path, said="it holds a merge conflict: mend it, then import again")
+
+
+def plan_of(edit: Edit) -> Applied:
+    title = edit.item.title or edit.item.content.split("\n")[0][:100]
+    note = "the memory changed it as well; its text becomes a version" if edit.conflict else ""
+    row = edit.row.id if edit.row is not None else None
+    return Applied(edit.path, edit.action, f"would {edit.action}", title, row, note)

@@ -16,11 +16,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from engram_py.database.store import Store
 from engram_py.dataclass import asdict, dataclass, field
 from engram_py.documents.files import VAULT as MANIFEST
 from engram_py.files import read_bounded, real_path, reason, write_atomically
 from engram_py.lazy import regex
+from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
+from engram_py.privacy.provenance import OWN
 from engram_py.vault.values import (
     EntityPage,
     NotAVaultError,
@@ -55,6 +58,33 @@ _GENERATED = regex(
 _SLUG = regex(r"entity/[^\W_]+(?:-[^\W_]+)*")
 # Names that Windows keeps for devices, with any ending.
 _DEVICES = regex(r"(?:con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
+
+
+# The rows of a project, those of the person, and the facts and entities that are past.
+ROWS = f"""
+select {COLUMNS} from observations
+where deleted_at is null and (project = :project or scope <> 'project') and {OWN}
+  and (lifecycle = 'active' or (lifecycle = 'historical' and about is not null)
+       or (lifecycle = 'archived' and topic_key > 'entity/' and topic_key < 'entity0'))
+"""
+EDGES = """
+select substr(source_id, 8), relation, substr(target_id, 8), sync_id, evidence from memory_relations
+where source_id >= 'entity:' and source_id < 'entity;' and target_id >= 'entity:' and target_id < 'entity;'
+  and superseded_at is null
+order by source_id, relation, target_id, sync_id
+"""
+
+
+def shown_rows(store: Store, project: str) -> list[Observation]:
+    return [Observation.from_row(row) for row in store.rows(ROWS, project=project)]
+
+
+def entity_edges(store: Store) -> dict[str, list[VaultEdge]]:
+    """Return the links between entities, by the slug they begin at."""
+    edges: dict[str, list[VaultEdge]] = {}
+    for source, *edge in store.tuples(EDGES):
+        edges.setdefault(source, []).append(VaultEdge(*edge))
+    return edges
 
 
 def is_generated(path: str) -> bool:

@@ -16,7 +16,6 @@ from typing import Any
 from engram_py.capture.redact import redact, refuse_secret
 from engram_py.database.journal import get_meta, set_meta
 from engram_py.database.runs import NamedLease
-from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.documents.files import VAULT as MANIFEST
 from engram_py.documents.values import DocumentNotFoundError
@@ -24,22 +23,21 @@ from engram_py.entities.names import promoted_names
 from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.files import reason
 from engram_py.lazy import logger_of
-from engram_py.observations.table import COLUMNS
 from engram_py.observations.validation import intake_notes, slug_of
-from engram_py.observations.values import Observation
-from engram_py.privacy.provenance import OWN
 from engram_py.projects.projects import Core
 from engram_py.relations.table import replacements
 from engram_py.times import zone_named
-from engram_py.vault.applying import Applying, Now, edits, front_line
+from engram_py.vault.applying import Applying, Now, digests_beside_items, edits, kept_beside, plan_of, with_conflict
 from engram_py.vault.folder import (
     FILE_LIMIT_BYTES,
     Folder,
     Manifest,
     digest,
+    entity_edges,
     is_generated,
     is_generated_json,
     shelved,
+    shown_rows,
     written,
 )
 from engram_py.vault.markdown import (
@@ -62,7 +60,6 @@ from engram_py.vault.values import (
     MemoryPath,
     NoVaultError,
     VaultBusyError,
-    VaultEdge,
     VaultEditedError,
     VaultExported,
     VaultFileError,
@@ -74,33 +71,7 @@ from engram_py.vault.values import (
 
 logger = logger_of(__name__)
 
-# The rows of a project, those of the person, and the facts and entities that are past.
-ROWS = f"""
-select {COLUMNS} from observations
-where deleted_at is null and (project = :project or scope <> 'project') and {OWN}
-  and (lifecycle = 'active' or (lifecycle = 'historical' and about is not null)
-       or (lifecycle = 'archived' and topic_key > 'entity/' and topic_key < 'entity0'))
-"""
 HERE = "select substr(key, 7) from meta where key like 'vault:%' and key not like '%:written' order by key"
-EDGES = """
-select substr(source_id, 8), relation, substr(target_id, 8), sync_id, evidence from memory_relations
-where source_id >= 'entity:' and source_id < 'entity;' and target_id >= 'entity:' and target_id < 'entity;'
-  and superseded_at is null
-order by source_id, relation, target_id, sync_id
-"""
-
-
-def shown_rows(store: Store, project: str) -> list[Observation]:
-    return [Observation.from_row(row) for row in store.rows(ROWS, project=project)]
-
-
-def entity_edges(store: Store) -> dict[str, list[VaultEdge]]:
-    """Return the links between entities, by the slug they begin at."""
-    edges: dict[str, list[VaultEdge]] = {}
-    for source, *edge in store.tuples(EDGES):
-        edges.setdefault(source, []).append(VaultEdge(*edge))
-    return edges
-
 
 _LEASE_SECONDS = 600.0
 _NEAR = 5
@@ -206,11 +177,11 @@ class Vault:
             pages = [page for page in edited if page.path not in unmerged]
             wanted = [edit for edit in self._edits(folder, name, pages) if prune or edit.action != "delete"]
             if dry_run:
-                shown = [_kept_view(path, "would keep", "a file beside it") for path in views]
+                shown = [kept_beside(path, "would keep", "a file beside it") for path in views]
                 return VaultImported(
-                    str(folder.root), (*map(_planned, wanted), *shown, *map(_unmerged, unmerged)), True
+                    str(folder.root), (*map(plan_of, wanted), *shown, *map(with_conflict, unmerged)), True
                 )
-            beside = [_kept_view(path, "kept", folder.set_aside(path, text)) for path, text in views.items()]
+            beside = [kept_beside(path, "kept", folder.set_aside(path, text)) for path, text in views.items()]
             for path in views:  # of an entity that the memory keeps elsewhere, or not at all, none is written anew
                 folder.remove(path)
             applied = self._applying().apply(wanted, project=name)
@@ -219,7 +190,7 @@ class Vault:
                 if done.outcome in ("kept", "refused"):
                     kept[edit.path] = "\n".join(filter(None, (kept[edit.path], edit.item.raw)))
             exported = self._export(folder, name, kept, without=unmerged)
-            done_with = (*applied, *beside, *map(_unmerged, unmerged))
+            done_with = (*applied, *beside, *map(with_conflict, unmerged))
             return VaultImported(str(folder.root), done_with, False, exported, exported.warnings)
 
     def status(self, *, project: str | None = None) -> VaultStatus:
@@ -327,7 +298,7 @@ class Vault:
         for path, text in self._texts(project).items():
             if path.endswith(".md"):
                 page = parse(path, text)
-                heads[path] = heads.get(path, frozenset()) | {*_digests_beside_items(page)}
+                heads[path] = heads.get(path, frozenset()) | {*digests_beside_items(page)}
                 items = ((item, by_anchor.get(item.anchor)) for item in page.items)
                 now |= {item.anchor: Now(path, item, row) for item, row in items if row is not None}
         for page in pages:
@@ -373,7 +344,7 @@ class Vault:
             if path.endswith(".md"):
                 page = parse(path, text)
                 items |= {item.anchor: digest(item.raw) for item in page.items if item.anchor}
-                heads[path] = _digests_beside_items(page)
+                heads[path] = digests_beside_items(page)
         gone = [path for path in old if path not in texts]
         for path in gone:
             folder.remove(path)
@@ -410,27 +381,6 @@ _PAUSES = 100  # times as long as writing took
 
 def _key(project: str) -> str:
     return f"vault:{project}"
-
-
-def _digests_beside_items(page: VaultPage) -> list[str]:
-    """Return the digests of what a file says besides its items."""
-    return [*map(digest, page.heads), *(front_line(name, value) for name, value in page.front.items())]
-
-
-def _kept_view(path: str, outcome: str, kept: str) -> Applied:
-    reason = f"the memory writes this file and never reads it; your text is kept as {kept}"
-    return Applied(path, "keep", outcome, path, said=reason)
-
-
-def _unmerged(path: str) -> Applied:
-    return Applied(path, "keep", "refused", path, said="it holds a merge conflict: mend it, then import again")
-
-
-def _planned(edit: Edit) -> Applied:
-    title = edit.item.title or edit.item.content.split("\n")[0][:100]
-    note = "the memory changed it as well; its text becomes a version" if edit.conflict else ""
-    row = edit.row.id if edit.row is not None else None
-    return Applied(edit.path, edit.action, f"would {edit.action}", title, row, note)
 
 
 _EACH_SECONDS = 2.0
