@@ -28,7 +28,7 @@ from engram_py.observations.values import (
 )
 from engram_py.projects.names import MAX_NAME
 from engram_py.projects.settings_file import MAX_SIZE
-from engram_py.recall import related, search
+from engram_py.recall import contradictions, search
 from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS
 from engram_py.relations import relations
 from engram_py.sessions import sessions, transcripts
@@ -104,7 +104,7 @@ def rows() -> list[tuple[str, str, str]]:
         ("versions on a page", f"{reading.HISTORY_PAGE}", "the answer names the next page"),
         ("question of `engram eval`", f"{evaluation.QUESTION_LIMIT_CHARS:,} characters", "refused"),
         ("index that a hard delete cleans at once", f"{MERGED_AT_ONCE:,} rows", "`engram reindex` does it"),
-        ("older observations that a save names", f"{related.LIMIT}", ""),
+        ("older observations that a save names", f"{contradictions.LIMIT}", ""),
         ("the same text counts as a duplicate within", f"{DEDUPE_WINDOW_MINUTES} minutes", ""),
         (
             "time of a hook",

@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from engram_py.privacy.trust import Trust
     from engram_py.projects.merge import Merging
     from engram_py.recall.bulk import Bulk
+    from engram_py.recall.contradictions import Conflicts, Topics
     from engram_py.recall.layers import Layers
     from engram_py.recall.query import Query
-    from engram_py.recall.related import Conflicts, Topics
     from engram_py.recall.search import Search
     from engram_py.recall.values import DocumentHit
     from engram_py.relations.relations import Relations
@@ -84,7 +84,7 @@ def sessions(app: Engram) -> Sessions:
 def observations(app: Engram) -> Observations:
     """Save, read, correct and delete observations."""
     from engram_py.observations.observations import Observations
-    from engram_py.recall.related import Candidates
+    from engram_py.recall.contradictions import Candidates
 
     candidates = Candidates(app.store, app.journal)
     return Observations(app.core, app.sessions, candidates, anchors=app.anchors, usage=app.usage, switches=app.switches)
@@ -99,7 +99,7 @@ def bulk(app: Engram) -> Bulk:
 
 def topics(app: Engram) -> Topics:
     """Suggest the topic key of an evolving answer."""
-    from engram_py.recall.related import Topics
+    from engram_py.recall.contradictions import Topics
 
     return Topics(app.store, app.projects)
 
@@ -158,7 +158,7 @@ def relations(app: Engram) -> Relations:
 
 def conflicts(app: Engram) -> Conflicts:
     """Find pairs that nobody compared yet."""
-    from engram_py.recall.related import Conflicts
+    from engram_py.recall.contradictions import Conflicts
 
     return Conflicts(app.store, app.journal, app.projects, app.vectors)
 
@@ -250,7 +250,7 @@ def vectors(app: Engram) -> Vectors:
 
 def _ask_by_meaning(app: Engram, store: Store, ids: Sequence[int]) -> Sequence[tuple[int, int]]:
     from engram_py.database.journal import Journal
-    from engram_py.recall.related import ask_by_meaning
+    from engram_py.recall.contradictions import ask_by_meaning
 
     return ask_by_meaning(store, Journal(store, app.settings.clock), app.vectors, ids)
 

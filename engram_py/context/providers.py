@@ -14,7 +14,7 @@ from engram_py.context.visibility import NOT_TOLD, Build, VisibilityFilter, hand
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.errors import EmptyQueryError
-from engram_py.identity import statements as identity_table
+from engram_py.identity import table as identity_table
 from engram_py.lazy import regex
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation

@@ -16,7 +16,7 @@ from engram_py.context.visibility import Build, Findings, VisibilityFilter
 from engram_py.database.store import Store
 from engram_py.entities.values import TYPE as ENTITY
 from engram_py.git.program import Deadline
-from engram_py.identity import statements as identity_table
+from engram_py.identity import table as identity_table
 from engram_py.lazy import regex
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation

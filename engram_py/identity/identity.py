@@ -19,8 +19,8 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
 from engram_py.files import lines_of
-from engram_py.identity import statements as table
-from engram_py.identity.statements import (
+from engram_py.identity import table
+from engram_py.identity.table import (
     LONGEST_CHARS,
     PROFILE,
     Profile,
@@ -107,7 +107,7 @@ class Sources:
 def sources_of(store: Store, now: str) -> Sources:
     """Return the personal preferences, the personal facts, and the facts about the person in any project.
 
-    What reads like an order is left out; what is unchecked the statements of ``identity/statements.py`` never give.
+    What reads like an order is left out; what is unchecked the statements of ``identity/table.py`` never give.
     """
     said = [row.content for row in table.overrides(store, None, limit=_MOST_READ)]
     names = [name.lower().replace(" ", "-") for statement in said for name in names_in(statement)]

@@ -131,7 +131,7 @@ def _saved_from_json(text: str) -> Saved:
 
 
 class CandidateSource(Protocol):
-    """Finds older observations that a new one may contradict: ``recall.related.Candidates`` does."""
+    """Finds older observations that a new one may contradict: ``recall.contradictions.Candidates`` does."""
 
     def find(self, observation: Observation, *, clock: str) -> tuple[Candidate, ...]: ...
 

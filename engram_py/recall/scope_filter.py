@@ -33,7 +33,7 @@ _MOST_SAID = 300  # characters, as many as a filter that was typed may have
 _MANY = 200
 
 
-# Returns the ids of the observations about a file (``file_terms.rows_of_file``).
+# Returns the ids of the observations about a file (``substitutes.rows_of_file``).
 Files = Callable[..., list[int]]
 
 

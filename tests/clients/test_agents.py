@@ -103,7 +103,7 @@ def test_what_one_session_decides_the_next_is_given_until_the_code_changes(claud
 
     (claude.project / "tokens.py").write_text("LIFETIME_MINUTES = 5\nGRACE_SECONDS = 10\n")
     commit(claude.project, "Shorter")
-    model.play(Call("mem_search", {"query": "how long is an access token valid?"}), "It changed.")
+    model.play(Call("mem_search", {"query": "how long do access tokens live?"}), "It changed.")
     ask(claude, "How long do access tokens live?")
     line = next(line for line in given(model.requests[0]).split("\\n") if "[#1] Access tokens" in line)
     assert "changed" in line

@@ -7,7 +7,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
 from engram_py.identity.identity import says_the_same, statements
-from engram_py.identity.statements import SeveralStatementsError, StatementNotFoundError
+from engram_py.identity.table import SeveralStatementsError, StatementNotFoundError
 from engram_py.interfaces.wording import render
 from engram_py.observations.errors import ObservationNotFoundError
 from engram_py.observations.values import Change, Observation

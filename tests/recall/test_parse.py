@@ -14,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engram_py.reasons import Reason, reason
+from engram_py.recall.contradictions import may_contradict, overlap, title_words
 from engram_py.recall.query import (
     KEYS,
     MAX_QUERY_CHARS,
@@ -24,7 +25,6 @@ from engram_py.recall.query import (
     match_any,
     parse_query,
 )
-from engram_py.recall.related import may_contradict, overlap, title_words
 from engram_py.text.words import derived_terms
 
 

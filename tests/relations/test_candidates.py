@@ -8,8 +8,8 @@ import pytest
 
 from engram_py import Engram
 from engram_py.observations.values import Change
+from engram_py.recall import contradictions as candidates
 from engram_py.recall import index as search
-from engram_py.recall import related as candidates
 from tests.memory import draft, rows_of
 from tests.relations.pairs import NEW, OLD, pair
 

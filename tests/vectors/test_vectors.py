@@ -16,7 +16,7 @@ from engram_py.database.store import Store
 from engram_py.documents.documents import Documents
 from engram_py.observations.values import Change
 from engram_py.reasons import reason
-from engram_py.recall.related import Conflicts, ask_by_meaning
+from engram_py.recall.contradictions import Conflicts, ask_by_meaning
 from engram_py.recall.search import weighted_sum
 from engram_py.settings import Settings, following, keep_setting
 from engram_py.upkeep.backups import restore
@@ -151,7 +151,7 @@ OTHERS = (
 def test_a_scan_asks_about_what_says_the_same_thing_in_other_words(
     app: Engram, vectors: Vectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engram_py.recall.related.FEW", 10)
+    monkeypatch.setattr("engram_py.recall.contradictions.FEW", 10)
     for title in OTHERS:
         save(app, "So it is.", title=title)
     old = save(app, "Signed.", title="Authenticating certificates")
@@ -169,7 +169,7 @@ def test_a_scan_asks_about_what_says_the_same_thing_in_other_words(
 def test_what_is_saved_is_compared_by_meaning_once_its_vectors_are_there(
     app: Engram, tiny: TinyEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engram_py.recall.related.FEW", 10)
+    monkeypatch.setattr("engram_py.recall.contradictions.FEW", 10)
 
     def ask(store: Store, ids: Sequence[int]) -> Sequence[tuple[int, int]]:
         return ask_by_meaning(store, app.journal, comparing, ids)

@@ -16,7 +16,7 @@ from engram_py.interfaces.cli.commands import (
     value_command,
 )
 from engram_py.observations.listing import Listing
-from engram_py.recall.related import SCANNED
+from engram_py.recall.contradictions import SCANNED
 from engram_py.relations.relations import DEFAULT, STATUSES
 from engram_py.relations.values import VERBS
 

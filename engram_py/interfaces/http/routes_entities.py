@@ -9,7 +9,7 @@ from pydantic import Field
 
 from engram_py.app import Engram
 from engram_py.entities.values import EntityChanged, EntityDetail, EntityLine, EntityList, Graph, Linked
-from engram_py.identity.statements import Profile, Statement
+from engram_py.identity.table import Profile, Statement
 from engram_py.interfaces.http.answers import Answer, DeletedOut, shown
 from engram_py.interfaces.http.routing import InProject, InScope, InScopeOfSession, InSession, Needed, operation
 from engram_py.observations.listing import Fact, Note

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from engram_py.app import Engram
     from engram_py.distill.ingesting import Ingested
     from engram_py.entities.values import EntityChanged, EntityDetail, EntityList, Graph, Linked
-    from engram_py.identity.statements import Profile
+    from engram_py.identity.table import Profile
     from engram_py.observations.listing import Listing
     from engram_py.observations.values import Changed, Saved
     from engram_py.recall.layers import Layered, LayerResults

@@ -277,7 +277,7 @@ class _Form:
 
 @page("GET", "/ui/review")
 def review_page(visit: Visit) -> Shown:
-    """Show what waits for a person: ``waiting.Review``."""
+    """Show what waits for a person: ``views.Review``."""
     judged, changed = visit.asked("judged"), visit.asked("id")
     found = review(visit.app, visit.project)
     [row] = visit.app.browsing.whole([observation_number(changed)]) or [None] if changed else [None]

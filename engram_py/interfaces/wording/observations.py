@@ -18,7 +18,7 @@ from engram_py.entities.values import (
     Reached,
     Rewritten,
 )
-from engram_py.identity.statements import Profile, Statement
+from engram_py.identity.table import Profile, Statement
 from engram_py.interfaces.wording.phrases import (
     SpelledWords,
     Words,

@@ -16,7 +16,7 @@ _OTHERS: tuple[Door, ...] = ("cli", "mcp", "http")
 # operation → its name on the command line, as a tool and as a route
 _SYNTAX: dict[str, tuple[str, str, str]] = {
     "get": ("`engram get {id}`", "mem_get_observation(id={id})", "GET /observations/{id}"),
-    "open": ("`engram get {source}`", "`engram get {source}`", "GET /documents/{source}"),
+    "open": ("`engram get {source}`", "`engram get {source}`", "GET /documents?name={source}"),
     "history": (
         "`engram history {id}`",
         "mem_get_observation(id={id}, include_history=true)",
