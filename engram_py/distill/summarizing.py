@@ -348,10 +348,10 @@ class Learning:
         self, line: str, slug: str, beside: Sequence[str], *, project: str, at: str, session_id: str
     ) -> bool:
         """Keep a sentence as a fact about an entity, linked to the others that it names."""
-        same = content_hash(line), project
-        if reads_like_an_order(line) or table.same_text(self._store, *same, kind="fact"):
+        same = {"content_hash": content_hash(line), "project": project}
+        if reads_like_an_order(line) or table.same_text(self._store, **same, kind="fact"):
             return False
-        if table.was_deleted(self._store, *same):
+        if observation_table.hash_was_deleted(self._store, **same, personal=True):
             return False
         where: dict[str, Any] = {"project": project, "session_id": session_id}
         try:
@@ -385,17 +385,17 @@ class Learning:
 
     def _keep_statement(self, one: Said, at: str, session_id: str, note: bool) -> bool:
         project = self._sessions.get(session_id).project
-        said_before = content_hash(one.text)
+        same = {"content_hash": content_hash(one.text), "project": project}
         if PRIVATE[:-1] in one.text:
             return False
-        for row in table.same_text(self._store, said_before, project):
+        for row in table.same_text(self._store, **same):
             if not _said_again(row, at, session_id, note=note):
                 return False
             if row["lifecycle"] == "active":
                 if row["origin"] == "derived":
                     self._observations().accept(row["id"])
                 return False
-        if table.was_deleted(self._store, said_before, project):
+        if observation_table.hash_was_deleted(self._store, **same, personal=True):
             return False
         kind, scope = _BECOMES[one.kind]
         draft = Draft(one.text, one.text, kind, scope, origin="derived", tool_name=TOOL + "heuristic")
@@ -412,7 +412,7 @@ class Learning:
         project = self._sessions.get(session_id).project
         kept = 0
         for one in candidates[:MOST_FACTS]:
-            known = {"content_hash": content_hash(one.text), "project": project}
+            known: dict[str, Any] = {"content_hash": content_hash(one.text), "project": project}
             if reads_like_an_order(one.entity, one.text) or observation_table.hash_was_deleted(self._store, **known):
                 continue
             try:

@@ -190,15 +190,6 @@ def same_text(store: Store, content_hash: str, project: str, *, kind: str | None
     return store.rows(SAME_TEXT, hash=content_hash, project=project, kind=kind)
 
 
-def was_deleted(store: Store, content_hash: str, project: str) -> bool:
-    """Return whether somebody deleted this text in a project, or of the person. Reads the whole table."""
-    sql = """
-    select 1 from observations
-    where content_hash = :hash and deleted_at is not null and (project = :project or scope = 'personal') limit 1
-    """
-    return store.row(sql, hash=content_hash, project=project) is not None
-
-
 def is_new(store: Store, *, prompts: bool) -> bool:
     """Return whether a note or, with ``prompts``, a prompt came that was not read yet."""
     sources = {"notes": NEW_NOTES, **({"prompts": NEW_PROMPTS} if prompts else {})}

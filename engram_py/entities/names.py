@@ -40,8 +40,16 @@ _BEGINS = regex(r"[.!?:;\n#*>|]")
 _INNER_CAPITAL = regex(r"[^\W\d_]*[a-z0-9][A-Z]")
 
 
+def _forms(verb: str) -> set[str]:
+    """Return a regular English verb as it is written in a sentence, with its last letter twice as well."""
+    past = f"{verb[:-1]}ied" if verb[-1] == "y" and verb[-2] not in "aeiou" else f"{verb.removesuffix('e')}ed"
+    third = f"{past[:-1]}s" if past.endswith("ied") or verb.endswith(("s", "x", "ch", "sh")) else f"{verb}s"
+    stem = verb.removesuffix("e")
+    return {verb, past, third, f"{stem}ing", f"{stem}{stem[-1]}ed", f"{stem}{stem[-1]}ing"}
+
+
 # What notes and commits begin with: "Fixed Falcon" is about Falcon. A sentence's first word is no name where it is one.
-_VERBS = read_words("sentence_verbs")
+_VERBS = frozenset(form for verb in read_words("sentence_verbs") for form in _forms(verb))
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,14 +190,7 @@ class Summaries:
         return cut
 
     def write(
-        self,
-        slug: str,
-        *,
-        project: str,
-        scope: str,
-        entities: Known,
-        kind: str | None = None,
-        name: str | None = None,
+        self, slug: str, *, project: str, scope: str, entities: Known, kind: str | None = None, name: str | None = None
     ) -> bool:
         """Give an entity its own row, or bring its derived summary up to date; whether that changed anything.
 

@@ -200,10 +200,15 @@ def equal_text(store: Store, **key: Any) -> Observation | None:
     return _one(store, EQUAL_TEXT, **key)
 
 
-def hash_was_deleted(store: Store, *, content_hash: str, project: str) -> bool:
-    """Return whether an observation of ``project`` with this text was deleted. Reads the whole table."""
-    sql = "select 1 from observations where content_hash = :hash and project = :project and deleted_at is not null"
-    return store.row(sql, hash=content_hash, project=project) is not None
+def hash_was_deleted(store: Store, *, content_hash: str, project: str, personal: bool = False) -> bool:
+    """Return whether an observation of ``project``, or a ``personal`` one, with this text was deleted. Reads the whole
+    table."""
+    sql = """
+    select 1 from observations
+    where content_hash = :hash and deleted_at is not null and (project = :project or (:personal and scope = 'personal'))
+    limit 1
+    """
+    return store.row(sql, hash=content_hash, project=project, personal=personal) is not None
 
 
 def hash_exists(store: Store, *, content_hash: str, project: str) -> int | None:

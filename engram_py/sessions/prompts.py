@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engram_py.capture.host_formats import typed
 from engram_py.capture.passive import learning_title, parse_learnings
@@ -197,7 +197,7 @@ class Episodes:
         kept at once."""
         found: dict[str, str] = {}
         for text in learnings:
-            known = {"content_hash": content_hash(text), "project": project}
+            known: dict[str, Any] = {"content_hash": content_hash(text), "project": project}
             if known["content_hash"] not in found and not (
                 observation_table.hash_exists(self._store, **known)
                 or observation_table.hash_was_deleted(self._store, **known)

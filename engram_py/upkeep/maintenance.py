@@ -222,14 +222,14 @@ EPISODE_DAYS, MOST_EPISODES = 60, 200
 _BATCH = 200
 _FADED_LATELY = timedelta(minutes=1)  # a pass that goes on is past these
 
-_NO_EPISODE = "and type <> 'session_summary'"
+_FADES = "origin = 'derived' and deleted_at is null and lifecycle = 'active' and pinned = 0"
 _DERIVED = f"""
-origin = 'derived' and deleted_at is null and lifecycle = 'active' and pinned = 0 {_NO_EPISODE}
+{_FADES} and type <> 'session_summary'
 and (topic_key is null or topic_key not like 'entity/%' and topic_key <> 'identity/profile')
 """
 FADING = f"""
 select id, faded, faded_at, last_accessed_at, created_at from observations indexed by observations_derived
-where {_DERIVED.replace(_NO_EPISODE, "")} and id > :after order by id limit :limit
+where {_FADES} and id > :after order by id limit :limit
 """
 FADED = "update observations set faded = :faded, faded_at = :now where id = :id"
 IDLE = f"""

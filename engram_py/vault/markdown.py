@@ -19,11 +19,11 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from engram_py.dataclass import replace
+from engram_py.entities.names import runs, words_of
 from engram_py.lazy import regex
 from engram_py.observations.validation import title_of
 from engram_py.observations.values import Observation
 from engram_py.text.front_matter import front_matter
-from engram_py.text.normalize import dashed
 from engram_py.times import parse_time
 from engram_py.vault.folder import INDEX, SHELVES, digest, entity_folder
 from engram_py.vault.values import EntityPage, Item, Shelf, VaultPage, is_entity
@@ -45,7 +45,7 @@ _OPENS = regex(rf"{_DAY_TITLE}\s*")
 # What the memory writes before the page of an entity; Obsidian writes a list below its name.
 _WRITTEN = regex(r"(type|aliases|updated):")
 _LISTED = regex(r"\s*- \S")
-_NAMES_CHARS, _NAME_WORDS = 1_000, 4
+_NAMES_CHARS = 1_000
 _DAY = regex(r"memory/(\d{4}-\d\d-\d\d)\.md")
 _DAY_HEAD = regex(r"#{1,3} (\d{4}-\d\d-\d\d)\s*")
 _TITLE = regex(rf"(?:{_DAY_TITLE}|# (?:Identity|Memory|Observations))\s*")
@@ -404,9 +404,7 @@ def _fact(row: Observation, page: EntityPage, slugs: Collection[str]) -> dict[st
 
 def _named(text: str, own: str, slugs: Collection[str]) -> list[str]:
     """Return the entities that a fact names, besides its own."""
-    words = dashed(text[:_NAMES_CHARS]).split("-")
-    runs = ("-".join(words[at : at + length]) for at in range(len(words)) for length in range(1, _NAME_WORDS + 1))
-    return [slug for slug in dict.fromkeys(runs) if slug in slugs and slug != own]
+    return [slug for slug in dict.fromkeys(runs(words_of(text[:_NAMES_CHARS]))) if slug in slugs and slug != own]
 
 
 def _listed_entity(page: EntityPage) -> dict[str, object]:

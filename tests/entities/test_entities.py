@@ -220,6 +220,14 @@ def test_a_verb_that_begins_a_sentence_is_no_name(app: Engram) -> None:
     assert found.isdisjoint({"fixed", "fixed-falcon", "deployed", "running", "check", "use", "use-redis"})
 
 
+@pytest.mark.parametrize("verb", ["Committed", "Logging", "Applies", "Watches", "Configured", "Wrote"])
+def test_no_form_of_such_a_verb_is_part_of_the_name_behind_it(app: Engram, verb: str) -> None:
+    for number in range(3):
+        app.save(Draft(f"Round {number}", f"{verb} Falcon again."))
+    app.entities.count_mentions()
+    assert [one.slug for one in app.entities.listed(candidates=True).entities if "falcon" in one.slug] == ["falcon"]
+
+
 def test_names_in_other_scripts_are_counted(app: Engram) -> None:
     for number in range(3):
         note(app, f"вчера {number} раза упал Сокол на стенде", title=str(number))

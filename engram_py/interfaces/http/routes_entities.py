@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -110,14 +110,17 @@ def save_fact(
     date: Annotated[str | None, Field(description="When it held first.")] = None,
 ) -> object:
     """Keep a sentence about an entity. A new value replaces the old one; too short or passing is refused."""
-    more: dict[str, Any] = {
-        "kind": kind,
-        "category": category,
-        "source": source,
-        "source_ref": source_ref,
-        "date": date,
-    }
-    return app.facts.add(entity, text, checked=validate_ is not False, **more, **place.where)
+    return app.facts.add(
+        entity,
+        text,
+        checked=validate_ is not False,
+        kind=kind,
+        category=category,
+        source=source,
+        source_ref=source_ref,
+        date=date,
+        **place.where,
+    )
 
 
 @operation("GET", "/facts", [Fact], errors=(409,))

@@ -199,14 +199,17 @@ def mem_fact(
     where: dict[str, Any] = {"scope": scope, "project": project, "session_id": session_id}
     if text is None:
         return app.facts.of(entity, past=past, **where)
-    more: dict[str, Any] = {
-        "kind": kind,
-        "category": category,
-        "source": source,
-        "source_ref": source_ref,
-        "date": date,
-    }
-    return app.facts.add(entity, text, checked=not unchecked, **more, **where)
+    return app.facts.add(
+        entity,
+        text,
+        checked=not unchecked,
+        kind=kind,
+        category=category,
+        source=source,
+        source_ref=source_ref,
+        date=date,
+        **where,
+    )
 
 
 # As in tools_memory: what only a call needs is imported by the call.
