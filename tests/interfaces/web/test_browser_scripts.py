@@ -72,8 +72,9 @@ def test_the_keyboard_alone_goes_from_a_search_to_an_edit(place: Place) -> None:
     place.open("/ui/worth")
     with browser.leaving():
         browser.keys("/")
-    browser.keys(*"tea jk?/", ENTER)  # in a text field they are letters
-    until(lambda: browser.address.endswith("/ui/?q=tea%20jk%3F%2F"))
+    with browser.leaving():
+        browser.keys(*"tea jk?/", ENTER)  # in a text field they are letters
+    assert browser.address.endswith("/ui/?q=tea%20jk%3F%2F")
     browser.keys("/")
     browser.run("document.activeElement.select()")
     browser.keys(*"tea", ENTER)
