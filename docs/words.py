@@ -68,6 +68,11 @@ TABLES = {
     "passages_mentions": "Where each word stands.",
     "runs": "What each run of upkeep did, how long it took, and the tokens a model said it took. Kept for 30 days.",
     "switches": "What the user switched on or off by `engram on` and `engram off`.",
+    "failures": "Commands that failed in a session, their error's lines, and the memory of what made them pass. Never "
+    "synced, like the next three.",
+    "repairs": "What the agent did while such a failure was open: commands and files.",
+    "moments": "When a memory spoke because of what an agent was doing, or was held back, and what came of it.",
+    "silences": "Guards that somebody silenced for a session.",
     "injections": "Which observations a session was shown unasked, where, and in how many bytes.",
     "citations": "Which observations an agent cited as `[#12]` in its own words, by session.",
     "ledger": "How many bytes each session was given, by day (UTC) and tool, event or route. Never synced.",

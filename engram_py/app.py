@@ -171,6 +171,7 @@ class Engram:
     costs = cached_property(services.costs)
     ledger = cached_property(services.ledger)
     citations = cached_property(services.citations)
+    moments = cached_property(services.moments)
     switches = cached_property(services.switches)
     clearing = cached_property(services.clearing)
     trust = cached_property(services.trust)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from engram_py.ledger.citations import Citations
     from engram_py.ledger.costs import Costs
     from engram_py.ledger.ledger import Ledger
+    from engram_py.ledger.moments import Moments
     from engram_py.observations.browse import Browsing
     from engram_py.observations.facts import Facts
     from engram_py.observations.notes import Notes
@@ -396,6 +397,13 @@ def citations(app: Engram) -> Citations:
     from engram_py.ledger.citations import Citations
 
     return Citations(app.core)
+
+
+def moments(app: Engram) -> Moments:
+    """Record what came of a memory that spoke because of what an agent was doing."""
+    from engram_py.ledger.moments import Moments
+
+    return Moments(app.core)
 
 
 def switches(app: Engram) -> Switches:

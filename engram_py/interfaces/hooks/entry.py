@@ -97,7 +97,7 @@ class HookRun:
             raise BadInput("unknown_event")
         if source := resumes(named):
             value = {"source": source} | value
-        self.request = parse(value, agent=self.arguments.agent, environ=os.environ, here=here())
+        self.request = parse(value, agent=self.arguments.agent, environ=os.environ, here=here(), event=self.event)
         nothing = b"{}\n" if self.arguments.always_json else b""
         if self._is_nothing(self.event, self.request, self.settings):
             return nothing
@@ -117,7 +117,7 @@ class HookRun:
 
             return not request.prompt or is_trivial(request.prompt)
         wanted = self.arguments.pretool == "on" if self.arguments.pretool else settings.hook_pretool
-        shows = wanted and request.files and listens(self.arguments.agent, event)
+        shows = wanted and request.act.files and listens(self.arguments.agent, event)
         return event == "pre-tool" and not (shows or request.memory_tool)
 
     def _handled(self, settings: Settings, request: Request) -> str:

@@ -29,6 +29,7 @@ SUBAGENT_TOKENS = 400
 PATIENCE_SHARE = 0.25  # of what is left of the limit, for another process's write
 GIT_SHARE = 0.5  # of the same, for git to say which files were renamed
 _AGAIN_SECONDS = 0.05
+_MOST_FILES = 5
 
 
 @dataclass(slots=True)
@@ -170,7 +171,7 @@ def _pre_tool(call: Call) -> str:
     begun = time.monotonic()
     seconds = max(0.0, call.deadline - begun) * GIT_SHARE
     context = app.session_memory.of_files(
-        call.request.files, session_id=session_id, without=known, unnamed=unnamed, seconds=seconds
+        call.request.act.files[:_MOST_FILES], session_id=session_id, without=known, unnamed=unnamed, seconds=seconds
     )
     if time.monotonic() - begun > seconds / 2:
         call.note(BadInput("git_slow"))  # so what was recorded under another name may be missing

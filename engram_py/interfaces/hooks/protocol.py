@@ -12,14 +12,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from engram_py.capture.acts import NOTHING, UNKNOWN, Act, Outcome, act_of, outcome_of
 from engram_py.capture.host_formats import typed
 from engram_py.dataclass import dataclass, field
-from engram_py.files import expanded, lines_of
+from engram_py.files import expanded
 
 Event = Literal[
     "session-start",
     "user-prompt",
     "pre-tool",
+    "post-tool",
+    "tool-failed",
     "pre-compact",
     "subagent-start",
     "subagent-stop",
@@ -35,6 +38,8 @@ _SPELLINGS: dict[Event, str] = {
     "user-prompt": "userprompt userpromptsubmit userpromptsubmitted beforesubmitprompt beforeagent promptsubmit "
     "preuserprompt",
     "pre-tool": "pretool pretooluse beforetool",
+    "post-tool": "posttool posttooluse aftertool",
+    "tool-failed": "toolfailed posttoolusefailure",
     "pre-compact": "precompact precompress",
     "subagent-start": "subagentstart",
     "subagent-stop": "subagentstop",
@@ -43,6 +48,7 @@ _SPELLINGS: dict[Event, str] = {
     "register": "register resolve",
 }
 EVENTS: tuple[Event, ...] = tuple(_SPELLINGS)
+AFTER_TOOL: tuple[Event, ...] = ("post-tool", "tool-failed")
 _BY_SPELLING: dict[str, Event] = {word: event for event, words in _SPELLINGS.items() for word in words.split()}
 
 
@@ -169,7 +175,6 @@ PROMPT_LIMIT_CHARS = 64_000
 MESSAGE_LIMIT_CHARS = 200_000
 _ID_LIMIT = 200
 _PATH_LIMIT = 4_096
-_MOST_FILES = 5
 
 _SESSION = ("session_id", "sessionId", "conversation_id", "conversationId", "taskId", "trajectory_id")
 _DIRECTORY = ("cwd", "workspace_path", "workspacePath", "directory")
@@ -177,22 +182,15 @@ _ROOTS = ("workspace_roots", "workspaceRoots")
 _PROMPT = ("prompt", "user_prompt", "userPrompt", "message", "text")
 _LAST = ("last_assistant_message", "prompt_response", "lastAssistantMessage", "assistant_response", "response", "text")
 _TASK = ("task", "prompt", "description")
-_FILES = ("file_path", "filePath", "notebook_path", "absolute_path", "target_file", "path", "files")
 # Objects in which some agents put what is particular to an event.
 _INNER = ("userPromptSubmit", "taskStart", "tool_info", "preToolUse", "taskComplete", "taskMetadata")
 _DIRECTORY_VARIABLES = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR", "CURSOR_PROJECT_DIR")
-_WRITERS = """
-edit write multiedit notebookedit update replace writefile editfile applypatch fswrite strreplace createfile editfiles
-writetofile replaceinfile searchreplace strreplaceeditor
-"""
-_WRITING = frozenset(_WRITERS.split())
 # The memory's tools that belong to a session → the argument that names it, and how Claude Code and Codex call them.
 _OF_SESSIONS = """
 mem_save mem_save_prompt mem_session_summary mem_capture_passive mem_judge mem_fact mem_note mem_identity mem_entity
 """
 MEMORY_TOOLS = dict.fromkeys(_OF_SESSIONS.split(), "session_id") | {"mem_session_start": "id", "mem_session_end": "id"}
 _MEMORY_SERVERS = ("mcp__engram__", "mcp__plugin_engram_engram__")
-_PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
 _OPTIONS = ("--agent", "--limit-ms", "--pretool", "--data-dir")
 _CHUNK = 1 << 20
 
@@ -239,6 +237,8 @@ def arguments(words: Sequence[str]) -> Arguments:
 class Request:
     """One call of a hook. ``session_id`` is always something; ``directory`` exists, or did once.
 
+    ``act`` is what a tool is about to do or did, ``outcome`` how it went.
+
     ``memory_tool`` is the tool of this memory that is about to be called with ``tool_input``, where it is one that
     belongs to a session.
     """
@@ -252,7 +252,8 @@ class Request:
     subagent: str = ""
     last_message: str = ""
     task: str = ""
-    files: tuple[str, ...] = ()
+    act: Act = NOTHING
+    outcome: Outcome = UNKNOWN
     memory_tool: str = ""
     tool_input: Mapping[str, Any] = field(default_factory=dict)
 
@@ -305,7 +306,9 @@ def loaded(data: bytes) -> dict[str, Any]:
     return value
 
 
-def parse(value: Mapping[str, Any], *, agent: str, environ: Mapping[str, str], here: Path) -> Request:
+def parse(
+    value: Mapping[str, Any], *, agent: str, environ: Mapping[str, str], here: Path, event: Event | None = None
+) -> Request:
     """Return the fields of a call. A missing or mistyped field is empty, but session and folder never are."""
     flat = dict(value)
     for name in _INNER:
@@ -327,7 +330,8 @@ def parse(value: Mapping[str, Any], *, agent: str, environ: Mapping[str, str], h
         subagent=_first(flat, ("agent_type", "subagent_type", "agent_id"), 80),
         last_message=_text(flat, _LAST, MESSAGE_LIMIT_CHARS),
         task=_text(flat, _TASK, PROMPT_LIMIT_CHARS, typed),
-        files=_written_files(tool, tool_input),
+        act=act_of(tool, tool_input),
+        outcome=outcome_of(flat, failed=True if event == "tool-failed" else None) if event in AFTER_TOOL else UNKNOWN,
         memory_tool="" if given is None else memory_tool,
         tool_input=given or {},
     )
@@ -383,27 +387,3 @@ def _session_id(said: str, agent: str, directory: Path) -> str:
 
     named = said or f"{agent} in {directory}"
     return f"{agent}-{hashlib.sha256(named.encode('utf-8', 'replace')).hexdigest()[:16]}"
-
-
-def _written_files(tool: str, given: object) -> tuple[str, ...]:
-    """Return the files that a tool is about to write to."""
-    if "".join(filter(str.isalnum, tool.lower())) not in _WRITING:
-        return ()
-    if isinstance(given, str):
-        return _patched(given)
-    if not isinstance(given, dict):
-        return ()
-    for name in _FILES:
-        found = given.get(name)
-        if isinstance(found, str) and found.strip():
-            return (clean(found[:_PATH_LIMIT]),)
-        if isinstance(found, list):
-            return tuple(clean(one[:_PATH_LIMIT]) for one in found[:_MOST_FILES] if isinstance(one, str) and one)
-    texts = [given.get(name) for name in ("command", "patch", "input")]
-    return next((_patched(text) for text in texts if isinstance(text, str)), ())
-
-
-def _patched(patch: str) -> tuple[str, ...]:
-    lines = lines_of(patch[:PROMPT_LIMIT_CHARS])
-    found = [line.removeprefix(mark).strip() for line in lines for mark in _PATCHED if line.startswith(mark)]
-    return tuple(clean(name) for name in found[:_MOST_FILES] if name)

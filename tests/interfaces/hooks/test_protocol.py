@@ -155,7 +155,7 @@ def test_an_agent_without_session_ids_has_one_for_each_folder() -> None:
     ],
 )
 def test_the_files_a_tool_is_about_to_write_are_known(tool: str, given: object, files: tuple[str, ...]) -> None:
-    assert request(tool_name=tool, tool_input=given).files == files
+    assert request(tool_name=tool, tool_input=given).act.files == files
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_no_obstacle() -> None:
