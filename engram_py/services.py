@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from engram_py.context.contexts import Contexts
     from engram_py.context.prompt_gate import PromptGate
     from engram_py.context.session import SessionMemory
+    from engram_py.database.backup import Backups
     from engram_py.database.compaction import Compaction
     from engram_py.database.store import Store
     from engram_py.distill.distilling import Distilling
@@ -62,7 +63,6 @@ if TYPE_CHECKING:
     from engram_py.sync.autosync.service import Autosync
     from engram_py.sync.git.service import GitSync
     from engram_py.sync.replica.replica import Replica
-    from engram_py.upkeep.backups import Backups
     from engram_py.upkeep.doctor import Doctor
     from engram_py.upkeep.maintenance import Maintenance, Reports, Statistics
     from engram_py.upkeep.reindex import Reindexing
@@ -421,7 +421,7 @@ def trust(app: Engram) -> Trust:
 
 def backups(app: Engram) -> Backups:
     """Copy the whole memory, and restore it."""
-    from engram_py.upkeep.backups import Backups
+    from engram_py.database.backup import Backups
 
     return Backups(app.store, app.settings.clock)
 

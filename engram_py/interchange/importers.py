@@ -13,7 +13,7 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.interchange.columns import nearest_project, session_key, without_nul
-from engram_py.interchange.results import Imported, InvalidSourceError, Progress
+from engram_py.interchange.values import Imported, InvalidSourceError, Progress
 from engram_py.observations import table
 from engram_py.observations.validation import clean_content
 from engram_py.projects.identities import Identities

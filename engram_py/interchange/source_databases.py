@@ -12,9 +12,9 @@ from pydantic import BaseModel, ValidationError
 
 from engram_py.database.connection import ForeignDatabase, open_foreign
 from engram_py.interchange.import_rows import sync_id_of
-from engram_py.interchange.results import InvalidSourceError
 from engram_py.interchange.source_draft import Source, joined, moment, text_of
 from engram_py.interchange.values import (
+    InvalidSourceError,
     ObservationIn,
     OwnTombstone,
     OwnVersion,

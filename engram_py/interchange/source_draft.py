@@ -12,9 +12,9 @@ from typing import Any
 from engram_py.dataclass import dataclass, field
 from engram_py.files import read_bounded, real_path, reason
 from engram_py.interchange.columns import derived_id
-from engram_py.interchange.results import InvalidSourceError
 from engram_py.interchange.values import (
     ExportIn,
+    InvalidSourceError,
     ObservationIn,
     OwnBlock,
     OwnTombstone,

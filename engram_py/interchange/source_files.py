@@ -11,8 +11,8 @@ from engram_py.capture.host_formats import is_trivial
 from engram_py.capture.passive import learning_title, parse_learnings
 from engram_py.dataclass import dataclass
 from engram_py.files import lines_of, open_regular, reason
-from engram_py.interchange.results import InvalidSourceError
 from engram_py.interchange.source_draft import Source, changed_at, joined, moment
+from engram_py.interchange.values import InvalidSourceError
 from engram_py.lazy import regex
 from engram_py.sessions.transcript_formats import turns_of_line
 from engram_py.sessions.values import Turn

@@ -232,7 +232,7 @@ def _nearly(kind: str) -> list[str]:
         return [_ALSO_CALLED[plain]]
     if len(plain) < _LEAST_TYPE_LETTERS or kind in _OF_THEIR_OWN:
         return []
-    from engram_py.text.spelling import distance  # only an unusual type needs it
+    from engram_py.text.words import distance  # only an unusual type needs it
 
     slips = {name: distance(kind, name, _MOST_SLIPS) for name in TYPES}
     nearest = min(TYPES, key=slips.__getitem__)

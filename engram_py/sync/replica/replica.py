@@ -24,8 +24,19 @@ from engram_py.database.store import Row, Store
 from engram_py.dataclass import replace
 from engram_py.observations import topic_folding
 from engram_py.relations import table as relations
-from engram_py.sync.merge import Names, version_digest, version_key, version_owner
-from engram_py.sync.mutation import AppliedBatch, Changes, Mutation, Refused, ReplicaDigest, entry_of, fingerprint
+from engram_py.sync.mutation import (
+    AppliedBatch,
+    Changes,
+    Mutation,
+    Names,
+    Refused,
+    ReplicaDigest,
+    entry_of,
+    fingerprint,
+    version_digest,
+    version_key,
+    version_owner,
+)
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import HERE, Batch
 from engram_py.sync.replica.outgoing import Outgoing
