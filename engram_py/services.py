@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from engram_py.ledger.costs import Costs
     from engram_py.ledger.ledger import Ledger
     from engram_py.observations.browse import Browsing
-    from engram_py.observations.facts import Facts
-    from engram_py.observations.notes import Notes
+    from engram_py.observations.facts import Facts, Notes
     from engram_py.observations.observations import Observations
     from engram_py.observations.usage import Usage
     from engram_py.privacy.clear import Clearing
@@ -130,7 +129,7 @@ def facts(app: Engram) -> Facts:
 
 def notes(app: Engram) -> Notes:
     """Keep a line about the day, and list those of one."""
-    from engram_py.observations.notes import Notes
+    from engram_py.observations.facts import Notes
 
     return Notes(app.core, lambda: app.observations)
 

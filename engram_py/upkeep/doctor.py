@@ -19,9 +19,8 @@ from engram_py.dataclass import replace
 from engram_py.distill.table import failures
 from engram_py.errors import InvalidArgumentError, StoreError
 from engram_py.privacy.trust import arrivals
-from engram_py.projects.identities import Identities
 from engram_py.projects.locate import locate
-from engram_py.projects.projects import Core
+from engram_py.projects.projects import Core, Identities
 from engram_py.sync.autosync.table import TARGET, is_used
 from engram_py.times import to_text
 from engram_py.upkeep.encryption import encryption_check

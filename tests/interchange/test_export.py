@@ -15,7 +15,7 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.errors import InvalidArgumentError
-from engram_py.interchange.source_files import sections
+from engram_py.interchange.sources import sections
 from engram_py.interchange.values import InvalidExportError
 from engram_py.projects.values import UnknownProjectError
 from engram_py.settings import Settings

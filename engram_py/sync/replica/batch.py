@@ -13,7 +13,7 @@ from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, field
 from engram_py.interchange.columns import EPOCH
 from engram_py.interchange.import_ledger import RECOVERED_SESSION, LocalIds
-from engram_py.observations.topic_folding import Topic, topic_of, unshow
+from engram_py.observations.topics import Topic, topic_of, unshow
 from engram_py.privacy import provenance
 from engram_py.projects import table as project_table
 from engram_py.sync.mutation import (
