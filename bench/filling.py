@@ -41,7 +41,7 @@ def fill(data_dir: Path, folder: Path, notes: Iterable[Note], *, projects: int =
     """
     from engram_py import Draft, Engram
     from engram_py.database.compaction import compact
-    from engram_py.projects.identities import Identities
+    from engram_py.projects.projects import Identities
 
     with Engram(data_dir, directory=folder) as app:
         # One ordinary save makes the project and its identity.

@@ -17,7 +17,7 @@ from engram_py.dataclass import dataclass, replace
 from engram_py.errors import StoreError
 from engram_py.files import expanded
 from engram_py.lazy import logger_of
-from engram_py.privacy.retention import oldest_kept, prune_after_first_write
+from engram_py.privacy.switches import oldest_kept, prune_after_first_write
 from engram_py.projects.locate import Locator
 from engram_py.projects.projects import Core, Projects
 from engram_py.sessions.spool_files import drain_after_writes

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from engram_py.context.contexts import Contexts
     from engram_py.context.prompt_gate import PromptGate
     from engram_py.context.session import SessionMemory
+    from engram_py.database.backup import Backups
     from engram_py.database.compaction import Compaction
     from engram_py.database.store import Store
     from engram_py.distill.distilling import Distilling
@@ -40,8 +41,7 @@ if TYPE_CHECKING:
     from engram_py.ledger.ledger import Ledger
     from engram_py.ledger.moments import Moments
     from engram_py.observations.browse import Browsing
-    from engram_py.observations.facts import Facts
-    from engram_py.observations.notes import Notes
+    from engram_py.observations.facts import Facts, Notes
     from engram_py.observations.observations import Observations
     from engram_py.observations.usage import Usage
     from engram_py.privacy.clear import Clearing
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from engram_py.sync.autosync.service import Autosync
     from engram_py.sync.git.service import GitSync
     from engram_py.sync.replica.replica import Replica
-    from engram_py.upkeep.backups import Backups
     from engram_py.upkeep.doctor import Doctor
     from engram_py.upkeep.maintenance import Maintenance, Reports, Statistics
     from engram_py.upkeep.reindex import Reindexing
@@ -131,7 +130,7 @@ def facts(app: Engram) -> Facts:
 
 def notes(app: Engram) -> Notes:
     """Keep a line about the day, and list those of one."""
-    from engram_py.observations.notes import Notes
+    from engram_py.observations.facts import Notes
 
     return Notes(app.core, lambda: app.observations)
 
@@ -429,7 +428,7 @@ def trust(app: Engram) -> Trust:
 
 def backups(app: Engram) -> Backups:
     """Copy the whole memory, and restore it."""
-    from engram_py.upkeep.backups import Backups
+    from engram_py.database.backup import Backups
 
     return Backups(app.store, app.settings.clock)
 

@@ -20,8 +20,7 @@ from engram_py.files import exists, expanded, read_bounded, reason
 from engram_py.git.answers import TrackedFiles, tracked_files
 from engram_py.git.repository import Repository, find_repository
 from engram_py.lazy import regex
-from engram_py.projects.identities import Identities
-from engram_py.projects.projects import Projects
+from engram_py.projects.projects import Identities, Projects
 
 _BOM = b"\xef\xbb\xbf"
 # A file of nothing but closing brackets has a copy of `}` on every line; more of them than this tell nothing more.

@@ -15,7 +15,7 @@ from engram_py.cloud.errors import AuthRequiredError, InvalidCloudSettingError, 
 from engram_py.cloud.settings import CloudSettings
 from engram_py.cloud.validation import EVERY_PROJECT, Incoming, Rejected
 from engram_py.dataclass import dataclass, fields
-from engram_py.sync.merge import version_owner
+from engram_py.sync.mutation import version_owner
 
 PREFIX = "engram_"
 # What is kept of a token to tell it from others: of its 256 bits, these give away 36.

@@ -12,7 +12,7 @@ from engram_py.dataclass import dataclass
 from engram_py.distill import table
 from engram_py.errors import InvalidArgumentError
 from engram_py.observations.validation import clean_session_id
-from engram_py.privacy.retention import oldest_kept
+from engram_py.privacy.switches import oldest_kept
 from engram_py.projects.projects import Core
 from engram_py.reasons import Told
 from engram_py.sessions import table as session_table

@@ -39,7 +39,7 @@ from engram_py.projects.projects import Core
 from engram_py.projects.values import Place
 from engram_py.relations.relations import Relations
 from engram_py.text.normalize import content_hash, folded
-from engram_py.text.spelling import distance
+from engram_py.text.words import distance
 from engram_py.times import to_text
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Interchange: the memory as a file, and the memories of other programs.
 
 ``transfer.Transfer`` exports and imports Engram's JSON; ``importers.Importers`` imports from other programs through
-``source_files`` and ``source_databases``, which bring each into the form of an export. ``import_rows`` writes its
-rows, ``columns`` makes our columns of rows from elsewhere.
+``sources``, which brings each into the form of an export. ``import_rows`` writes its rows, ``columns`` makes our
+columns of rows from elsewhere.
 """

@@ -1,40 +1,61 @@
-"""Import the memories of other programs, each row labelled with its origin, none of them twice."""
+"""Import the memories of other programs, each row labelled with its origin, none of them twice: an identity is the
+same at the next reading.
+"""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from engram_py.capture.host_formats import typed
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import dataclass, field
 from engram_py.errors import EngramError, InvalidArgumentError
-from engram_py.interchange.columns import nearest_project, session_key, without_nul
-from engram_py.interchange.results import Imported, InvalidSourceError, Progress
+from engram_py.files import read_bounded, real_path, reason
+from engram_py.interchange.columns import derived_id, nearest_project, session_key, without_nul
+from engram_py.interchange.values import (
+    ExportIn,
+    Imported,
+    InvalidSourceError,
+    ObservationIn,
+    OwnBlock,
+    OwnTombstone,
+    OwnVersion,
+    Progress,
+    PromptIn,
+    PromptTombstoneIn,
+    RelationIn,
+    SessionIn,
+)
 from engram_py.observations import table
 from engram_py.observations.validation import clean_content
-from engram_py.projects.identities import Identities
-from engram_py.projects.names import normalize_project
+from engram_py.projects.locate import Locator
+from engram_py.projects.names import normalize_project, slug_project
+from engram_py.projects.projects import Identities
 from engram_py.sessions import table as session_table
 from engram_py.text.normalize import content_hash
+from engram_py.times import canonical, to_text
 
 if TYPE_CHECKING:
-    from engram_py.interchange.source_draft import Source
     from engram_py.interchange.values import ObservationIn, PromptIn
 
 
 # kind → where its program keeps it, below the home directory, and the function that reads it
 KINDS = {
-    "claude-memory": (".claude/projects", "source_files.read_memory_folder"),
-    "claude-transcripts": (".claude/projects", "source_files.read_transcripts"),
-    "instructions": ("", "source_files.read_instructions"),
-    "claude-mem": (".claude-mem/claude-mem.db", "source_databases.read_claude_mem"),
-    "server-memory": ("", "source_files.read_server_memory"),
-    "basic-memory": ("basic-memory", "source_files.read_basic_memory"),
-    "engram": (".engram/engram.db", "source_databases.read_engram"),
+    "claude-memory": (".claude/projects", "sources.read_memory_folder"),
+    "claude-transcripts": (".claude/projects", "sources.read_transcripts"),
+    "instructions": ("", "sources.read_instructions"),
+    "claude-mem": (".claude-mem/claude-mem.db", "sources.read_claude_mem"),
+    "server-memory": ("", "sources.read_server_memory"),
+    "basic-memory": ("basic-memory", "sources.read_basic_memory"),
+    "engram": (".engram/engram.db", "sources.read_engram"),
 }
 
 
@@ -148,7 +169,6 @@ def _drop_known(
 
 
 def _read(kind: str, path: Path, project: str | None) -> Source:
-    from engram_py.interchange.source_draft import Source
 
     if kind not in KINDS:
         raise InvalidArgumentError("from", kind, expected=f"one of {', '.join(KINDS)}")
@@ -160,3 +180,161 @@ def _read(kind: str, path: Path, project: str | None) -> Source:
     module, _, name = KINDS[kind][1].partition(".")
     getattr(import_module(f"engram_py.interchange.{module}"), name)(source)
     return source
+
+
+MOST_FILES = 10_000
+MOST_FILE_BYTES = 4 * 1024 * 1024
+_MOST_NOTES = 20
+_TITLE_CHARS = 200
+
+
+@dataclass
+class Source:
+    """A source while it is read. ``project`` is the user's choice for all of it; None lets each row decide."""
+
+    kind: str
+    path: Path
+    project: str | None
+    sessions: dict[str, SessionIn] = field(default_factory=dict)
+    observations: list[ObservationIn] = field(default_factory=list)
+    prompts: list[PromptIn] = field(default_factory=list)
+    relations: list[RelationIn] = field(default_factory=list)
+    prompt_tombstones: list[PromptTombstoneIn] = field(default_factory=list)
+    versions: list[OwnVersion] = field(default_factory=list)
+    tombstones: list[OwnTombstone] = field(default_factory=list)
+    # Whether its rows came with the identities that this memory knows them by.
+    identified: bool = False
+    # Rows that could not be read, by kind and reason.
+    left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    _named: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    _locator: Locator = field(default_factory=Locator)
+
+    def observation(self, *identity: object, title: str, content: str, project: str | None, **more: Any) -> None:
+        """Keep a text. ``identity`` names it within this kind of source, whatever it says.
+
+        Of two of one name, as of two notes with one permalink, the second is known by its number as well.
+        """
+        named = (self.kind, *map(str, identity))
+        self._named[named] += 1
+        number = (str(self._named[named]),) if self._named[named] > 1 else ()
+        more |= {"sync_id": derived_id("obs", *named, *number), "tool_name": f"import:{self.kind}"}
+        more |= {"title": " ".join(title.split())[:_TITLE_CHARS] or None, "project": self.project or project}
+        self.observations.append(ObservationIn(content=content, **more))
+
+    def prompt(self, *identity: object, project: str | None, **more: Any) -> None:
+        sync_id = derived_id("prompt", self.kind, *map(str, identity))
+        self.prompts.append(PromptIn(sync_id=sync_id, project=self.project or project, **more))
+
+    def session(self, session_id: str, *, project: str | None, directory: str = "", **more: Any) -> None:
+        if session_id not in self.sessions:
+            named = self.project or project
+            self.sessions[session_id] = SessionIn(id=session_id, project=named, directory=directory, **more)
+
+    def document(self) -> ExportIn:
+        """Return the rows as an export."""
+        document = ExportIn(
+            version="0.2.0",
+            sessions=list(self.sessions.values()),
+            observations=self.observations,
+            prompts=self.prompts,
+            relations=self.relations,
+            prompt_tombstones=self.prompt_tombstones,
+            engram_py=OwnBlock(versions=self.versions, tombstones=self.tombstones),
+        )
+        document.left_out.update(self.left_out)
+        return document
+
+    def note(self, text: str) -> None:
+        if len(self.notes) < _MOST_NOTES:
+            self.notes.append(text)
+
+    def place(self, directory: str) -> str | None:
+        """Return the project of a directory somebody worked in; of one that is gone, by its name."""
+        if not directory:
+            return None
+        path = Path(directory)
+        try:
+            there = path.is_dir()
+        except (OSError, ValueError):
+            return None
+        return self._locator.locate(path).name if there else slug_project(path.name)
+
+    def files(self, *suffixes: str) -> Iterator[Path]:
+        """Return the files with one of these endings, sorted; links out of the source are not followed."""
+        if self.path.is_file():
+            yield self.path
+            return
+        if not self.path.is_dir():
+            raise InvalidSourceError(str(self.path), self.kind, "it is not there")
+        count, root = 0, real_path(self.path)
+        for folder, folders, names in os.walk(self.path):
+            folders[:] = sorted(name for name in folders if name not in (".git", "node_modules", ".venv"))
+            for name in sorted(names):
+                if name.lower().endswith(suffixes):
+                    if not real_path(Path(folder) / name).is_relative_to(root):
+                        self.note(f"{Path(folder) / name} was left out: it is a link out of {self.path}")
+                        continue
+                    count += 1
+                    if count > MOST_FILES:
+                        self.note(f"more than {MOST_FILES:,} files; the rest was not read")
+                        return
+                    yield Path(folder) / name
+
+    def text(self, path: Path) -> str | None:
+        """Return a file's text; what cannot be read is noted and left out."""
+        try:
+            return read_bounded(path, MOST_FILE_BYTES).decode("utf-8-sig", "replace")
+        except OSError as exc:
+            self.note(f"{path} was left out: {reason(exc)}")
+            return None
+
+    def relative(self, path: Path) -> str:
+        """Return a file's path within the source, for people to read."""
+        return path.relative_to(self.path).as_posix() if path != self.path else path.name
+
+    def standing(self, path: Path, project: str | None) -> tuple[str, ...]:
+        """Return the beginning of an identity for a file or folder: its repository's name and its path there.
+
+        Every working copy has these alike. Outside of a repository it is the path on this machine.
+        """
+        real = real_path(path)
+        location = self._locator.locate(real.parent)
+        repository = location.repository
+        root = real_path(repository.root) if repository else None
+        if root is None or location.name is None or not real.is_relative_to(root):
+            return (self.project or project or "", real.as_posix())
+        return (self.project or project or "", location.name, real.relative_to(root).as_posix())
+
+
+def changed_at(path: Path) -> str | None:
+    """Return when a file was last written, as the memory writes times."""
+    try:
+        return to_text(datetime.fromtimestamp(path.stat().st_mtime, UTC))
+    except (OSError, ValueError, OverflowError):
+        return None
+
+
+def moment(value: object) -> str | None:
+    """Return a time in another program's writing: text, seconds or milliseconds since 1970."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        seconds = value / 1000 if abs(value) > 10**11 else value
+        try:
+            return to_text(datetime.fromtimestamp(seconds, UTC))
+        except (ValueError, OverflowError, OSError):
+            return None
+    return canonical(str(value)[:40])
+
+
+def text_of(value: object) -> str:
+    """Return a value as text; nothing for what is none."""
+    return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def joined(parts: Iterable[tuple[str, str]]) -> str:
+    """Return labelled paragraphs, those without text left out."""
+    return "\n\n".join(
+        f"**{label}**: {text.strip()}" if label else text.strip() for label, text in parts if text.strip()
+    )

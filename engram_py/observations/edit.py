@@ -9,7 +9,7 @@ from engram_py.database.fts import erase
 from engram_py.database.soundness import OBSERVATIONS
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError, TextTooLongError
-from engram_py.observations import table, topic_folding
+from engram_py.observations import table, topics
 from engram_py.observations.arguments import end_of
 from engram_py.observations.errors import (
     ChangedMeanwhileError,
@@ -253,8 +253,8 @@ class Editing:
         if values.keys() & {"salience", "lifecycle"}:  # it begins to fade anew
             values = values | {"faded": 1.0, "faded_at": self._journal.now()}
         self._store.update("observations", {"id": old.id}, values)
-        if values.keys() & topic_folding.CLAIMING:
-            topic_folding.follow(self._store, self._journal, old, values, clock)
+        if values.keys() & topics.CLAIMING:
+            topics.follow(self._store, self._journal, old, values, clock)
         if values.keys() & {"deleted_at", "scope", "lifecycle", "project"}:
             relations.settle(self._store, [old.sync_id])
         project = values.get("project", old.project)
@@ -329,7 +329,7 @@ class Editing:
 
     def _destroy(self, found: Observation) -> Changed:
         clock = self._journal.stamp()
-        topic_folding.follow(self._store, self._journal, found, {"deleted_at": self._journal.now()}, clock)
+        topics.follow(self._store, self._journal, found, {"deleted_at": self._journal.now()}, clock)
         related = relations.of_observation(self._store, found.sync_id)
         self._join_line(related, found, clock)
         for relation in related:

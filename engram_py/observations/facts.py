@@ -1,9 +1,11 @@
-"""Facts: a sentence each about an entity. A new value replaces the old; what is said already is not said again."""
+"""Facts: a sentence each about an entity. A new value replaces the old; what is said already is not said again.
+Notes: a line about the day, appended and never changed by the next one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from engram_py.dataclass import replace
@@ -12,14 +14,14 @@ from engram_py.errors import InvalidArgumentError
 from engram_py.observations import table
 from engram_py.observations.arguments import clamp, clean_scope
 from engram_py.observations.fact_rules import Rules, rules_of
-from engram_py.observations.listing import Fact, Listing
+from engram_py.observations.listing import Fact, Listing, Note
 from engram_py.observations.observations import Observations
 from engram_py.observations.validation import NAME_LIMIT_CHARS, clean_line, slug_of, title_of
 from engram_py.observations.values import Draft, Observation, Origin, Saved
 from engram_py.projects.projects import Core
-from engram_py.times import parse_time, to_text
+from engram_py.times import parse_time, to_text, zone_named
 
-MOST = 200
+MOST_FACTS = 200
 _DATE_CHARS = len("2025-05-04")
 
 
@@ -103,7 +105,7 @@ class Facts:
         limit: int = 50,
     ) -> Listing:
         """Return the facts about an entity, the latest first; with ``past`` those that were replaced as well."""
-        limit, said = clamp("limit", limit, 1, MOST)
+        limit, said = clamp("limit", limit, 1, MOST_FACTS)
         place = self._projects.for_read(project, session_id=session_id)
         key = {"project": place.project, "scope": clean_scope(scope) or place.default_scope}
         slugs = names_of(self._store, slug_of(entity), **key)
@@ -118,3 +120,55 @@ def _fact(row: Observation) -> Fact:
 
 def _line(name: str, given: str | None) -> str | None:
     return clean_line(name, given, limit=NAME_LIMIT_CHARS)[0] if given and given.strip() else None
+
+
+MOST_NOTES = 500
+
+
+class Notes:
+    """Appends notes through the one write path, and lists those of a day in the zone that is set."""
+
+    def __init__(self, core: Core, observations: Callable[[], Observations]) -> None:
+        self._store, self._journal, self._projects = core.store, core.journal, core.projects
+        self._observations = observations
+        self._zone = zone_named(core.settings.timezone)
+
+    def add(
+        self,
+        text: str,
+        *,
+        title: str | None = None,
+        at: str | None = None,
+        project: str | None = None,
+        session_id: str | None = None,
+        origin: Origin = "user",
+        operation_id: str | None = None,
+    ) -> Saved:
+        """Keep ``text`` as a note of now, or of the UTC time ``at``. Raises what a save raises."""
+        draft = Draft(title or title_of(text), text, "note", origin=origin, operation_id=operation_id)
+        with self._store.transaction():
+            saved = self._observations().save(draft, project=project, session_id=session_id)
+            if at is not None and saved.outcome == "added":
+                self._store.update("observations", {"id": saved.id}, {"created_at": at})
+        return replace(saved, suggested_topic_key=None, topic_holder=None)
+
+    def of_day(self, day: str | None = None, *, project: str | None = None) -> Listing:
+        """Return the notes of a local day (``2026-03-14``, ``today``), oldest first. Raises InvalidArgumentError."""
+        place = self._projects.for_read(project)
+        since, until = self._span(day or "today")
+        rows = table.notes_between(self._store, project=place.project, since=since, until=until, limit=MOST_NOTES)
+        notes = tuple(Note(row.id, row.content, row.created_at) for row in reversed(rows))
+        return Listing("notes", notes, place.warnings)
+
+    def _span(self, day: str) -> tuple[str, str]:
+        today = self._journal.moment().astimezone(self._zone).date()
+        named = {"today": today, "yesterday": today - timedelta(days=1)}
+        try:
+            start = named.get(day.strip().lower()) or date.fromisoformat(day.strip())
+            return self._midnight(start), self._midnight(start + timedelta(days=1))
+        except (ValueError, OverflowError) as exc:
+            raise InvalidArgumentError("day", day, expected="a day such as 2026-03-14, today or yesterday") from exc
+
+    def _midnight(self, day: date) -> str:
+        local = datetime(day.year, day.month, day.day)
+        return to_text(local.replace(tzinfo=self._zone) if self._zone is not None else local.astimezone())

@@ -16,7 +16,7 @@ from engram_py.observations import table
 from engram_py.observations.errors import FactRefusedError
 from engram_py.observations.fact_rules import Rules, judged
 from engram_py.observations.listing import Suggestion
-from engram_py.observations.topic_keys import misspelled_type_note, near_topic, suggest_topic_key
+from engram_py.observations.topics import misspelled_type_note, near_topic, suggest_topic_key
 from engram_py.observations.validation import NAME_LIMIT_CHARS, Prepared, clean_branch, prepare
 from engram_py.observations.values import (
     DEDUPE_WINDOW_MINUTES,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from engram_py.dataclass import dataclass, replace
 from engram_py.errors import InvalidArgumentError, NotFoundError
-from engram_py.observations import topic_folding
+from engram_py.observations import topics
 from engram_py.privacy import provenance
 from engram_py.projects.projects import Core
 from engram_py.relations import table as relations
@@ -128,7 +128,7 @@ class Trust:
             # What others say takes the place of the user's own only once they are trusted.
             ids = [one.id for one in found]
             for topic in self._store.tuples(_TOPICS, ids=ids):
-                topic_folding.fold(self._store, topic)
+                topics.fold(self._store, topic)
             relations.settle_all(self._store)
         named = [one for one in found if one.author != provenance.ANYBODY]
         return TrustChanged(tuple(replace(one, trusted=trusted) for one in named), trusted)

@@ -110,7 +110,7 @@ def _likeness(mine: str, theirs: str) -> tuple[int, int] | None:
     first, second = _SEPARATORS.sub("", mine), _SEPARATORS.sub("", theirs)
     if first == second:
         return (0, 0)
-    from engram_py.text.spelling import distance  # only another name than a known one needs it
+    from engram_py.text.words import distance  # only another name than a known one needs it
 
     short, long = sorted((mine, theirs), key=len)
     allowed = min(_MAX_EDITS, len(short) // 3)

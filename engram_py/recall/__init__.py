@@ -1,6 +1,6 @@
 """Recall: from a query to the observations that answer it, or to the reason why none does.
 
-``search.Search`` is the one function every door asks. It parses (``query/``), collects ``candidates`` from
-the full-text index (``index/``), scores them (``score/``), makes ``hits`` and explains silence
-(``answer_notes``). ``bulk`` lists and changes what filters match, ``related`` finds what a save may contradict.
+``search.Search`` is the one function every door asks. It parses (``query``), looks words up (``terms``, ``index``),
+scores rows (``retrieval``, ``score``), and makes ``hits`` of them or says why there are none. ``bulk`` lists and
+changes what filters match, ``contradictions`` finds what a save may contradict.
 """

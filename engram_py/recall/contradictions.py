@@ -18,7 +18,7 @@ from engram_py.observations import browse, table
 from engram_py.observations.arguments import clamp
 from engram_py.observations.listing import Suggestion
 from engram_py.observations.lookup import MAX_ID
-from engram_py.observations.topic_keys import near_topic, suggest_topic_key
+from engram_py.observations.topics import near_topic, suggest_topic_key
 from engram_py.observations.values import Candidate, Observation
 from engram_py.projects.projects import Projects
 from engram_py.recall import index, terms

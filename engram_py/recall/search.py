@@ -18,8 +18,16 @@ from engram_py.observations.values import Observation
 from engram_py.projects.projects import Core
 from engram_py.reasons import reason
 from engram_py.recall import index
-from engram_py.recall.answer_notes import answer_notes, evidence_step, explain_no_results, filters_ignored
-from engram_py.recall.hits import Hits, Ranked, clean_sort, sorted_by
+from engram_py.recall.hits import (
+    Hits,
+    Ranked,
+    answer_notes,
+    clean_sort,
+    evidence_step,
+    explain_no_results,
+    filters_ignored,
+    sorted_by,
+)
 from engram_py.recall.query import Query, match_all, parse_query
 from engram_py.recall.retrieval import (
     JUDGED,

@@ -18,17 +18,19 @@ from engram_py.recall.query import Query, phrase, quote
 from engram_py.recall.score import Term, idf
 from engram_py.recall.terms import NEWEST_ROWS, ROW_BUDGET
 from engram_py.text.prompt_text import plain
-from engram_py.text.spelling import (
-    MOST,
+from engram_py.text.words import (
+    MOST_MEANT,
     PREFIX_LONGER_BY,
     STEM_FROM,
+    is_unspaced,
     may_be,
     may_resemble,
     meant,
     nearest_spelling,
+    segments,
     slips_allowed,
+    synonyms,
 )
-from engram_py.text.words import is_unspaced, segments, synonyms
 
 if TYPE_CHECKING:
     from engram_py.anchors.anchors import Anchors
@@ -168,7 +170,7 @@ def _near_spelling(store: Store, term: Term, total: int) -> Term | None:
     shortest, longest = min(STEM_FROM, len(stem) - slips_allowed(stem)), len(stem) + PREFIX_LONGER_BY
     known = vocabulary.resembling(store, prefix, shortest=shortest, longest=longest)
     typed = plain(term.text)
-    near = [other for other in meant(stem, known, most=_LOOKED_AT) if may_be(typed, stem, other)][:MOST]
+    near = [other for other in meant(stem, known, most=_LOOKED_AT) if may_be(typed, stem, other)][:MOST_MEANT]
     if not near:
         return None
     words, rows = vocabulary.unstemmed(store, near), dict(known)
@@ -179,7 +181,7 @@ def _near_spelling(store: Store, term: Term, total: int) -> Term | None:
 def with_words_around(store: Store, term: Term, total: int) -> Term:
     """Return a term with the words that it is a part of (`framework` of `ramewor`), the same where there is none."""
     is_part = len(term.text) >= _LEAST_PART and term.text.isalpha()  # another number is another thing
-    around = vocabulary.holding(store, term.text, limit=MOST) if is_part else []
+    around = vocabulary.holding(store, term.text, limit=MOST_MEANT) if is_part else []
     if not around:
         return term
     words = vocabulary.unstemmed(store, [other for other, _ in around])

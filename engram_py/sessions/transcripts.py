@@ -17,7 +17,7 @@ from engram_py.dataclass import replace
 from engram_py.files import expanded, open_regular, real_path, reason
 from engram_py.ledger.citations import Citations, cited_ids
 from engram_py.observations.arguments import clamp
-from engram_py.privacy.retention import oldest_kept, prune_turns
+from engram_py.privacy.switches import oldest_kept, prune_turns
 from engram_py.sessions import table
 from engram_py.sessions.table import Cursor
 from engram_py.sessions.transcript_formats import (

@@ -1,11 +1,12 @@
 """The values that replicas exchange (mutations, batches of them, what became of a batch), and mutations as JSON:
-entries of Engram's push and pull and of the ``mutations`` of its chunks. Pure.
+entries of Engram's push and pull and of the ``mutations`` of its chunks; which of two states wins. Pure.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from engram_py.clock import LAST_MILLISECOND, MOST_DEVICE_CHARS, Stamp, parse_stamp
@@ -283,3 +284,55 @@ def unpacked(payload: object) -> object:
         return json.loads(payload)
     except (ValueError, RecursionError):
         raise InvalidEntryError("payload: text that is no JSON") from None
+
+
+def wins(clock: str, columns: Mapping[str, Any], over_clock: str, over: Mapping[str, Any]) -> bool:
+    """Return whether a state that arrived replaces the one that is here; equal states do not.
+
+    Of one clock with two contents (a copied database, a broken device) the larger fingerprint wins everywhere.
+    """
+    if clock != over_clock:
+        return clock > over_clock
+    return columns != over and fingerprint(dict(columns)) > fingerprint(dict(over))
+
+
+def version_digest(created_at: str, title: str, content: str) -> str:
+    """Return the name of an older text among those of its observation: 32 hex digits."""
+    joined = "".join(f"{len(part)}:{part}" for part in (created_at, title, content))
+    return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def version_key(sync_id: str, digest: str) -> str:
+    return f"{sync_id}/{digest}"
+
+
+def version_owner(key: str) -> tuple[str, str]:
+    """Return the observation and the digest in a version's key; the digest is empty when it is no such key."""
+    sync_id, _, digest = key.rpartition("/")
+    return sync_id, digest
+
+
+class Names:
+    """Projects by all their names.
+
+    Aliases are taken in the order of their clocks; one that would close a circle (two machines merged two projects
+    into each other) is passed over, so that every name ends in one project, the same on every machine.
+    """
+
+    def __init__(self, aliases: Iterable[tuple[str, str, str]]) -> None:
+        """``aliases`` are (alias, project, clock)."""
+        self._parent: dict[str, str] = {}
+        for alias, project, _ in sorted(aliases, key=lambda one: (one[2], one[0])):
+            root = self.canonical(project)
+            if root != alias and alias not in self._parent:
+                self._parent[alias] = root
+
+    def canonical(self, name: str) -> str:
+        while name in self._parent:
+            name = self._parent[name]
+        return name
+
+    @property
+    def moved(self) -> dict[str, str]:
+        """The names that mean another project now, with that project."""
+        return {name: self.canonical(name) for name in self._parent}

@@ -1,6 +1,6 @@
 """Upkeep: keep the file healthy.
 
-``doctor.Doctor`` checks and repairs, ``backups`` copies and restores, ``reindex`` rebuilds derived terms and indexes
+``doctor.Doctor`` checks and repairs, ``reindex`` rebuilds derived terms and indexes
 while others write, ``maintenance`` runs the passes when they are due. ``statistics`` counts what is kept, ``hook_log``
 records failures of hooks.
 """

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from engram_py.clock import dated, due_before
 from engram_py.database import backup, filesystem, health, journal
+from engram_py.database.backup import FOLDER, Backups
 from engram_py.database.compaction import log_bytes
 from engram_py.database.errors import InvalidBackupError, StoreDamagedError, StoreForeignError, StoreTooNewError
 from engram_py.database.store import Row, Store
@@ -18,12 +19,10 @@ from engram_py.dataclass import replace
 from engram_py.distill.table import failures
 from engram_py.errors import InvalidArgumentError, StoreError
 from engram_py.privacy.trust import arrivals
-from engram_py.projects.identities import Identities
 from engram_py.projects.locate import locate
-from engram_py.projects.projects import Core
+from engram_py.projects.projects import Core, Identities
 from engram_py.sync.autosync.table import TARGET, is_used
 from engram_py.times import to_text
-from engram_py.upkeep.backups import FOLDER, Backups
 from engram_py.upkeep.encryption import encryption_check
 from engram_py.upkeep.hook_log import hooks_check
 from engram_py.upkeep.reindex import reindex_notes

@@ -32,7 +32,7 @@ from engram_py.observations.table import COLUMNS, VISIBLE
 from engram_py.observations.usage import tier
 from engram_py.observations.values import Observation
 from engram_py.privacy.provenance import OWN
-from engram_py.privacy.retention import oldest_kept, prune_turns
+from engram_py.privacy.switches import oldest_kept, prune_turns
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Core, Projects
 from engram_py.relations import table as relations_table

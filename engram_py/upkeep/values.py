@@ -1,4 +1,4 @@
-"""The doctor's findings, and the results of backups and rebuilds."""
+"""The doctor's findings, and the results of rebuilds and passes."""
 
 from __future__ import annotations
 
@@ -42,23 +42,6 @@ class Report:
             "warnings": results.count("warning"),
             "errors": results.count("error"),
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Backup:
-    path: str
-    bytes: int
-    observations: int
-
-
-@dataclass(frozen=True, slots=True)
-class Restored:
-    """The result of a restore; ``kept`` is the memory it replaced."""
-
-    source: str
-    path: str
-    observations: int
-    kept: str | None
 
 
 @dataclass(frozen=True, slots=True)

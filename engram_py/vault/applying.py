@@ -21,8 +21,7 @@ from engram_py.vault.values import Applied, Edit, Item, VaultPage
 if TYPE_CHECKING:
     from engram_py.entities.entities import Entities
     from engram_py.identity.identity import Identity
-    from engram_py.observations.facts import Facts
-    from engram_py.observations.notes import Notes
+    from engram_py.observations.facts import Facts, Notes
     from engram_py.observations.observations import Observations
 
 

@@ -13,12 +13,11 @@ import pytest
 
 from engram_py import Engram
 from engram_py.database import backup, migrations
-from engram_py.database.backup import check_backup
+from engram_py.database.backup import check_backup, restore
 from engram_py.database.errors import InvalidBackupError, StoreBusyError, StoreIOError, StoreTooNewError
 from engram_py.database.journal import set_meta
 from engram_py.database.store import Store
 from engram_py.times import fixed_clock, utc_now
-from engram_py.upkeep.backups import restore
 from tests.database.files import (
     another_process_writing,
     command,
@@ -193,7 +192,7 @@ def test_a_restore_over_a_file_that_cannot_be_used_sets_it_aside_byte_for_byte(
 def test_a_restore_reaches_processes_that_have_the_memory_open(app: Engram, data_dir: Path, good: Path) -> None:
     save(app, "mine")
     elsewhere(
-        "from engram_py.upkeep.backups import restore\nfrom engram_py.times import utc_now\n"
+        "from engram_py.database.backup import restore\nfrom engram_py.times import utc_now\n"
         "restore(folder, Path(sys.argv[2]), clock=utc_now)",
         data_dir,
         good,

@@ -19,7 +19,7 @@ from engram_py.errors import (
     InvalidTopicKeyError,
     TextTooLongError,
 )
-from engram_py.observations.topic_keys import nearest, suggest_topic_key
+from engram_py.observations.topics import nearest, suggest_topic_key
 from engram_py.observations.validation import absolute_paths
 from engram_py.observations.values import CONTENT_LIMIT_BYTES
 from engram_py.reasons import reason

@@ -10,16 +10,20 @@ from hypothesis import strategies as st
 
 from engram_py.errors import InvalidTextError, InvalidTopicKeyError
 from engram_py.text.normalize import TRUNCATION_MARKER, check_text, content_hash, normalize_topic_key, truncate_utf8
-from engram_py.text.spelling import distance, may_be, meant, nearest_spelling, slips_allowed
 from engram_py.text.words import (
     STOP_WORDS,
     alike,
     camel_parts,
     derived_terms,
+    distance,
     is_foreign,
     jaccard,
+    may_be,
+    meant,
+    nearest_spelling,
     pairs,
     shingles,
+    slips_allowed,
     stop_words_of,
 )
 

@@ -20,6 +20,7 @@ from click.testing import CliRunner, Result
 
 from engram_py import Draft, Engram
 from engram_py.database import keys
+from engram_py.database.backup import restore
 from engram_py.database.connection import KEY_STATE, key_of
 from engram_py.database.errors import (
     EncryptionMissingError,
@@ -35,7 +36,6 @@ from engram_py.interfaces.cli.main import cli
 from engram_py.sessions import spool_files
 from engram_py.settings import Settings
 from engram_py.upkeep import hook_log
-from engram_py.upkeep.backups import restore
 from engram_py.upkeep.encryption import ReadableVaultError, decrypt, encrypt, rekey, set_aside
 from engram_py.vault.values import VaultFileError
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
+from engram_py.database.backup import restore
 from engram_py.database.journal import set_meta
 from engram_py.database.store import Store
 from engram_py.documents.documents import Documents
@@ -19,7 +20,6 @@ from engram_py.reasons import reason
 from engram_py.recall.contradictions import Conflicts, ask_by_meaning
 from engram_py.recall.search import weighted_sum
 from engram_py.settings import Settings, following, keep_setting
-from engram_py.upkeep.backups import restore
 from engram_py.vectors import table
 from engram_py.vectors.values import EmbedderFailedError, Nearest
 from engram_py.vectors.vectors import Vectors

@@ -110,7 +110,7 @@ def backup_command(app: Engram, file: Path | None) -> object:
 @json_command
 def restore_command(file: Path, as_json: bool) -> None:
     """Put the backup FILE in the database's place. What was there is kept and named."""
-    from engram_py.upkeep.backups import restore
+    from engram_py.database.backup import restore
 
     loaded = settings()
     with progress("Restoring") as report:

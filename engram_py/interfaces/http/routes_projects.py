@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from engram_py.app import Engram
 from engram_py.database.runs import Run
 from engram_py.errors import InvalidArgumentError
-from engram_py.interchange.results import Counts, Imported
+from engram_py.interchange.values import Counts, Imported
 from engram_py.interfaces.http.answers import Answer, Time, in_words, shown, whole
 from engram_py.interfaces.http.errors import UnsupportedScopeError
 from engram_py.interfaces.http.routing import InProject, Needed, ProjectsQuery, Whole, operation, selected

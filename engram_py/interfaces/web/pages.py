@@ -19,7 +19,7 @@ from engram_py.interfaces.wording.projects import clearing
 from engram_py.ledger.citations import Given, GivenCounts, counts, given_in_vain, given_to_session, most_cited
 from engram_py.ledger.costs import never_used, session_tokens, weekly
 from engram_py.observations.values import SCOPES, TYPES, Observation
-from engram_py.privacy.retention import turns_kept
+from engram_py.privacy.switches import turns_kept
 from engram_py.recall.values import Results
 from engram_py.sessions.conversations import last_active
 from engram_py.sessions.values import SessionLine

@@ -1,5 +1,5 @@
 """The words of what keeps the database well (findings of the doctor, backups, a rebuilt index, vectors), of what the
-memory costs, and of ``engram setup``.
+memory costs, of the user's retrieval tests, and of ``engram setup``.
 """
 
 from __future__ import annotations
@@ -8,11 +8,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from engram_py.database.backup import Backup, Restored
+from engram_py.evaluation.questions import (
+    DEPTH,
+    Asked,
+    Evaluation,
+    ExpectedAnswer,
+    Measures,
+    Question,
+    QuestionKept,
+    QuestionsRemoved,
+)
 from engram_py.files import lines_of
 from engram_py.interfaces.wording.phrases import Words, amount, clock, counted_as
 from engram_py.ledger.costs import Cost, tokens_of
 from engram_py.upkeep.values import (
-    Backup,
     Check,
     Encryption,
     Hot,
@@ -21,7 +31,6 @@ from engram_py.upkeep.values import (
     PassDone,
     Reindexed,
     Report,
-    Restored,
     Runs,
 )
 from engram_py.vectors.values import Embedded, TurnedOff, VectorState
@@ -224,6 +233,133 @@ def description(done: Done, *, dry_run: bool) -> str:
     return "\n".join(lines)
 
 
+MOST_MOVED = 40
+_NAMES = {"hit_1": "hit@1", "hit_5": "hit@5", "hit_10": "hit@10", "mrr": "MRR", "ndcg_10": "nDCG@10"}
+_KEPT = {"added": "Added", "updated": "Updated", "unchanged": "Kept already"}
+_FELL = {**_NAMES, "false_answers": "false answers"}
+
+
+def _answer(value: ExpectedAnswer) -> str:
+    if value.id is None:
+        return "an observation that is not here"
+    return f"[#{value.id}] {value.title}" + (" (deleted)" if value.deleted else "")
+
+
+def _question(value: Question, now: datetime) -> str:
+    answers = "; ".join(map(_answer, value.answers)) or "nothing"
+    where = value.project or "all projects"
+    return f'{value.id} "{value.question}" → {"silence" if value.silent else answers} ({where})'
+
+
+def _evaluation(value: Evaluation, now: datetime) -> str:
+    if not value.asked:
+        return 'No questions yet: engram eval add "your question" ID'
+    parts = (_measured(value, now), [""], _table(value), _moved(value), _lost(value), [""], _verdict(value))
+    return "\n".join([_failing(value), *(line for part in parts for line in part)])
+
+
+def _failing(value: Evaluation) -> str:
+    """Return how many questions are not answered as they should be; the kept run may have asked few of them."""
+    asked = [one for one in value.asked if one.outcome != "lost"]
+    wrong = sum(one.outcome in ("missed", "answered") for one in asked)
+    of = "the question" if len(asked) == 1 else f"{len(asked):,} questions"
+    if not wrong:
+        return f"none of {of} fails" if len(asked) != 1 else "the question is answered as it should be"
+    return f"{wrong:,} of {of} {'fails' if wrong == 1 else 'fail'} now"
+
+
+def _measured(value: Evaluation, now: datetime) -> Iterator[str]:
+    facts = ", ".join(f"{name} {fact}" for name, fact in value.facts.items())
+    silent = value.measures.silent_questions
+    asked = amount(len(value.asked), "question")
+    yield f"{facts}: {asked}, {silent} that should find nothing"
+    if value.kept_at is not None:
+        both = sum(one.comparable for one in value.asked)
+        new = sum(one.new for one in value.asked)
+        asked = f"{amount(both, 'question')} asked then and now" + (f", {new} new" if new else "")
+        yield f"before: the run kept {clock(value.kept_at, now)}; {asked}"
+        yield f"changed since then: {', '.join(value.changed) or 'neither the program nor the index'}"
+
+
+def _table(value: Evaluation) -> Iterator[str]:
+    columns = _columns(value)
+    yield f"{'':14}" + "".join(f"{name:>10}" for name in columns)
+    yield f"{'with an answer':14}" + "".join(f"{measures.questions:>10}" for measures in columns.values())
+    for name, label in _NAMES.items():
+        shares = (f"{getattr(one, name):.3f}" if one.questions else "-" for one in columns.values())
+        cells = "".join(f"{share:>10}" for share in shares)
+        yield f"{label:14}{cells}" + ("  FELL" if name in value.fell else "")
+    if value.measures.questions:
+        yield f"of the hits: precision {value.precision:.3f}, recall {value.recall:.3f}, F1 {value.f1:.3f}"
+    cells = "".join(f"{_false(measures):>10}" for measures in columns.values())
+    yield f"{'false answers':14}{cells}" + ("  ROSE" if "false_answers" in value.fell else "")
+
+
+def _columns(value: Evaluation) -> dict[str, Measures]:
+    """Return the measures of a comparison: what both runs asked, and apart from it what only this one did."""
+    if value.before is None or value.now is None:
+        return {"all": value.measures}
+    new = value.new if any(one.new for one in value.asked) else None
+    return {"before": value.before, "now": value.now} | ({"new": new} if new else {})
+
+
+def _false(measures: Measures) -> str:
+    return f"{measures.false_answers} of {measures.silent_questions}" if measures.silent_questions else "-"
+
+
+def _moved(value: Evaluation) -> Iterator[str]:
+    moved = [one for one in value.asked if one.comparable and one.moved]
+    wrong = [one for one in value.asked if one.outcome in ("missed", "answered") and one not in moved]
+    for title, asked in (("moved", moved), ("not answered as they should be", wrong)):
+        if asked:
+            yield from ("", f"{title}:")
+            yield from (_line(one) for one in asked[:MOST_MOVED])
+            if len(asked) > MOST_MOVED:
+                yield f"  and {len(asked) - MOST_MOVED} more: --json lists them all"
+
+
+def _line(one: Asked) -> str:
+    then = f"{_place(one.before, one.rank_before)} → " if one.before is not None and one.moved else ""
+    shown = f", with {_answer(one.shown)}" if one.shown else ""
+    return f'  {one.id} "{one.question}": {then}{_place(one.outcome, one.rank, empty=one.empty)}{shown}'
+
+
+def _place(outcome: str | None, rank: int | None, *, empty: bool = False) -> str:
+    match outcome:
+        case "found":
+            return f"rank {rank}"
+        case "missed" if not empty:
+            return f"not in the first {DEPTH}"
+        case "answered":
+            return "answered"
+    return "nothing found"
+
+
+def _lost(value: Evaluation) -> Iterator[str]:
+    lost = [one for one in value.asked if one.outcome == "lost"]
+    if lost:
+        yield from ("", "lost their answer (not counted; `engram eval remove N`, or add one that answers now):")
+        yield from (f'  {one.id} "{one.question}": {"; ".join(map(_answer, one.answers))}' for one in lost)
+
+
+def _verdict(value: Evaluation) -> Sequence[str]:
+    lines = []
+    if value.fell:
+        names = ", ".join(_FELL[name] for name in value.fell)
+        lines.append(f"worse than the kept run by more than {value.tolerance:g}: {names}")
+    elif value.kept_at is not None:
+        compared = sum(one.comparable for one in value.asked)
+        lines.append(f"no worse than the kept run, of the {amount(compared, 'question')} that both asked")
+    if value.kept:
+        lines.append("kept: later runs are compared with this one")
+    elif value.kept_at is not None:
+        new = sum(one.new for one in value.asked)
+        lines += (
+            [f"{amount(new, 'new question')}, not compared: --keep compares later runs with this one"] if new else []
+        )
+    return lines
+
+
 WORDS: Words = {
     Report: _report,
     Backup: lambda value, now: (
@@ -239,4 +375,8 @@ WORDS: Words = {
     VectorState: _state,
     Embedded: _embedded,
     TurnedOff: _turned_off,
+    Question: _question,
+    QuestionKept: lambda value, now: f"{_KEPT[value.outcome]}: {_question(value.question, now)}",
+    QuestionsRemoved: lambda value, now: f"Removed {amount(value.count, 'question')}",
+    Evaluation: _evaluation,
 }

@@ -15,8 +15,7 @@ from engram_py.database.store import Row
 from engram_py.dataclass import replace
 from engram_py.observations.save import expire
 from engram_py.observations.table import OWN_COLUMNS, OWN_SOMETIMES, SPECIAL
-from engram_py.sync.merge import version_key
-from engram_py.sync.mutation import KINDS, OWN_BLOCK, Mutation, chosen_lifecycle, fingerprint, is_final
+from engram_py.sync.mutation import KINDS, OWN_BLOCK, Mutation, chosen_lifecycle, fingerprint, is_final, version_key
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import Batch
 from engram_py.sync.replica.outgoing import portable_directory

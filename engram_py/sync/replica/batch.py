@@ -13,11 +13,20 @@ from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, field
 from engram_py.interchange.columns import EPOCH
 from engram_py.interchange.import_ledger import RECOVERED_SESSION, LocalIds
-from engram_py.observations.topic_folding import Topic, topic_of, unshow
+from engram_py.observations.topics import Topic, topic_of, unshow
 from engram_py.privacy import provenance
 from engram_py.projects import table as project_table
-from engram_py.sync.merge import Names, version_digest, version_key, wins
-from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation, above, precedence
+from engram_py.sync.mutation import (
+    OWN_BLOCK,
+    UNCHECKED,
+    Mutation,
+    Names,
+    above,
+    precedence,
+    version_digest,
+    version_key,
+    wins,
+)
 from engram_py.sync.replica import table
 from engram_py.sync.replica.outgoing import Outgoing
 

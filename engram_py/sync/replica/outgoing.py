@@ -13,8 +13,7 @@ from engram_py.dataclass import replace
 from engram_py.observations.table import ENGRAM, EXACT, OWN_COLUMNS, OWN_SOMETIMES, SOMETIMES, SPECIAL, TIMES
 from engram_py.privacy.provenance import author_of
 from engram_py.relations.values import DUPLICATES
-from engram_py.sync.merge import version_key, version_owner
-from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation, chosen_lifecycle
+from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation, chosen_lifecycle, version_key, version_owner
 from engram_py.sync.replica import table
 from engram_py.times import to_engram
 

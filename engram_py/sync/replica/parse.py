@@ -43,8 +43,15 @@ from engram_py.observations.validation import clean_content, clean_line
 from engram_py.observations.values import TITLE_LIMIT_CHARS
 from engram_py.projects.names import normalize_project
 from engram_py.relations.values import VERBS
-from engram_py.sync.merge import version_digest, version_key, version_owner
-from engram_py.sync.mutation import KINDS, OWN_BLOCK, Mutation, chosen_lifecycle
+from engram_py.sync.mutation import (
+    KINDS,
+    OWN_BLOCK,
+    Mutation,
+    chosen_lifecycle,
+    version_digest,
+    version_key,
+    version_owner,
+)
 from engram_py.text.words import derived_terms
 from engram_py.times import to_text
 

@@ -22,10 +22,21 @@ from engram_py.database.journal import TABLES, Journal
 from engram_py.database.soundness import OBSERVATIONS
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import replace
-from engram_py.observations import topic_folding
+from engram_py.observations import topics
 from engram_py.relations import table as relations
-from engram_py.sync.merge import Names, version_digest, version_key, version_owner
-from engram_py.sync.mutation import AppliedBatch, Changes, Mutation, Refused, ReplicaDigest, entry_of, fingerprint
+from engram_py.sync.mutation import (
+    AppliedBatch,
+    Changes,
+    Mutation,
+    Names,
+    Refused,
+    ReplicaDigest,
+    entry_of,
+    fingerprint,
+    version_digest,
+    version_key,
+    version_owner,
+)
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import HERE, Batch
 from engram_py.sync.replica.outgoing import Outgoing
@@ -76,8 +87,8 @@ def settle(batch: Batch) -> None:
     if batch.aliased:
         _settle_names(batch)
     _name_versions(batch)  # before topics are settled: older texts move by their names
-    for project, scope, topic_key in sorted(batch.topics | topic_folding.stale_topics(batch.store)):
-        for row in topic_folding.fold(batch.store, (batch.names.canonical(project), scope, topic_key)):
+    for project, scope, topic_key in sorted(batch.topics | topics.stale_topics(batch.store)):
+        for row in topics.fold(batch.store, (batch.names.canonical(project), scope, topic_key)):
             batch.linked.add(row["sync_id"])
             batch.renumbered.add(row["id"])
     for row_id in sorted(batch.renumbered):

@@ -10,7 +10,7 @@ import pytest
 
 from engram_py import Draft
 from engram_py.sync.autosync import table
-from engram_py.sync.merge import version_digest, version_key
+from engram_py.sync.mutation import version_digest, version_key
 from tests.sync.autosync.conftest import Joiner, Lab, from_elsewhere
 
 

@@ -16,8 +16,7 @@ from engram_py import Draft, Engram
 from engram_py.sync.errors import SyncFolderError, UnconfirmedProjectError
 from engram_py.sync.git import folder as folder_module
 from engram_py.sync.git import table
-from engram_py.sync.merge import version_digest, version_key
-from engram_py.sync.mutation import OWN_BLOCK
+from engram_py.sync.mutation import OWN_BLOCK, version_digest, version_key
 from tests.sync.git.conftest import Member, is_root, put_chunk
 
 FIRST = "11111111.jsonl.gz"

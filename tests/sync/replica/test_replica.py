@@ -10,8 +10,7 @@ import pytest
 
 from engram_py import Draft
 from engram_py.observations.values import Change
-from engram_py.sync.merge import version_digest, version_key
-from engram_py.sync.mutation import InvalidEntryError, Mutation, mutation_of
+from engram_py.sync.mutation import InvalidEntryError, Mutation, mutation_of, version_digest, version_key
 from tests.sync.replica import machines as net
 from tests.sync.replica.conftest import MachineMaker
 from tests.sync.replica.machines import Machine
