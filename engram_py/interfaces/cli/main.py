@@ -11,93 +11,141 @@ import click
 from engram_py.interfaces.cli.commands import LazyGroup, value_command
 from engram_py.version import __version__
 
-# command → (module, what `engram --help` says of it)
-COMMANDS: dict[str, tuple[str, str]] = {
-    "mcp": ("servers", "Run the MCP server on stdin and stdout."),
-    "serve": ("servers", "Serve the memory over HTTP, on this machine only."),
-    "open": ("servers", "Show what is remembered, and what agents were given, in a browser."),
-    "tui": ("servers", "Show the same in this terminal: memories, sessions, search, review."),
-    "demo": ("servers", "Show the whole story: two server processes, one memory."),
-    "hook": ("setup", "Answer an agent's hook; agents run this, people do not."),
-    "init": ("projects", "Write .engram.json: which project this folder is."),
-    "save": ("observations", "Save an observation."),
-    "search": ("recall", "Search by words, a question, a topic key or #id."),
-    "collection": ("documents", "Index documents: git history, docs, folders."),
-    "tour": ("documents", "Show what this repository answers already."),
-    "fact": ("entities", "Keep facts about entities, a sentence each."),
-    "note": ("documents", "Append a note to today's, or print those of a day."),
-    "vault": ("documents", "The memory as a folder of Markdown: write it, take edits back."),
-    "identity": ("entities", "Keep what holds of you always, and your profile."),
-    "checkpoint": ("sessions", "Keep the state of an agent, out of every search."),
-    "entity": ("entities", "Show what has a name here; connect and join."),
-    "list": ("recall", "List observations, latest change first."),
-    "recent": ("recall", "The same as list."),
-    "get": ("observations", "Print an observation whole."),
-    "context": ("recall", "Print what a new session would be given."),
-    "timeline": ("observations", "Print what was saved around an observation."),
-    "update": ("observations", "Correct an observation."),
-    "edit": ("observations", "Edit an observation in your editor."),
-    "undo": ("observations", "Bring back a deleted observation, or the text it had before."),
-    "revert": ("observations", "Bring back an earlier text of an observation."),
-    "retag": ("observations", "Give several observations another type or scope."),
-    "delete": ("observations", "Hide observations, or destroy them with --hard; delete a session or a project."),
-    "undelete": ("observations", "Bring back what was deleted without --hard."),
-    "archive": ("observations", "Put observations away, out of searches and contexts."),
-    "unarchive": ("observations", "Take observations out of the archive."),
-    "move": ("observations", "Give observations to another project."),
-    "pin": ("observations", "Keep an observation on top of the context."),
-    "unpin": ("observations", "Stop keeping an observation on top."),
-    "history": ("observations", "Print an observation's earlier versions."),
-    "sessions": ("sessions", "List sessions."),
-    "prompts": ("sessions", "List or search what users asked for."),
-    "turns": ("sessions", "List what was kept of conversations."),
-    "ingest": ("sessions", "Keep a whole conversation of another program."),
-    "agents": ("sessions", "List the agents whose sessions are kept."),
-    "flush": ("sessions", "Summarize sessions that left no summary, now."),
-    "review": ("observations", "List what is due for review, or confirm one."),
-    "accept": ("observations", "Make derived or foreign observations your own."),
-    "trust": ("projects", "List where memories came from; make those of others your own."),
-    "check": ("observations", "List observations whose files changed under them."),
-    "judge": ("entities", "List relations without a verdict, or give one."),
-    "supersede": ("entities", "Say that an observation takes the place of another."),
-    "conflicts": ("entities", "List relations, count them, and look for pairs nobody compared."),
-    "why": ("recall", "Say what a prompt is given unasked, and why."),
-    "projects": ("projects", "List, merge, rename and prune projects."),
-    "stats": ("upkeep", "Count what is kept."),
-    "cost": ("upkeep", "Show what the memory takes of agents' context."),
-    "eval": ("recall", "Run your own retrieval tests; add, list, remove them."),
-    "maintain": ("upkeep", "Tend the memory now: fade, merge, archive, summarize."),
-    "runs": ("upkeep", "List what upkeep did."),
-    "hot": ("upkeep", "List what is used most."),
-    "reindex": ("upkeep", "Rebuild the search index while others work."),
-    "vectors": ("upkeep", "Find what is said in other words: on, off, or how far it is."),
-    "doctor": ("upkeep", "Check the database; --fix repairs what is derived."),
-    "backup": ("upkeep", "Copy the database while it is in use."),
-    "encrypt": ("upkeep", "Encrypt the memory on this disk."),
-    "decrypt": ("upkeep", "Make an encrypted memory plain again."),
-    "rekey": ("upkeep", "Give an encrypted memory a new key."),
-    "restore": ("upkeep", "Put a backup in the database's place."),
-    "export": ("upkeep", "Write everything as JSON that Engram reads too."),
-    "import": ("upkeep", "Read an export of Engram or of this program."),
-    "sync": ("sync", "Share memory through this git repository."),
-    "cloud": ("sync", "Share memory through a server, or run one for a team."),
-    "config": ("setup", "List, show and set the settings of this machine."),
-    "off": ("projects", "Stop hooks: all of them, recording or injecting."),
-    "on": ("projects", "Let hooks go on."),
-    "clear": ("projects", "Destroy raw messages, a project, or everything."),
-    "setup": ("setup", "Put engram into coding agents: server, hooks, instructions."),
-    "unsetup": ("setup", "Take engram out of a coding agent, byte for byte."),
-    "completion": ("main", "Print the completion script of a shell."),
-    "protocol-mode": ("setup", "Print how much Engram's own hooks shall say."),
-    "instance-id": ("upkeep", "Print the name of this database."),
-    "version": ("main", "Print the version."),
+# What somebody wants to do → command → (module, what the help says of it, an example).
+# fmt: off
+GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
+    "Every day": {
+        "save": ("observations", "Save an observation.", 'save "Tests need redis" "Start it with make redis."'),
+        "search": ("recall", "Search by words, a question, a topic key or #id.", 'search "why did we drop redis"'),
+        "get": ("observations", "Print an observation whole.", "get 12"),
+        "list": ("recall", "List observations, latest change first.", "list --type decision"),
+        "edit": ("observations", "Edit an observation in your editor.", "edit 12"),
+        "undo": ("observations", "Bring back a deleted observation, or the text it had before.", "undo 12"),
+        "context": ("recall", "Print what a new session would be given.", "context"),
+        "why": ("recall", "Say what a prompt is given unasked, and why.", 'why "How do we deploy?"'),
+        "note": ("documents", "Append a note to today's, or print those of a day.", 'note "Ada owns billing"'),
+        "open": ("servers", "Show what is remembered, and what agents were given, in a browser.", "open"),
+    },
+    "Memory": {
+        "review": ("observations", "List what is due for review, or confirm one.", "review"),
+        "supersede": (
+            "entities",
+            "Say that an observation takes the place of another.",
+            'supersede 52 17',
+        ),
+        "delete": (
+            "observations",
+            "Hide observations; with --hard destroy them, a session or a project.",
+            "delete 12",
+        ),
+        "update": ("observations", "Correct an observation.", "update 12 --title Queues"),
+        "revert": ("observations", "Bring back an earlier text of an observation.", "revert 12 --version 1"),
+        "history": ("observations", "Print an observation's earlier versions.", "history 12"),
+        "timeline": ("observations", "Print what was saved around an observation.", "timeline 12"),
+        "undelete": ("observations", "Bring back what was deleted without --hard.", "undelete 12"),
+        "archive": ("observations", "Put observations away, out of searches and contexts.", "archive 12 13"),
+        "unarchive": ("observations", "Take observations out of the archive.", "unarchive 12"),
+        "pin": ("observations", "Keep an observation on top of the context.", "pin 12"),
+        "unpin": ("observations", "Stop keeping an observation on top.", "unpin 12"),
+        "retag": ("observations", "Give several observations another type or scope.", "retag 12 13 --type decision"),
+        "move": ("observations", "Give observations to another project.", "move 12 --to shop"),
+        "accept": ("observations", "Make derived or foreign observations your own.", "accept 12"),
+        "conflicts": ("entities", "List relations, count them, and look for pairs nobody compared.", "conflicts scan"),
+        "judge": ("entities", "List relations without a verdict, or give one.", "judge"),
+        "hot": ("upkeep", "List what is used most.", "hot"),
+        "tui": ("servers", "Show the same in this terminal: memories, sessions, search, review.", "tui"),
+    },
+    "What it knows": {
+        "fact": ("entities", "Keep facts about entities, a sentence each.", "fact list ada"),
+        "entity": ("entities", "Show what has a name here; connect and join.", "entity show ada"),
+        "identity": (
+            "entities",
+            "Keep what holds of you always, and your profile.",
+            'identity add "I prefer TypeScript"',
+        ),
+        "collection": ("documents", "Index documents: git history, docs, folders.", "collection list"),
+        "tour": ("documents", "Show what this repository answers already.", "tour"),
+        "vault": (
+            "documents",
+            "The memory as a folder of Markdown: write it, take edits back.",
+            "vault status",
+        ),
+        "ingest": ("sessions", "Keep a whole conversation of another program.", "ingest chat.json"),
+        "checkpoint": ("sessions", "Keep the state of an agent, out of every search.", "checkpoint list"),
+        "eval": ("recall", "Run your own retrieval tests; add, list, remove them.", "eval"),
+    },
+    "Project": {
+        "init": ("projects", "Write .engram.json: which project this folder is.", "init shop"),
+        "projects": ("projects", "List, merge, rename and prune projects.", "projects list"),
+        "check": ("observations", "List observations whose files changed under them.", "check"),
+    },
+    "Agents": {
+        "setup": ("setup", "Put engram into coding agents: server, hooks, instructions.", "setup cursor --dry-run"),
+        "unsetup": ("setup", "Take engram out of a coding agent, byte for byte.", "unsetup cursor"),
+        "sessions": ("sessions", "List sessions.", "sessions"),
+        "prompts": ("sessions", "List or search what users asked for.", "prompts deploy"),
+        "turns": ("sessions", "List what was kept of conversations.", "turns"),
+        "agents": ("sessions", "List the agents whose sessions are kept.", "agents"),
+        "flush": ("sessions", "Summarize sessions that left no summary, now.", "flush"),
+        "cost": ("upkeep", "Show what the memory takes of agents' context.", "cost"),
+        "off": ("projects", "Stop hooks: all of them, recording or injecting.", "off --record"),
+        "on": ("projects", "Let hooks go on.", "on"),
+        "mcp": ("servers", "Run the MCP server on stdin and stdout.", "mcp"),
+        "serve": ("servers", "Serve the memory over HTTP, on this machine only.", "serve 7437"),
+    },
+    "Share": {
+        "sync": ("sync", "Share memory through this git repository.", "sync"),
+        "cloud": ("sync", "Share memory through a server, or run one for a team.", "cloud status"),
+        "trust": ("projects", "List where memories came from; make those of others your own.", "trust"),
+        "export": ("upkeep", "Write everything as JSON that Engram reads too.", "export memory.json"),
+        "import": ("upkeep", "Read an export of Engram or of this program.", "import memory.json"),
+    },
+    "Upkeep": {
+        "doctor": ("upkeep", "Check the database; --fix repairs what is derived.", "doctor"),
+        "config": ("setup", "List, show and set the settings of this machine.", "config list"),
+        "backup": ("upkeep", "Copy the database while it is in use.", "backup"),
+        "restore": ("upkeep", "Put a backup in the database's place.", "restore engram.backup"),
+        "stats": ("upkeep", "Count what is kept.", "stats"),
+        "maintain": ("upkeep", "Tend the memory now: fade, merge, archive, summarize.", "maintain"),
+        "runs": ("upkeep", "List what upkeep did.", "runs"),
+        "vectors": ("upkeep", "Find what is said in other words: on, off, or how far it is.", "vectors status"),
+        "reindex": ("upkeep", "Rebuild the search index while others work.", "reindex"),
+        "encrypt": ("upkeep", "Encrypt the memory on this disk.", "encrypt"),
+        "decrypt": ("upkeep", "Make an encrypted memory plain again.", "decrypt"),
+        "rekey": ("upkeep", "Give an encrypted memory a new key.", "rekey"),
+        "clear": ("projects", "Destroy raw messages, a project, or everything.", "clear turns"),
+        "completion": ("main", "Print the completion script of a shell.", "completion bash"),
+        "version": ("main", "Print the version.", "version"),
+        "help": ("main", "Print what a command does, or list all of them.", "help save"),
+        "demo": ("servers", "Show the whole story: two server processes, one memory.", "demo"),
+    },
+    "For programs": {
+        "hook": (
+            "setup",
+            "Answer an agent's hook.",
+            "hook session-start --agent cursor",
+        ),
+        "protocol-mode": ("setup", "Print how much Engram's own hooks shall say.", "protocol-mode claude-code"),
+        "instance-id": ("upkeep", "Print the name of this database.", "instance-id"),
+        "recent": ("recall", "The same as list.", "recent"),
+    },
 }
+# fmt: on
+COMMANDS = {name: row for rows in GROUPS.values() for name, row in rows.items()}
+# What `engram --help` begins with; `engram help --all` lists the rest.
+FIRST = (
+    "save", "search", "get", "list", "edit", "undo", "context", "why", "note", "open", "review", "supersede", "delete",
+    "identity", "collection", "init", "projects", "setup", "unsetup", "sessions", "sync", "export", "import", "doctor",
+    "config",
+)  # fmt: skip
 
 
 INTERRUPTED = 130  # what a shell says of a command that Ctrl-C ended
 
 
-@click.group(cls=LazyGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup, table=COMMANDS, groups=GROUPS, first=FIRST, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="engram")
 @click.option(
     "--data-dir",
@@ -111,6 +159,23 @@ def cli(ctx: click.Context, data_dir: str | None) -> None:
     Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 refused, 2 wrong usage.
     """
     ctx.obj = data_dir
+
+
+@value_command("help")
+@click.argument("command", nargs=-1, help="The command, and one inside it.")
+@click.option("--all", "everything", is_flag=True, help="List every command.")
+def help_command(command: tuple[str, ...], everything: bool) -> tuple[object, str]:
+    """Print what a command does, or list the commands: the usual ones, or all."""
+    ctx = click.Context(cli, info_name="engram")
+    if everything:
+        return {name: about for name, (_, about, _) in COMMANDS.items()}, cli.every_command(ctx)
+    found: click.Command = cli
+    for name in command:
+        inner = found.get_command(ctx, name) if isinstance(found, click.Group) else None
+        if inner is None:
+            raise click.UsageError(f"there is no command {' '.join(command)}; `engram help --all` lists them")
+        found, ctx = inner, click.Context(inner, info_name=name, parent=ctx)
+    return {"command": ctx.command_path, "help": found.help}, found.get_help(ctx)
 
 
 @value_command("version")

@@ -17,6 +17,7 @@ from engram_py.files import here
 from engram_py.interfaces.cli.commands import (
     PATH,
     LazyGroup,
+    Row,
     can_ask,
     group,
     json_command,
@@ -41,22 +42,22 @@ if TYPE_CHECKING:
 
 _LONGEST_TOKEN = 10_000
 
-# command → (module, what `engram cloud --help` says of it). The first half is for whoever uses a server, the second
-# for whoever runs one: it alone needs the packages of the extra `server`.
-CLOUD_COMMANDS: dict[str, tuple[str, str]] = {
-    "login": ("sync", "Connect this machine to a server."),
-    "logout": ("sync", "Forget the server's token."),
-    "status": ("sync", "Show what is sent, what waits, and why."),
-    "enroll": ("sync", "Send a project to the server from now on."),
-    "unenroll": ("sync", "Stop sending a project."),
-    "serve": ("cloud_admin", "Run the team's server on PostgreSQL."),
-    "users": ("cloud_admin", "List, add, enable and disable accounts."),
-    "tokens": ("cloud_admin", "List, add and revoke tokens."),
-    "grants": ("cloud_admin", "List, add and remove what an account may read or write."),
-    "audit": ("cloud_admin", "Show who did what."),
-    "pause": ("cloud_admin", "Stop writes to a project, or list those stopped."),
-    "resume": ("cloud_admin", "Resume a paused project."),
-    "restored": ("cloud_admin", "Have every machine send again, after a backup was put back."),
+# command → (module, what `engram cloud --help` says of it, an example). The first half is for users of a server,
+# the second for whoever runs one: it alone needs the packages of the extra `server`.
+CLOUD_COMMANDS: dict[str, Row] = {
+    "login": ("sync", "Connect this machine to a server.", "login --server https://memory.example.org"),
+    "logout": ("sync", "Forget the server's token.", "logout"),
+    "status": ("sync", "Show what is sent, what waits, and why.", "status"),
+    "enroll": ("sync", "Send a project to the server from now on.", "enroll shop"),
+    "unenroll": ("sync", "Stop sending a project.", "unenroll shop"),
+    "serve": ("cloud_admin", "Run the team's server on PostgreSQL.", "serve --port 7438"),
+    "users": ("cloud_admin", "List, add, enable and disable accounts.", "users add ada"),
+    "tokens": ("cloud_admin", "List, add and revoke tokens.", "tokens add ada"),
+    "grants": ("cloud_admin", "List, add and remove what an account may read or write.", "grants add ada shop"),
+    "audit": ("cloud_admin", "Show who did what.", "audit"),
+    "pause": ("cloud_admin", "Stop writes to a project, or list those stopped.", "pause shop"),
+    "resume": ("cloud_admin", "Resume a paused project.", "resume shop"),
+    "restored": ("cloud_admin", "Have every machine send again, after a backup was put back.", "restored"),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,8 @@ import click
 import pytest
 
 from engram_py import Engram
-from engram_py.interfaces.cli.main import COMMANDS, cli
+from engram_py.interfaces.cli.main import COMMANDS, FIRST, cli
+from engram_py.interfaces.cli.sync import CLOUD_COMMANDS
 from engram_py.version import __version__
 from tests.interfaces.cli.conftest import Run, Start, answer, refusal
 
@@ -167,11 +169,35 @@ def test_every_command_but_the_server_answers_json() -> None:
 
 
 def test_the_list_of_commands_says_of_each_what_its_own_help_says_first(run: Run) -> None:
-    listed, shown = run("--help").stdout, run("save", "--help")
-    for name, (_, about) in COMMANDS.items():
+    listed, shown = run("help", "--all").stdout, run("save", "--help")
+    for name, (_, about, _) in COMMANDS.items():
         assert name in listed
         assert about.split()[0] in listed
     assert (shown.exit_code, shown.stderr, "Usage: engram save" in shown.stdout) == (0, "", True)
+    assert run("help", "save").stdout == shown.stdout
+
+
+def test_the_first_page_of_the_help_names_25_commands_and_where_the_rest_are(run: Run) -> None:
+    page = run("--help").stdout
+    assert [name for name in COMMANDS if f"\n  {name} " in page] == [name for name in COMMANDS if name in FIRST]
+    assert len(FIRST) == 25
+    assert f"`engram help --all` lists {len(COMMANDS) - 25} more" in page
+    assert "there is no command whale" in refusal(run("help", "whale"), code=2)
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, *(f"cloud {name}" for name in CLOUD_COMMANDS)])
+def test_the_example_in_the_help_of_a_command_is_one_that_it_takes(name: str, run: Run) -> None:
+    table = CLOUD_COMMANDS if " " in name else COMMANDS
+    example = table[name.rpartition(" ")[2]][2]
+    words = [*name.split()[:-1], *shlex.split(example)]
+    assert f"Example: engram {shlex.join(words)}" in run(*name.split(), "--help").stdout
+    command: click.Command = cli
+    ctx = click.Context(cli, info_name="engram")
+    while isinstance(command, click.Group) and words:
+        _, inner, words = command.resolve_command(ctx, words)
+        assert inner is not None
+        command, ctx = inner, click.Context(inner, info_name=inner.name, parent=ctx)
+    command.make_context(command.name, words, parent=ctx.parent)
 
 
 @pytest.mark.parametrize(
