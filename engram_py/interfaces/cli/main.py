@@ -8,8 +8,8 @@ import sys
 
 import click
 
+from engram_py import __version__
 from engram_py.interfaces.cli.commands import LazyGroup, value_command
-from engram_py.version import __version__
 
 # command → (module, what `engram --help` says of it)
 COMMANDS: dict[str, tuple[str, str]] = {

@@ -142,7 +142,7 @@ def eval_command(ctx: click.Context, keep: bool, tolerance: float | None, as_jso
     """
     if pass_json_on(ctx, as_json=as_json):
         return
-    from engram_py.version import __version__
+    from engram_py import __version__
 
     with memory() as app, progress("Asking") as report:
         result = app.evaluations.run({"engram": __version__}, keep=keep, tolerance=tolerance, progress=report)

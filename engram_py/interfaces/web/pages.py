@@ -21,7 +21,7 @@ from engram_py.ledger.costs import never_used, session_tokens, weekly
 from engram_py.observations.values import SCOPES, TYPES, Observation
 from engram_py.privacy.switches import turns_kept
 from engram_py.recall.values import Results
-from engram_py.sessions.conversations import last_active
+from engram_py.sessions.checkpoints import last_active
 from engram_py.sessions.values import SessionLine
 from engram_py.settings import setting_values
 from engram_py.times import parse_time

@@ -15,9 +15,8 @@ from engram_py.interfaces.web.access import NoPageError
 from engram_py.interfaces.web.rendering import diff, files_of, history, not_here, where_it_was_saved
 from engram_py.interfaces.web.visit import Goto, Shown, Taken, Visit, observation_number, page
 from engram_py.ledger.citations import sessions_given
-from engram_py.observations.arguments import change_back, change_from, edited_texts
+from engram_py.observations.arguments import change_back, change_from, edited_texts, live_observation
 from engram_py.observations.errors import ChangedMeanwhileError, ObservationNotFoundError
-from engram_py.observations.lookup import live_observation
 from engram_py.observations.values import CONTENT_LIMIT_BYTES, EDITED, SCOPES, TYPES, Change, Observation
 from engram_py.relations.values import VERBS, Relation, Version
 

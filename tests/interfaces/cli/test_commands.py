@@ -13,9 +13,8 @@ from pathlib import Path
 import click
 import pytest
 
-from engram_py import Engram
+from engram_py import Engram, __version__
 from engram_py.interfaces.cli.main import COMMANDS, cli
-from engram_py.version import __version__
 from tests.interfaces.cli.conftest import Run, Start, answer, refusal
 
 
