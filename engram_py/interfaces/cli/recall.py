@@ -114,7 +114,7 @@ def why_command(prompt: tuple[str, ...], session_id: str) -> tuple[object, str]:
 
     Also show what a search for the same words finds. Nothing is stored or counted.
     """
-    from engram_py.interfaces.views import explained
+    from engram_py.interfaces.screen_values import explained
     from engram_py.interfaces.wording import render
     from engram_py.interfaces.wording.context import why
 

@@ -22,9 +22,9 @@ from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.errors import EngramError
 from engram_py.interfaces.cli.observations import edit_in_editor
+from engram_py.interfaces.screen_values import Waiting
 from engram_py.interfaces.tui.navigation import ListRow, Navigation, RowList, content, shown_line
 from engram_py.interfaces.tui.panels import MemoryPanel, Panel, Reader, ReviewPanel, SearchPanel, SessionPanel, View
-from engram_py.interfaces.views import Waiting
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.reasons import spelled
 from engram_py.observations.arguments import change_back, live_observation

@@ -11,7 +11,7 @@ from typing import Any
 from engram_py.capture.redact import PREFIXED
 from engram_py.dataclass import dataclass, fields
 from engram_py.errors import InvalidArgumentError, InvalidInputError
-from engram_py.interfaces.views import Explained, as_a_hook, explained, session_given, start_text
+from engram_py.interfaces.screen_values import Explained, as_a_hook, explained, session_given, start_text
 from engram_py.interfaces.web.visit import HOME, Goto, Shown, Visit, page, version_of
 from engram_py.interfaces.wording import render, search
 from engram_py.interfaces.wording.context import why_nothing
