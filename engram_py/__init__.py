@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engram_py.version import __version__
-
 if TYPE_CHECKING:
     from engram_py.app import Engram
     from engram_py.errors import EngramError
     from engram_py.observations.values import Draft
+
+__version__ = "0.1.0"
 
 __all__ = ["Draft", "Engram", "EngramError", "__version__"]
 

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from engram_py import asgi
+from engram_py import __version__, asgi
 from engram_py.asgi import PRIVATE, Lingering, encoded, json_object
 from engram_py.cloud import chunks
 from engram_py.cloud.accounts import Caller, every, instance, visible
@@ -40,7 +40,6 @@ from engram_py.cloud.server import CONTENT_TYPE, Audience, Endpoint, Handler, Se
 from engram_py.cloud.settings import CloudSettings
 from engram_py.cloud.validation import MOST_ENTRIES, parse_batch
 from engram_py.dataclass import asdict
-from engram_py.version import __version__
 
 _MOST_PROJECTS_ASKED = 500
 _MOST_ADMIN_BYTES = 256 * 1024

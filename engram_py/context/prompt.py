@@ -20,7 +20,7 @@ from engram_py.database.store import Store
 from engram_py.files import lines_of
 from engram_py.observations.values import TYPES, Observation
 from engram_py.reasons import Sentence
-from engram_py.recall.preview import with_opening
+from engram_py.recall.proximity import with_opening
 from engram_py.recall.query import parse_query
 from engram_py.sessions.values import SessionLine
 from engram_py.times import to_text

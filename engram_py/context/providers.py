@@ -20,8 +20,7 @@ from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
 from engram_py.reasons import Sentence, operation, sentence
 from engram_py.recall.dates import Days
-from engram_py.recall.preview import PREVIEW_CHARS, preview
-from engram_py.recall.proximity import term_finder
+from engram_py.recall.proximity import PREVIEW_CHARS, preview, term_finder
 from engram_py.recall.query import parse_query
 from engram_py.recall.score import Evidence, threshold
 from engram_py.sessions import table as session_table

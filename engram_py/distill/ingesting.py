@@ -1,12 +1,14 @@
-"""Take over a conversation that another program tells of: its turns, and the episode that is made of them."""
+"""Take over a conversation that another program tells of: read its turns, keep them, and make an episode of them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from engram_py.capture.host_formats import typed, without_memory_blocks
 from engram_py.capture.redact import redact
 from engram_py.dataclass import dataclass
 from engram_py.distill import table
@@ -14,10 +16,12 @@ from engram_py.errors import InvalidArgumentError
 from engram_py.observations.validation import clean_session_id
 from engram_py.privacy.switches import oldest_kept
 from engram_py.projects.projects import Core
-from engram_py.reasons import Told
+from engram_py.reasons import Reason, Told, reason
 from engram_py.sessions import table as session_table
-from engram_py.sessions.conversations import Conversation, conversation_of
-from engram_py.sessions.transcripts import MOST_TURNS
+from engram_py.sessions.table import TOLD
+from engram_py.sessions.transcript_formats import TURN_LIMIT_CHARS, digest, role_of, text_of
+from engram_py.sessions.transcripts import MOST_TURNS, kept_text
+from engram_py.sessions.values import Role, Turn
 from engram_py.text.normalize import check_text
 from engram_py.text.words import derived_terms
 from engram_py.times import parse_time, to_text
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
     from engram_py.privacy.switches import Switches
     from engram_py.projects.values import Place
     from engram_py.sessions.sessions import Sessions
-    from engram_py.sessions.values import Session, Turn
+    from engram_py.sessions.values import Session
 
 PENDING, OFF, NO_TURNS, NO_RETENTION = "pending", "skipped:memory_disabled", "skipped:no_turns", "skipped:no_retention"
 SKIPPED = "skipped:extraction"
@@ -211,3 +215,91 @@ class _NothingKept(Exception):
 def _agent(name: str) -> str:
     check_text("agent_id", name)
     return redact(" ".join(name.split())).text[:AGENT_CHARS]
+
+
+_SHAPES = "an object with user and assistant, or with role and content"
+_MOST_NAMED = 5
+_ROLE_CHARS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Turns that are redacted and cut, and from how many given ones they come; ``notes`` say what is missing."""
+
+    turns: tuple[Turn, ...]
+    given: int
+    notes: tuple[Told, ...] = ()
+
+
+def conversation_of(given: Sequence[object], *, said_at: str | None) -> Conversation:
+    """Return the turns of ``[{user, assistant} or {role, content}, …]``; each may have a ``timestamp`` of its own.
+
+    What a system or a tool said, and what nobody said, is left out. Raises InvalidArgumentError.
+    """
+    if not given:
+        raise InvalidArgumentError("turns", [], expected=f"a list of at least one: {_SHAPES}")
+    if len(given) > MOST_TURNS:
+        raise InvalidArgumentError("turns", f"{len(given):,} turns", expected=f"at most {MOST_TURNS:,} turns")
+    turns: list[Turn] = []
+    strangers: Counter[str] = Counter()
+    whole = cut = redacted = 0
+    for number, entry in enumerate(given):
+        before = len(turns)
+        at = _time(entry, f"turns.{number}") or said_at
+        for role, text in _spoken(entry, f"turns.{number}", strangers):
+            own = typed(text) if role == "user" else without_memory_blocks(text).strip()
+            if not own:
+                continue
+            kept, hidden = kept_text(own)
+            redacted, cut = redacted + hidden, cut + (len(own) > TURN_LIMIT_CHARS)
+            position = len(turns)
+            key = TOLD + digest(str(position), role, at or "", kept)
+            turns.append(Turn(role, kept, key, position, said_at=at))
+        whole += len(turns) > before
+    if len(turns) > MOST_TURNS:
+        raise InvalidArgumentError("turns", f"{len(turns):,} messages", expected=f"at most {MOST_TURNS:,} messages")
+    return Conversation(tuple(turns), whole, tuple(_notes(strangers, cut, redacted)))
+
+
+def _spoken(entry: object, name: str, strangers: Counter[str]) -> Iterator[tuple[Role, str]]:
+    """Yield who said what in one turn. A role that is nobody's is counted."""
+    if not isinstance(entry, Mapping) or not entry.keys() & {"role", "user", "assistant"}:
+        raise InvalidArgumentError(name, entry, expected=_SHAPES)
+    if "role" not in entry:
+        yield "user", _text(entry.get("user"), f"{name}.user")
+        yield "assistant", _text(entry.get("assistant"), f"{name}.assistant")
+        return
+    given = entry["role"]
+    if not isinstance(given, str):
+        raise InvalidArgumentError(f"{name}.role", given, expected="user or assistant")
+    role, text = role_of(given), _text(entry.get("content"), f"{name}.content")
+    if role is None:
+        strangers[" ".join(given.split())[:_ROLE_CHARS]] += 1
+    else:
+        yield role, text
+
+
+def _text(content: object, name: str) -> str:
+    if content is not None and not isinstance(content, str | list):
+        raise InvalidArgumentError(name, content, expected="text, or a list of parts with text")
+    return text_of(content)
+
+
+def _time(entry: object, name: str) -> str | None:
+    given: Any = entry.get("timestamp") if isinstance(entry, Mapping) else None
+    if given is None:
+        return None
+    moment = parse_time(given) if isinstance(given, str) else None
+    if moment is None:
+        raise InvalidArgumentError(f"{name}.timestamp", given, expected="a time such as 2026-03-14T09:30:00Z")
+    return to_text(moment)
+
+
+def _notes(strangers: Counter[str], cut: int, redacted: int) -> Iterator[Reason]:
+    if strangers:
+        roles = tuple(name for name, _ in strangers.most_common(_MOST_NAMED))
+        yield reason("strange_roles", count=strangers.total(), roles=roles)
+    if cut:
+        yield reason("messages_cut", count=cut, limit=TURN_LIMIT_CHARS)
+    if redacted:
+        yield reason("not_stored", count=redacted)

@@ -36,7 +36,7 @@ from engram_py.errors import EngramError, InvalidInputError, StoreError
 from engram_py.identity.identity import LONGEST_SENTENCE_CHARS, MOST_STATEMENTS, statements
 from engram_py.lazy import logger_of, regex
 from engram_py.observations import table as observation_table
-from engram_py.observations.lookup import live_observation
+from engram_py.observations.arguments import live_observation
 from engram_py.observations.values import Draft, Scope
 from engram_py.text.normalize import content_hash
 from engram_py.times import parse_time

@@ -222,7 +222,7 @@ class Collections:
                 gone = reason("no_repository_now", folder=collection.root)
                 return CollectionUpdate(collection.name, collection.project, unfinished=True, warnings=(gone,))
             return update_history(self._store, collection, repository, now=now, until=until, report=tell)
-        from engram_py.documents.folder import update_folder
+        from engram_py.documents.files import update_folder
 
         # What the repository's settings leave out of the memory, its documents leave out too.
         ignore = self._projects.preferences().ignore if collection.kind == DOCS else ()

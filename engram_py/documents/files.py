@@ -1,16 +1,28 @@
-"""Find the files of a collection: those its patterns name, without what is ignored, hidden, linked, binary or large."""
+"""Bring a collection of files up to date: find those its patterns name, without what is ignored, hidden, linked, binary
+or large; read changed files, take out the gone ones.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
-from engram_py.documents.values import Skipped
-from engram_py.files import exists, lines_of, read_bounded, readable_path, reason
+from engram_py.documents import table
+from engram_py.documents.passages import passages, split_front_matter, status_of, structure, title_of
+from engram_py.documents.values import Collection, CollectionUpdate, Cut, Read, Skipped
+from engram_py.errors import InvalidArgumentError
+from engram_py.files import exists, lines_of, read_bounded, readable_path
+from engram_py.files import reason as failure
+from engram_py.reasons import Told, reason
+from engram_py.text.words import derived_terms
+from engram_py.times import to_text
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -128,7 +140,7 @@ def _walk(root: Path, below: str, rules: Rules, skipped: Callable[[Skipped], Non
         with os.scandir(folder) as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
     except OSError as exc:
-        skipped(Skipped(below or ".", reason(exc)))
+        skipped(Skipped(below or ".", failure(exc)))
         return
     for entry in entries:
         path = f"{below}/{entry.name}" if below else entry.name
@@ -145,7 +157,7 @@ def _walk(root: Path, below: str, rules: Rules, skipped: Callable[[Skipped], Non
                 if entry.is_file(follow_symlinks=False):
                     yield FoundFile(readable_path(path), seen.st_size, seen.st_mtime_ns)
         except OSError as exc:
-            skipped(Skipped(readable_path(path), reason(exc)))
+            skipped(Skipped(readable_path(path), failure(exc)))
 
 
 def ignored_folder(name: str) -> str:
@@ -203,3 +215,111 @@ def read_text(root: Path, path: str) -> str:
     if b"\0" in data[:8_192]:
         raise OSError(0, "binary")
     return data.decode("utf-8-sig", "replace")
+
+
+Report = Callable[[int, int], None]
+
+_MOST_SKIPPED = 200  # that are named
+
+
+def update_folder(
+    store: Store,
+    collection: Collection,
+    *,
+    now: str,
+    ignore: Sequence[str] = (),
+    until: float | None = None,
+    report: Report | None = None,
+) -> CollectionUpdate:
+    """Index what the folder has but for what the patterns ``ignore``, until then (``time.monotonic``).
+
+    The hash of a text says whether it changed.
+    """
+    root = Path(collection.root)
+    skipped: list[Skipped] = []
+    from engram_py.capture.redact import refuse_secret
+
+    counts = dict.fromkeys(("indexed", "updated", "unchanged", "removed"), 0)
+
+    def result(*, unfinished: bool = False, warnings: tuple[Told, ...] = ()) -> CollectionUpdate:
+        return CollectionUpdate(
+            collection.name, collection.project, **counts, skipped=tuple(skipped[:_MOST_SKIPPED]),
+            unfinished=unfinished, warnings=warnings,
+        )  # fmt: skip
+
+    if not root.exists():  # an unmounted disk is not a deleted folder
+        return result(unfinished=True, warnings=(reason("documents_gone", folder=str(root)),))
+    globs = patterns(collection.globs)
+    try:
+        files = list(find_files(root, globs, skipped.append, ignore=ignore, until=until))
+    except TimeoutError:
+        return result(unfinished=True)
+    rows = table.known(store, collection.id)
+    gone = [rows[path]["id"] for path in rows.keys() - {file.path for file in files} if rows[path]["active"]]
+    with store.transaction():
+        table.retire(store, gone)
+    counts["removed"] = len(gone)
+    for number, file in enumerate(files):
+        if until is not None and time.monotonic() >= until:
+            return result(unfinished=True)
+        row = rows.get(file.path)
+        if row is not None and row["active"] and (row["size"], row["mtime_ns"]) == (file.size, file.mtime_ns):
+            counts["unchanged"] += 1
+            continue
+        try:
+            refuse_secret("path", file.path)
+            read = read_document(root, file)
+        except InvalidArgumentError:
+            skipped.append(Skipped("[REDACTED]", "its name looks like a secret"))
+            continue
+        except OSError as exc:
+            skipped.append(Skipped(file.path, failure(exc)))
+            if row is not None and row["active"]:
+                with store.transaction():
+                    table.retire(store, [row["id"]])
+                counts["removed"] += 1
+            continue
+        store.give_way()
+        with store.transaction():
+            if row is not None and row["active"] and row["hash"] == read.hash:
+                table.touch(store, row["id"], size=file.size, mtime_ns=file.mtime_ns)
+                counts["unchanged"] += 1
+            else:
+                table.put(store, collection.id, read)
+                counts["updated" if row is not None and row["active"] else "indexed"] += 1
+        if report is not None:
+            report(number + 1, len(files))
+    with store.transaction():
+        store.update("collections", {"id": collection.id}, {"updated_at": now})
+    return result()
+
+
+def read_document(root: Path, file: FoundFile) -> Read:
+    """Return a file as a document. Raises OSError."""
+    from engram_py.capture.redact import redact
+
+    text = redact(read_text(root, file.path)).text
+    head, skip = split_front_matter(text)
+    parts = structure(text, skip=skip)
+    title = title_of(file.path, head, parts)
+    cuts = tuple(_under_title(cut, title) for cut in passages(parts, skip=skip))
+    return Read(
+        path=file.path,
+        title=title,
+        hash=hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
+        passages=cuts,
+        at=to_text(datetime.fromtimestamp(max(0, file.mtime_ns) / 1e9, UTC)),
+        words_of_path=file.path,
+        terms=tuple(derived_terms(file.path, cut.title, cut.text) for cut in cuts),
+        size=file.size,
+        mtime_ns=file.mtime_ns,
+        status=status_of(head, parts),
+    )
+
+
+def _under_title(cut: Cut, title: str) -> Cut:
+    """Return the passage under the title of its document; one before the first heading has that title itself."""
+    if not cut.title:
+        return Cut(title, (), cut.text, cut.first_line, cut.last_line)
+    above = cut.above if title in (*cut.above, cut.title) else (title, *cut.above)
+    return Cut(cut.title, above, cut.text, cut.first_line, cut.last_line)

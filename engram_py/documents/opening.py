@@ -35,7 +35,7 @@ from engram_py.files import lines_of, reason
 from engram_py.git.program import Deadline, ask_git
 from engram_py.lazy import regex
 from engram_py.reasons import sentence
-from engram_py.recall.preview import preview
+from engram_py.recall.proximity import preview
 
 MOST_LINES = 400
 # Of several documents those above this are left out (spec/seed-capabilities.md Q30).

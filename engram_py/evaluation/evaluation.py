@@ -23,7 +23,7 @@ from engram_py.evaluation.questions import (
     QuestionOutcome,
     QuestionsRemoved,
 )
-from engram_py.observations.lookup import live_observation
+from engram_py.observations.arguments import live_observation
 from engram_py.observations.validation import clean_line, intake_notes
 from engram_py.observations.values import Observation
 from engram_py.projects.projects import Core

@@ -29,10 +29,9 @@ from engram_py.identity.table import (
     StatementNotFoundError,
 )
 from engram_py.lazy import regex
-from engram_py.observations.arguments import clamp, clean_scope
+from engram_py.observations.arguments import clamp, clean_scope, live_observation
 from engram_py.observations.fact_rules import Rules, differs, rules_of, values_of
 from engram_py.observations.listing import Listing
-from engram_py.observations.lookup import live_observation
 from engram_py.observations.validation import Prepared
 from engram_py.observations.values import Change, Changed, Draft, Observation, Origin, RelationNote, Saved, Scope
 from engram_py.projects.projects import Core

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.interchange.columns import EPOCH, made_session, nearest_project, session_key, without_nul
-from engram_py.interchange.values import Counts
+from engram_py.interchange.results import Counts
 from engram_py.observations.validation import clean_content, cut_note
 from engram_py.privacy import provenance
 from engram_py.projects import table as project_table

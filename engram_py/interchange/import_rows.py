@@ -29,7 +29,7 @@ from engram_py.interchange.columns import (
     without_nul,
 )
 from engram_py.interchange.import_ledger import DESTROYED, HERE_ALREADY, RECOVERED_SESSION, ImportLedger
-from engram_py.interchange.values import Progress
+from engram_py.interchange.results import Progress
 from engram_py.observations import table
 from engram_py.observations.table import COUNTED_HERE, OWN_COLUMNS, OWN_SOMETIMES
 from engram_py.observations.validation import Prepared, clean_content, clean_line, cut_note

@@ -20,15 +20,13 @@ from engram_py.dataclass import dataclass, field
 from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.files import read_bounded, real_path, reason
 from engram_py.interchange.columns import derived_id, nearest_project, session_key, without_nul
+from engram_py.interchange.results import Imported, InvalidSourceError, Progress
 from engram_py.interchange.values import (
     ExportIn,
-    Imported,
-    InvalidSourceError,
     ObservationIn,
     OwnBlock,
     OwnTombstone,
     OwnVersion,
-    Progress,
     PromptIn,
     PromptTombstoneIn,
     RelationIn,

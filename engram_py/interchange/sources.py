@@ -21,8 +21,8 @@ from engram_py.dataclass import dataclass
 from engram_py.files import lines_of, open_regular, reason
 from engram_py.interchange.import_rows import sync_id_of
 from engram_py.interchange.importers import Source, changed_at, joined, moment, text_of
+from engram_py.interchange.results import InvalidSourceError
 from engram_py.interchange.values import (
-    InvalidSourceError,
     ObservationIn,
     OwnTombstone,
     OwnVersion,

@@ -15,7 +15,7 @@ from engram_py.database.journal import TABLES
 from engram_py.database.store import Row
 from engram_py.errors import InvalidArgumentError
 from engram_py.files import open_regular, write_atomically
-from engram_py.interchange.values import Exported, Imported, Progress
+from engram_py.interchange.results import Exported, Imported, Progress
 from engram_py.observations.table import (
     COUNTED_HERE,
     ENGRAM,

@@ -1,100 +1,23 @@
 """Engram's export file, versions 0.1.0 and 0.2.0, checked as a whole before anything of it is written.
 
 The models are lenient about missing fields and strict about types. What Engram does not know travels in the block
-``engram_py``, which its importer ignores. Here are also the results of exports and imports.
+``engram_py``, which its importer ignores.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, create_model, field_validator
 
-from engram_py.dataclass import dataclass, field
-from engram_py.errors import TransferError
 from engram_py.files import open_regular, reason
+from engram_py.interchange.results import InvalidExportError
 from engram_py.lazy import regex
 from engram_py.observations.table import OWN_COLUMNS, OWN_SOMETIMES
-from engram_py.reasons import Told
-
-Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Exported:
-    path: str
-    version: str
-    bytes: int
-    sessions: int
-    observations: int
-    prompts: int
-    relations: int
-
-
-@dataclass(slots=True)
-class Counts:
-    """The rows of one kind in an import: new, newer than here, skipped, invalid.
-
-    ``read`` is counted in the source; the other four add up to it. ``reasons`` says why rows were not taken.
-    """
-
-    read: int = 0
-    new: int = 0
-    newer: int = 0
-    skipped: int = 0
-    invalid: int = 0
-    reasons: dict[str, int] = field(default_factory=dict)
-
-    def skip(self, reason: str, *, rows: int = 1) -> None:
-        self.skipped += rows
-        self._because(reason, rows)
-
-    def reject(self, reason: str, *, rows: int = 1) -> None:
-        self.invalid += rows
-        self._because(reason, rows)
-
-    def _because(self, reason: str, rows: int) -> None:
-        if rows:
-            self.reasons[reason] = self.reasons.get(reason, 0) + rows
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    path: str
-    version: str
-    sessions: Counts
-    observations: Counts
-    prompts: Counts
-    relations: Counts
-    redacted: int
-    warnings: tuple[Told, ...] = ()
-    versions: Counts = field(default_factory=Counts)
-    tombstones: Counts = field(default_factory=Counts)
-    trusted: bool = True
-
-
-class InvalidExportError(TransferError):
-    def __init__(self, path: str, reason: str) -> None:
-        self.path, self.reason = path, reason
-        super().__init__(
-            f"{path} is not an export this version can read: {reason}",
-            hint="nothing was imported; export again with engram 0.1.0/0.2.0 format",
-        )
-
-
-class InvalidSourceError(TransferError):
-    def __init__(self, path: str, kind: str, reason: str) -> None:
-        self.path, self.kind, self.reason = path, kind, reason
-        super().__init__(
-            f"{path} cannot be imported as {kind}: {reason}",
-            hint="nothing was imported; `engram import --help` lists the kinds and where each is kept",
-        )
-
 
 READABLE = ("0.1.0", "0.2.0")
 _STREAM = "-"

@@ -1,15 +1,27 @@
-"""Make drafts and changes of named arguments, and check numbers, scopes and dates that callers pass."""
+"""Make drafts and changes of named arguments, check numbers, scopes and dates that callers pass, and find the
+observation that an id names.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engram_py.errors import InvalidArgumentError
+from engram_py.lazy import regex
 from engram_py.observations.values import EDITED, SCOPES, Change, Draft, Observation, Scope
 from engram_py.reasons import Reason, reason
 from engram_py.times import span_of, to_text
+
+if TYPE_CHECKING:
+    from engram_py.database.store import Store
+
+MAX_ID = 2**63 - 1
+
+# A text of nothing but handles: `[#1] [#2]`, `#1, #2`.
+_HANDLES = regex(r"\s*(?:\[?#[0-9]{1,18}\]?[\s,;]*)+\Z")
+_NUMBER = regex(r"#([0-9]+)")
 
 
 def draft_of(given: Mapping[str, Any], **more: Any) -> Draft:
@@ -72,3 +84,37 @@ def end_of(name: str, text: str, now: datetime, *, never: bool = True) -> str | 
         other = "or never" if never else "or 7d, a week ago"
         raise InvalidArgumentError(name, text, expected=f"a date such as 2026-03-14, a time, {other}")
     return to_text(span[1])
+
+
+def check_id(observation_id: int, name: str = "id") -> int:
+    if not 1 <= observation_id <= MAX_ID:
+        raise InvalidArgumentError(name, observation_id, expected="a positive observation id, as in [#12]")
+    return observation_id
+
+
+def handles(text: str) -> tuple[int, ...]:
+    """Return the ids in a text of nothing but handles, each once; none for any other text."""
+    if "#" not in text or not _HANDLES.match(text):
+        return ()
+    return tuple(dict.fromkeys(int(one) for one in _NUMBER.findall(text)))
+
+
+def live_observation(store: Store, observation_id: int) -> Observation:
+    """Return the observation, unless it was deleted. Raises ObservationNotFoundError, InvalidArgumentError."""
+    from engram_py.observations.errors import ObservationNotFoundError
+
+    found = kept_observation(store, observation_id)
+    if found.deleted_at:
+        raise ObservationNotFoundError(observation_id, deleted_at=found.deleted_at)
+    return found
+
+
+def kept_observation(store: Store, observation_id: int) -> Observation:
+    """Return the observation, deleted or not. Raises ObservationNotFoundError, InvalidArgumentError."""
+    from engram_py.observations import table  # hooks that only keep texts read no rows
+    from engram_py.observations.errors import ObservationNotFoundError
+
+    found = table.by_id(store, check_id(observation_id))
+    if found is None:
+        raise ObservationNotFoundError(observation_id)
+    return found

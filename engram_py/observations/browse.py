@@ -10,15 +10,15 @@ from engram_py.database.journal import TABLES
 from engram_py.database.store import Row, Store
 from engram_py.errors import EmptyFieldError, InvalidArgumentError
 from engram_py.observations import table as observation_table
-from engram_py.observations.arguments import clamp, clean_scope
+from engram_py.observations.arguments import MAX_ID, clamp, clean_scope
 from engram_py.observations.listing import ObservationLine
-from engram_py.observations.lookup import MAX_ID, relation_notes, replacement
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
 from engram_py.privacy.provenance import is_withheld, unchecked
 from engram_py.projects import table as project_table
 from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import Core
+from engram_py.relations.table import relation_notes, replacement
 
 if TYPE_CHECKING:
     from engram_py.observations.listing import Blocked

@@ -10,14 +10,13 @@ from engram_py.database.soundness import OBSERVATIONS
 from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError, TextTooLongError
 from engram_py.observations import table, topics
-from engram_py.observations.arguments import end_of
+from engram_py.observations.arguments import end_of, kept_observation, live_observation
 from engram_py.observations.errors import (
     ChangedMeanwhileError,
     NoEarlierVersionError,
     NothingReplacedError,
     TopicTakenError,
 )
-from engram_py.observations.lookup import kept_observation, live_observation
 from engram_py.observations.save import expire, review_date
 from engram_py.observations.validation import clean_content, clean_lines
 from engram_py.observations.values import (

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engram_py.observations import table
-from engram_py.observations.arguments import clamp
+from engram_py.observations.arguments import MAX_ID, clamp, live_observation
 from engram_py.observations.edit import Editing
 from engram_py.observations.listing import Listing, ReviewLine
-from engram_py.observations.lookup import MAX_ID, live_observation, relation_notes
 from engram_py.observations.save import CandidateSource, Saving
 from engram_py.observations.values import Detail, Timeline
 from engram_py.privacy.provenance import is_withheld
@@ -16,6 +15,7 @@ from engram_py.privacy.switches import Switches
 from engram_py.projects.projects import Core
 from engram_py.reasons import reason
 from engram_py.relations import table as relations
+from engram_py.relations.table import relation_notes
 from engram_py.sessions import table as session_table
 
 if TYPE_CHECKING:

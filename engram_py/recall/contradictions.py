@@ -15,9 +15,8 @@ from engram_py.database.store import Row, Store
 from engram_py.errors import InvalidArgumentError, StoreError
 from engram_py.lazy import logger_of, regex
 from engram_py.observations import browse, table
-from engram_py.observations.arguments import clamp
+from engram_py.observations.arguments import MAX_ID, clamp
 from engram_py.observations.listing import Suggestion
-from engram_py.observations.lookup import MAX_ID
 from engram_py.observations.topics import near_topic, suggest_topic_key
 from engram_py.observations.values import Candidate, Observation
 from engram_py.projects.projects import Projects

@@ -16,19 +16,19 @@ from engram_py.errors import InvalidArgumentError
 from engram_py.ledger import citations
 from engram_py.ledger.citations import citation_factor
 from engram_py.observations import table, visible
-from engram_py.observations.lookup import handles, relation_notes
+from engram_py.observations.arguments import handles
 from engram_py.observations.values import Observation, RelationNote
 from engram_py.observations.visible import has_type
 from engram_py.reasons import Reason, Told, reason
 from engram_py.recall.dates import Days, is_day_term, names_days
-from engram_py.recall.preview import Preview, preview, shares
-from engram_py.recall.proximity import term_finder
+from engram_py.recall.proximity import Preview, preview, shares, term_finder
 from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS, Query
 from engram_py.recall.retrieval import Retrieved
 from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score import Scored
 from engram_py.recall.terms import MOST_WORDS_ASKED
 from engram_py.recall.values import Hit, LadderStep, NoResults, Numbers
+from engram_py.relations.table import relation_notes
 from engram_py.sessions.summary_steps import goal_of
 from engram_py.settings import DEFAULTS
 from engram_py.text.words import alike, shingles

@@ -11,8 +11,7 @@ from engram_py.anchors.anchors import Anchors
 from engram_py.dataclass import dataclass, replace
 from engram_py.errors import EmptyQueryError, InvalidArgumentError, InvalidTopicKeyError
 from engram_py.observations import table, visible
-from engram_py.observations.arguments import clamp
-from engram_py.observations.lookup import handles
+from engram_py.observations.arguments import clamp, handles
 from engram_py.observations.usage import Usage
 from engram_py.observations.values import Observation
 from engram_py.projects.projects import Core

@@ -8,9 +8,8 @@ from typing import Any
 
 from engram_py.capture.redact import redact
 from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongError
-from engram_py.observations.arguments import clamp
+from engram_py.observations.arguments import MAX_ID, clamp, live_observation
 from engram_py.observations.errors import JudgmentNotFoundError, RelationNotFoundError
-from engram_py.observations.lookup import MAX_ID, live_observation
 from engram_py.observations.validation import clean_session_id
 from engram_py.observations.values import Observation
 from engram_py.projects.projects import Core

@@ -1,10 +1,11 @@
-"""SQL over relations between observations."""
+"""SQL over relations between observations, and how each reads from either end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from engram_py.database.store import Row, Store
+from engram_py.observations.values import RelationNote
 from engram_py.privacy.provenance import own
 from engram_py.relations.values import Relation, Replacement
 
@@ -216,3 +217,37 @@ def line(store: Store, sync_id: str) -> tuple[Replacement, ...]:
 def replacing(store: Store, sync_id: str) -> list[Relation]:
     """Return the verdicts by which something replaces this observation."""
     return _read(store, f"where target_id = :id and {_SAYS} order by memory_relations.id", id=sync_id)
+
+
+# How a judged relation reads from its source, and from its target.
+_LABELS = {
+    "duplicates": ("duplicates", "repeated_by"),
+    "supersedes": ("supersedes", "superseded_by"),
+    "conflicts_with": ("conflicts", "conflicts"),
+    "related": ("related", "related"),
+    "compatible": ("compatible", "compatible"),
+    "scoped": ("limits", "limited_by"),
+    "contested": ("contested", "contested"),
+}
+
+
+def relation_notes(store: Store, sync_ids: Sequence[str]) -> dict[str, tuple[RelationNote, ...]]:
+    """Return the relations of each observation, by its sync id: those judged, without ``not_conflict``, and the
+    questions for which more than like titles speaks (``contested``)."""
+    wanted = set(sync_ids)
+    notes: dict[str, list[RelationNote]] = {}
+    for row in touching(store, sync_ids) if wanted else ():
+        for here, end in (("source", "target"), ("target", "source")):
+            sync_id = row[f"{here}_id"]
+            label = _LABELS.get(row["relation"], (None, None))[here == "target"]
+            if sync_id in wanted and label:
+                title = row[f"{end}_title"] or ""
+                gone = row[f"{end}_observation"] is None or row[f"{end}_deleted_at"] is not None
+                notes.setdefault(sync_id, []).append(RelationNote(label, row[f"{end}_observation"], title, gone))
+    return {sync_id: tuple(found) for sync_id, found in notes.items()}
+
+
+def replacement(relations: Sequence[RelationNote]) -> int | None:
+    """Return the newest observation that replaced the one these notes are about."""
+    found = [note.id for note in relations if note.label == "superseded_by" and not note.deleted and note.id]
+    return max(found, default=None)

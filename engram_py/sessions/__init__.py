@@ -2,5 +2,6 @@
 
 ``Sessions`` starts, ends, lists and deletes them. ``Prompts`` keeps what the person typed, ``Episodes`` the summary and
 the learnings a session leaves. ``Transcripts`` buffers turns, which ``transcript_formats`` parses. ``spool_files``
-holds what a hook could not store in time and ``Spool`` stores it later. ``hosts`` matches a server to its session.
+holds what a hook could not store in time and ``Spool`` stores it later. ``checkpoints`` keeps the states of
+agents and says what each left.
 """

@@ -14,8 +14,7 @@ from engram_py.database.journal import new_sync_id
 from engram_py.database.soundness import PROMPTS, TURNS
 from engram_py.dataclass import replace
 from engram_py.observations import table as observation_table
-from engram_py.observations.arguments import clamp
-from engram_py.observations.lookup import check_id, live_observation
+from engram_py.observations.arguments import check_id, clamp, live_observation
 from engram_py.observations.validation import READ_LIMIT_CHARS, clean_content, intake_notes
 from engram_py.observations.values import Draft, Saved
 from engram_py.privacy.switches import Switches

@@ -15,7 +15,7 @@ from engram_py import Draft, Engram
 from engram_py.database.store import Store
 from engram_py.documents import history as commits
 from engram_py.documents import table
-from engram_py.documents.folder import (
+from engram_py.documents.passages import (
     MOST_CHARS,
     OVERLAP_CHARS,
     passages,

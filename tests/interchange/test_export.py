@@ -15,8 +15,8 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.errors import InvalidArgumentError
+from engram_py.interchange.results import InvalidExportError
 from engram_py.interchange.sources import sections
-from engram_py.interchange.values import InvalidExportError
 from engram_py.projects.values import UnknownProjectError
 from engram_py.settings import Settings
 from tests.interchange.transfer_files import (

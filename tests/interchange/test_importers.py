@@ -15,7 +15,7 @@ import pytest
 from engram_py import Engram
 from engram_py.errors import InvalidArgumentError
 from engram_py.interchange.importers import KINDS
-from engram_py.interchange.values import Imported, InvalidExportError, InvalidSourceError
+from engram_py.interchange.results import Imported, InvalidExportError, InvalidSourceError
 from engram_py.projects.values import InvalidProjectError
 from tests.interchange.interop import database
 from tests.memory import FakeClock, draft, names, words

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.interchange.values import Counts, Imported, InvalidSourceError
+from engram_py.interchange.results import Counts, Imported, InvalidSourceError
 from engram_py.interfaces.wording import render
 from engram_py.observations.values import Change
 from engram_py.sessions import table as session_table

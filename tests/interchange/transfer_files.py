@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engram_py import Draft, Engram
-from engram_py.interchange.values import Counts, Imported
+from engram_py.interchange.results import Counts, Imported
 from engram_py.observations.values import Change
 
 OpenAt = Callable[[str], Engram]

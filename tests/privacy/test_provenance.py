@@ -11,7 +11,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.context.values import Context
 from engram_py.interfaces.wording import render
-from engram_py.observations.lookup import live_observation
+from engram_py.observations.arguments import live_observation
 from engram_py.observations.values import Change
 from engram_py.privacy.trust import NoArrivalError
 from engram_py.sync.mutation import Mutation, mutation_of

@@ -246,12 +246,12 @@ def conflicts_list_command(app: Engram, **options: Any) -> object:
 @click.argument("relation", metavar="ID", help="Its number, or the judgment id as in rel-0123456789abcdef.")
 def conflicts_show_command(relation: str) -> tuple[object, str]:
     """Print one relation, its verdict and the reason for it."""
-    from engram_py.interfaces.wording import observations, render
+    from engram_py.interfaces.wording import relations, render
 
     with memory() as app:
         found = app.relations.show(relation)
         said = render.text(found, now=app.journal.moment(), door="cli")
-    return render.to_json(found, "cli"), f"{said}\n{observations.facts(found)}"
+    return render.to_json(found, "cli"), f"{said}\n{relations.facts(found)}"
 
 
 @result_command("compare", conflicts_command)

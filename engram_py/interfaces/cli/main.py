@@ -8,8 +8,8 @@ import sys
 
 import click
 
+from engram_py import __version__
 from engram_py.interfaces.cli.commands import LazyGroup, value_command
-from engram_py.version import __version__
 
 # What somebody wants to do → command → (module, what the help says of it, an example).
 # fmt: off

@@ -114,7 +114,7 @@ def why_command(prompt: tuple[str, ...], session_id: str) -> tuple[object, str]:
 
     Also show what a search for the same words finds. Nothing is stored or counted.
     """
-    from engram_py.interfaces.views import explained
+    from engram_py.interfaces.screen_values import explained
     from engram_py.interfaces.wording import render
     from engram_py.interfaces.wording.context import why
 
@@ -142,7 +142,7 @@ def eval_command(ctx: click.Context, keep: bool, tolerance: float | None, as_jso
     """
     if pass_json_on(ctx, as_json=as_json):
         return
-    from engram_py.version import __version__
+    from engram_py import __version__
 
     with memory() as app, progress("Asking") as report:
         result = app.evaluations.run({"engram": __version__}, keep=keep, tolerance=tolerance, progress=report)

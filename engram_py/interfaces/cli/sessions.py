@@ -130,7 +130,7 @@ def ingest_command(app: Engram, file: Path, **options: Any) -> object:
 @click.argument("agent_id", metavar="[ID]", required=False, help="Only this one.")
 def agents_command(app: Engram, agent_id: str | None) -> Listing:
     """List the agents whose sessions are kept, the last active first, with what they left."""
-    from engram_py.sessions.conversations import agents
+    from engram_py.sessions.checkpoints import agents
 
     return Listing("agents", agents(app.store, agent_id))
 

@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from engram_py.files import lines_of
-from engram_py.interfaces.wording.phrases import age, clock, end, relation
+from engram_py.interfaces.wording.phrases import age, clock
+from engram_py.interfaces.wording.relations import end, relation
 from engram_py.interfaces.wording.search import marks, match_count, named, places
 from engram_py.observations.listing import Listing, ObservationLine, ReviewLine, Stats
 from engram_py.projects.values import ProjectLine

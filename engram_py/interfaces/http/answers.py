@@ -21,13 +21,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
 
 from engram_py.anchors.values import AnchorState
 from engram_py.dataclass import is_dataclass, replace
-from engram_py.interfaces.wording.phrases import relation
 from engram_py.interfaces.wording.reasons import spelled
+from engram_py.interfaces.wording.relations import relation
 from engram_py.observations.arguments import clamp
-from engram_py.observations.lookup import replacement
 from engram_py.observations.values import Observation
 from engram_py.reasons import Told
 from engram_py.recall.values import Hit
+from engram_py.relations.table import replacement
 from engram_py.sessions.values import Session, SessionLine
 from engram_py.times import to_engram
 
@@ -242,7 +242,7 @@ def _said(hit: Hit) -> Iterator[str]:
 
 
 def _file(state: AnchorState) -> str:
-    from engram_py.interfaces.wording.anchors import anchor
+    from engram_py.interfaces.wording.phrases import anchor
 
     elsewhere = state.now_path not in (None, state.path)  # then it is named whole, and so is what it was
     name = state.path if elsewhere else PurePosixPath(state.path).name[:_NAME_CHARS]

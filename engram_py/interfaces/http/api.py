@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from engram_py import __version__
 from engram_py.app import Engram
 from engram_py.asgi import PRIVATE, answered, json_object, read_body
 from engram_py.errors import EngramError
@@ -53,7 +54,6 @@ from engram_py.interfaces.http.routing import (
 from engram_py.interfaces.mcp.tool_calls import count_answer
 from engram_py.interfaces.shared_arguments import mended_names, unknown_names
 from engram_py.recall.scope_filter import FILTERS
-from engram_py.version import __version__
 
 # What no model reads: counted, one export would be most of what a memory costs.
 _FOR_PROGRAMS = frozenset({"/health", "/openapi.json", "/export", "/import", "/sync/status"})

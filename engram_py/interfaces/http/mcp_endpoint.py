@@ -32,6 +32,7 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
+from engram_py import __version__
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.errors import EngramError
@@ -41,7 +42,6 @@ from engram_py.interfaces.mcp.protocol import AT_ONCE, RequestError, answer, lis
 from engram_py.interfaces.mcp.tool_calls import CLOSING_SECONDS, Memory, opener
 from engram_py.sessions.sessions import SessionMode
 from engram_py.settings import Settings
-from engram_py.version import __version__
 
 SESSION_HEADER = "mcp-session-id"
 MOST_BODY = 4 * 1024 * 1024

@@ -26,13 +26,13 @@ from engram_py.interfaces.shared_arguments import SAVE, UPDATE
 from engram_py.interfaces.wording import render
 from engram_py.observations.arguments import change_of, draft_of
 from engram_py.observations.browse import MOST
-from engram_py.observations.lookup import replacement
 from engram_py.observations.save import committed
 from engram_py.observations.values import Saved
 from engram_py.projects.names import normalize_project
 from engram_py.projects.values import InvalidProjectError
 from engram_py.relations.relations import DEFAULT, STATUSES
 from engram_py.relations.relations import MOST as MOST_RELATIONS
+from engram_py.relations.table import replacement
 from engram_py.relations.values import Relation, RelationPage, RelationStats, Scanned
 from engram_py.sessions.values import CapturedLearnings
 

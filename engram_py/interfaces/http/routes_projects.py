@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
+from engram_py import __version__
 from engram_py.app import Engram
 from engram_py.database.runs import Run
 from engram_py.errors import InvalidArgumentError
-from engram_py.interchange.values import Counts, Imported
+from engram_py.interchange.results import Counts, Imported
 from engram_py.interfaces.http.answers import Answer, Time, in_words, shown, whole
 from engram_py.interfaces.http.errors import UnsupportedScopeError
 from engram_py.interfaces.http.routing import InProject, Needed, ProjectsQuery, Whole, operation, selected
@@ -20,7 +21,6 @@ from engram_py.projects.names import normalize_project
 from engram_py.projects.values import ProjectLine
 from engram_py.sync.autosync.table import CloudStatus
 from engram_py.upkeep.values import Check, Hot, HotReport, Maintained, Report
-from engram_py.version import __version__
 
 RESCUE_BODY = 8 * 1024
 

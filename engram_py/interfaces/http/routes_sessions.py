@@ -29,7 +29,7 @@ from engram_py.interfaces.http.routing import (
     selected,
 )
 from engram_py.projects.names import normalize_project
-from engram_py.sessions.conversations import AgentLine, agents
+from engram_py.sessions.checkpoints import AgentLine, agents
 from engram_py.sessions.sessions import SESSIONS_MOST
 from engram_py.sessions.values import (
     PROMPTS_MOST,

@@ -44,7 +44,7 @@ def stored() -> dict[str, dict[str, Any]]:
 @cache
 def declared() -> dict[str, Tool]:
     """Return the tools themselves, which a call needs."""
-    from engram_py.interfaces.mcp import tools_layers, tools_memory, tools_work  # noqa: F401 - registers the tools
+    from engram_py.interfaces.mcp import tools_layers, tools_memory  # noqa: F401 - registers the tools
     from engram_py.interfaces.mcp.tool_registry import TOOLS
 
     return TOOLS

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 from urllib.parse import quote, unquote
 
+from engram_py import __version__
 from engram_py.errors import EngramError, InvalidArgumentError, InvalidInputError, NotFoundError
 from engram_py.interfaces.mcp.profiles import INSTRUCTIONS, declared, listed
 from engram_py.interfaces.shared_arguments import as_text, is_text
-from engram_py.version import __version__
 
 if TYPE_CHECKING:
     from engram_py.app import Engram

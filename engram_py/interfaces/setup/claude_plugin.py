@@ -12,6 +12,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from engram_py import __version__
 from engram_py.dataclass import dataclass
 from engram_py.interfaces.setup.agents import AGENTS, SERVER_NAME, entry, hook_items
 from engram_py.interfaces.setup.file_edits import FileEdits, Member, walked
@@ -26,7 +27,6 @@ from engram_py.interfaces.setup.manifest import (
     remove_empty,
     replace,
 )
-from engram_py.version import __version__
 
 MARKETPLACE = "engram-py"
 PLUGIN = f"engram@{MARKETPLACE}"

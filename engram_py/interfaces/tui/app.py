@@ -21,15 +21,14 @@ from textual.widgets import Input, OptionList, Static
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.errors import EngramError
-from engram_py.interfaces.editor import edit_in_editor
+from engram_py.interfaces.cli.observations import edit_in_editor
+from engram_py.interfaces.screen_values import Waiting
 from engram_py.interfaces.tui.navigation import ListRow, Navigation, RowList, content, shown_line
 from engram_py.interfaces.tui.panels import MemoryPanel, Panel, Reader, ReviewPanel, SearchPanel, SessionPanel, View
-from engram_py.interfaces.views import Waiting
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.reasons import spelled
-from engram_py.observations.arguments import change_back
+from engram_py.observations.arguments import change_back, live_observation
 from engram_py.observations.errors import BulkFilterError
-from engram_py.observations.lookup import live_observation
 from engram_py.observations.values import Change, Changed, Observation
 from engram_py.relations.values import VERBS, Relation
 

@@ -12,8 +12,16 @@ from typing import Any, Protocol, TypeVar
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.interfaces.cli.commands import local_now
+from engram_py.interfaces.screen_values import (
+    EXPLAINED,
+    AskedPrompt,
+    FailedSession,
+    Waiting,
+    review,
+    session_given,
+    start_text,
+)
 from engram_py.interfaces.tui.navigation import PAGE, ListRow, Part, shown_line
-from engram_py.interfaces.views import EXPLAINED, AskedPrompt, FailedSession, Waiting, review, session_given, start_text
 from engram_py.interfaces.wording import render, search
 from engram_py.interfaces.wording.context import nearly
 from engram_py.interfaces.wording.phrases import age, amount, one_line

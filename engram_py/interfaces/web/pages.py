@@ -11,7 +11,7 @@ from typing import Any
 from engram_py.capture.redact import PREFIXED
 from engram_py.dataclass import dataclass, fields
 from engram_py.errors import InvalidArgumentError, InvalidInputError
-from engram_py.interfaces.views import Explained, as_a_hook, explained, session_given, start_text
+from engram_py.interfaces.screen_values import Explained, as_a_hook, explained, session_given, start_text
 from engram_py.interfaces.web.visit import HOME, Goto, Shown, Visit, page, version_of
 from engram_py.interfaces.wording import render, search
 from engram_py.interfaces.wording.context import why_nothing
@@ -21,7 +21,7 @@ from engram_py.ledger.costs import never_used, session_tokens, weekly
 from engram_py.observations.values import SCOPES, TYPES, Observation
 from engram_py.privacy.switches import turns_kept
 from engram_py.recall.values import Results
-from engram_py.sessions.conversations import last_active
+from engram_py.sessions.checkpoints import last_active
 from engram_py.sessions.values import SessionLine
 from engram_py.settings import setting_values
 from engram_py.times import parse_time

@@ -10,14 +10,13 @@ from typing import Any
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.errors import EngramError, TextTooLongError
-from engram_py.interfaces.views import Waiting, review
+from engram_py.interfaces.screen_values import Waiting, review
 from engram_py.interfaces.web.access import NoPageError
 from engram_py.interfaces.web.rendering import diff, files_of, history, not_here, where_it_was_saved
 from engram_py.interfaces.web.visit import Goto, Shown, Taken, Visit, observation_number, page
 from engram_py.ledger.citations import sessions_given
-from engram_py.observations.arguments import change_back, change_from, edited_texts
+from engram_py.observations.arguments import change_back, change_from, edited_texts, live_observation
 from engram_py.observations.errors import ChangedMeanwhileError, ObservationNotFoundError
-from engram_py.observations.lookup import live_observation
 from engram_py.observations.values import CONTENT_LIMIT_BYTES, EDITED, SCOPES, TYPES, Change, Observation
 from engram_py.relations.values import VERBS, Relation, Version
 
@@ -277,7 +276,7 @@ class _Form:
 
 @page("GET", "/ui/review")
 def review_page(visit: Visit) -> Shown:
-    """Show what waits for a person: ``views.Review``."""
+    """Show what waits for a person: ``screen_values.Review``."""
     judged, changed = visit.asked("judged"), visit.asked("id")
     found = review(visit.app, visit.project)
     [row] = visit.app.browsing.whole([observation_number(changed)]) or [None] if changed else [None]

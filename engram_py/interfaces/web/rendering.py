@@ -24,8 +24,7 @@ from engram_py.anchors.values import AnchorState
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.files import is_folder
-from engram_py.interfaces.wording.anchors import anchor, place
-from engram_py.interfaces.wording.phrases import age, plural
+from engram_py.interfaces.wording.phrases import age, anchor, place, plural
 from engram_py.interfaces.wording.reasons import spelled
 from engram_py.lazy import regex
 from engram_py.observations.values import Detail, Observation

@@ -12,8 +12,7 @@ from typing import Any
 from engram_py.context.values import POINTED, Context, Item, OwnFile, Section
 from engram_py.files import lines_of
 from engram_py.identity.table import LONGEST_CHARS
-from engram_py.interfaces.wording.anchors import anchor
-from engram_py.interfaces.wording.phrases import SpelledWords, age, amount, last_active, one_line, whence
+from engram_py.interfaces.wording.phrases import SpelledWords, age, amount, anchor, last_active, one_line, whence
 from engram_py.interfaces.wording.reasons import Door, call, spelled
 from engram_py.observations.values import Observation
 from engram_py.recall.values import counted

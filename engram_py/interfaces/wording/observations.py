@@ -1,6 +1,4 @@
-"""The words of observations, one by one or several at once, of the relations between them, of entities and of the
-person.
-"""
+"""The words of observations, one by one or several at once, of entities and of the person."""
 
 from __future__ import annotations
 
@@ -24,15 +22,15 @@ from engram_py.interfaces.wording.phrases import (
     Words,
     age,
     amount,
+    anchors,
     beyond_project,
     clock,
-    end,
     filled,
     joined,
-    relation,
     whence,
 )
 from engram_py.interfaces.wording.reasons import Door, call
+from engram_py.interfaces.wording.relations import relation
 from engram_py.observations.listing import (
     BulkDone,
     Fact,
@@ -51,7 +49,6 @@ from engram_py.observations.values import (
     Saved,
     Timeline,
 )
-from engram_py.relations.values import Relation, RelationPage, RelationStats, Scanned
 
 _MOST_PROJECTS, _MOST_TYPES = 8, 10
 _DAY, _MINUTE = "%Y-%m-%d", "%H:%M"
@@ -154,8 +151,6 @@ def _detail(value: Detail, now: datetime, door: Door) -> str:
     facts = {"topic": row.topic_key, "aliases": row.aliases, "branch": row.git_branch, "session": row.session_id}
     lines.append(" ".join(f"{name}: {fact}" for name, fact in facts.items() if fact))
     if value.anchors:
-        from engram_py.interfaces.wording.anchors import anchors
-
         lines.append(f"files: {anchors(value.anchors)}")
     lines += [relation(note) for note in value.relations]
     lines += ["", row.content]
@@ -246,54 +241,6 @@ def _stats(value: Stats, now: datetime) -> str:
 
 def _queued(changes: int) -> str:
     return amount(changes, "change") if changes <= MOST_COUNTED else f"more than {MOST_COUNTED:,} changes"
-
-
-def _judged(value: Relation, now: datetime) -> str:
-    if value.judgment_status == "pending":
-        return f"{value.sync_id}: {_sentence(value, '?')}"
-    return f"Judged {value.sync_id}: {_sentence(value, value.relation)}"
-
-
-def _sentence(value: Relation, verb: str) -> str:
-    source = end(value.source_observation, value.source_title)
-    return f"{source} {verb} {end(value.target_observation, value.target_title)}"
-
-
-def _page(value: RelationPage, now: datetime) -> str:
-    if not value.relations:
-        return "No relations"
-    lines = [_relation_line(one) for one in value.relations]
-    more = value.total - value.offset - len(lines)
-    return "\n".join([*lines, *([f"and {more:,} more"] if more > 0 else [])])
-
-
-def _relation_line(one: Relation) -> str:
-    verb = "may relate to" if one.judgment_status == "pending" else one.relation
-    return f"{one.id} {one.sync_id} ({one.judgment_status}): {_sentence(one, verb)}"
-
-
-def _relation_stats(value: RelationStats, now: datetime) -> str:
-    found = {"by verdict": value.by_relation, "by state": value.by_judgment_status}
-    lines = [f"{name}: {', '.join(f'{key} {n}' for key, n in one.items()) or 'none'}" for name, one in found.items()]
-    return "\n".join(lines)
-
-
-def _scanned(value: Scanned, now: datetime) -> str:
-    new = value.candidates_found - value.already_related
-    line = f"Compared {amount(value.inspected, 'observation')}: "
-    line += f"{amount(value.candidates_found, 'pair')} alike, {new} new"
-    lines = [line + (f"; {value.inserted} kept for a verdict" if not value.dry_run else "")]
-    lines += ["Nothing was written; --apply keeps the new ones for a verdict."] if value.dry_run and new else []
-    lines += ["There were more pairs than may be kept at once; run it again."] if value.capped else []
-    lines += [f"next page: --cursor {value.next_cursor}"] if value.next_cursor is not None else []
-    return "\n".join(lines)
-
-
-def facts(value: Relation) -> str:
-    """Return the facts of a verdict besides its ends, a line each."""
-    names = ("reason", "evidence", "confidence", "marked_by_actor", "created_at")
-    found = {name: getattr(value, name) for name in names}
-    return "\n".join(f"{name.replace('_', ' ')}: {fact}" for name, fact in found.items() if fact is not None)
 
 
 def _entity_line(value: EntityLine, now: datetime) -> str:
@@ -395,10 +342,6 @@ WORDS: Words = {
     Suggestion: _suggestion,
     Selection: _selection,
     Stats: _stats,
-    Relation: _judged,
-    RelationPage: _page,
-    RelationStats: _relation_stats,
-    Scanned: _scanned,
     EntityLine: _entity_line,
     EntityList: _list,
     EntityDetail: _entity_detail,

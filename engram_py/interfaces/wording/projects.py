@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from engram_py.interchange.values import Counts, Exported, Imported
+from engram_py.interchange.results import Counts, Exported, Imported
 from engram_py.interfaces.wording.phrases import SpelledWords, Words, age, amount, joined, whence
 from engram_py.interfaces.wording.reasons import Door, spelled
 from engram_py.privacy.clear import Cleared

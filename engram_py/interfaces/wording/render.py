@@ -22,7 +22,7 @@ from engram_py.text.fences import harmless
 _RARE = ("engram_py.context.values", "engram_py.upkeep.values")
 # The files that word a room's results; of any other room the file of its name.
 _FILES = {
-    "relations": ("observations",),
+    "anchors": ("phrases",),
     "entities": ("observations",),
     "identity": ("observations",),
     "recall": ("documents", "sessions"),

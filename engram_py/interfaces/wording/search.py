@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from engram_py.dataclass import dataclass
-from engram_py.interfaces.wording.phrases import age, plain_line, relation, whence
+from engram_py.interfaces.wording.phrases import age, anchors, plain_line, whence
 from engram_py.interfaces.wording.reasons import Door, call, spelled
+from engram_py.interfaces.wording.relations import relation
 from engram_py.lazy import regex
 from engram_py.recall.values import Explain, Hit, NoResults, Numbers, Related, Results, counted
 
@@ -79,11 +80,7 @@ def places(hit: Hit, *, full: bool = False) -> str:
     """Return what became of the files of a hit, without fresh ones; unreadable ones last."""
     states = [anchor for anchor in hit.anchors if anchor.state in ("changed", "moved", "gone")]
     states += [anchor for anchor in hit.anchors if anchor.unreadable or (full and anchor.state == "unknown")]
-    if not states:
-        return ""
-    from engram_py.interfaces.wording.anchors import anchors
-
-    return anchors(states)
+    return anchors(states) if states else ""
 
 
 def _hit(hit: Hit, value: Results, now: datetime, full: bool) -> Iterator[str]:

@@ -25,7 +25,7 @@ from engram_py.interfaces.wording.phrases import (
 from engram_py.interfaces.wording.reasons import Door
 from engram_py.recall.layers import Layered, LayerResults, SaidResults
 from engram_py.recall.values import DocumentResults, Results
-from engram_py.sessions.conversations import AgentLine
+from engram_py.sessions.checkpoints import AgentLine
 from engram_py.sessions.values import (
     CapturedLearnings,
     Checkpoint,

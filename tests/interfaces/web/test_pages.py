@@ -15,7 +15,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http.application import build_application
-from engram_py.interfaces.views import injected
+from engram_py.interfaces.screen_values import injected
 from engram_py.interfaces.web.access import Access
 from engram_py.interfaces.web.rendering import diff
 from engram_py.observations.values import Change

@@ -16,7 +16,7 @@ from engram_py import Engram
 from engram_py.anchors.values import AnchorState, Checked, StaleLine
 from engram_py.context.values import MODES, Context, Remarks, Section
 from engram_py.interfaces.wording import render
-from engram_py.interfaces.wording.anchors import anchor, anchors
+from engram_py.interfaces.wording.phrases import anchor, anchors
 from engram_py.observations.values import Draft, Observation
 from engram_py.reasons import reason
 from engram_py.recall.values import counted

@@ -16,9 +16,8 @@ from engram_py.context.values import Context
 from engram_py.dataclass import dataclass, replace
 from engram_py.distill.table import failures
 from engram_py.interfaces.wording import render
-from engram_py.interfaces.wording.anchors import anchors
 from engram_py.interfaces.wording.context import context_text, not_merged, why_nothing
-from engram_py.interfaces.wording.phrases import whence
+from engram_py.interfaces.wording.phrases import anchors, whence
 from engram_py.interfaces.wording.reasons import Door
 from engram_py.ledger.citations import Given, GivenCounts, counts, given_to_session
 from engram_py.ledger.costs import Cost

@@ -1,0 +1,82 @@
+"""Results and refusals of exports and imports. A command that exports loads no pydantic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engram_py.dataclass import dataclass, field
+from engram_py.errors import TransferError
+from engram_py.reasons import Told
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    path: str
+    version: str
+    bytes: int
+    sessions: int
+    observations: int
+    prompts: int
+    relations: int
+
+
+@dataclass(slots=True)
+class Counts:
+    """The rows of one kind in an import: new, newer than here, skipped, invalid.
+
+    ``read`` is counted in the source; the other four add up to it. ``reasons`` says why rows were not taken.
+    """
+
+    read: int = 0
+    new: int = 0
+    newer: int = 0
+    skipped: int = 0
+    invalid: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
+
+    def skip(self, reason: str, *, rows: int = 1) -> None:
+        self.skipped += rows
+        self._because(reason, rows)
+
+    def reject(self, reason: str, *, rows: int = 1) -> None:
+        self.invalid += rows
+        self._because(reason, rows)
+
+    def _because(self, reason: str, rows: int) -> None:
+        if rows:
+            self.reasons[reason] = self.reasons.get(reason, 0) + rows
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    path: str
+    version: str
+    sessions: Counts
+    observations: Counts
+    prompts: Counts
+    relations: Counts
+    redacted: int
+    warnings: tuple[Told, ...] = ()
+    versions: Counts = field(default_factory=Counts)
+    tombstones: Counts = field(default_factory=Counts)
+    trusted: bool = True
+
+
+class InvalidExportError(TransferError):
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(
+            f"{path} is not an export this version can read: {reason}",
+            hint="nothing was imported; export again with engram 0.1.0/0.2.0 format",
+        )
+
+
+class InvalidSourceError(TransferError):
+    def __init__(self, path: str, kind: str, reason: str) -> None:
+        self.path, self.kind, self.reason = path, kind, reason
+        super().__init__(
+            f"{path} cannot be imported as {kind}: {reason}",
+            hint="nothing was imported; `engram import --help` lists the kinds and where each is kept",
+        )
