@@ -409,7 +409,7 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self._list(formatter, self.first)
-        left_out = len(self.table) - len(self.first)
+        left_out = sum(map(len, self.groups.values())) - len(self.first)
         if left_out:
             formatter.write_paragraph()
             formatter.write_text(f"`engram help --all` lists {left_out} more, `engram help COMMAND` explains one.")

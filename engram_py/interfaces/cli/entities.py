@@ -207,7 +207,7 @@ def judge_command(
     if judgment_id is None:
         return Listing("pending", app.relations.pending(project, all_projects=all_projects, limit=limit))
     if relation is None:
-        raise click.UsageError("RELATION is missing: engram judge JUDGMENT_ID RELATION")
+        raise click.UsageError("RELATION is missing: engram conflicts judge JUDGMENT_ID RELATION")
     return app.relations.judge(judgment_id, relation, **verdict)
 
 
@@ -226,9 +226,10 @@ def supersede_command(app: Engram, new: int, old: int, reasoning: str | None) ->
 
 conflicts_command = group(
     "conflicts",
-    "List relations, count them, and look for new pairs; alone it lists them. `engram judge` gives a verdict.",
+    "List relations, judge them, count them, and look for new pairs; alone it lists them.",
     alone="list",
 )
+conflicts_command.add_command(judge_command)
 
 
 @result_command("list", conflicts_command)

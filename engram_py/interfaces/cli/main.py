@@ -11,6 +11,7 @@ import click
 from engram_py import __version__
 from engram_py.interfaces.cli.commands import LazyGroup, value_command
 
+HIDDEN = "For programs"  # left out of every help
 # What somebody wants to do → command → (module, what the help says of it, an example).
 # fmt: off
 GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
@@ -50,8 +51,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "retag": ("observations", "Give several observations another type or scope.", "retag 12 13 --type decision"),
         "move": ("observations", "Give observations to another project.", "move 12 --to shop"),
         "accept": ("observations", "Make derived or foreign observations your own.", "accept 12"),
-        "conflicts": ("entities", "List relations, count them, and look for pairs nobody compared.", "conflicts scan"),
-        "judge": ("entities", "List relations without a verdict, or give one.", "judge"),
+        "conflicts": ("entities", "List pairs that may contradict, judge them, look for more.", "conflicts"),
         "hot": ("upkeep", "List what is used most.", "hot"),
         "tui": ("servers", "Show the same in this terminal: memories, sessions, search, review.", "tui"),
     },
@@ -119,7 +119,8 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "help": ("main", "Print what a command does, or list all of them.", "help save"),
         "demo": ("servers", "Show the whole story: two server processes, one memory.", "demo"),
     },
-    "For programs": {
+    HIDDEN: {
+        "judge": ("entities", "The same as conflicts judge.", "judge"),
         "hook": (
             "setup",
             "Answer an agent's hook.",
@@ -144,7 +145,11 @@ INTERRUPTED = 130  # what a shell says of a command that Ctrl-C ended
 
 
 @click.group(
-    cls=LazyGroup, table=COMMANDS, groups=GROUPS, first=FIRST, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=LazyGroup,
+    table=COMMANDS,
+    groups={name: rows for name, rows in GROUPS.items() if name != HIDDEN},
+    first=FIRST,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="engram")
 @click.option(
@@ -168,7 +173,9 @@ def help_command(command: tuple[str, ...], everything: bool) -> tuple[object, st
     """Print what a command does, or list the commands: the usual ones, or all."""
     ctx = click.Context(cli, info_name="engram")
     if everything:
-        return {name: about for name, (_, about, _) in COMMANDS.items()}, cli.every_command(ctx)
+        return {name: about for rows in cli.groups.values() for name, (_, about, _) in rows.items()}, cli.every_command(
+            ctx
+        )
     found: click.Command = cli
     for name in command:
         inner = found.get_command(ctx, name) if isinstance(found, click.Group) else None
