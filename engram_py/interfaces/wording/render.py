@@ -31,6 +31,7 @@ _FILES = {
     "privacy": ("projects",),
     "interchange": ("projects",),
     "ledger": ("upkeep",),
+    "failures": ("acting",),
     "vectors": ("upkeep",),
 }
 _EMPTY = {
