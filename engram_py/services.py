@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from engram_py.documents.documents import Documents
     from engram_py.entities.entities import Entities
     from engram_py.evaluation.evaluation import Evaluations
+    from engram_py.failures.failures import Failures
     from engram_py.identity.identity import Identity
     from engram_py.interchange.importers import Importers
     from engram_py.interchange.transfer import Transfer
@@ -403,6 +404,13 @@ def moments(app: Engram) -> Moments:
     from engram_py.ledger.moments import Moments
 
     return Moments(app.core)
+
+
+def failures(app: Engram) -> Failures:
+    """Keep the commands that failed and what made them pass, and tell it when an error returns."""
+    from engram_py.failures.failures import Failures
+
+    return Failures(app.core, app.anchors, app.moments, lambda: app.observations)
 
 
 def switches(app: Engram) -> Switches:

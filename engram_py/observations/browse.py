@@ -45,7 +45,8 @@ LIVE_LINES = f"{_LINE} where {{column}} = :value and deleted_at is null order by
 UNCONFIRMED = f"""
 select {COLUMNS} from observations indexed by observations_derived
 where origin = 'derived' and deleted_at is null and lifecycle = 'active' and type <> 'session_summary'
-  and (topic_key is null or topic_key not like 'entity/%' and topic_key <> 'identity/profile')
+  and (topic_key is null or topic_key not like 'entity/%' and topic_key not like 'failure/%'
+      and topic_key <> 'identity/profile')
   and (:projects is null or project in (select value from json_each(:projects)))
 order by id desc limit :limit
 """

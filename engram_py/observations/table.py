@@ -76,12 +76,14 @@ order by created_at desc, id desc limit 1
 """
 
 # One project at a time, so that the index gives the order and the cost is the limit, not the memory.
+# The fix of an error speaks when the error returns.
 _RECENT = f"""
 select {COLUMNS} from observations
 where deleted_at is null and lifecycle = 'active' and pinned = {{pinned}}
   and type not in (select value from json_each(:without))
   and (:scope is null or scope = :scope)
   and (:own = 0 or {OWN})
+  and ({{pinned}} or topic_key is null or topic_key not like 'failure/%')
   and {{where}}
 order by updated_at desc, id desc limit :limit
 """

@@ -56,8 +56,9 @@ def _families() -> dict[str, str]:
     return {**{family: family for family in FAMILY_OF_TYPE.values()}, **FAMILY_OF_TYPE, "topic": ""}
 
 
-# What a key belongs to that nobody chose: a session, an entity, the profile.
-RESERVED = frozenset({"session", "entity", "identity"})
+# What a key belongs to that nobody chose: a session, an entity, the profile, the fix of an error.
+RESERVED = frozenset({"session", "entity", "identity", "failure"})
+FAILURE = "failure/"  # the fix of an error, which hooks keep
 # Two keys of which one has a word more share at least so many: `auth/login` is not `auth`.
 _LEAST_SHARED = 2
 _WORD = regex(r"[^\W_]+")

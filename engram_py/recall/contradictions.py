@@ -17,7 +17,7 @@ from engram_py.lazy import logger_of, regex
 from engram_py.observations import browse, table
 from engram_py.observations.arguments import MAX_ID, clamp
 from engram_py.observations.listing import Suggestion
-from engram_py.observations.topics import near_topic, suggest_topic_key
+from engram_py.observations.topics import FAILURE, near_topic, suggest_topic_key
 from engram_py.observations.values import Candidate, Observation
 from engram_py.projects.projects import Projects
 from engram_py.recall import index, terms
@@ -63,6 +63,11 @@ _REPLACES = regex(
 )
 
 
+def _is_silent(kind: str, topic_key: str | None) -> bool:
+    """Return whether an observation contradicts nothing: a summary, what was captured, the fix of an error."""
+    return kind in _SILENT_TYPES or (topic_key or "").startswith(FAILURE)
+
+
 class Candidates:
     """Finds relations worth a verdict and keeps each as ``pending``; the pair is asked about once."""
 
@@ -72,7 +77,7 @@ class Candidates:
 
     def find(self, observation: Observation, *, clock: str) -> tuple[Candidate, ...]:
         """Return at most three, most similar first, and keep them as pending verdicts. Never fails the save."""
-        if observation.type in _SILENT_TYPES:
+        if _is_silent(observation.type, observation.topic_key):
             return ()
         try:
             with self._store.transaction():
@@ -117,7 +122,7 @@ class Candidates:
         scored = [
             (overlap(wanted, title_words(row["title"]), rare), row)
             for row in (alike | named).values()
-            if row["type"] not in _SILENT_TYPES
+            if not _is_silent(row["type"], row["topic_key"])
         ]
         return sorted(scored, key=lambda pair: (pair[1]["id"] not in named, -pair[0], -pair[1]["id"]))
 
@@ -370,7 +375,7 @@ class Conflicts:
 
 def nearest_by_meaning(store: Store, vectors: Vectors, observation: Observation) -> Observation | None:
     """Return what speaks of the same thing in other words: clearly the nearest by meaning, of project and scope."""
-    if observation.type in _SILENT_TYPES:
+    if _is_silent(observation.type, observation.topic_key):
         return None
     nearest = vectors.nearest(observation.title, within=(observation.project,), limit=_LOOKED_AT)
     others = [(z / nearest.chance, row) for row, z in nearest.deviations().items() if row != observation.id]
@@ -378,7 +383,7 @@ def nearest_by_meaning(store: Store, vectors: Vectors, observation: Observation)
     if nearest.population < FEW or near < CLEAR or near - second < APART:
         return None
     other = table.by_ids(store, [row]).get(row)
-    if other is None or other.lifecycle != "active" or other.type in _SILENT_TYPES:
+    if other is None or other.lifecycle != "active" or _is_silent(other.type, other.topic_key):
         return None
     return other if (other.project, other.scope) == (observation.project, observation.scope) else None
 

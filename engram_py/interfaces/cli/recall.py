@@ -107,13 +107,19 @@ def context_command(name: str | None, project: str | None, query: str | None, as
 
 
 @value_command("why")
-@click.argument("prompt", nargs=-1, required=True, help="The prompt, as typed to an agent; - reads standard input.")
+@click.argument("prompt", nargs=-1, help="The prompt, as typed to an agent; - reads standard input.")
 @click.option("--session", "session_id", default="", help="The session; what it was shown is not shown again.")
-def why_command(prompt: tuple[str, ...], session_id: str) -> tuple[object, str]:
+@click.option("--failure", metavar="TEXT", help="What a failed command printed, instead of a prompt; - as above.")
+def why_command(prompt: tuple[str, ...], session_id: str, failure: str | None) -> tuple[object, str]:
     """Show what the hook gives an agent for PROMPT, what it looked for, or why it stays silent.
 
-    Also show what a search for the same words finds. Nothing is stored or counted.
+    Also show what a search for the same words finds. With --failure, show what the hook says when a command fails so.
+    Nothing is stored or counted.
     """
+    if failure is not None and not prompt:
+        return _why_failure(text_argument(failure))
+    if failure is not None or not prompt:
+        raise click.UsageError("give either PROMPT or --failure TEXT")
     from engram_py.interfaces.screen_values import explained
     from engram_py.interfaces.wording import render
     from engram_py.interfaces.wording.context import why
@@ -125,6 +131,25 @@ def why_command(prompt: tuple[str, ...], session_id: str) -> tuple[object, str]:
         done = explained(app, text, session_id, door="cli")
         search = render.text(done.found, now=app.journal.moment(), door="cli")
     return done.values, why(done.values, search)
+
+
+def _why_failure(output: str) -> tuple[object, str]:
+    from engram_py.interfaces.wording import render
+
+    with memory(embedder="") as app:
+        done = app.failures.explain(output)
+        return render.to_json(done, "cli"), render.text(done, now=app.journal.moment(), door="cli")
+
+
+@result_command("fixes")
+@project_options
+@limit_option(20)
+def fixes_command(app: Engram, **options: Any) -> Listing:
+    """List the errors that were seen and what made the same command pass, the latest first.
+
+    `engram get ID` shows one whole, `engram update ID` corrects it, `engram delete ID` takes it away.
+    """
+    return Listing("fixes", app.failures.fixes(**options))
 
 
 @click.group("eval", invoke_without_command=True)

@@ -33,6 +33,7 @@ _FILES = {
     "database": ("upkeep",),
     "evaluation": ("upkeep",),
     "ledger": ("upkeep",),
+    "failures": ("acting",),
     "vectors": ("upkeep",),
 }
 _EMPTY = {
