@@ -274,7 +274,7 @@ def prompt_gate(app: Engram) -> PromptGate:
     """Decide whether a prompt is given anything unasked."""
     from engram_py.context.prompt_gate import PromptGate
 
-    return PromptGate(app.core, lambda: app.contexts, app.citations)
+    return PromptGate(app.core, lambda: app.contexts, app.citations, app.moments)
 
 
 def session_memory(app: Engram) -> SessionMemory:
