@@ -172,6 +172,7 @@ class Engram:
     ledger = cached_property(services.ledger)
     citations = cached_property(services.citations)
     moments = cached_property(services.moments)
+    worths = cached_property(services.worths)
     switches = cached_property(services.switches)
     clearing = cached_property(services.clearing)
     trust = cached_property(services.trust)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from engram_py.ledger.costs import Costs
     from engram_py.ledger.ledger import Ledger
     from engram_py.ledger.moments import Moments
+    from engram_py.ledger.worth import Worths
     from engram_py.observations.browse import Browsing
     from engram_py.observations.facts import Facts, Notes
     from engram_py.observations.observations import Observations
@@ -403,6 +404,13 @@ def moments(app: Engram) -> Moments:
     from engram_py.ledger.moments import Moments
 
     return Moments(app.core)
+
+
+def worths(app: Engram) -> Worths:
+    """Add up what came of what was given."""
+    from engram_py.ledger.worth import Worths
+
+    return Worths(app.core)
 
 
 def switches(app: Engram) -> Switches:
