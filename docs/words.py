@@ -72,6 +72,8 @@ TABLES = {
     "synced, like the next three.",
     "repairs": "What the agent did while such a failure was open: commands and files.",
     "moments": "When a memory spoke because of what an agent was doing, or was held back, and what came of it.",
+    "retirements": "Memories that did more harm than help, which nobody is given unasked, and when somebody reviewed "
+    "one.",
     "silences": "Guards that somebody silenced for a session.",
     "injections": "Which observations a session was shown unasked, where, and in how many bytes.",
     "citations": "Which observations an agent cited as `[#12]` in its own words, by session.",

@@ -173,6 +173,7 @@ class Engram:
     citations = cached_property(services.citations)
     moments = cached_property(services.moments)
     failures = cached_property(services.failures)
+    worths = cached_property(services.worths)
     switches = cached_property(services.switches)
     clearing = cached_property(services.clearing)
     trust = cached_property(services.trust)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from engram_py.ledger.costs import Costs
     from engram_py.ledger.ledger import Ledger
     from engram_py.ledger.moments import Moments
+    from engram_py.ledger.worth import Worths
     from engram_py.observations.browse import Browsing
     from engram_py.observations.facts import Facts, Notes
     from engram_py.observations.observations import Observations
@@ -275,7 +276,7 @@ def prompt_gate(app: Engram) -> PromptGate:
     """Decide whether a prompt is given anything unasked."""
     from engram_py.context.prompt_gate import PromptGate
 
-    return PromptGate(app.core, lambda: app.contexts, app.citations)
+    return PromptGate(app.core, lambda: app.contexts, app.citations, app.moments)
 
 
 def session_memory(app: Engram) -> SessionMemory:
@@ -411,6 +412,13 @@ def failures(app: Engram) -> Failures:
     from engram_py.failures.failures import Failures
 
     return Failures(app.core, app.anchors, app.moments, lambda: app.observations)
+
+
+def worths(app: Engram) -> Worths:
+    """Add up what came of what was given."""
+    from engram_py.ledger.worth import Worths
+
+    return Worths(app.core)
 
 
 def switches(app: Engram) -> Switches:

@@ -195,6 +195,7 @@ SETTINGS = (
             ("session", "full")),
     Setting("hook_pretool", "switch", False, "Give an agent the memories of a file before it edits it."),
     Setting("hook_nudge", "switch", True, "Remind an agent once a session that files changed and nothing was saved."),
+    Setting("holdout", "number", 0.0, "Share of unasked moments kept silent, to compare with.", (0, 0.5)),
     Setting("documents", "switch", True, "Index git history and docs unasked."),
     Setting("enabled", "switch", True, "Let hooks do anything at all.", project="enabled"),
     Setting("record", "switch", True, "Let hooks keep prompts, messages and learnings.", project="record"),
@@ -273,6 +274,7 @@ class Settings:
     start_mode: str = DEFAULTS["start_mode"]
     hook_pretool: bool = DEFAULTS["hook_pretool"]
     hook_nudge: bool = DEFAULTS["hook_nudge"]
+    holdout: float = DEFAULTS["holdout"]
     documents: bool = DEFAULTS["documents"]
     enabled: bool = DEFAULTS["enabled"]
     record: bool = DEFAULTS["record"]

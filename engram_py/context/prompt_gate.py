@@ -31,6 +31,8 @@ from engram_py.text.prompt_text import PromptText, listed
 if TYPE_CHECKING:
     from engram_py.context.values import Context, Item
     from engram_py.ledger.citations import Citations, Surface
+    from engram_py.ledger.moments import Kind as MomentKind
+    from engram_py.ledger.moments import Moments
 
 Kind = Literal["identity", "literal", "resume", "prior", "days", "owned"]
 
@@ -200,7 +202,7 @@ def known_words(store: Store, text: str) -> str:
 
 # --- the gate -------------------------------------------------------------------------------------------------
 
-Silence = Literal["", "no_project", "no_word", "unlikely", "shown_before"]
+Silence = Literal["", "no_project", "no_word", "unlikely", "shown_before", "held_back"]
 
 _QUERY_CHARS = 8_000
 
@@ -208,11 +210,13 @@ _QUERY_CHARS = 8_000
 @dataclass(frozen=True, slots=True)
 class Gated:
     """The memory that a prompt is given: ``context`` is what was looked up, ``reason`` why nothing of it is shown,
-    ``looked_up`` what its words led to where none of that is given."""
+    ``looked_up`` what its words led to where none of that is given, ``held`` the memories that stay silent on purpose.
+    """
 
     context: Context | None
     reason: Silence = ""
     looked_up: LookedUp | None = None
+    held: tuple[int, ...] = ()
 
     @property
     def nearest(self) -> Sequence[Related]:
@@ -236,8 +240,8 @@ class Assembler(Protocol):
 class PromptGate:
     """Lets a prompt pass that asks by a phrase, or whose words lead to what is likely needed."""
 
-    def __init__(self, core: Core, contexts: Callable[[], Assembler], citations: Citations) -> None:
-        self._core, self._contexts, self._citations = core, contexts, citations
+    def __init__(self, core: Core, contexts: Callable[[], Assembler], citations: Citations, moments: Moments) -> None:
+        self._core, self._contexts, self._citations, self._moments = core, contexts, citations, moments
 
     def gated(self, prompt: str, session_id: str) -> Gated:
         """Return the one section that a prompt is given, without what the session was given before.
@@ -256,7 +260,16 @@ class PromptGate:
         context = self._contexts().assemble(
             session_id=session_id, query=prompt, mode="query", unasked=True, looked_up=looked_up
         )
-        return self._without_known(context, session_id)
+        known = self._without_known(context, session_id)
+        return self._held_back(known, session_id) if looked_up is not None and core.settings.holdout else known
+
+    def _held_back(self, gated: Gated, session_id: str) -> Gated:
+        """Leave out what stays silent on purpose, of what nobody asked for by a phrase."""
+        if gated.shown is None:
+            return gated
+        context, held = without_held_back(gated.shown, self._moments, session_id, "prompt")
+        left = any(section.items for section in context.sections)
+        return replace(gated, context=context, held=held) if left else replace(gated, reason="held_back", held=held)
 
     def _without_known(self, context: Context, session_id: str) -> Gated:
         from engram_py.context.values import POINTED
@@ -273,3 +286,18 @@ class PromptGate:
         if not left:
             return Gated(replace(context, sections=found), "shown_before" if found else "unlikely")
         return Gated(replace(context, sections=left))
+
+
+def without_held_back(
+    context: Context, moments: Moments, session_id: str, kind: MomentKind
+) -> tuple[Context, tuple[int, ...]]:
+    """Return a context without the memories that stay silent in this session on purpose, and their ids."""
+    rows = {item.id for section in context.sections for item in section.items if isinstance(item, Observation)}
+    held = {one for one in rows if moments.holds_back(session_id, kind, f"#{one}")}
+    if not held:
+        return context, ()
+    sections = (
+        replace(one, items=tuple(item for item in one.items if not (isinstance(item, Observation) and item.id in held)))
+        for one in context.sections
+    )
+    return replace(context, sections=tuple(sections)), tuple(sorted(held))

@@ -13,7 +13,7 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
 from engram_py.observations.values import Observation
-from engram_py.privacy.provenance import is_withheld
+from engram_py.privacy.provenance import is_withheld, retired
 from engram_py.projects.values import Place
 from engram_py.recall.dates import Days
 from engram_py.recall.values import Hit
@@ -50,7 +50,8 @@ class VisibilityFilter:
     Gone are rows that are not current: deleted, historical, archived or expired. An unchecked row
     (``privacy/provenance.py``) never stands among the user's own: it is put apart in ``Findings.unchecked``. What
     was imported or derived, or is unchecked, and reads like an order is withheld. A row of a branch that is not in the
-    history of HEAD sinks behind the others and is labelled; ``unasked`` it is left out.
+    history of HEAD sinks behind the others and is labelled; ``unasked`` it is left out, like what is retired
+    (``ledger/moments.py``).
     """
 
     def __init__(self, store: Store, journal: Journal, anchors: Anchors) -> None:
@@ -76,6 +77,7 @@ class VisibilityFilter:
         current = [row for row in rows if _is_current(row, now)]
         harmful = {row.id for row in current if is_withheld(row)}
         findings.withheld |= harmful
+        harmful |= retired(self._store) if unasked and current else set()
         fit = [row for row in current if row.id not in harmful]
         findings.unchecked |= {row.id: row for row in fit if row.unchecked and row.scope != "personal"}
         kept = [row for row in fit if not row.unchecked]

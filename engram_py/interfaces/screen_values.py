@@ -223,7 +223,7 @@ def review(app: Engram, project: str | None) -> Review:
     held = {row.id for row in orders}
     unchecked = [row for row in app.browsing.unchecked(**place) if row.id not in held]
     derived = [row for row in app.browsing.unconfirmed(**place) if row.id not in held]
-    overdue = {one.id: f"due {one.review_after[:10]}" for one in due if not isinstance(one, StaleLine)}
+    overdue = {one.id: _due(one.review_after) for one in due if not isinstance(one, StaleLine)}
     stale = {one.id: anchors(one.anchors) for one in due if isinstance(one, StaleLine)}
     return Review(
         pairs=app.relations.pending(**place),
@@ -238,6 +238,10 @@ def review(app: Engram, project: str | None) -> Review:
             if project in (None, row["project"])
         ],
     )
+
+
+def _due(date: str) -> str:
+    return f"due {date[:10]}" if date else "more harm than help; agents get it only when they ask"
 
 
 def _waiting(app: Engram, why: Mapping[int, str]) -> list[Waiting]:

@@ -28,6 +28,7 @@ from engram_py.observations.values import (
     Observation,
     Truncated,
 )
+from engram_py.privacy.provenance import reviewed
 from engram_py.projects.projects import Core
 from engram_py.reasons import Told, reason
 from engram_py.relations import table as relations
@@ -221,6 +222,7 @@ class Editing:
             self._anchors.rewrite(old.id, anchors)
             due = review_date(old.type, self._journal.moment())
             self._write(old, {"review_after": due})
+            reviewed(self._store, old.id, self._journal.now())
         return Changed.of("reviewed", old, review_after=due)
 
     def accept(self, observation_id: int) -> Changed:
@@ -232,6 +234,7 @@ class Editing:
             old = live_observation(self._store, observation_id)
             arrival = self._store.value("select arrival from observations where id = :id", id=old.id)
             self._write(old, {"origin": "user", "arrival": None})
+            reviewed(self._store, old.id, self._journal.now())
         return Changed.of("accepted", old, origin="user", before=old.origin, arrival=arrival)
 
     def unaccept(self, accepted: Changed) -> Changed:

@@ -73,7 +73,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class ReviewLine:
-    """An observation whose review date has come."""
+    """An observation whose review date has come, or without a date one that did more harm than help."""
 
     id: int
     title: str

@@ -10,7 +10,7 @@ from engram_py.observations.edit import Editing
 from engram_py.observations.listing import Listing, ReviewLine
 from engram_py.observations.save import CandidateSource, Saving
 from engram_py.observations.values import Detail, Timeline
-from engram_py.privacy.provenance import is_withheld
+from engram_py.privacy.provenance import is_withheld, retired
 from engram_py.privacy.switches import Switches
 from engram_py.projects.projects import Core
 from engram_py.reasons import reason
@@ -96,13 +96,15 @@ class Observations:
         )
 
     def due_for_review(self, project: str | None = None, *, all_projects: bool = False, limit: int = 10) -> Listing:
-        """Return the observations whose review date has come, then those whose files changed under them; a note names
-        what was derived and waits for somebody to confirm it."""
+        """Return the observations that did more harm than help, those whose review date has come, then those whose
+        files changed under them; a note names what was derived and waits for somebody to confirm it."""
         limit, said = clamp("limit", limit, 1, REVIEW_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
         rows = table.due(self._store, now=self._journal.now(), projects=place.reads, limit=limit)
+        harmful = retired(self._store)
+        dates = {row.id: "" if row.id in harmful else row.review_after or "" for row in rows}
         lines = tuple(
-            ReviewLine(row.id, row.title, row.type, row.project, row.review_after or "", row.updated_at) for row in rows
+            ReviewLine(row.id, row.title, row.type, row.project, dates[row.id], row.updated_at) for row in rows
         )
         stale = self._anchors.stale(place.reads, without=[row.id for row in rows], limit=limit - len(lines))
         from engram_py.observations.browse import unconfirmed

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from engram_py.database.store import Row, Store
 from engram_py.observations.values import OBSERVATION_COLUMNS, Neighbour, Observation
-from engram_py.privacy.provenance import OWN, unchecked
+from engram_py.privacy.provenance import OWN, RETIRED, unchecked
 from engram_py.relations.values import Version
 from engram_py.times import parse_time
 
@@ -116,10 +116,11 @@ and deleted_at is null and lifecycle = 'active' and type not in (select value fr
 order by updated_at desc, id desc limit :limit
 """
 
+# What did more harm than help comes first.
 DUE = f"""
 select {COLUMNS} from observations
-where review_after <= :now and deleted_at is null and {VISIBLE}
-order by review_after, id limit :limit
+where (review_after <= :now or id in ({RETIRED})) and deleted_at is null and {VISIBLE}
+order by id not in ({RETIRED}), review_after, id limit :limit
 """
 
 

@@ -18,6 +18,14 @@ ANYBODY = "*"  # the author of a statement about a whole source
 IMPORT, RELAYED = "import", "relayed:"
 BROUGHT = ("import", "derived")
 
+# Memories that did more harm than help (``ledger/moments.py``): no door gives one unasked.
+RETIRED = "select observation_id from retirements where retired_at is not null"
+_REVIEWED = """
+insert into retirements (observation_id, reviewed_at)
+select :id, :now where exists (select 1 from moments where observation_id = :id)
+on conflict (observation_id) do update set retired_at = null, reviewed_at = excluded.reviewed_at
+"""
+
 _TRUSTED = "select id from arrivals where trusted_at is not null"
 
 
@@ -63,3 +71,13 @@ def is_withheld(row: Observation) -> bool:
     from engram_py.capture.orders import reads_like_an_order  # few processes are given anything of somebody else
 
     return reads_like_an_order(row.title, row.content)
+
+
+def retired(store: Store) -> set[int]:
+    """Return the memories that nobody is given unasked until somebody reviewed them."""
+    return {row[0] for row in store.tuples(RETIRED)}
+
+
+def reviewed(store: Store, observation_id: int, now: str) -> None:
+    """Note that somebody looked at a memory: it is given again. Call inside a transaction."""
+    store.execute(_REVIEWED, id=observation_id, now=now)

@@ -165,7 +165,7 @@ def _cells(row: Any, now: datetime) -> tuple[str, ...]:
         case Prompt():
             return str(row.id), age(row.created_at, now), _cell(row.project), _cell(row.content[:_PROMPT_CHARS])
         case ReviewLine():
-            due = clock(row.review_after, now, "%Y-%m-%d")
+            due = clock(row.review_after, now, "%Y-%m-%d") if row.review_after else "more harm than help"
             return f"#{row.id}", _cell(row.type[:16]), due, _cell(row.project), _cell(row.title)
     ends = (row.source_observation, row.source_title), (row.target_observation, row.target_title)
     return _cell(row.sync_id), *(_cell(end(*one)) for one in ends)

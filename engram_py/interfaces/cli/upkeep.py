@@ -20,6 +20,7 @@ from engram_py.errors import EmbedderError, InvalidArgumentError, StoreError
 from engram_py.files import here
 from engram_py.interfaces.background import start_in_background
 from engram_py.interfaces.cli.commands import (
+    OBSERVATION_ID,
     PATH,
     can_ask,
     confirm,
@@ -76,6 +77,20 @@ def cost_command(app: Engram, **options: Any) -> object:
     from engram_py.interfaces.mcp.profiles import profile_costs
 
     return replace(app.costs.of(**options), profiles=profile_costs())
+
+
+@result_command("worth")
+@click.argument("observation_id", metavar="[ID]", type=OBSERVATION_ID, required=False, help="Of this memory alone.")
+@one_project_option
+@click.option("--days", type=click.IntRange(min=1, max=3_650), help="Given in the last days only (UTC).")
+@limit_option(20)
+def worth_command(app: Engram, observation_id: int | None, **options: Any) -> object:
+    """Show what came of the memories that agents were given unasked: heeded, ignored, repeated in spite of it, harmful;
+    and beside it what came of the moments without them.
+
+    Shares are shown from five moments on. `ENGRAM_HOLDOUT=.1` keeps a tenth of the moments silent, to compare with.
+    """
+    return app.worths.of(observation_id, **options)
 
 
 @click.command("doctor")

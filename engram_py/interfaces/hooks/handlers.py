@@ -114,27 +114,31 @@ def _user_prompt(call: Call) -> str:
     """Return the prompt's context and keep the prompt, in this order: else the look-up would find the prompt itself."""
 
     context, text = None, ""
+    held: tuple[int, ...] = ()
     if reaches_model(call):
         try:
-            context = call.app.prompt_gate.gated(call.request.prompt, call.request.session_id).shown
+            gated = call.app.prompt_gate.gated(call.request.prompt, call.request.session_id)
+            context, held = gated.shown, gated.held
             text = call.ready = rendered(call, context) if context else ""
         except EngramError as exc:
             call.note(exc)
-    call.settled = call.attempt(lambda: _keep_prompt(call, context, text))
+    call.settled = call.attempt(lambda: _keep_prompt(call, context, text, held))
     return text
 
 
-def _keep_prompt(call: Call, context: Context | None, text: str) -> None:
+def _keep_prompt(call: Call, context: Context | None, text: str, held: tuple[int, ...]) -> None:
 
     app, request = call.app, call.request
     with app.store.transaction():
         place = app.projects.for_write(session_id=request.session_id, directory=_session_folder(call))
         if call.allowed.records:
             app.prompts.save(request.prompt, project=place.project, session_id=request.session_id)
-        elif context:
+        elif context or held:
             app.sessions.ensure(request.session_id, place)
         if context:
             _inject(call, context, text, "prompt")
+        if held:
+            app.moments.begin(request.session_id, held, "prompt", given=False)
 
 
 def _subagent_start(call: Call) -> str:
@@ -178,6 +182,13 @@ def _pre_tool(call: Call) -> str:
     if not any(section.items for section in context.sections):
         return ""
     call.attempt(lambda: _ensure_session(call))
+    if app.settings.holdout:
+        from engram_py.context.prompt_gate import without_held_back
+
+        context, held = without_held_back(context, app.moments, session_id, "file")
+        call.attempt(lambda: app.moments.begin(session_id, held, "file", given=False))
+        if not any(section.items for section in context.sections):
+            return ""
     return shown(call, context, "file")
 
 
@@ -206,6 +217,8 @@ def _inject(call: Call, context: Context, text: str, surface: Surface) -> None:
     inject, session_id = call.app.citations.inject, call.request.session_id
     inject(session_id, {row: size for row, size in sizes.items() if row not in named}, surface, visible=seen)
     inject(session_id, {row: size for row, size in sizes.items() if row in named}, "pointer")
+    if surface == "file":
+        call.app.moments.begin(session_id, [row for row in sizes if row not in named], "file", given=True)
 
 
 def rendered(call: Call, context: Context) -> str:

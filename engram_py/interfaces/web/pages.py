@@ -16,6 +16,7 @@ from engram_py.interfaces.web.visit import HOME, Goto, Shown, Visit, page, versi
 from engram_py.interfaces.wording import render, search
 from engram_py.interfaces.wording.context import why_nothing
 from engram_py.interfaces.wording.projects import clearing
+from engram_py.interfaces.wording.upkeep import compared
 from engram_py.ledger.citations import Given, GivenCounts, counts, given_in_vain, given_to_session, most_cited
 from engram_py.ledger.costs import never_used, session_tokens, weekly
 from engram_py.observations.values import SCOPES, TYPES, Observation
@@ -223,10 +224,13 @@ def worth_page(visit: Visit) -> Shown:
     asked, project, store = visit.asked("days"), visit.project, visit.app.store
     cost = visit.app.costs.of(project=project, days=_DAYS.get(asked))
     today = visit.app.journal.moment().astimezone(UTC).date()
+    came = visit.app.worths.of(project=project, days=_DAYS.get(asked), limit=_TOP)
     return Shown(
         "worth.html",
         {
             "cost": cost,
+            "came": came,
+            "compared": [said for one in came.kinds if (said := compared(one))],
             "days": asked if asked in _DAYS else "",
             "spans": tuple(_DAYS),
             "weeks": weekly(store, project, today=today, weeks=_WEEKS.get(asked, _MOST_WEEKS)),

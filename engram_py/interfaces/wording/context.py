@@ -426,6 +426,7 @@ _REASONS = {
     "no_word": "no memory here has a word that says what it is about",
     "unlikely": "nothing there is likely to be needed for it",
     "shown_before": "the session was shown all of it before",
+    "held_back": "it is kept silent on purpose, to compare with (ENGRAM_HOLDOUT)",
 }
 
 

@@ -331,13 +331,15 @@ def _profile(value: Profile, now: datetime, door: Door) -> str:
     return f"[#{value.id}] ({where}{value.origin}, {age(value.written_at, now)})\n{value.text}"
 
 
+def _due(value: ReviewLine, now: datetime) -> str:
+    return f"due {clock(value.review_after, now, _DAY)}" if value.review_after else "more harm than help"
+
+
 WORDS: Words = {
     Fact: lambda value, now: f"[#{value.id}] {value.text} ({', '.join(_said_of(value, now))})",
     Note: lambda value, now: f"[#{value.id}] {clock(value.said_at, now, _MINUTE)} {value.text}",
     Timeline: _timeline,
-    ReviewLine: lambda value, now: (
-        f"[#{value.id}] {value.title} ({value.type}, {value.project}, due {clock(value.review_after, now, _DAY)})"
-    ),
+    ReviewLine: lambda value, now: f"[#{value.id}] {value.title} ({value.type}, {value.project}, {_due(value, now)})",
     ObservationLine: _line,
     Suggestion: _suggestion,
     Selection: _selection,

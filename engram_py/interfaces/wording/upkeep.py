@@ -22,6 +22,7 @@ from engram_py.evaluation.questions import (
 from engram_py.files import lines_of
 from engram_py.interfaces.wording.phrases import Words, amount, clock, counted_as
 from engram_py.ledger.costs import Cost, tokens_of
+from engram_py.ledger.worth import Compared, MemoryWorth, Tally, Worth
 from engram_py.upkeep.values import (
     Check,
     Encryption,
@@ -170,6 +171,59 @@ def _profiles(value: Cost) -> Iterator[str]:
 
 def _row(name: str, *cells: str) -> str:
     return f"{name:40}" + "".join(f"{cell:>9}" for cell in cells)
+
+
+_KIND = {"guard": "guards", "fix": "fixes", "memory": "memories"}
+_COUNTS = ("moments", "heeded", "ignored", "repeated", "harmful", "unknown", "tokens")
+
+
+def _worth(value: Worth, now: datetime) -> str:
+    if not value.count:
+        return "Nothing was given unasked yet: what comes of it is counted from now on"
+    of = f" of project {value.project}" if value.project else ""
+    since = f" since {value.since} (UTC)" if value.since else ""
+    lines = [f"What came of what agents were given unasked{of}{since}; a token is 4 bytes", "", _tallied("", None)]
+    for one in value.kinds:
+        lines += [_tallied(_KIND[one.kind], one.given)] if one.given.moments else []
+        lines += [_tallied("  without", one.without)] if one.without.moments else []
+    lines += [_tallied("all given", value.all), ""]
+    lines += [said for one in value.kinds if (said := compared(one))]
+    lines += ["", *(_worth_line(one) for one in value.memories)]
+    left = value.count - len(value.memories)
+    return "\n".join([*lines, *([f"and {amount(left, 'memory')} more"] if left else [])])
+
+
+def _tallied(name: str, tally: Tally | None) -> str:
+    cells = [f"{getattr(tally, count):,}" if tally else count for count in _COUNTS]
+    return f"{name:12}" + "".join(f"{cell:>9}" for cell in cells)
+
+
+def compared(one: Compared) -> str:
+    """Return in a sentence how often moments of a kind were heeded, and how that compares; nothing without moments."""
+    if not one.given.moments:
+        return ""
+    name, known = _KIND[one.kind], one.given.moments - one.given.unknown
+    if one.given.share is None:
+        return f"{name}: {known} with a known outcome are too few for a share"
+    said = f"{name}: {one.given.share:.0%} of {known} were heeded"
+    if one.difference is None:
+        return said
+    diff = one.difference
+    unsure = ", which may be chance" if diff.low <= 0 <= diff.high else ""
+    return (
+        f"{said}; without them it went so in {one.without.share:.0%} of {one.without.moments - one.without.unknown}: "
+        f"{diff.value * 100:+.0f} points (95%: {diff.low * 100:+.0f} to {diff.high * 100:+.0f}){unsure}"
+    )
+
+
+def _worth_line(one: MemoryWorth) -> str:
+    given = one.given
+    counts = [f"{getattr(given, name)} {name}" for name in _COUNTS[1:6] if getattr(given, name)]
+    counts += [f"{given.share:.0%} heeded"] if given.share is not None else []
+    counts += [f"{one.without.moments} without"] if one.without.moments else []
+    state = "; not given until `engram review` confirms it" if one.retired else ""
+    moments = f"{amount(given.moments, 'moment')}, {given.tokens:,} tokens"
+    return f"[#{one.id}] {one.title} ({one.type}): {', '.join([moments, *counts])}{state}"
 
 
 _OFF = "Vectors are off; searches go by words alone.\n→ run `engram vectors on`"
@@ -372,6 +426,7 @@ WORDS: Words = {
     Runs: _runs,
     HotReport: _hot,
     Cost: _cost,
+    Worth: _worth,
     VectorState: _state,
     Embedded: _embedded,
     TurnedOff: _turned_off,

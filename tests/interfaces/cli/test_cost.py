@@ -16,6 +16,7 @@ from engram_py.settings import Settings
 from tests.interfaces.cli.conftest import Run, Start, answer
 from tests.interfaces.http.asking import asker
 from tests.interfaces.mcp.agent import exchange, tool_call
+from tests.memory import draft
 
 
 @pytest.fixture
@@ -163,3 +164,16 @@ def test_a_table_says_what_was_shown_cited_and_never_used(run: Run, app: Engram)
     assert ["cited", "1", "100"] in rows
     assert ["never", "used", "1", "1,750"] in rows
     assert ["profile", "core", "10"] in [row[:3] for row in rows]
+
+
+def test_worth_says_what_came_of_what_was_given(server: Engram, run: Run) -> None:
+    row = server.save(draft("Use pnpm, not npm.")).id
+    for number in range(5):
+        server.sessions.start(f"s{number}")
+        server.moments.add(f"s{number}", row, "guard", "npm install", size=80)
+        server.moments.came(f"s{number}", row, "guard", "heeded")
+
+    said = run("worth")
+    assert "guards: 100% of 5 were heeded" in said.stdout
+    assert answer(run("worth", str(row), "--json"))["memories"][0]["given"]["heeded"] == 5
+    assert run("worth", "99").exit_code == 1

@@ -346,6 +346,18 @@ def test_reading_a_file_is_no_edit(hook: Hook, repository: Path, anchored: int) 
     assert answered.stdout == b""
 
 
+def test_what_is_held_back_of_a_file_is_recorded_and_not_given(hook: Hook, repository: Path, anchored: int) -> None:
+    half = ON | {"ENGRAM_HOLDOUT": "0.5"}
+    path = str(repository / "auth.py")
+    texts = [hook("PreToolUse", environ=half, session_id=f"s{number}", tool_name="Edit",
+                  tool_input={"file_path": path, "new_string": "x"}).text for number in range(12)]  # fmt: skip
+
+    with Engram(directory=repository) as app:
+        given = dict(app.store.tuples("select session_id, given from moments where kind = 'file'"))
+    assert [given[f"s{number}"] for number in range(12)] == [int(bool(text)) for text in texts]
+    assert set(given.values()) == {0, 1}
+
+
 @pytest.fixture
 def renamed(folder: Path, memory: Engram, git: Git) -> int:
     """A memory of auth.py, which was renamed and rewritten since, and then something else was committed."""

@@ -105,7 +105,22 @@ def test_a_session_a_memory_and_worth_show_what_was_given_and_what_was_cited(vis
     assert "given with a prompt cited" in text
     text = visitor.look("/ui/worth").text
     cited, in_vain = text.index("Cited most often"), text.index("Given, and never cited")
-    assert cited < text.index("Port of the API") < in_vain < text.index("Tea")
+    assert cited < text.index("Port of the API", cited) < in_vain < text.index("Tea", in_vain)
+    assert "memories 2 1 1 0 0 0 25" in text, "heeded, ignored, repeated, harmful, unknown, tokens"
+    assert "memories: 2 with a known outcome are too few for a share" in text
+
+
+def test_a_memory_that_did_more_harm_than_help_waits_for_review(app: Engram, visitor: Visitor) -> None:
+    row = save(app, "Use npm", "The lock file is npm's.")
+    for number in range(3):
+        app.sessions.start(f"s{number}", project="widgets")
+        app.moments.add(f"s{number}", row, "guard", "pnpm install")
+        app.moments.came(f"s{number}", row, "guard", "overruled")
+
+    assert "more harm than help; agents get it only when they ask" in visitor.look("/ui/review").text
+    assert "Use npm (not given until reviewed)" in visitor.look("/ui/worth").text
+    app.observations.mark_reviewed(row)
+    assert "more harm than help" not in visitor.look("/ui/review").text
 
 
 def test_what_a_prompt_would_be_given_is_what_the_hook_says(app: Engram, visitor: Visitor) -> None:
