@@ -21,7 +21,7 @@ from pathlib import Path
 
 from bench.workplace import git
 from engram_py import Engram
-from engram_py.sessions.summary_steps import open_steps
+from engram_py.capture.passive import open_steps
 from engram_py.sessions.transcript_formats import spoken
 from engram_py.settings import Settings
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from engram_py.capture.orders import reads_like_an_order
+from engram_py.capture.passive import gist, open_steps
 from engram_py.context import table
 from engram_py.context.prompt_gate import LookedUp, asks_something, covers, look_up, plain_words
 from engram_py.context.visibility import NOT_TOLD, Build, VisibilityFilter, handle
@@ -24,7 +25,6 @@ from engram_py.recall.proximity import PREVIEW_CHARS, preview, term_finder
 from engram_py.recall.query import parse_query
 from engram_py.recall.score import Evidence, threshold
 from engram_py.sessions import table as session_table
-from engram_py.sessions.summary_steps import gist, open_steps
 from engram_py.sessions.values import Said, SessionLine
 from engram_py.text.words import STOP_WORDS, jaccard, shingles
 from engram_py.times import to_text

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.capture.host_formats import is_trivial, typed, without_memory_blocks
-from engram_py.capture.passive import parse_learnings, todos_listed
+from engram_py.capture.passive import decisions_listed, parse_learnings, steps_listed, todos_listed
 from engram_py.database.store import Row, Store
 from engram_py.distill import table
 from engram_py.distill.table import DueSession
@@ -18,7 +18,6 @@ from engram_py.distill.values import Digest, SessionFacts, SessionTurn, Source
 from engram_py.git.program import Deadline
 from engram_py.git.repository import find_repository
 from engram_py.git.work import Work, work_between
-from engram_py.sessions.summary_steps import decisions_listed, steps_listed
 from engram_py.times import parse_time, to_text
 
 MOST_ITEMS = 8

@@ -58,7 +58,7 @@ _SECTIONS = (("Done", "done"), ("Decisions", "decisions"), ("Next Steps", "next_
 
 def text_of(digest: Digest) -> str:
     """Return the summary in at most three sentences, then a list below each heading that has any, as
-    ``sessions/summary_steps.py`` reads them."""
+    ``capture/passive.py`` reads them."""
     parts = [three_sentences(digest.summary)]
     if digest.goal:
         parts.append(f"## Goal\n{_line(digest.goal)}")

@@ -23,13 +23,12 @@ from engram_py.reasons import Reason, Told, reason
 from engram_py.recall.dates import Days, is_day_term, names_days
 from engram_py.recall.proximity import Preview, preview, shares, term_finder
 from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS, Query
-from engram_py.recall.retrieval import Retrieved
+from engram_py.recall.retrieval import Retrieved, goal_of
 from engram_py.recall.scope_filter import ScopeFilter
 from engram_py.recall.score import Scored
 from engram_py.recall.terms import MOST_WORDS_ASKED
 from engram_py.recall.values import Hit, LadderStep, NoResults, Numbers
 from engram_py.relations.table import relation_notes
-from engram_py.sessions.summary_steps import goal_of
 from engram_py.settings import DEFAULTS
 from engram_py.text.words import alike, shingles
 from engram_py.times import parse_time

@@ -9,12 +9,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence, Set
 from itertools import accumulate, pairwise
 
+from engram_py.capture.passive import unframed
 from engram_py.dataclass import dataclass, replace
 from engram_py.lazy import regex
 from engram_py.recall.index import Length
 from engram_py.recall.score import USUAL_TITLE, Scored, Term, norm, saturated, title_weight
 from engram_py.recall.values import Text
-from engram_py.sessions.summary_steps import unframed
 from engram_py.text.normalize import folded
 from engram_py.text.words import is_unspaced
 

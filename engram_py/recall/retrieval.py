@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Generic, Protocol, TypeVar
 
+from engram_py.capture.passive import goal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.entities.table import has_any
@@ -41,7 +42,7 @@ from engram_py.recall.substitutes import (
 )
 from engram_py.recall.terms import ProjectRows, look_up, word_terms
 from engram_py.recall.values import LadderStep, Related, Text
-from engram_py.sessions.summary_steps import goal_of
+from engram_py.sessions.values import SUMMARY_TITLE
 
 # The best by their own words, whose neighbours are looked at; of all of these, whose text is read; and how many rows
 # are asked about for the first. Recall at 10 of five sets: 40 and 24 .611, 60 and 40 .621, in the same time.
@@ -365,3 +366,11 @@ def with_replacements(found: Retrieved[T], visible: Readable[T]) -> Retrieved[T]
     near, meant = (frozenset(by.get(row, row) for row in ids) for ids in (found.near, found.meant))
     scored = list(kept.values())
     return replace(found, scored=scored, rows=rows, replaced=replaced, hidden=hidden, near=near, meant=meant)
+
+
+def goal_of(row: Observation) -> str:
+    """Return what a summary was for whose title says no more than the project."""
+    if not row.title.startswith(SUMMARY_TITLE):
+        return ""
+    said = goal(row.content)
+    return "" if said.startswith(row.title.removeprefix(SUMMARY_TITLE).rstrip(" .…")) else said

@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from engram_py import Engram
+from engram_py.capture.passive import gist, goal, open_steps
 from engram_py.distill.heuristic import Heuristic, beginning, facts_of
 from engram_py.distill.table import session
-from engram_py.sessions.summary_steps import gist, goal, open_steps
 from engram_py.sessions.values import Turn
 from tests.distill.conftest import WORK, Checkout, distilling, episodes, only, say
 from tests.memory import FakeClock, Git

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from mcp import Client
 
 from engram_py import Draft, Engram
+from engram_py.capture.passive import open_steps
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http.mcp_endpoint import build_server
-from engram_py.sessions.summary_steps import open_steps
 from engram_py.sessions.values import Turn
 from engram_py.settings import Settings
 from engram_py.times import to_text

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py import Draft, Engram
+from engram_py.capture.passive import GOAL_CHARS, MOST_STEPS, gist, goal, open_steps
 from engram_py.errors import EmptyFieldError, InvalidTextError, TextTooLongError
 from engram_py.observations.values import Change
 from engram_py.projects.values import InvalidProjectError
 from engram_py.reasons import reason
 from engram_py.recall.layers import Layered
 from engram_py.sessions.checkpoints import KEPT, LIMIT_BYTES
-from engram_py.sessions.summary_steps import GOAL_CHARS, MOST_STEPS, gist, goal, open_steps
 from engram_py.sessions.values import (
     CheckpointNotFoundError,
     CheckpointSecretError,

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from engram_py.app import Engram
+from engram_py.capture.passive import gist, goal
 from engram_py.dataclass import dataclass
 from engram_py.interfaces.cli.commands import local_now
 from engram_py.interfaces.screen_values import (
@@ -31,7 +32,6 @@ from engram_py.ledger.citations import Given, sessions_given
 from engram_py.observations.listing import ObservationLine
 from engram_py.recall.values import Hit, Results
 from engram_py.relations.values import VERBS, Relation
-from engram_py.sessions.summary_steps import gist, goal
 from engram_py.sessions.values import SessionLine
 
 T = TypeVar("T")
