@@ -26,8 +26,8 @@ from engram_py.observations.values import (
     REVIEW_MONTHS,
     TITLE_LIMIT_CHARS,
 )
-from engram_py.projects.names import MAX_NAME
 from engram_py.projects.settings_file import MAX_SIZE
+from engram_py.projects.values import MAX_NAME
 from engram_py.recall import contradictions, search
 from engram_py.recall.query import MAX_QUERY_CHARS, MAX_WORDS
 from engram_py.relations import relations

@@ -17,7 +17,7 @@ from engram_py.lazy import regex
 from engram_py.observations.table import Kind
 from engram_py.observations.validation import SESSION_ID_LIMIT, Prepared, clean_content, prepare
 from engram_py.observations.values import SCOPES, TITLE_LIMIT_CHARS, Draft
-from engram_py.projects.names import slug_project
+from engram_py.projects.values import slug_project
 from engram_py.times import FORMAT_WIDTH, canonical
 
 if TYPE_CHECKING:

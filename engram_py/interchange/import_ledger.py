@@ -13,9 +13,8 @@ from engram_py.interchange.results import Counts
 from engram_py.observations.validation import clean_content, cut_note
 from engram_py.privacy import provenance
 from engram_py.projects import table as project_table
-from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import Identities
-from engram_py.projects.values import InvalidProjectError
+from engram_py.projects.values import InvalidProjectError, normalize_project
 from engram_py.reasons import Told, sentence
 from engram_py.sessions import table as session_table
 

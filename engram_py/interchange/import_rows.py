@@ -36,8 +36,7 @@ from engram_py.observations.validation import Prepared, clean_content, clean_lin
 from engram_py.observations.values import REVIEW_MONTHS, TITLE_LIMIT_CHARS, Observation
 from engram_py.projects import table as project_table
 from engram_py.projects.merge import fold_topic
-from engram_py.projects.names import normalize_project
-from engram_py.projects.values import InvalidProjectError
+from engram_py.projects.values import InvalidProjectError, normalize_project
 from engram_py.reasons import sentence
 from engram_py.relations import table as relation_table
 from engram_py.relations.values import VERBS

@@ -35,8 +35,8 @@ from engram_py.interchange.values import (
 from engram_py.observations import table
 from engram_py.observations.validation import clean_content
 from engram_py.projects.locate import Locator
-from engram_py.projects.names import normalize_project, slug_project
 from engram_py.projects.projects import Identities
+from engram_py.projects.values import normalize_project, slug_project
 from engram_py.sessions import table as session_table
 from engram_py.text.normalize import content_hash
 from engram_py.times import canonical, to_text

@@ -18,6 +18,7 @@ from engram_py.capture.host_formats import is_trivial
 from engram_py.capture.passive import learning_title, parse_learnings
 from engram_py.database.connection import ForeignDatabase, open_foreign
 from engram_py.dataclass import dataclass
+from engram_py.documents.passages import front_matter
 from engram_py.files import lines_of, open_regular, reason
 from engram_py.interchange.import_rows import sync_id_of
 from engram_py.interchange.importers import Source, changed_at, joined, moment, text_of
@@ -35,7 +36,6 @@ from engram_py.interchange.values import (
 from engram_py.lazy import regex
 from engram_py.sessions.transcript_formats import turns_of_line
 from engram_py.sessions.values import Turn
-from engram_py.text.front_matter import front_matter
 
 _FENCE = regex(r"\s{0,3}(`{3,}|~{3,})")
 _HEADING = regex(r"(#{1,3})\s+(\S.*)$")

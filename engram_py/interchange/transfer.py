@@ -28,9 +28,8 @@ from engram_py.observations.table import (
 )
 from engram_py.privacy.provenance import author_of, unchecked
 from engram_py.projects import table as project_table
-from engram_py.projects.names import similar_projects
 from engram_py.projects.projects import Core
-from engram_py.projects.values import UnknownProjectError
+from engram_py.projects.values import UnknownProjectError, similar_projects
 from engram_py.sessions.table import MADE_UP
 from engram_py.times import to_engram
 

@@ -16,8 +16,8 @@ from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
 from engram_py.privacy.provenance import is_withheld, unchecked
 from engram_py.projects import table as project_table
-from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import Core
+from engram_py.projects.values import normalize_project
 from engram_py.relations.table import relation_notes, replacement
 
 if TYPE_CHECKING:

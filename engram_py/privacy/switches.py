@@ -8,8 +8,8 @@ from datetime import timedelta
 from engram_py.database.store import Store, waiting
 from engram_py.dataclass import dataclass
 from engram_py.errors import ConflictError, InvalidArgumentError, StoreError
-from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import Core
+from engram_py.projects.values import normalize_project
 from engram_py.reasons import Reason, operation, reason, sentence
 from engram_py.sessions import table
 from engram_py.times import Clock, to_text

@@ -17,9 +17,8 @@ from engram_py.files import exists, is_folder, read_bounded, real_path, write_at
 from engram_py.files import reason as failure
 from engram_py.git.repository import Repository, find_repository, read_head, remote_names
 from engram_py.lazy import logger_of, regex
-from engram_py.projects.names import normalize_project, slug_project
 from engram_py.projects.settings_file import DEFAULTS, ProjectSettings, find_project_settings
-from engram_py.projects.values import InvalidProjectError
+from engram_py.projects.values import InvalidProjectError, normalize_project, slug_project
 from engram_py.reasons import Reason, Told, reason
 
 logger = logger_of(__name__)

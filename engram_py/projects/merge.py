@@ -10,9 +10,8 @@ from engram_py.errors import InvalidArgumentError
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
 from engram_py.projects import table
-from engram_py.projects.names import normalize_project, similar_projects
 from engram_py.projects.projects import Identities
-from engram_py.projects.values import Alike, Merged, Pruned, Renamed
+from engram_py.projects.values import Alike, Merged, Pruned, Renamed, normalize_project, similar_projects
 from engram_py.reasons import reason
 from engram_py.relations import table as relations
 

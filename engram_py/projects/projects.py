@@ -12,7 +12,6 @@ from engram_py.dataclass import dataclass, replace
 from engram_py.files import expanded, readable_path
 from engram_py.projects import table
 from engram_py.projects.locate import Location, Locator, locate, rebind, write_binding
-from engram_py.projects.names import former_spelling, normalize_project, similar_projects, slug_project
 from engram_py.projects.settings_file import ProjectSettings
 from engram_py.projects.values import (
     AmbiguousProjectError,
@@ -21,6 +20,10 @@ from engram_py.projects.values import (
     Place,
     ProjectLine,
     UnknownProjectError,
+    former_spelling,
+    normalize_project,
+    similar_projects,
+    slug_project,
 )
 from engram_py.reasons import Told, operation, reason, sentence
 from engram_py.sessions import table as session_table

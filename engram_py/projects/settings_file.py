@@ -12,8 +12,7 @@ from engram_py.dataclass import dataclass, replace
 from engram_py.errors import InvalidArgumentError
 from engram_py.files import read_bounded, real_path, write_atomically
 from engram_py.files import reason as failure
-from engram_py.projects.names import normalize_project
-from engram_py.projects.values import AlreadyInitializedError, InvalidProjectError
+from engram_py.projects.values import AlreadyInitializedError, InvalidProjectError, normalize_project
 from engram_py.reasons import Reason, Told, reason, sentence
 from engram_py.settings import BY_NAME, SETTINGS
 from engram_py.settings import DEFAULTS as MACHINE

@@ -19,11 +19,11 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from engram_py.dataclass import replace
+from engram_py.documents.passages import front_matter
 from engram_py.entities.names import runs, words_of
 from engram_py.lazy import regex
 from engram_py.observations.validation import title_of
 from engram_py.observations.values import Observation
-from engram_py.text.front_matter import front_matter
 from engram_py.times import parse_time
 from engram_py.vault.folder import INDEX, SHELVES, digest, entity_folder
 from engram_py.vault.values import EntityPage, Item, Shelf, VaultPage, is_entity

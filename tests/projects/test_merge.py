@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 
 from engram_py import Draft, Engram
 from engram_py.errors import InvalidArgumentError
-from engram_py.projects.names import MAX_NAME, normalize_project, similar_projects, slug_project
-from engram_py.projects.values import InvalidProjectError, UnknownProjectError
+from engram_py.projects.values import (
+    MAX_NAME,
+    InvalidProjectError,
+    UnknownProjectError,
+    normalize_project,
+    similar_projects,
+    slug_project,
+)
 from engram_py.reasons import reason
 from tests.memory import FakeClock, Opener, RepoMaker, draft, names, rows_of, whole
 

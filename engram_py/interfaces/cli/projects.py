@@ -40,9 +40,8 @@ if TYPE_CHECKING:
 def init_command(name: str | None, force: bool, vectors: bool | None, as_json: bool) -> None:
     """Write .engram.json at the top of the repository: which project it is, for everyone who clones it."""
     from engram_py.projects.locate import locate
-    from engram_py.projects.names import normalize_project
     from engram_py.projects.settings_file import write_project_settings
-    from engram_py.projects.values import InvalidProjectError
+    from engram_py.projects.values import InvalidProjectError, normalize_project
 
     found = locate(here())
     suggested = name if name is not None else found.name

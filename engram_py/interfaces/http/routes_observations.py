@@ -28,8 +28,7 @@ from engram_py.observations.arguments import change_of, draft_of
 from engram_py.observations.browse import MOST
 from engram_py.observations.save import committed
 from engram_py.observations.values import Saved
-from engram_py.projects.names import normalize_project
-from engram_py.projects.values import InvalidProjectError
+from engram_py.projects.values import InvalidProjectError, normalize_project
 from engram_py.relations.relations import DEFAULT, STATUSES
 from engram_py.relations.relations import MOST as MOST_RELATIONS
 from engram_py.relations.table import replacement

@@ -17,8 +17,7 @@ from engram_py.interfaces.http.errors import UnsupportedScopeError
 from engram_py.interfaces.http.routing import InProject, Needed, ProjectsQuery, Whole, operation, selected
 from engram_py.interfaces.wording.reasons import spelled
 from engram_py.observations.listing import Stats
-from engram_py.projects.names import normalize_project
-from engram_py.projects.values import ProjectLine
+from engram_py.projects.values import ProjectLine, normalize_project
 from engram_py.sync.autosync.table import CloudStatus
 from engram_py.upkeep.values import Check, Hot, HotReport, Maintained, Report
 

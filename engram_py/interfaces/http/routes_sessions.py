@@ -28,7 +28,7 @@ from engram_py.interfaces.http.routing import (
     operation,
     selected,
 )
-from engram_py.projects.names import normalize_project
+from engram_py.projects.values import normalize_project
 from engram_py.sessions.checkpoints import AgentLine, agents
 from engram_py.sessions.sessions import SESSIONS_MOST
 from engram_py.sessions.values import (

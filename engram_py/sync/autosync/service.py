@@ -17,8 +17,8 @@ from engram_py.database.store import Row, Store
 from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
 from engram_py.projects import table as project_table
-from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import Core, Identities
+from engram_py.projects.values import normalize_project
 from engram_py.settings import Settings
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.login import (

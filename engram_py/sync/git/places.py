@@ -17,9 +17,8 @@ from engram_py.files import read_bounded
 from engram_py.git.repository import Repository
 from engram_py.projects import table as project_table
 from engram_py.projects.merge import Merging
-from engram_py.projects.names import normalize_project
 from engram_py.projects.projects import Projects
-from engram_py.projects.values import AmbiguousProjectError, InvalidProjectError
+from engram_py.projects.values import AmbiguousProjectError, InvalidProjectError, normalize_project
 from engram_py.reasons import Told
 from engram_py.sync.chunk import FORMAT, MOST_PLAIN_BYTES
 from engram_py.sync.errors import NoRepositoryError, UnconfirmedProjectError

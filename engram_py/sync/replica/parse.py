@@ -41,7 +41,7 @@ from engram_py.interchange.values import (
 from engram_py.observations.table import OWN_COLUMNS, OWN_SOMETIMES
 from engram_py.observations.validation import clean_content, clean_line
 from engram_py.observations.values import TITLE_LIMIT_CHARS
-from engram_py.projects.names import normalize_project
+from engram_py.projects.values import normalize_project
 from engram_py.relations.values import VERBS
 from engram_py.sync.mutation import (
     KINDS,

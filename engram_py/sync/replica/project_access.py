@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.projects import table as project_table
-from engram_py.projects.names import normalize_project
-from engram_py.projects.values import InvalidProjectError
+from engram_py.projects.values import InvalidProjectError, normalize_project
 from engram_py.sync.mutation import Mutation, version_owner
 from engram_py.sync.replica.table import MADE_UP
 

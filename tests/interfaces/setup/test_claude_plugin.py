@@ -12,8 +12,7 @@ import pytest
 
 from engram_py.interfaces.mcp.profiles import PROFILES
 from engram_py.interfaces.setup.agents import AGENTS, Parts
-from engram_py.interfaces.setup.claude_plugin import MARKETPLACE, PLUGIN, render
-from engram_py.interfaces.setup.installing import Setup
+from engram_py.interfaces.setup.installing import MARKETPLACE, PLUGIN, Setup, render
 from engram_py.interfaces.setup.machine import Launcher, Machine
 from engram_py.interfaces.setup.manifest import PluginFailedError
 
