@@ -301,7 +301,8 @@ class Failures:
             return None
         since = min([failure.failed_at, *(at for _, _, at in done)])
         said = _remedy_text(self._journal.now()[:10], list(dict.fromkeys(files)), commands, form, moved)
-        return self._save(failure, said, files, command_of(act.command), session_id, place, since)
+        with self._store.transaction():  # another agent may be adding its own cause
+            return self._save(failure, said, files, command_of(act.command), session_id, place, since)
 
     def _root(self, directory: Path) -> Path:
         repository = self._projects.settings_here().repository

@@ -6,6 +6,7 @@ below it), and the names in it tell whether it would be the same error if it cam
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -37,6 +38,7 @@ _MARK = regex(
 _URL = regex(r"\b\w+://[^\s'\"`<>)]+")
 _PATH = regex(r"(?:\b[A-Za-z]:)?(?:[\w.@~+-]*[/\\])+(?=[\w.@+-])")
 _PLACE = regex(r"[:(]\d+(?:[:,]\d+)?\)?(?=:|\s|$|\))|,? ?\bline \d+(?:, column \d+)?")
+_RANGE = regex(r"(?<=[@:])[\^~*=<>]+|\([.\w]+\+0x\w+\)")  # of versions; of a place in what was compiled
 _HASH = regex(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b0x[0-9a-fA-F]+\b")
 _TIME = regex(r"\b\d{4}-\d\d-\d\d[T ]?(?:\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?Z?)?|\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b")
 _NUMBER = regex(r"(?<![A-Za-z\d_])(?<!Errno )\d+(?:[.,:]\d+)*(?:m?s|[kKMG]i?B)?(?![A-Za-z_])")
@@ -46,7 +48,7 @@ _BEFORE = regex(
     r"^(?:#\d+ (?:\d+\.\d+ )?|[\w.-]+ +\| |E\s{2,}|(?:FAILED|ERROR) \S+ - |[>|*✖✘×●]\s+|!\s+(?=\[)"
     r"|\[[\d:.,TZ -]{4,30}\] )+"
 )
-_FILE = regex(r"^\W{0,3}[\w.@+-]+\.\w{1,6}(?::| -)\s+")
+_FILE = regex(r"^\W{0,3}[\w.@+-]+\.\w{1,6}(?::+| -)\s+")
 _SAYS = regex(
     r"^(?:(?:uncaught |npm |pip |pnpm |yarn )?(?:error|err!|fatal|panic|warn(?:ing)?|info)"
     r"(?: ?\[?[A-Z]{1,3}\d{3,5}\]?)?"
@@ -65,9 +67,11 @@ _AT_FRAME = regex(r"^\s+at\s")
 _FILE_FRAME = regex(r'^\s+File "([^"]+)", line \d+(?:, in (\S+))?')
 _NODE_FRAME = regex(r"^\s+at (?:async )?(?:(?:new )?([\w.$<>]+) )?\(?(?:file://)?([^():]*[/\\][^():]+):\d+")
 _PYTEST_FRAME = regex(r"^((?:[\w.-]+/)*[\w.-]+\.py):\d+: (?:in (\S+)|\w+)")
+_GO_FRAME = regex(r"^\t(\S+\.go):\d+")
+_GO_FUNCTION = regex(r"^[\w./*()-]*?([\w]+)\(.*\)$")
 _EXCEPTION = regex(r"^(?:Uncaught )?[\w.]*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotFound)\b")
 _ASSERTION = regex(
-    r"(?i)\bassert|\bexpect(?:ed)?\b.{0,80}\b(?:got|received|actual|but|to (?:be|equal|have|match|contain))\b"
+    r"(?i)(?:\b|_)assert|\bexpect(?:ed)?\b.{0,80}\b(?:got|received|actual|but|to (?:be|equal|have|match|contain))\b"
     r"|\bgot\b.{0,80}\bwant\b|\bexpect\("
 )
 _THEIRS = regex(
@@ -80,13 +84,14 @@ _COLONS = regex(r"(?<=: )([\w.@/+-]{2,})(?=:\s|$)")
 _PACKAGE = regex(r"(?<![\w/.])[\w-]+\.[a-z]{2,4}/[\w./-]+\w")
 _TOKEN = regex(r"[A-Za-z_@$][\w$]*(?:[-./@:]+\w+)*(?:\(\))?")
 _IDENTIFIER = regex(r"[a-z\d][A-Z]|\w_\w|[A-Za-z]\d|\d[A-Za-z]|[A-Z]{4}|\w[-.@:/]+\w|\(\)$")
-_CODE = regex(r"^(?:[A-Z]{1,4}\d{2,5}|\w*(?:Error|Exception|Warning)|ERR[_!]?|Errno)$")
+_CODE = regex(r"^(?:[A-Z]{1,4}\d{2,5}|\w*(?:Error|Exception|Warning)|ERR\w*!?|E[A-Z]{3,}|Errno)$")
 _WORD = regex(r"[A-Za-z]{4,}")
 _OF_LANGUAGES = """
 int str float bool bytes list dict tuple set none nonetype object function string number boolean undefined null array
 any void never unknown symbol char byte rune error i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 usize isize self option result
 vec module class type method int8 int16 int32 int64 uint uint8 uint16 uint32 uint64 float32 float64 true false this
 """
+_SYSTEM = frozenset(errno.errorcode.values())  # what the system says is the same whoever asks
 _TYPES = frozenset(_OF_LANGUAGES.split())
 
 
@@ -115,11 +120,18 @@ def signature_of(output: str, command: str = "") -> Signature:
     for rank, at in marked:
         if rank != highest or _is_assertion(lines, at, code=code):
             continue
-        key = _key(lines, at, program, code=code)
-        if key:
+        if key := _key(lines, at, program, code=code):
             found.setdefault(key[:_KEY_CHARS], " ".join(_ANSI.sub("", lines[at]).split())[:_KEY_CHARS])
-    keys = tuple(found)[:MOST_KEYS]
-    return Signature(keys, tuple(found.values())[:MOST_KEYS], own=len(keys[:3]) if code else len(keys[:1]))
+    said = tuple(found.values())[:MOST_KEYS]
+    ends = [end for line in said if (end := _end(line, program))]
+    keys = dict.fromkeys([*list(found)[:MOST_KEYS], *ends])
+    return Signature(tuple(keys), said, own=len(said[:3]) if code else len(said[:1]))
+
+
+def _end(line: str, program: set[str]) -> str:
+    """Return the last clause of an error, where that alone names it: what it happened in may differ."""
+    end = line.rpartition(": ")[2]
+    return normalized(end) if end != line and end.count(" ") > 3 and telling(end, program)[0] else ""
 
 
 def normalized(line: str) -> str:
@@ -133,7 +145,7 @@ def normalized(line: str) -> str:
 def plain(line: str) -> str:
     """Return a line without paths, numbers, hashes, addresses and times."""
     line = _BEFORE.sub("", _ANSI.sub("", line).strip()).translate(_QUOTE)
-    line = _TIME.sub("", _URL.sub("<url>", line))
+    line = _RANGE.sub("", _TIME.sub("", _URL.sub("<url>", line)))
     line = _HASH.sub("#", _PATH.sub("", _PLACE.sub("", line)))
     return " ".join(_FILE.sub("", _NUMBER.sub("#", line)).split())
 
@@ -190,6 +202,8 @@ def _rank(lines: Sequence[str], at: int) -> int:
         return 3
     if _AT_PLACE.search(line) or (at + 1 < len(lines) and _ARROW.match(lines[at + 1])):
         return 2
+    if line.startswith("panic: ") and _ahead(lines, at, _GO_FRAME):
+        return 2
     if _EXCEPTION.match(line) and (_behind(lines, at, _FILE_FRAME) or _ahead(lines, at, _AT_FRAME)):
         return 2
     return 1
@@ -214,13 +228,21 @@ def _key(lines: Sequence[str], at: int, program: set[str], *, code: bool) -> str
     if "panicked at" in line and at + 1 < len(lines):
         line = lines[at + 1]  # where Rust says what happened
     key = normalized(line)
-    if len(key) < 4 or _OF_ONE_RUN.search(line) or len(_SEVERAL.findall(key)) > 1:
+    if len(key) < 4 or (" " not in key.strip() or (key.count(" ") < 2 and ":" not in key)):
+        return ""
+    if _OF_ONE_RUN.search(line) or len(_SEVERAL.findall(key)) > 1 or _introduces(line):
         return ""
     names, rare = telling(line, program)
     if names * _NAME + rare * _WORD_WORTH >= _ENOUGH and (names or not code or rare >= _LONG):
         return key
     place = next(_places(lines, at), "") if code else ""
     return f"{key} @ {place}" if place else ""
+
+
+def _introduces(line: str) -> bool:
+    """Return whether what is wrong is said on the lines below."""
+    line = line.rstrip().translate(_QUOTE)
+    return line.endswith(":") and not _QUOTED.search(line) and not _PACKAGE.search(line)
 
 
 def telling(line: str, program: set[str]) -> tuple[int, int]:
@@ -235,8 +257,7 @@ def telling(line: str, program: set[str]) -> tuple[int, int]:
             continue
         if (_IDENTIFIER.search(token) and len(plain) > 2) or (token in quoted and _is_rare(plain)):
             names.add(plain)
-    if "[Errno" in line:
-        names.add("errno")
+    names |= _SYSTEM.intersection(_WORD.findall(shown)) | ({"errno"} if "[Errno" in line else set())
     rare = {word.lower() for word in _WORD.findall(shown)} - names - program - _TYPES
     return len(names), sum(map(_is_rare, rare))
 
@@ -269,7 +290,9 @@ def _places(lines: Sequence[str], at: int) -> Iterator[str]:
         found = _FILE_FRAME.match(line) or _PYTEST_FRAME.match(line)
         if found:
             yield from _place(found[1], found[2])
-    for line in lines[at + 1 : at + 12]:
+    for number, line in enumerate(lines[at + 1 : at + 12], start=at):
+        if (found := _GO_FRAME.match(line)) and (function := _GO_FUNCTION.match(lines[number])):
+            yield from _place(found[1], function[1])
         if found := _NODE_FRAME.match(line):
             yield from _place(found[2], found[1])
 
