@@ -285,7 +285,7 @@ def prompt_gate(app: Engram) -> PromptGate:
     """Decide whether a prompt is given anything unasked."""
     from engram_py.context.prompt_gate import PromptGate
 
-    return PromptGate(app.core, lambda: app.contexts, app.citations, app.moments)
+    return PromptGate(app.core, lambda: app.contexts, app.citations, lambda: app.moments)
 
 
 def session_memory(app: Engram) -> SessionMemory:
