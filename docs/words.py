@@ -137,6 +137,7 @@ ERRORS = {
     "session_not_found": "A session to end or read was never started.",
     "prompt_not_found": "There is no prompt with this id.",
     "agent_not_found": "No session is of this agent.",
+    "no_tasks": "`engram ab` found no fix here with a test that tells whether it is there.",
     "question_not_found": "There is no question with this number in `engram eval list`.",
     "judgment_not_found": "There is no relation with this `judgment_id`.",
     "transcript_missing": "A hook names a transcript that does not exist, or not yet.",

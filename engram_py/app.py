@@ -152,6 +152,7 @@ class Engram:
     searches = cached_property(services.searches)
     layers = cached_property(services.layers)
     evaluations = cached_property(services.evaluations)
+    experiments = cached_property(services.experiments)
     vectors = cached_property(services.vectors)
     contexts = cached_property(services.contexts)
     prompt_gate = cached_property(services.prompt_gate)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from engram_py.documents.documents import Documents
     from engram_py.entities.entities import Entities
     from engram_py.evaluation.evaluation import Evaluations
+    from engram_py.evaluation.experiment import Experiments
+    from engram_py.evaluation.tasks import Lesson
     from engram_py.failures.failures import Failures
     from engram_py.identity.identity import Identity
     from engram_py.interchange.importers import Importers
@@ -238,6 +240,13 @@ def evaluations(app: Engram) -> Evaluations:
     return Evaluations(app.core, app.searches)
 
 
+def experiments(app: Engram) -> Experiments:
+    """Compare an agent with and without the memory."""
+    from engram_py.evaluation.experiment import Experiments
+
+    return Experiments(app.core, _fill)
+
+
 def vectors(app: Engram) -> Vectors:
     """Tell how near observations are to a question in meaning, where an embedder is set."""
     from engram_py.vectors.vectors import Vectors
@@ -276,7 +285,7 @@ def prompt_gate(app: Engram) -> PromptGate:
     """Decide whether a prompt is given anything unasked."""
     from engram_py.context.prompt_gate import PromptGate
 
-    return PromptGate(app.core, lambda: app.contexts, app.citations, app.moments)
+    return PromptGate(app.core, lambda: app.contexts, app.citations, lambda: app.moments)
 
 
 def session_memory(app: Engram) -> SessionMemory:
@@ -506,6 +515,16 @@ def _index_vault(app: Engram, root: Path, project: str, old: str) -> None:
         app.documents.remove("vault", project=project)
     with suppress(EngramError):  # it is one already
         app.documents.add(str(root), name="vault", project=project)
+
+
+def _fill(folder: Path, directory: Path, lessons: Sequence[Lesson]) -> None:
+    """Save lessons in a memory of their own, as the project of a directory."""
+    from engram_py.app import Engram as Opened
+    from engram_py.observations.values import Draft
+
+    with Opened(folder, directory=directory) as app:
+        for one in lessons:
+            app.save(Draft(one.title, one.content, one.type))
 
 
 def _distill(app: Engram, everything: bool) -> Flushed:

@@ -240,7 +240,9 @@ class Assembler(Protocol):
 class PromptGate:
     """Lets a prompt pass that asks by a phrase, or whose words lead to what is likely needed."""
 
-    def __init__(self, core: Core, contexts: Callable[[], Assembler], citations: Citations, moments: Moments) -> None:
+    def __init__(
+        self, core: Core, contexts: Callable[[], Assembler], citations: Citations, moments: Callable[[], Moments]
+    ) -> None:
         self._core, self._contexts, self._citations, self._moments = core, contexts, citations, moments
 
     def gated(self, prompt: str, session_id: str) -> Gated:
@@ -267,7 +269,7 @@ class PromptGate:
         """Leave out what stays silent on purpose, of what nobody asked for by a phrase."""
         if gated.shown is None:
             return gated
-        context, held = without_held_back(gated.shown, self._moments, session_id, "prompt")
+        context, held = without_held_back(gated.shown, self._moments(), session_id, "prompt")
         left = any(section.items for section in context.sections)
         return replace(gated, context=context, held=held) if left else replace(gated, reason="held_back", held=held)
 

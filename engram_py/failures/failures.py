@@ -258,8 +258,7 @@ class Failures:
                 self._moments.came(session_id, row_id, "fix", "repeated")
         if not fresh:
             return None
-        holds_back = getattr(self._moments, "holds_back", None)
-        held = bool(holds_back and holds_back(session_id, "fix", subject))
+        held = self._moments.holds_back(session_id, "fix", subject)
         for row_id in fresh:
             self._moments.add(session_id, row_id, "fix", subject, given=not held)
         return None if held else advice

@@ -10,7 +10,7 @@ from engram_py.dataclass import dataclass
 from engram_py.observations.table import COLUMNS, VISIBLE, read
 from engram_py.observations.topics import FAILURE
 from engram_py.observations.values import Observation
-from engram_py.privacy.provenance import OWN
+from engram_py.privacy.provenance import OWN, RETIRED
 
 MOST_FAILURES = 2_000
 MOST_REPAIRS = 60  # of one failure
@@ -55,7 +55,7 @@ where id in (
 )
 and deleted_at is null and lifecycle = 'active' and (expires_at is null or expires_at > :now)
 and type not in (select value from json_each(:without)) and (origin in ('user', 'agent') or topic_key like '{TOPIC}%')
-and {VISIBLE} and {OWN}
+and {VISIBLE} and {OWN} and id not in ({RETIRED})
 order by updated_at desc, id desc limit {_POOL}
 """
 _FIXES = f"""

@@ -328,3 +328,16 @@ def test_each_of_two_errors_of_one_command_is_mended_by_what_was_done_while_it_w
     assert one is not None
     assert other is not None
     assert (one.remedies[0].files, other.remedies[0].files) == (("pyproject.toml",), (".env.sample",))
+
+
+def test_a_fix_that_did_more_harm_than_help_says_nothing_until_it_is_reviewed(first: Agent, second: Agent) -> None:
+    mended(first)
+    row = the_fix(first.app)
+    for number in range(3):
+        other = Agent(first.app, first.root, f"harmed{number}")
+        assert other.fails(broken()) is not None
+        first.app.moments.came(f"harmed{number}", row, "fix", "undone")
+
+    assert second.fails(broken()) is None
+    first.app.observations.mark_reviewed(row)
+    assert second.fails(broken()) is not None

@@ -89,6 +89,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "agents": ("sessions", "List the agents whose sessions are kept.", "agents"),
         "flush": ("sessions", "Summarize sessions that left no summary, now.", "flush"),
         "cost": ("upkeep", "Show what the memory takes of agents' context.", "cost"),
+        "ab": ("recall", "Compare your agent at your own fixes with and without the memory.", "ab --dry-run"),
         "worth": ("upkeep", "Show what came of the memories that agents were given.", "worth"),
         "off": ("projects", "Stop hooks: all of them, recording or injecting.", "off --record"),
         "on": ("projects", "Let hooks go on.", "on"),

@@ -11,6 +11,7 @@ from engram_py.errors import EmptyQueryError
 from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
     all_option,
+    confirm,
     json_command,
     limit_option,
     memory,
@@ -25,6 +26,7 @@ from engram_py.interfaces.cli.commands import (
     show,
     text_argument,
     value_command,
+    yes_option,
 )
 from engram_py.observations.listing import Listing
 
@@ -197,3 +199,33 @@ def list_questions(app: Engram) -> Listing:
 def remove_command(app: Engram, numbers: tuple[int, ...]) -> object:
     """Remove questions."""
     return app.evaluations.remove(numbers)
+
+
+@result_command("ab")
+@click.option("--agent-command", "agent", help="How your agent is run, as in 'claude -p {prompt}'.")
+@click.option("--check", help="How tests are run here, as in 'npm test -- {tests}'; default: pytest, go or cargo.")
+@click.option("--tasks", type=click.IntRange(1, 50), default=5, help="Most tasks; each is run four times. Default 5.")
+@click.option("--timeout", type=click.IntRange(min=1), default=600, help="Seconds that one run may take. Default 600.")
+@click.option("--dry-run", is_flag=True, help="List the tasks. Their tests are run, the agent is not.")
+@click.option("--again", is_flag=True, help="Begin anew; otherwise what was run is kept.")
+@yes_option
+def ab_command(app: Engram, agent: str | None, dry_run: bool, yes: bool, **options: Any) -> object:
+    """Run your agent at fixes of this repository that came again or are remembered, each at the commit before it: with
+    nothing, a placebo of equal length, the memory as a Markdown file, and engram. The fix's own test is the check.
+
+    It runs in worktrees with a memory of their own; in the last arm the agent needs Engram's hooks or tools (`engram
+    setup`). Stopped, it goes on where it was.
+    """
+    if not (agent or dry_run):
+        raise click.UsageError("give --agent-command, or --dry-run to list the tasks")
+    with progress("Looking for tasks") as report:
+        plan = app.experiments.plan(agent or "", progress=report, **options)
+    if dry_run:
+        return plan
+    if plan.done < plan.runs:
+        from engram_py.interfaces.wording import render
+
+        click.echo(render.text(plan, now=app.journal.moment(), door="cli"), err=True)
+        confirm(f"run the agent {plan.runs - plan.done} times", yes=yes)
+    with progress("Running") as report:
+        return app.experiments.run(plan, agent or "", progress=report)

@@ -245,6 +245,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "unconfirmed": lambda named, more: (
         f"waiting to be confirmed: {'; '.join(named)}{' and more' if more else ''}; `engram accept ID` confirms one"
     ),
+    "agent_ended_with_error": "the agent ended with an error in {runs:,} run(s); {folder} has what it printed",
     "current_again": 'it is current again; [#{id}] "{title}" had replaced it',
     "recording_off": _recording_off,
     # notes on the files of an observation

@@ -19,6 +19,7 @@ from engram_py.evaluation.questions import (
     QuestionKept,
     QuestionsRemoved,
 )
+from engram_py.evaluation.tasks import ARMS, Plan, Result
 from engram_py.files import lines_of
 from engram_py.interfaces.wording.phrases import Words, amount, clock, counted_as
 from engram_py.ledger.costs import Cost, tokens_of
@@ -299,6 +300,45 @@ def _answer(value: ExpectedAnswer) -> str:
     return f"[#{value.id}] {value.title}" + (" (deleted)" if value.deleted else "")
 
 
+# What an agent takes for a task of this size, with the models of 2026.
+_RUN_TOKENS, _RUN_DOLLARS = (50_000, 300_000), (0.2, 1.5)
+
+
+def _plan(value: Plan, now: datetime) -> str:
+    left = value.runs - value.done
+    lines = [f"{one.id} {lines_of(one.prompt)[0]} ({one.why}; {' '.join(one.check)})" for one in value.tasks]
+    low, high = (round(left * dollars) for dollars in _RUN_DOLLARS)
+    few, many = (f"{tokens:,}" for tokens in _RUN_TOKENS)
+    head = f"{amount(len(value.tasks), 'task')}, each with {', '.join(ARMS)}: {amount(value.runs, 'run')}"
+    return "\n".join(
+        [
+            head + (f", {value.done} of them done" if value.done else ""),
+            *lines,
+            f"At most {left * value.timeout / 3600:.1f} hours. A real agent takes {few} to {many} tokens a run: "
+            f"roughly ${low} to ${high}.",
+        ]
+    )
+
+
+def _result(value: Result, now: datetime) -> str:
+    if not value.tasks:
+        return "No task was run in every arm yet"
+    lines = [f"{amount(value.tasks, 'task')} in every arm", f"{'':10}" + "".join(f"{one:>10}" for one in _ARM_COUNTS)]
+    lines += [f"{one.arm:10}" + "".join(f"{getattr(one, name):>10}" for name in _ARM_COUNTS) for one in value.arms]
+    lines += ["helped: solved, and not without a memory. harmed: the other way round."]
+    told = [one for one in value.arms if one.helped + one.harmed]
+    lines += [
+        f"{one.arm}: {one.helped} helped, {one.harmed} harmed"
+        + (f"; that may be chance (p = {one.chance:.2f})" if one.chance > _CHANCE else f" (p = {one.chance:.3f})")
+        for one in told
+    ]
+    return "\n".join(lines)
+
+
+_ARM_COUNTS = ("runs", "solved", "helped", "harmed", "timeouts", "seconds")
+_CHANCE = 0.05
+
+
 def _question(value: Question, now: datetime) -> str:
     answers = "; ".join(map(_answer, value.answers)) or "nothing"
     where = value.project or "all projects"
@@ -434,4 +474,6 @@ WORDS: Words = {
     QuestionKept: lambda value, now: f"{_KEPT[value.outcome]}: {_question(value.question, now)}",
     QuestionsRemoved: lambda value, now: f"Removed {amount(value.count, 'question')}",
     Evaluation: _evaluation,
+    Plan: _plan,
+    Result: _result,
 }
