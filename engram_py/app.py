@@ -175,6 +175,7 @@ class Engram:
     moments = cached_property(services.moments)
     failures = cached_property(services.failures)
     worths = cached_property(services.worths)
+    guards = cached_property(services.guards)
     switches = cached_property(services.switches)
     clearing = cached_property(services.clearing)
     trust = cached_property(services.trust)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from engram_py.evaluation.experiment import Experiments
     from engram_py.evaluation.tasks import Lesson
     from engram_py.failures.failures import Failures
+    from engram_py.guards.guards import Guards
     from engram_py.identity.identity import Identity
     from engram_py.interchange.importers import Importers
     from engram_py.interchange.transfer import Transfer
@@ -428,6 +429,19 @@ def worths(app: Engram) -> Worths:
     from engram_py.ledger.worth import Worths
 
     return Worths(app.core)
+
+
+def guards(app: Engram) -> Guards:
+    """Say what decisions speak against, before it is done and in a diff."""
+    from engram_py.guards.guards import Guards
+
+    return Guards(
+        app.core,
+        app.moments,
+        observations=lambda: app.observations,
+        sessions=lambda: app.sessions,
+        directory=lambda: app.projects.settings_here().directory,
+    )
 
 
 def switches(app: Engram) -> Switches:

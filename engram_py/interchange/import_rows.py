@@ -163,7 +163,8 @@ def _overwrite(ledger: ImportLedger, here: Observation, row: ObservationIn, new:
         table.keep_version(ledger.store, here, clock=ledger.clock)
     columns = _columns(ledger, row, new)
     columns["revision_count"] = max(columns["revision_count"], here.revision_count + 1)
-    if any(getattr(here, name) != columns[name] for name in _SPOKEN):
+    guards = ledger.store.value("select guards from observations where id = :id", id=here.id)
+    if any(getattr(here, name) != columns[name] for name in _SPOKEN) or columns.get("guards") not in (None, guards):
         columns["arrival"] = ledger.arrival("observation", here.sync_id)
     rival = _rival(ledger, new, columns, here.project)
     ledger.store.update("observations", {"id": here.id}, columns)

@@ -34,6 +34,19 @@ update moments set outcome = :outcome, outcome_at = :now
 where session_id = :session_id and observation_id = :id and kind = :kind
   and outcome in (select value from json_each(:over))
 """
+_OF_SESSION = """
+select observation_id, subject, outcome, given_at, outcome_at from moments
+where session_id = :session_id and kind = :kind and outcome in ('', 'heeded') and given
+order by id
+"""
+_HAPPENED = """
+update moments set outcome_at = :now
+where session_id = :session_id and observation_id = :id and kind = :kind and subject = :subject and outcome = ''
+"""
+_OVERRULED = """
+select count(distinct session_id) from moments
+where observation_id = :id and kind = :kind and outcome = 'overruled'
+"""
 _COUNTS = """
 select
     kind,
@@ -200,6 +213,20 @@ class Moments:
                 for one in observation_ids:
                     if self.last(session_id, one, kind) is None:
                         self.add(session_id, one, kind, subject_of(one), given=given)
+
+    def unsettled(self, session_id: str, kind: Kind) -> list[Row]:
+        """Return the moments of a session in which a memory spoke and of which nothing bad came, oldest first."""
+        return self._store.rows(_OF_SESSION, session_id=session_id, kind=kind)
+
+    def happened(self, session_id: str, observation_id: int, kind: Kind, subject: str) -> None:
+        """Record that the act itself was done that a memory spoke about; that it comes again is another matter."""
+        values = {"session_id": session_id, "id": observation_id, "kind": kind, "subject": subject[:1_000]}
+        with self._store.transaction():
+            self._store.execute(_HAPPENED, **values, now=self._journal.now())
+
+    def overruled(self, observation_id: int, kind: Kind) -> int:
+        """Return in how many sessions somebody overruled a memory."""
+        return int(self._store.value(_OVERRULED, id=observation_id, kind=kind))
 
     def counts(self, observation_id: int) -> dict[str, Counts]:
         """Return the counts of a memory, by kind."""

@@ -17,7 +17,7 @@ from engram_py.observations.errors import (
     NothingReplacedError,
     TopicTakenError,
 )
-from engram_py.observations.save import expire, review_date
+from engram_py.observations.save import adopted, expire, review_date
 from engram_py.observations.validation import clean_content, clean_lines
 from engram_py.observations.values import (
     CONTENT_LIMIT_BYTES,
@@ -184,7 +184,7 @@ class Editing:
         if old.origin == "derived" and content != old.content:
             values["origin"] = "agent"  # somebody wrote it now: what is derived again does not take its place
         if "content" in changed and whole:
-            values["arrival"] = None
+            values |= adopted(old)
         self._write(old, values, clock=clock)
         self._carry_summary(old, content)
 
@@ -224,6 +224,22 @@ class Editing:
             self._write(old, {"review_after": due})
             reviewed(self._store, old.id, self._journal.now())
         return Changed.of("reviewed", old, review_after=due)
+
+    def ask_for_review(self, observation_id: int) -> Changed:
+        """Let an observation be due for review now, unless it is."""
+        with self._store.transaction():
+            old, now = live_observation(self._store, observation_id), self._journal.now()
+            due = min(old.review_after or now, now)
+            if due != old.review_after:
+                self._write(old, {"review_after": due})
+        return Changed.of("updated", old, review_after=due)
+
+    def guard(self, observation_id: int, guards: str | None) -> Observation:
+        """Store what an observation guards, as JSON, and return the observation. Its text stays."""
+        with self._store.transaction():
+            old = live_observation(self._store, observation_id)
+            self._write(old, {"guards": guards})
+        return old
 
     def accept(self, observation_id: int) -> Changed:
         """Make a derived, imported or received observation its reader's own.

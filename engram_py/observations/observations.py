@@ -53,6 +53,7 @@ class Observations:
             editing.mark_reviewed,
         )
         self.accept, self.unaccept = editing.accept, editing.unaccept
+        self.guard, self.ask_for_review = editing.guard, editing.ask_for_review
         self.delete, self.delete_many, self.deletable = editing.delete, editing.delete_many, editing.deletable
         self.undelete, self.revert, self.undo = editing.undelete, editing.revert, editing.undo
 

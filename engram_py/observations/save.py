@@ -288,7 +288,7 @@ class Saving:
         values = new.columns | {
             "session_id": session_id,
             "origin": draft.origin,  # whoever wrote the present text
-            "arrival": None,
+            **adopted(old),
             "aliases": aliases,
             "entity_kind": draft.entity_kind or old.entity_kind,
             "terms": derived_terms(new.title, new.topic_key or "", aliases, new.content),
@@ -323,7 +323,7 @@ class Saving:
         now, clock = self._journal.now(), self._journal.stamp()
         values: dict[str, Any] = {"duplicate_count": old.duplicate_count + 1, "last_seen_at": now, "clock": clock}
         if (old.title, old.content) == (new.title, new.content):
-            values["arrival"] = None  # it is said here as well
+            values |= adopted(old)  # it is said here as well
         known = [alias for alias in old.aliases.split("; ") if alias]
         aliases = "; ".join(dict.fromkeys([*known, *(alias for alias in new.aliases.split("; ") if alias)]))
         if aliases != old.aliases:
@@ -348,6 +348,11 @@ class Saving:
             candidates=self._candidates.find(row, clock=changed) if changed else (),
             warnings=(*new.warnings, *misspelled_type_note(new.type), *place.warnings),
         )
+
+
+def adopted(old: Observation) -> dict[str, Any]:
+    """Return the columns of a row whose text is said here from now on: the guards that came with it are nobody's."""
+    return {"arrival": None} | ({"guards": None} if old.unchecked else {})
 
 
 def review_date(kind: str, now: datetime) -> str | None:

@@ -411,7 +411,7 @@ OWN_COLUMNS: dict[str, Kind] = {
     "entity_kind": "text",
 }
 # Of these the ones that have a value: what older versions write stays as it is.
-OWN_SOMETIMES: dict[str, Kind] = {"category": "text", "source": "text", "source_ref": "text"}
+OWN_SOMETIMES: dict[str, Kind] = {"category": "text", "source": "text", "source_ref": "text", "guards": "text"}
 # Taken by rules of their own on the way in: aliases are indexed, an origin is believed of our own files alone, and what
 # was replaced follows from the verdicts.
 SPECIAL = ("aliases", "origin", "lifecycle")

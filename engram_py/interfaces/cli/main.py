@@ -78,7 +78,8 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
     "Project": {
         "init": ("projects", "Write .engram.json: which project this folder is.", "init shop"),
         "projects": ("projects", "List, merge, rename and prune projects.", "projects list"),
-        "check": ("observations", "List observations whose files changed under them.", "check"),
+        "check": ("guards", "List memories whose files changed; or what of a diff decisions forbid.", "check --staged"),
+        "guard": ("guards", "Tell agents before they act against a decision.", "guard add 12 --command 'npm *'"),
     },
     "Agents": {
         "setup": ("setup", "Put engram into coding agents: server, hooks, instructions.", "setup cursor --dry-run"),

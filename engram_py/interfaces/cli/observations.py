@@ -5,7 +5,6 @@ at once. ``engram edit`` opens one as a file: a head of its fields, a blank line
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -169,19 +168,6 @@ def _for_each(app: Engram, ids: tuple[int, ...], change: Callable[[int], object]
     with app.store.transaction():
         done = tuple(change(one) for one in dict.fromkeys(ids))
     return done[0] if len(done) == 1 else Listing(name, done)
-
-
-@click.command("check")
-@click.option("--strict", is_flag=True, help="Exit with 1 when something is stale, or no file could be checked.")
-@project_option
-@json_command
-def check_command(strict: bool, project: str | None, as_json: bool) -> None:
-    """List observations whose files changed since: they may be out of date."""
-    with memory() as app:
-        checked = app.anchors.check(project)
-        show(checked, app.settings, as_json=as_json)
-    if strict and (checked.stale or checked.blind):
-        sys.exit(1)
 
 
 @result_command("review")

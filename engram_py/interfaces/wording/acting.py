@@ -1,12 +1,14 @@
-"""The words of a memory that acts: what made a command pass that fails again."""
+"""The words of a memory that acts: what made a command pass that fails again, and what a decision guards."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from datetime import datetime
+from typing import Any
 
 from engram_py.failures.failures import Advice, Explained, FixLine, Remedy
-from engram_py.interfaces.wording.phrases import Words, filled, joined, plain_line
+from engram_py.guards.values import Checked, Found, Guard, GuardLine, GuardSet, Objection, Offered, Silenced
+from engram_py.interfaces.wording.phrases import Words, amount, filled, joined, plain_line
 from engram_py.text.fences import harmless
 
 # --- the fix of a failure -------------------------------------------------------------------------------------
@@ -105,4 +107,171 @@ def _fix(value: FixLine, now: datetime) -> str:
     return "\n".join(lines)
 
 
-WORDS: Words = {Explained: _explained, FixLine: _fix}
+# --- what a decision guards -----------------------------------------------------------------------------------
+
+_TITLE_CHARS, _SUBJECT_CHARS = 80, 100
+_SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def objection(value: Objection) -> str:
+    """Return what the agent reads before its tool runs: the rule in its positive form, and how it is lifted."""
+    lines = []
+    for one in value.broken:
+        rule = f"{_instead(one.guard) or f'no {rule_words(one.guard)}'} ({one.type} #{one.id})"
+        whose = f", said by {plain_line(one.guard.by, 40)}" if one.guard.by else ""
+        about = f'`{plain_line(one.subject, _SUBJECT_CHARS)}` is against "{plain_line(one.title, _TITLE_CHARS)}"{whose}'
+        lifted = f"`engram guard off {one.id} --session {value.session_id}`"
+        end = f"Denied; a person lifts it with {lifted}." if one.guard.strict else f"Where it is wrong: {lifted}."
+        lines.append(f"{rule[:1].upper()}{rule[1:]}: {about}. {end}")
+    for strange in value.unchecked:
+        lines.append(
+            f"#{strange} came from elsewhere and has a guard that would speak here; it does nothing until a person "
+            f"trusts it: `engram guard list` shows it, `engram trust {strange}` trusts it."
+        )
+    return "\n".join(lines)
+
+
+def rule_words(guard: Guard) -> str:
+    """Return what a guard speaks against, in words."""
+    where = f" in {', '.join(guard.within)}" if guard.within else ""
+    on = f" on {guard.branch}" if guard.branch else ""
+    match guard.kind:
+        case "path":
+            return f"edit of {', '.join(guard.paths)}{on}"
+        case "command":
+            return f"`{guard.command}`{on}"
+        case "branch":
+            return f"edit or commit on {guard.branch}"
+    text = f"/{guard.added or guard.removed}/" if guard.regex else f"`{guard.added or guard.removed}`"
+    return f"line {guard.kind} with {text}{where}{on}"
+
+
+def _instead(guard: Guard) -> str:
+    return f"use {guard.use}" if guard.use else ""
+
+
+def _line(value: GuardLine, now: datetime) -> str:
+    outcomes = {name: getattr(value, name) for name in ("heeded", "ignored")}
+    told = filled(f"{count} {name}" for name, count in outcomes.items() if count)
+    spoke = f"spoke {amount(value.fired, 'time')}" + (f": {told}" if told else "") if value.fired else "never spoke"
+    facts = (
+        "denies" if value.rule.strict else "warns",
+        f"by {plain_line(value.rule.by, 40)}" if value.rule.by else "",
+        spoke,
+        f"overruled in {amount(value.overruled, 'session')}" if value.overruled else "",
+        f"from {value.unchecked}: does nothing until `engram trust {value.id}`" if value.unchecked is not None else "",
+    )
+    line = f"{_named(value.id, value.title)}\n  {value.number}. {_rule(value.rule)} ({filled(facts)})"
+    return line + (
+        f"\n  it was overruled often: `engram review {value.id}` or `engram guard remove {value.id}`"
+        if value.to_review
+        else ""
+    )
+
+
+def _named(number: int, title: str) -> str:
+    return f"[#{number}] {plain_line(title, _TITLE_CHARS)}"
+
+
+def _rule(guard: Guard) -> str:
+    return filled((f"no {rule_words(guard)}", _instead(guard)), "; ")
+
+
+def _set(value: GuardSet, now: datetime) -> str:
+    whom = f'[#{value.id}] "{plain_line(value.title, _TITLE_CHARS)}"'
+    match value.outcome:
+        case "removed":
+            return f"Removed {f'from {whom}: {_rule(value.rule)}' if value.rule else f'every guard of {whom}'}"
+        case "declined":
+            return f"No guard of {whom}, and none is offered again"
+    assert value.rule is not None
+    does = "denies" if value.rule.strict else "warns"
+    past = f" It would have spoken in {value.hits} of the last {amount(value.commits, 'commit')}." * bool(value.commits)
+    return f"{whom} {does}: {_rule(value.rule)}.{past} `engram guard off {value.id}` silences it for a session."
+
+
+def _silenced(value: Silenced, now: datetime) -> str:
+    whom = f'[#{value.id}] "{plain_line(value.title, _TITLE_CHARS)}"'
+    if not value.sessions:
+        return f"{whom} speaks again in every session"
+    where = f"session {value.sessions[0]}" if len(value.sessions) == 1 else amount(len(value.sessions), "open session")
+    often = f"; overruled in {amount(value.overruled, 'session')}, it is due for review" if value.to_review else ""
+    return f"{whom} is silent in {where}{often}"
+
+
+def _offered(value: Offered, now: datetime) -> str:
+    return f"{_named(value.id, value.title)}\n  `engram guard accept {value.id}`: {_rule(value.rule)}"
+
+
+def _found(value: Found, now: datetime) -> str:
+    return f"{_place(value)}: {message(value)}"
+
+
+def _place(value: Found) -> str:
+    return filled((value.file or "this branch", str(value.line) if value.line else ""), ":")
+
+
+def message(value: Found) -> str:
+    """Return what is said at a place of a diff: the decision, who said it, what to use."""
+    title, author = plain_line(value.title, _TITLE_CHARS), plain_line(value.author, 40)
+    whose = filled((f"{value.type} #{value.id}", author))
+    return f'"{title}" ({whose}): {_instead(value.rule) or f"no {rule_words(value.rule)}"}'
+
+
+def _checked(value: Checked, now: datetime) -> str:
+    seen = f"{amount(value.guards, 'guard')}, {amount(value.files, 'file')}"
+    if not value.found:
+        return f"Nothing is against a decision ({seen})"
+    return "\n".join([*(_found(one, now) for one in value.found), f"{amount(len(value.found), 'place')} ({seen})"])
+
+
+def github(value: Checked) -> str:
+    """Return the places as GitHub's annotations, a line each."""
+    return "\n".join(
+        f"::{'error' if one.strict else 'warning'} file={_escaped(one.file, ':,')},line={max(1, one.line)},"
+        f"title=engram #{one.id}::{_escaped(message(one))}"
+        for one in value.found
+    )
+
+
+def _escaped(text: str, more: str = "") -> str:
+    for char in f"%\r\n{more}":
+        text = text.replace(char, f"%{ord(char):02X}")
+    return text
+
+
+def sarif(value: Checked, version: str) -> dict[str, Any]:
+    """Return the places as a SARIF 2.1.0 log, a rule for each decision."""
+    rules = {
+        f"engram-{one.id}": {"id": f"engram-{one.id}", "shortDescription": {"text": one.title}} for one in value.found
+    }
+    driver = {"name": "engram", "version": version, "rules": list(rules.values())}
+    return {
+        "$schema": _SARIF,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": [*map(_result, value.found)]}],
+    }
+
+
+def _result(one: Found) -> dict[str, Any]:
+    found = {
+        "ruleId": f"engram-{one.id}",
+        "level": "error" if one.strict else "warning",
+        "message": {"text": message(one)},
+    }
+    if not one.file:
+        return found
+    place = {"artifactLocation": {"uri": one.file}, "region": {"startLine": max(1, one.line)}}
+    return found | {"locations": [{"physicalLocation": place}]}
+
+
+WORDS: Words = {
+    Explained: _explained,
+    FixLine: _fix,
+    GuardLine: _line,
+    GuardSet: _set,
+    Silenced: _silenced,
+    Offered: _offered,
+    Found: _found,
+    Checked: _checked,
+}

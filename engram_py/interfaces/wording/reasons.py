@@ -246,6 +246,12 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
         f"waiting to be confirmed: {'; '.join(named)}{' and more' if more else ''}; `engram accept ID` confirms one"
     ),
     "agent_ended_with_error": "the agent ended with an error in {runs:,} run(s); {folder} has what it printed",
+    "guard_offered": "it can speak before it is broken: `engram guard accept {id}` ({rule})",
+    "guards_offered": lambda ids, more: (
+        f"{', '.join(f'#{one}' for one in ids)}{' and more' if more else ''} can speak before they are broken: "
+        "`engram guard list --offered` shows how, `engram guard accept ID` lets one"
+    ),
+    "guards_unchecked": "{count} memories from elsewhere have guards that nobody trusted; `engram guard` lists them",
     "current_again": 'it is current again; [#{id}] "{title}" had replaced it',
     "recording_off": _recording_off,
     # notes on the files of an observation

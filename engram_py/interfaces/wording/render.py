@@ -34,6 +34,7 @@ _FILES = {
     "evaluation": ("upkeep",),
     "ledger": ("upkeep",),
     "failures": ("acting",),
+    "guards": ("acting",),
     "vectors": ("upkeep",),
 }
 _EMPTY = {

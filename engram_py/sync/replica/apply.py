@@ -35,7 +35,7 @@ from engram_py.sync.replica.parse import (
 # What a row of Engram itself does not say: the row here keeps its own.
 _OURS = ("pinned", *SPECIAL, *OWN_COLUMNS, *OWN_SOMETIMES)
 # A row whose columns of these are as they were is still of whom it was.
-_SPOKEN = ("title", "content", "type", "topic_key", "aliases", "scope", "pinned", "about", "origin")
+_SPOKEN = ("title", "content", "type", "topic_key", "aliases", "scope", "pinned", "about", "origin", "guards")
 
 
 def apply_observation(batch: Batch, mutation: Mutation, read: ParsedRow) -> bool:

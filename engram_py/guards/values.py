@@ -1,0 +1,252 @@
+"""A guard as a value and as JSON, what it says when an act breaks it, and what is known of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from engram_py.dataclass import dataclass
+from engram_py.errors import ConflictError, InvalidArgumentError, InvalidInputError
+from engram_py.reasons import Told
+
+MOST_GUARDS = 20
+MOST_CHARS = 300
+MOST_GLOBS = 10
+OVERRULED_OFTEN = 3
+
+_TEXTS = ("command", "added", "removed", "branch", "use", "by")
+_GLOBS = {"paths": "path", "within": "in"}
+_FLAGS = ("regex", "strict")
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What a decision speaks against, and what to ``use`` in its place.
+
+    It is one of: an edit of ``paths``; a ``command`` by its words; a text that is ``added`` or ``removed``, in the
+    files ``within``; else any edit and commit on a ``branch``. Of the others a ``branch`` says where they hold.
+    ``regex``: the text is a regular expression. ``strict``: the act is denied, not only warned of. ``by`` said so.
+    """
+
+    paths: tuple[str, ...] = ()
+    command: str = ""
+    added: str = ""
+    removed: str = ""
+    within: tuple[str, ...] = ()
+    branch: str = ""
+    use: str = ""
+    regex: bool = False
+    strict: bool = False
+    by: str = ""
+
+    @property
+    def kind(self) -> str:
+        """``path``, ``command``, ``added``, ``removed`` or ``branch``."""
+        if self.paths:
+            return "path"
+        return next((name for name in ("command", "added", "removed") if getattr(self, name)), "branch")
+
+    def values(self) -> dict[str, Any]:
+        """Return it JSON-ready, without what it does not say."""
+        found: dict[str, Any] = {key: list(getattr(self, name)) for name, key in _GLOBS.items()}
+        found |= {name: getattr(self, name) for name in (*_TEXTS, *_FLAGS)}
+        return {name: value for name, value in found.items() if value}
+
+
+def checked(guard: Guard) -> Guard:
+    """Return a guard that can be kept. Raises InvalidArgumentError."""
+    from engram_py.capture.redact import redact
+    from engram_py.guards.expressions import glob
+    from engram_py.guards.matching import line_test
+    from engram_py.text.normalize import check_text
+
+    kinds = [name for name in ("paths", "command", "added", "removed") if getattr(guard, name)]
+    if len(kinds) > 1 or not (kinds or guard.branch):
+        expected = "one of --path, --command, --added and --removed, or --branch alone"
+        raise InvalidArgumentError("guard", " and ".join(kinds) or None, expected=expected)
+    if guard.within and guard.kind not in ("added", "removed"):
+        raise InvalidArgumentError("in", guard.within[0], expected="given with --added or --removed")
+    texts = [*guard.paths, *guard.within, *(getattr(guard, name) for name in _TEXTS)]
+    for text in texts:
+        check_text("guard", text)
+        if len(text) > MOST_CHARS or "\n" in text or redact(text).count:
+            raise InvalidArgumentError("guard", text[:40], expected=f"at most {MOST_CHARS} characters without a secret")
+    if max(len(guard.paths), len(guard.within)) > MOST_GLOBS:
+        raise InvalidArgumentError("path", len(guard.paths), expected=f"given at most {MOST_GLOBS} times")
+    for pattern in (*guard.paths, *guard.within):
+        glob(pattern)
+    if guard.kind in ("added", "removed"):
+        line_test(guard)
+    if guard.kind == "command" and not guard.command.split()[0].strip("*"):
+        raise InvalidArgumentError("command", guard.command, expected="the name of a program first, as in `npm *`")
+    return guard
+
+
+def to_json(guards: tuple[Guard, ...]) -> str:
+    return json.dumps([guard.values() for guard in guards], ensure_ascii=False)
+
+
+def from_json(text: str | None) -> tuple[Guard, ...]:
+    """Return the guards of a row, without what is none: another version, or somebody else, wrote it."""
+    try:
+        found = json.loads(text or "[]")
+    except (ValueError, RecursionError):
+        return ()
+    read = (_read(one) for one in (found if isinstance(found, list) else [])[:MOST_GUARDS])
+    return tuple(guard for guard in read if guard is not None)
+
+
+def _read(value: object) -> Guard | None:
+    if not isinstance(value, Mapping):
+        return None
+    texts = {name: value.get(name, "") for name in _TEXTS}
+    globs = {name: value.get(key, []) for name, key in _GLOBS.items()}
+    lists = [one for one in globs.values() if isinstance(one, list) and len(one) <= MOST_GLOBS]
+    every = [*texts.values(), *(one for some in lists for one in some)]
+    if len(lists) < len(globs) or not all(isinstance(one, str) and len(one) <= MOST_CHARS for one in every):
+        return None
+    flags = {name: value.get(name) is True for name in _FLAGS}
+    read: dict[str, Any] = texts | {name: tuple(one) for name, one in globs.items()} | flags
+    guard = Guard(**read)
+    return guard if guard.paths or any(getattr(guard, name) for name in _TEXTS[:4]) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A guard that an act breaks: whose it is, and what of the act breaks it, a file or a command."""
+
+    id: int
+    title: str
+    type: str
+    guard: Guard
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """What is said before a tool runs. ``unchecked`` are memories from elsewhere whose guards would have spoken."""
+
+    session_id: str
+    broken: tuple[Broken, ...]
+    unchecked: tuple[int, ...] = ()
+
+    @property
+    def denies(self) -> bool:
+        """Whether the tool may not run."""
+        return any(one.guard.strict for one in self.broken)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A place of a diff that breaks a guard; ``line`` is 0 where it is the file, or the branch, as a whole."""
+
+    file: str
+    line: int
+    id: int
+    title: str
+    type: str
+    author: str
+    use: str
+    strict: bool
+    rule: Guard
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a diff breaks, and how many guards and files were looked at."""
+
+    found: tuple[Found, ...]
+    guards: int
+    files: int
+    warnings: tuple[Told, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GuardLine:
+    """One guard of an observation, and in how many moments its observation spoke and what came of them."""
+
+    id: int
+    number: int
+    title: str
+    project: str
+    rule: Guard
+    fired: int = 0
+    heeded: int = 0
+    ignored: int = 0
+    overruled: int = 0
+    to_review: bool = False
+    unchecked: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GuardSet:
+    """A guard that was added, accepted, removed or declined; it would have met ``hits`` of the last ``commits``."""
+
+    outcome: str
+    id: int
+    title: str
+    rule: Guard | None = None
+    hits: int = 0
+    commits: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Silenced:
+    """A guard that is silent in some sessions from now on; ``to_review``: it was overruled so often."""
+
+    id: int
+    title: str
+    sessions: tuple[str, ...]
+    overruled: int
+    to_review: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A guard that the text of an observation offers, and nobody accepted or declined."""
+
+    id: int
+    title: str
+    project: str
+    rule: Guard
+
+
+class GuardTooWideError(ConflictError):
+    shown = ("files", "of", "commits")
+
+    def __init__(self, files: int, of: int, commits: int) -> None:
+        self.files, self.of, self.commits = files, of, commits
+        told = f"it would have spoken at {files} of the {of} files changed in the last {commits} commits"
+        super().__init__(told if of else "it would speak at every file", hint="name what the decision is about")
+
+
+class NoGuardError(ConflictError):
+    shown = ("id",)
+
+    def __init__(self, observation_id: int, *, offered: bool = False) -> None:
+        self.id = observation_id
+        told = "offers no guard" if offered else "has no such guard"
+        super().__init__(f"#{observation_id} {told}", hint="`engram guard add` says it yourself, `engram guard` lists")
+
+
+class ForeignGuardError(ConflictError):
+    shown = ("id",)
+
+    def __init__(self, observation_id: int) -> None:
+        self.id = observation_id
+        hint = f"`engram accept {observation_id}` makes it yours; read it first"
+        super().__init__(f"#{observation_id} came from elsewhere, and nobody trusted it", hint=hint)
+
+
+class NoSessionError(InvalidInputError):
+    def __init__(self) -> None:
+        super().__init__(
+            "no session of this project is open here", hint="pass --session ID; `engram sessions` lists them"
+        )
+
+
+class NoDiffError(InvalidInputError):
+    def __init__(self, what: str) -> None:
+        self.what = what[:200]
+        super().__init__(f"git gives no diff of {self.what}", hint="give FILES that exist, A..B, or --staged")
