@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.files import expanded, here, is_folder
 from engram_py.interfaces.hooks.protocol import (
+    AFTER_TOOL,
     EVENTS,
     Arguments,
     BadInput,
@@ -99,26 +100,27 @@ class HookRun:
             value = {"source": source} | value
         self.request = parse(value, agent=self.arguments.agent, environ=os.environ, here=here(), event=self.event)
         nothing = b"{}\n" if self.arguments.always_json else b""
-        if self._is_nothing(self.event, self.request, self.settings):
+        if self._is_nothing(self.event, self.request):
             return nothing
         text = self._handled(self.settings, self.request)
         if self.event == "register":
             return session_said(text, as_json=os.environ.get("ENGRAM_HOOK_OUTPUT") == "json")
         if self.request.memory_tool:
             return bound_call(self.arguments.agent, self.request.bound(text))
-        printed = answer(self.arguments.agent, self.event, text)
+        printed = answer(self.arguments.agent, self.event, text, denies=self._denies)
         self.shown_bytes = len(text.encode("utf-8", "replace")) if printed else 0
         return printed or nothing
 
-    def _is_nothing(self, event: Event, request: Request, settings: Settings) -> bool:
+    def _is_nothing(self, event: Event, request: Request) -> bool:
         """Return whether the memory need not even be opened."""
         if event == "user-prompt":
             from engram_py.capture.host_formats import is_trivial
 
             return not request.prompt or is_trivial(request.prompt)
-        wanted = self.arguments.pretool == "on" if self.arguments.pretool else settings.hook_pretool
-        shows = wanted and request.act.files and listens(self.arguments.agent, event)
-        return event == "pre-tool" and not (shows or request.memory_tool)
+        act = request.act
+        if event in AFTER_TOOL:
+            return act.is_nothing or (request.outcome.failed is None and listens(self.arguments.agent, "pre-tool"))
+        return event == "pre-tool" and act.is_nothing and not request.memory_tool
 
     def _handled(self, settings: Settings, request: Request) -> str:
         from engram_py.app import Engram
@@ -132,6 +134,8 @@ class HookRun:
         app = Engram(settings=settings, directory=request.directory, agent=self.arguments.agent)
         deadline = self.watchdog.deadline
         self.call = Call(app, self.event, self.arguments.agent, request, deadline, self.note)
+        wanted = self.arguments.pretool == "on" if self.arguments.pretool else settings.hook_pretool
+        self.call.about_files = wanted and bool(request.act.files)
         self.stage = "working"
         return handle(self.call)
 
@@ -186,11 +190,15 @@ class HookRun:
         assert self.call is not None
         return app.settings.distill == "auto" and is_waiting(app.store, self.call.request.session_id)
 
+    @property
+    def _denies(self) -> bool:
+        return self.call is not None and self.call.denies
+
     def ready(self) -> bytes:
         """Return the bytes that can be printed already, while the rest is not done."""
         if self.event is None or self.call is None:
             return b""
-        return answer(self.arguments.agent, self.event, self.call.ready)
+        return answer(self.arguments.agent, self.event, self.call.ready, denies=self._denies)
 
     # --- when something goes wrong -----------------------------------------------------------------------
 
@@ -287,7 +295,12 @@ def _place(exc: BaseException) -> str:
 
 
 # A person waits for the answer to a prompt, and hardly notices a session that starts a little later.
-LIMITS_MS: dict[Event, int] = dict.fromkeys(EVENTS, 5_000) | {"user-prompt": 2_000, "pre-tool": 1_000}
+LIMITS_MS: dict[Event, int] = dict.fromkeys(EVENTS, 5_000) | {
+    "user-prompt": 2_000,
+    "pre-tool": 1_000,
+    "post-tool": 1_000,
+    "tool-failed": 2_000,
+}
 LEAST_LIMIT_MS, MOST_LIMIT_MS = 50, 60_000
 # What the interpreter takes before anything can be timed.
 STARTUP_SECONDS = 0.1
