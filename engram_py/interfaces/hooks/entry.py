@@ -100,7 +100,7 @@ class HookRun:
             value = {"source": source} | value
         self.request = parse(value, agent=self.arguments.agent, environ=os.environ, here=here(), event=self.event)
         nothing = b"{}\n" if self.arguments.always_json else b""
-        if self._is_nothing(self.event, self.request):
+        if self._is_nothing(self.event, self.request, self.settings):
             return nothing
         text = self._handled(self.settings, self.request)
         if self.event == "register":
@@ -111,7 +111,7 @@ class HookRun:
         self.shown_bytes = len(text.encode("utf-8", "replace")) if printed else 0
         return printed or nothing
 
-    def _is_nothing(self, event: Event, request: Request) -> bool:
+    def _is_nothing(self, event: Event, request: Request, settings: Settings) -> bool:
         """Return whether the memory need not even be opened."""
         if event == "user-prompt":
             from engram_py.capture.host_formats import is_trivial
@@ -120,7 +120,9 @@ class HookRun:
         act = request.act
         if event in AFTER_TOOL:
             return act.is_nothing or (request.outcome.failed is None and listens(self.arguments.agent, "pre-tool"))
-        return event == "pre-tool" and act.is_nothing and not request.memory_tool
+        if event == "pre-tool" and not request.memory_tool:
+            return act.is_nothing or not (settings.data_dir / "engram.db").exists()
+        return False
 
     def _handled(self, settings: Settings, request: Request) -> str:
         from engram_py.app import Engram
