@@ -95,11 +95,14 @@ class Guards:
 
     # --- while an agent works ----------------------------------------------------------------------------------------
 
-    def before(self, act: Act, *, session_id: str, directory: Path, until: float) -> Objection | None:
+    def before(
+        self, act: Act, *, session_id: str, directory: Path, until: float, only_denials: bool = False
+    ) -> Objection | None:
         """Return what is to be said before a tool does ``act``, None for nothing.
 
         What only warns says the same about the same file or command once a session; what denies says it every time. A
-        guard from elsewhere says once that a person has to trust it. ``until`` is a moment of ``time.monotonic``.
+        guard from elsewhere says once that a person has to trust it. ``only_denials`` is for an agent whose model reads
+        nothing before the tool ran: it is warned afterwards. ``until`` is a moment of ``time.monotonic``.
         """
         if act.is_nothing or not self.any():
             return None
@@ -110,6 +113,8 @@ class Guards:
         broken: list[Broken] = []
         strange: list[int] = []
         for row, one in _broken(rows, scene, until):
+            if only_denials and (row["unchecked"] or not one.guard.strict):
+                continue
             if row["unchecked"]:
                 strange += [one.id] if one.id not in strange else []
             elif one.guard.strict or self._moments.last(session_id, one.id, "guard", one.subject) is None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.files import expanded, here, is_folder
 from engram_py.interfaces.hooks.protocol import (
+    AFTER_TOOL,
     EVENTS,
     Arguments,
     BadInput,
@@ -106,7 +107,7 @@ class HookRun:
             return session_said(text, as_json=os.environ.get("ENGRAM_HOOK_OUTPUT") == "json")
         if self.request.memory_tool:
             return bound_call(self.arguments.agent, self.request.bound(text))
-        printed = answer(self.arguments.agent, self.event, text)
+        printed = answer(self.arguments.agent, self.event, text, denies=self._denies)
         self.shown_bytes = len(text.encode("utf-8", "replace")) if printed else 0
         return printed or nothing
 
@@ -116,9 +117,12 @@ class HookRun:
             from engram_py.capture.host_formats import is_trivial
 
             return not request.prompt or is_trivial(request.prompt)
-        wanted = self.arguments.pretool == "on" if self.arguments.pretool else settings.hook_pretool
-        shows = wanted and request.act.files and listens(self.arguments.agent, event)
-        return event == "pre-tool" and not (shows or request.memory_tool)
+        act = request.act
+        if event in AFTER_TOOL:
+            return act.is_nothing or (request.outcome.failed is None and listens(self.arguments.agent, "pre-tool"))
+        if event == "pre-tool" and not request.memory_tool:
+            return act.is_nothing or not (settings.data_dir / "engram.db").exists()
+        return False
 
     def _handled(self, settings: Settings, request: Request) -> str:
         from engram_py.app import Engram
@@ -132,6 +136,8 @@ class HookRun:
         app = Engram(settings=settings, directory=request.directory, agent=self.arguments.agent)
         deadline = self.watchdog.deadline
         self.call = Call(app, self.event, self.arguments.agent, request, deadline, self.note)
+        wanted = self.arguments.pretool == "on" if self.arguments.pretool else settings.hook_pretool
+        self.call.about_files = wanted and bool(request.act.files)
         self.stage = "working"
         return handle(self.call)
 
@@ -186,11 +192,15 @@ class HookRun:
         assert self.call is not None
         return app.settings.distill == "auto" and is_waiting(app.store, self.call.request.session_id)
 
+    @property
+    def _denies(self) -> bool:
+        return self.call is not None and self.call.denies
+
     def ready(self) -> bytes:
         """Return the bytes that can be printed already, while the rest is not done."""
         if self.event is None or self.call is None:
             return b""
-        return answer(self.arguments.agent, self.event, self.call.ready)
+        return answer(self.arguments.agent, self.event, self.call.ready, denies=self._denies)
 
     # --- when something goes wrong -----------------------------------------------------------------------
 
@@ -287,7 +297,12 @@ def _place(exc: BaseException) -> str:
 
 
 # A person waits for the answer to a prompt, and hardly notices a session that starts a little later.
-LIMITS_MS: dict[Event, int] = dict.fromkeys(EVENTS, 5_000) | {"user-prompt": 2_000, "pre-tool": 1_000}
+LIMITS_MS: dict[Event, int] = dict.fromkeys(EVENTS, 5_000) | {
+    "user-prompt": 2_000,
+    "pre-tool": 1_000,
+    "post-tool": 1_000,
+    "tool-failed": 2_000,
+}
 LEAST_LIMIT_MS, MOST_LIMIT_MS = 50, 60_000
 # What the interpreter takes before anything can be timed.
 STARTUP_SECONDS = 0.1

@@ -14,7 +14,7 @@ from engram_py.database.errors import StoreBusyError
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.errors import EngramError, StoreError
 from engram_py.files import lines_of
-from engram_py.interfaces.hooks.protocol import BadInput, Event, Request, listens
+from engram_py.interfaces.hooks.protocol import Event, Request, listens
 from engram_py.lazy import regex
 from engram_py.observations.validation import clean_session_id
 from engram_py.observations.values import Observation
@@ -29,7 +29,6 @@ SUBAGENT_TOKENS = 400
 PATIENCE_SHARE = 0.25  # of what is left of the limit, for another process's write
 GIT_SHARE = 0.5  # of the same, for git to say which files were renamed
 _AGAIN_SECONDS = 0.05
-_MOST_FILES = 5
 
 
 @dataclass(slots=True)
@@ -39,7 +38,8 @@ class Call:
     ``allowed`` is what the user let hooks do. ``settled`` says that what this event has to store is stored, or will
     never be: nobody has to spool it; ``unread``, that there was no time for all of the transcript. ``ready`` is what
     the agent can be given already, should the rest take too long. ``owed`` are messages whose learnings are too many
-    for one hook: the next ones go on with them.
+    for one hook: the next ones go on with them. ``about_files`` says that the agent is told of a file before it
+    edits it, ``denies`` that the tool is not to run.
     """
 
     app: Engram
@@ -52,6 +52,8 @@ class Call:
     settled: bool = False
     unread: bool = False
     ready: str = ""
+    about_files: bool = False
+    denies: bool = False
     owed: list[str] = field(default_factory=list)
 
     def until(self, share: float = PATIENCE_SHARE) -> float:
@@ -89,17 +91,25 @@ def handle(call: Call) -> str:
         case "user-prompt":
             return _user_prompt(call)
         case "pre-tool" if not call.request.memory_tool:
-            return _pre_tool(call)
+            from engram_py.interfaces.hooks.tools import before_tool
+
+            return before_tool(call)
+        case "post-tool" | "tool-failed":
+            from engram_py.interfaces.hooks.tools import after_tool
+
+            return after_tool(call)
         case "pre-tool" | "register":
-            call.attempt(lambda: _ensure_session(call))
+            call.attempt(lambda: ensure_session(call))
             return call.request.session_id
         case "subagent-start":
             return _subagent_start(call)
         case _:
             from engram_py.interfaces.hooks.capture import look_back, nudge
 
-            call.attempt(lambda: _ensure_session(call))
+            call.attempt(lambda: ensure_session(call))
             look_back(call)
+            if call.event in ("stop", "session-end") and call.app.moments.unsettled(call.request.session_id, "guard"):
+                call.attempt(lambda: call.app.guards.settle(call.request.session_id))
             said: list[str] = []
             wanted = call.app.settings.hook_nudge and call.allowed.records
             if call.event == "stop" and wanted and reaches_model(call):
@@ -146,7 +156,7 @@ def _subagent_start(call: Call) -> str:
     app, session_id = call.app, call.request.session_id
     if not call.allowed.inject:
         return ""
-    call.attempt(lambda: _ensure_session(call))
+    call.attempt(lambda: ensure_session(call))
     if call.request.task:
         context = app.contexts.assemble(
             session_id=session_id,
@@ -161,35 +171,6 @@ def _subagent_start(call: Call) -> str:
         session_id=session_id, mode="session", unasked=True, compact=True, budget_tokens=SUBAGENT_TOKENS
     )
     return shown(call, context, "subagent") if context.memories else ""
-
-
-def _pre_tool(call: Call) -> str:
-    """Return what is known of the files that are about to be written, once a session."""
-    app, session_id = call.app, call.request.session_id
-    if not call.allowed.inject:
-        return ""
-    from engram_py.ledger.citations import SURFACES
-
-    known = app.citations.visible(session_id, "file")
-    unnamed = app.citations.visible(session_id, *SURFACES)
-    begun = time.monotonic()
-    seconds = max(0.0, call.deadline - begun) * GIT_SHARE
-    context = app.session_memory.of_files(
-        call.request.act.files[:_MOST_FILES], session_id=session_id, without=known, unnamed=unnamed, seconds=seconds
-    )
-    if time.monotonic() - begun > seconds / 2:
-        call.note(BadInput("git_slow"))  # so what was recorded under another name may be missing
-    if not any(section.items for section in context.sections):
-        return ""
-    call.attempt(lambda: _ensure_session(call))
-    if app.settings.holdout:
-        from engram_py.context.prompt_gate import without_held_back
-
-        context, held = without_held_back(context, app.moments, session_id, "file")
-        call.attempt(lambda: app.moments.begin(session_id, held, "file", given=False))
-        if not any(section.items for section in context.sections):
-            return ""
-    return shown(call, context, "file")
 
 
 def reaches_model(call: Call) -> bool:
@@ -228,7 +209,7 @@ def rendered(call: Call, context: Context) -> str:
     return context_text(replace(context, warnings=()), call.app.journal.moment(), "mcp")
 
 
-def _ensure_session(call: Call) -> None:
+def ensure_session(call: Call) -> None:
     """Make the session's row if it is missing: the hooks may have been installed in the middle of the session."""
     app = call.app
     with app.store.transaction():

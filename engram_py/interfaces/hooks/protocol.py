@@ -79,6 +79,20 @@ _SHAPES: dict[Shape, Callable[[str, str], object]] = {
 }
 
 
+# How an agent, or else one of its shape, is told that a tool is not to run.
+_DENIALS: dict[str, Callable[[str], object]] = {
+    "gemini": lambda reason: {"decision": "deny", "reason": reason},
+    "nested": lambda reason: {
+        "hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "deny",
+            "permissionDecisionReason": reason,
+        }
+    },
+    "cline": lambda reason: {"cancel": True, "errorMessage": reason},
+}
+
+
 @dataclass(frozen=True, slots=True)
 class HookAgent:
     """The form of answers to an agent, and the events at which it passes an answer on to its model."""
@@ -88,15 +102,15 @@ class HookAgent:
 
 
 _STARTS: frozenset[Event] = frozenset({"session-start", "user-prompt"})
-_ALL: frozenset[Event] = _STARTS | {"subagent-start", "pre-tool"}
+_ALL: frozenset[Event] = _STARTS | {"subagent-start", "pre-tool", "post-tool", "tool-failed"}
 
 # From each program's own reference of its hooks, as of 2026.
 AGENTS: dict[str, HookAgent] = {
     "claude-code": HookAgent("nested", _ALL | {"stop"}),
-    "codex": HookAgent("nested", _ALL - {"pre-tool"}),
+    "codex": HookAgent("nested", _ALL),
     "qwen": HookAgent("nested", _ALL),
     "vscode": HookAgent("nested", _ALL),
-    "gemini": HookAgent("nested", _STARTS),
+    "gemini": HookAgent("nested", _STARTS | {"post-tool"}),
     "cursor": HookAgent("flat", frozenset({"session-start"})),
     "copilot": HookAgent("camel", frozenset({"session-start"})),
     "cline": HookAgent("cline", _ALL - {"subagent-start"}),
@@ -112,8 +126,10 @@ _NAMES: dict[Event, str] = {
     "user-prompt": "UserPromptSubmit",
     "subagent-start": "SubagentStart",
     "pre-tool": "PreToolUse",
+    "post-tool": "PostToolUse",
+    "tool-failed": "PostToolUseFailure",
 }
-_GEMINI_NAMES = {"user-prompt": "BeforeAgent", "pre-tool": "BeforeTool"}
+_GEMINI_NAMES = {"user-prompt": "BeforeAgent", "pre-tool": "BeforeTool", "post-tool": "AfterTool"}
 
 
 def agent_named(name: str) -> str:
@@ -134,15 +150,22 @@ def listens(agent: str, event: Event) -> bool:
     return event in AGENTS.get(agent, _OTHER).listens
 
 
-def answer(agent: str, event: Event, text: str) -> bytes:
-    """Return the bytes to print for a context; none for an empty one, and where the agent does not listen."""
+def answer(agent: str, event: Event, text: str, *, denies: bool = False) -> bytes:
+    """Return the bytes to print for a context; none for an empty one, and where the agent does not listen.
+
+    ``denies``: the tool is not to run, and the text is the reason, for an agent that takes a denial.
+    """
+    shape = AGENTS.get(agent, _OTHER).shape
+    if denies and (denial := _DENIALS.get(agent, _DENIALS.get(shape))):
+        return _json(denial(text))
     if not text or not listens(agent, event):
         return b""
     name = _GEMINI_NAMES.get(event) if agent == "gemini" else None
-    shape = "block" if event == "stop" else AGENTS.get(agent, _OTHER).shape
-    value = _SHAPES[shape](name or _NAMES.get(event, event), text)
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace") + b"\n"
+    value = _SHAPES["block" if event == "stop" else shape](name or _NAMES.get(event, event), text)
+    return value.encode("utf-8", "replace") + b"\n" if isinstance(value, str) else _json(value)
+
+
+def _json(value: object) -> bytes:
     import json
 
     return json.dumps(value).encode() + b"\n"
@@ -150,21 +173,17 @@ def answer(agent: str, event: Event, text: str) -> bytes:
 
 def bound_call(agent: str, arguments: Mapping[str, Any]) -> bytes:
     """Return the bytes that have a tool called with these arguments. Codex takes them only with a permission."""
-    import json
-
     said: dict[str, Any] = {"hookEventName": "PreToolUse", "updatedInput": arguments}
     if agent == "codex":
         said["permissionDecision"] = "allow"
-    return json.dumps({"hookSpecificOutput": said}).encode() + b"\n"
+    return _json({"hookSpecificOutput": said})
 
 
 def session_said(session_id: str, *, as_json: bool) -> bytes:
     """Return the bytes that name a session to a script."""
     if not as_json:
         return session_id.encode("utf-8", "replace") + b"\n"
-    import json
-
-    return json.dumps({"session_id": session_id}).encode() + b"\n"
+    return _json({"session_id": session_id})
 
 
 # The most that is read of a call; what an agent writes to a file in one call fits many times over.

@@ -56,11 +56,6 @@ class Hooks:
     version: bool = False
     own: bool = False
 
-    @property
-    def before_edits(self) -> bool:
-        """Whether these hooks are Claude Code's, which knows the tools that edit."""
-        return self.shape == "grouped" and "PreCompact" in {name for name, _ in self.events.values()}
-
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
@@ -92,21 +87,34 @@ TIMEOUTS = {"session-start": 15, "user-prompt": 10}
 TIMEOUT = 15
 
 _STARTS = "startup|resume|clear|compact"
+_ACTING = "Bash|Edit|Write|MultiEdit|NotebookEdit"
 _CLAUDE_EVENTS: dict[str, tuple[str, str | None]] = {
     "session-start": ("SessionStart", _STARTS),
     "user-prompt": ("UserPromptSubmit", None),
+    "pre-tool": ("PreToolUse", _ACTING),
+    "post-tool": ("PostToolUse", _ACTING),
+    "tool-failed": ("PostToolUseFailure", "Bash"),
     "pre-compact": ("PreCompact", None),
     "subagent-start": ("SubagentStart", None),
     "subagent-stop": ("SubagentStop", None),
     "stop": ("Stop", None),
     "session-end": ("SessionEnd", None),
 }
-PRE_TOOL = ("PreToolUse", "Edit|Write|MultiEdit|NotebookEdit")
 _UNMATCHED = {event: (name, None) for event, (name, _) in _CLAUDE_EVENTS.items()}
-_CODEX_EVENTS = {event: one for event, one in _UNMATCHED.items() if event != "session-end"}
+_CODEX_EVENTS = {event: one for event, one in _UNMATCHED.items() if event not in ("session-end", "tool-failed")} | {
+    "pre-tool": ("PreToolUse", "Bash|apply_patch"),
+    "post-tool": ("PostToolUse", "Bash|apply_patch"),
+}
+_QWEN_EVENTS = _UNMATCHED | {
+    "pre-tool": ("PreToolUse", "run_shell_command|edit|write_file"),
+    "post-tool": ("PostToolUse", "run_shell_command|edit|write_file"),
+    "tool-failed": ("PostToolUseFailure", "run_shell_command"),
+}
 _GEMINI_EVENTS: dict[str, tuple[str, str | None]] = {
     "session-start": ("SessionStart", None),
     "user-prompt": ("BeforeAgent", None),
+    "pre-tool": ("BeforeTool", "run_shell_command|replace|write_file"),
+    "post-tool": ("AfterTool", "run_shell_command|replace|write_file"),
     "pre-compact": ("PreCompress", None),
     "stop": ("AfterAgent", None),
     "session-end": ("SessionEnd", None),
@@ -212,8 +220,8 @@ AGENTS: dict[str, Agent] = {
             "qwen", "Qwen Code", ("{home}/.qwen",), ("qwen",),
             {"user": Servers(("{home}/.qwen/settings.json",)), "project": Servers(("{project}/.qwen/settings.json",))},
             # Releases disagree on whether a timeout counts seconds or milliseconds; the hook has its own limit.
-            {"user": Hooks("{home}/.qwen/settings.json", _UNMATCHED, unit=0),
-             "project": Hooks("{project}/.qwen/settings.json", _UNMATCHED, unit=0)},
+            {"user": Hooks("{home}/.qwen/settings.json", _QWEN_EVENTS, unit=0),
+             "project": Hooks("{project}/.qwen/settings.json", _QWEN_EVENTS, unit=0)},
             {"user": Instructions("{home}/.qwen/QWEN.md"), "project": Instructions("{project}/QWEN.md")},
             project_note=_TRUST.format("Qwen Code", ".qwen/"),
         ),
@@ -326,15 +334,16 @@ def wanted(agent: Agent, scope: Scope, machine: Machine, start: Launcher, parts:
 def takes_pre_tool(agent: Agent, scope: Scope) -> bool:
     """Return whether the agent has a hook before an edit, and has its model read what that prints."""
     hooks = agent.hooks.get(scope)
-    return hooks is not None and hooks.before_edits and listens(agent.name, "pre-tool")
+    return hooks is not None and "pre-tool" in hooks.events and listens(agent.name, "pre-tool")
 
 
 def hook_items(hooks: Hooks, agent: str, start: Launcher, *, pre_tool: bool = False) -> dict[str, Any]:
-    """Return our item for each of the agent's events."""
-    events = dict(hooks.events)
-    if pre_tool and hooks.before_edits and listens(agent, "pre-tool"):
-        events["pre-tool"] = PRE_TOOL
-    return {name: _item(hooks, event, matcher, agent, start) for event, (name, matcher) in events.items()}
+    """Return our item for each of the agent's events. ``pre_tool``: the one before a tool tells of files as well."""
+    told = {"pre-tool": ("--pretool", "on")} if pre_tool else {}
+    return {
+        name: _item(hooks, event, matcher, start.hook(event, agent, *told.get(event, ())))
+        for event, (name, matcher) in hooks.events.items()
+    }
 
 
 def _server_edits(servers: Servers, machine: Machine, start: Launcher) -> FileEdits:
@@ -361,8 +370,8 @@ def _hook_edits(hooks: Hooks, agent: str, machine: Machine, start: Launcher, par
     return FileEdits(path, "json", tuple(edits))
 
 
-def _item(hooks: Hooks, event: str, matcher: str | None, agent: str, start: Launcher) -> dict[str, Any]:
-    command: dict[str, Any] = {"type": "command", "command": start.hook(event, agent)}
+def _item(hooks: Hooks, event: str, matcher: str | None, line: str) -> dict[str, Any]:
+    command: dict[str, Any] = {"type": "command", "command": line}
     if hooks.unit:
         command["timeout"] = TIMEOUTS.get(event, TIMEOUT) * hooks.unit
     if hooks.shape == "flat":

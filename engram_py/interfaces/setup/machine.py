@@ -107,11 +107,10 @@ class Launcher:
     def server(self) -> list[str]:
         return [*self.words, *self.options, "mcp"]
 
-    def hook(self, event: str, agent: str) -> str:
+    def hook(self, event: str, agent: str, *switches: str) -> str:
         """Return the shell line of a hook, for sh, and on Windows for cmd.exe and Git's bash."""
-        switch = ("--pretool", "on") if event == "pre-tool" else ()
         # The hook's own words come first: it starts without the command line's parser, which takes time.
-        words = [*self.words, "hook", event, "--agent", agent, *switch, *self.options]
+        words = [*self.words, "hook", event, "--agent", agent, *switches, *self.options]
         if not self.windows:
             return shlex.join(words)
         return subprocess.list2cmdline([word.replace("\\", "/") for word in words])

@@ -235,7 +235,7 @@ def test_the_hooks_of_engram_are_told_how_much_to_say(run: Run, home: Path, data
     ("words", "said"),
     [
         pytest.param(["cursor", "--pre-tool"], "Cursor has no hook before an edit", id="no-such-hook"),
-        pytest.param(["codex", "--pre-tool"], "Codex CLI has no hook before an edit", id="hook-that-nobody-reads"),
+        pytest.param(["gemini", "--pre-tool"], "Gemini CLI has no hook before an edit", id="hook-that-nobody-reads"),
         pytest.param(["claude-code", "--pre-tool", "--no-hooks"], "--no-hooks", id="against-no-hooks"),
         pytest.param(["claude-code", "--pre-tool", "--mcp-only"], "--mcp-only", id="against-mcp-only"),
         pytest.param(["cursor", "--protocol", "slim"], "Cursor", id="protocol-nobody-asks-for"),
@@ -255,7 +255,7 @@ def test_all_detected_gives_the_hook_before_an_edit_to_those_that_have_one(run: 
     (home / ".qwen").mkdir()
     done = run("setup", "--all-detected", "--yes", "--pre-tool", "--no-vectors")
     assert (done.exit_code, done.stderr) == (0, "")
-    assert "PreToolUse" in (home / ".qwen" / "settings.json").read_text()
+    assert "--pretool on" in (home / ".qwen" / "settings.json").read_text()
     assert "pre-tool" not in (home / ".cursor" / "hooks.json").read_text()
 
 

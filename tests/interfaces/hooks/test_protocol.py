@@ -37,6 +37,8 @@ SPELT = {
     "session-start": "session-start SessionStart sessionStart agentSpawn TaskResume",
     "user-prompt": "user-prompt UserPromptSubmit beforeSubmitPrompt BeforeAgent pre_user_prompt",
     "pre-tool": "pre-tool PreToolUse BeforeTool",
+    "post-tool": "post-tool PostToolUse AfterTool",
+    "tool-failed": "tool-failed PostToolUseFailure",
     "pre-compact": "pre-compact PreCompress",
     "stop": "stop AfterAgent Stop post_cascade_response",
     "subagent-stop": "subagent-stop SubagentStop",
@@ -75,7 +77,7 @@ def test_most_agents_get_the_name_of_the_event_with_the_text(agent: str, event: 
         ("cursor", "user-prompt", b""),
         ("windsurf", "session-start", b""),
         ("gemini", "pre-tool", b""),
-        ("codex", "pre-tool", b""),
+        ("cursor", "tool-failed", b""),
         ("codex", "stop", b""),
     ],
 )

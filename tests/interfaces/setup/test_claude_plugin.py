@@ -87,10 +87,15 @@ def test_the_installed_plugin_runs_this_installation() -> None:
     command = "'/opt/e n/engram' hook session-start --agent claude-code --data-dir /d"
     assert start["matcher"] == "startup|resume|clear|compact"
     assert start["hooks"] == [{"type": "command", "command": command, "timeout": 15}]
-    assert "PreToolUse" not in hooks
+    told = "'/opt/e n/engram' hook pre-tool --agent claude-code"
+    assert hooks["PreToolUse"][0]["hooks"][0]["command"] == f"{told} --data-dir /d"
+    assert hooks["PostToolUse"][0]["matcher"] == hooks["PreToolUse"][0]["matcher"]
+    assert hooks["PostToolUseFailure"][0]["matcher"] == "Bash"
     version = ".claude-plugin/plugin.json"
     assert len({render(Launcher((word,)))[version] for word in ("/a", "/b", "/a")}) == 2
-    assert "PreToolUse" in json.loads(render(Launcher(("engram",)), pre_tool=True)["hooks/hooks.json"])["hooks"]
+    assert (
+        b"pre-tool --agent claude-code --pretool on" in render(Launcher(("engram",)), pre_tool=True)["hooks/hooks.json"]
+    )
 
 
 def test_the_skill_costs_less_than_600_tokens_and_what_is_always_shown_less_than_60() -> None:

@@ -1,0 +1,146 @@
+"""What agents are told while they work: by the real programs, each with a scripted model."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.clients.conftest import Client, Install
+from tests.clients.model import Call, Json, Model
+
+BREAKS = "import whale_tables\nprint(whale_tables.rows())\n"
+MENDED = "def rows():\n    return 3\n"
+RULE = ("Use pnpm for packages", "The lock file is pnpm's.")
+SAID = "use pnpm"
+
+
+def conversation(request: Json) -> str:
+    """Everything that the model reads of the conversation, in any of the formats."""
+    return json.dumps(request.get("messages") or request.get("input") or request.get("contents"))
+
+
+def with_a_rule(client: Client, *options: str) -> None:
+    client.engram("save", *RULE, "--type", "decision")
+    client.engram("guard", "add", "1", "--command", "npm *", "--use", "pnpm", *options)
+
+
+def prints(file: str) -> str:
+    return f"python3 {file}"
+
+
+@pytest.fixture
+def claude(install: Install) -> Client:
+    client = install("claude")
+    (client.home / ".claude").mkdir()
+    client.engram("setup", "claude-code")
+    return client
+
+
+def ask_claude(client: Client, prompt: str) -> None:
+    client.run("-p", prompt, "--output-format", "json", "--allowedTools", "Bash,Write")
+
+
+def bash(command: str) -> Call:
+    return Call("Bash", {"command": command, "description": "run it"})
+
+
+def test_claude_code_is_told_what_mended_the_same_failure_in_another_session(claude: Client, model: Model) -> None:
+    (claude.project / "report.py").write_text(BREAKS)
+    write = Call("Write", {"file_path": str(claude.project / "whale_tables.py"), "content": MENDED})
+    model.play(bash(prints("report.py")), write, bash(prints("report.py")), "It prints 3.")
+    ask_claude(claude, "Print the report.")
+    assert "This error was fixed" not in conversation(model.requests[1])
+
+    (claude.project / "whale_tables.py").rename(claude.project / "lib.py")
+    nested = claude.project / "other"
+    nested.mkdir()
+    (nested / "sums.py").write_text("# sums\n\n" + BREAKS)
+    (claude.project / "lib.py").rename(claude.project / "whale_tables.py")
+    model.play(bash("cd other && python3 sums.py"), "I see.")
+    ask_claude(claude, "Print the sums.")
+    told = conversation(model.requests[1])
+    assert "No module named 'whale_tables'" in told
+    assert "whale_tables.py" in told.partition("This error was fixed before")[2]
+    assert "whale_tables" in claude.engram("fixes")
+
+
+def test_claude_code_is_warned_before_a_command_that_a_decision_forbids(claude: Client, model: Model) -> None:
+    with_a_rule(claude)
+    model.play(bash("echo npm install > ran.txt; npm install --offline --dry-run || true"), "Done.")
+    ask_claude(claude, "Install the packages.")
+    assert (claude.project / "ran.txt").exists()
+    assert SAID in conversation(model.requests[1])
+    assert "[#1]" in conversation(model.requests[1])
+
+
+def test_claude_code_does_not_run_what_a_strict_guard_denies(claude: Client, model: Model) -> None:
+    with_a_rule(claude, "--strict")
+    model.play(bash("npm install && touch ran.txt"), "Then pnpm.")
+    ask_claude(claude, "Install the packages.")
+    assert not (claude.project / "ran.txt").exists()
+    assert SAID in conversation(model.requests[1])
+    assert "engram guard off 1" in conversation(model.requests[1])
+
+
+@pytest.fixture
+def codex(install: Install, model: Model) -> Client:
+    client = install("codex")
+    provider = f'name = "Scripted"\nbase_url = "{model.url}/v1"\nenv_key = "OPENAI_API_KEY"\nwire_api = "responses"\n'
+    own = f'model = "scripted"\nmodel_provider = "scripted"\n\n[model_providers.scripted]\n{provider}'
+    (client.home / ".codex").mkdir()
+    (client.home / ".codex" / "config.toml").write_text(own)
+    client.engram("setup", "codex")
+    return client
+
+
+def ask_codex(client: Client, prompt: str) -> None:
+    # As after /hooks, where a person has looked at the hooks and trusted them.
+    client.run("exec", "--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox", prompt)
+
+
+def test_codex_is_told_what_mended_a_failure_and_what_a_decision_forbids(codex: Client, model: Model) -> None:
+    (codex.project / "report.py").write_text(BREAKS)
+    run = Call("exec_command", {"cmd": prints("report.py")})
+    write = Call("exec_command", {"cmd": "printf 'def rows(): return 3\\n' > whale_tables.py"})
+    model.play(run, write, run, "It prints 3.")
+    ask_codex(codex, "Print the report.")
+
+    nested = codex.project / "other"
+    nested.mkdir()
+    (nested / "sums.py").write_text("# sums\n\n" + BREAKS)
+    model.play(Call("exec_command", {"cmd": "cd other && python3 sums.py"}), "I see.")
+    ask_codex(codex, "Print the sums.")
+    assert "whale_tables.py" in conversation(model.requests[1]).partition("This error was fixed before")[2]
+
+    with_a_rule(codex, "--strict")
+    model.play(Call("exec_command", {"cmd": "npm install && touch ran.txt"}), "Then pnpm.")
+    ask_codex(codex, "Install the packages.")
+    assert not (codex.project / "ran.txt").exists()
+    assert SAID in conversation(model.requests[1])
+
+
+def test_gemini_is_told_what_mended_a_failure_and_what_a_decision_forbids(install: Install, model: Model) -> None:
+    gemini = install("gemini")
+    (gemini.home / ".gemini").mkdir()
+    (gemini.home / ".gemini" / "settings.json").write_text('{"security": {"auth": {"selectedType": "gemini-api-key"}}}')
+    gemini.engram("setup", "gemini")
+    said = ("--approval-mode", "yolo", "--model", "gemini-2.5-pro", "--prompt")
+
+    (gemini.project / "report.py").write_text(BREAKS)
+    run = Call("run_shell_command", {"command": prints("report.py")})
+    write = Call("write_file", {"file_path": str(gemini.project / "whale_tables.py"), "content": MENDED})
+    model.play(run, write, run, "It prints 3.")
+    gemini.run(*said, "Print the report.")
+
+    nested = gemini.project / "other"
+    nested.mkdir()
+    (nested / "sums.py").write_text("# sums\n\n" + BREAKS)
+    model.play(Call("run_shell_command", {"command": "cd other && python3 sums.py"}), "I see.")
+    gemini.run(*said, "Print the sums.")
+    assert "whale_tables.py" in conversation(model.requests[1]).partition("This error was fixed before")[2]
+
+    with_a_rule(gemini)
+    model.play(Call("run_shell_command", {"command": "npm install --offline --dry-run || true"}), "Then pnpm.")
+    gemini.run(*said, "Install the packages.")
+    assert SAID in conversation(model.requests[1])
