@@ -61,7 +61,8 @@ select
 from moments where observation_id = :id group by kind
 """
 
-# What was given unasked counts once a session: it helped where it was cited, or where a file it is about was edited.
+# An outcome counts once a session, and so does what was given unasked: that helped where it was cited, or where a file
+# it is about was edited.
 _LAST_MOMENTS = """
 with since (at) as (
     select max(
@@ -73,9 +74,10 @@ with since (at) as (
     )
 ),
 last as (
-    select outcome = 'heeded' as helped, outcome in ('overruled', 'undone') as harmed, given_at as at
+    select outcome = 'heeded' as helped, outcome in ('overruled', 'undone') as harmed, max(given_at) as at
     from moments, since
     where observation_id = :id and given = 1 and kind in ('guard', 'fix') and given_at > since.at
+    group by session_id, outcome
     union all
     select
         exists (select 1 from citations where session_id = one.session_id and observation_id = :id)
