@@ -141,6 +141,8 @@ def _failed(response: Mapping[str, Any], output: str) -> bool | None:
     if "llmContent" in response:
         codes = [line for line in lines_of(output) if line.startswith(_EXIT_CODE)]
         return bool(codes) and codes[-1].removeprefix(_EXIT_CODE).strip() != "0"
+    if "stdout" in response:  # Claude Code has an event of its own for what failed
+        return None if response.get("interrupted") else False
     return None
 
 

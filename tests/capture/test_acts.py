@@ -48,6 +48,9 @@ def test_every_spelling_of_a_call_is_one_act(tool: str, given: Any, act: Act) ->
 def test_claude_code_says_by_the_event_that_a_command_failed() -> None:
     outcome = outcome_of({"error": "Exit code 3\nmissing: x\n"}, failed=True)
     assert (outcome.failed, outcome.output) == (True, "Exit code 3\nmissing: x\n")
+    done = {"stdout": "3", "stderr": "", "interrupted": False}
+    assert outcome_of({"tool_response": done, "tool_use_id": "toolu_1"}, failed=None).failed is False
+    assert outcome_of({"tool_response": done | {"interrupted": True}}, failed=None).failed is None
 
 
 def test_gemini_says_it_by_a_line_that_stands_there_where_the_code_is_not_0() -> None:
