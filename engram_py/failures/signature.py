@@ -228,7 +228,8 @@ def _key(lines: Sequence[str], at: int, program: set[str], *, code: bool) -> str
     if "panicked at" in line and at + 1 < len(lines):
         line = lines[at + 1]  # where Rust says what happened
     key = normalized(line)
-    if len(key) < 4 or (" " not in key.strip() or (key.count(" ") < 2 and ":" not in key)):
+    least = 1 if code or "'" in key else 2  # blanks: "error: oops" and "code ENOENT" tell nothing
+    if key.count(" ") < least or (key.count(" ") < 2 and ":" not in key):
         return ""
     if _OF_ONE_RUN.search(line) or len(_SEVERAL.findall(key)) > 1 or _introduces(line):
         return ""

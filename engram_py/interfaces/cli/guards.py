@@ -137,8 +137,8 @@ def _guarded(what: tuple[str, ...], *, staged: bool, form: str, as_json: bool) -
         if form == "text":
             show(checked, app.settings, as_json=as_json)
             return int(bool(checked.found))
-    from engram_py.interfaces.wording.acting import github, sarif
     from engram_py import __version__
+    from engram_py.interfaces.wording.acting import github, sarif
 
     if form == "sarif":
         print_value(sarif(checked, __version__), "", as_json=True)
