@@ -21,7 +21,7 @@ from engram_py.context.visibility import NOT_TOLD
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.failures import table
-from engram_py.failures.signature import Signature, flattened, is_in, words_of
+from engram_py.failures.signature import Signature, flattened, is_in, is_of, words_of
 from engram_py.git.program import Deadline, ask_git
 from engram_py.lazy import regex
 from engram_py.observations import table as observation_table
@@ -179,8 +179,7 @@ class Fixes:
             return []
         rows = _speaking(self._store, match, projects=place.reads, now=self._journal.now())
         rows = [row for row in rows if not is_withheld(row)]
-        texts = {row.id: flattened(f"{row.title}\n{row.content[:_TEXT_CHARS]}") for row in rows}
-        return [row for row in rows if any(is_in(key, texts[row.id]) for key in keys)]
+        return [row for row in rows if _speaks_of(row, keys)]
 
     def _causes(self, rows: Sequence[Observation], states: dict[int, tuple[AnchorState, ...]]) -> list[Remedy]:
         """Return what made it pass, the latest first; what was saved while a fix was made tells of the same cause."""
@@ -283,7 +282,8 @@ class Fixes:
         topic = topic_of(failure.keys[0])
         if failure.observation_id is not None:
             told = observation_table.by_id(self._store, failure.observation_id)
-            if told is not None and told.project == project and _is_fix(told) and told.deleted_at is None:
+            here = told is not None and told.project == project and told.deleted_at is None
+            if told is not None and here and _is_fix(told) and _speaks_of(told, failure.keys):
                 return told
         return observation_table.live_topic(self._store, topic_key=topic, project=project, scope="project")
 
@@ -316,6 +316,15 @@ def topic_of(key: str) -> str:
 
 def _is_fix(row: Observation) -> bool:
     return (row.topic_key or "").startswith(FAILURE)
+
+
+def _speaks_of(row: Observation, keys: Sequence[str]) -> bool:
+    """Return whether a memory has the line of a key: a fix as one of its errors, another anywhere in its text."""
+    text = flattened(f"{row.title}\n{row.content[:_TEXT_CHARS]}")
+    if _is_fix(row) and row.origin == "derived":
+        lines = _error_lines(row.content)
+        return any(is_of(key, lines, text) for key in keys)
+    return any(is_in(key, text) for key in keys)
 
 
 def _is_gone(states: Sequence[AnchorState]) -> bool:
