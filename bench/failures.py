@@ -18,7 +18,7 @@ from typing import Any
 
 from engram_py import Engram
 from engram_py.capture.acts import Act
-from engram_py.failures.failures import Advice
+from engram_py.failures.fixes import Advice
 from engram_py.interfaces.wording.acting import advice_text
 
 DATA = Path(__file__).with_name("failures.json")

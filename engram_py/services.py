@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from engram_py.evaluation.experiment import Experiments
     from engram_py.evaluation.tasks import Lesson
     from engram_py.failures.failures import Failures
+    from engram_py.failures.fixes import Fixes
     from engram_py.guards.guards import Guards
     from engram_py.identity.identity import Identity
     from engram_py.interchange.importers import Importers
@@ -421,7 +422,13 @@ def failures(app: Engram) -> Failures:
     """Keep the commands that failed and what made them pass, and tell it when an error returns."""
     from engram_py.failures.failures import Failures
 
-    return Failures(app.core, app.anchors, app.moments, lambda: app.observations)
+    return Failures(app.core, lambda: app.moments, partial(_fixes, app))
+
+
+def _fixes(app: Engram) -> Fixes:
+    from engram_py.failures.fixes import Fixes
+
+    return Fixes(app.core, app.anchors, app.usage, lambda: app.observations)
 
 
 def worths(app: Engram) -> Worths:

@@ -81,6 +81,7 @@ SAVED_LAST = f"""
 select {COLUMNS}
 from observations
 where session_id = :session_id and +project = :project and {_LIVE} and +type not in ('session_summary', 'identity')
+  and +coalesce(topic_key, '') not like 'failure/%'
 order by id desc
 limit :limit
 """

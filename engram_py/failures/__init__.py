@@ -1,5 +1,6 @@
 """Failures: commands that failed, what made the same command pass, and telling it when the error returns.
 
-``signature`` finds in an output the lines by which an error is known again, ``failures.Failures`` keeps failures and
-their fixes (derived observations of type ``fix``) and looks fixes up, ``table`` is its SQL.
+``failures.Failures`` is what hooks tell and ask. ``signature`` finds in an output the lines by which an error is known
+again, ``fixes.Fixes`` makes fixes (derived observations of type ``fix``) and looks for what speaks of an error, and
+``table`` is the SQL of what failed.
 """

@@ -32,20 +32,23 @@ _MARK = regex(
     r"(?i)(?:^|[^a-z])(?:error|err!|fatal|panic(?:ked)?|exception|failed|cannot|can't|could not|couldn't|undefined"
     r"|missing|denied|not (?:found|something|assignable|defined)|no such|no rule|no module|no required|no matching"
     r"|does not exist|refus\w*|rejected|conflict|already (?:in use|exists)|unknown|unable|invalid|unexpected"
-    r"|unresolved|unsupported)(?![a-z])|\w(?:Error|Exception)\b|(?-i:\bE[A-Z]{4,}|\bERR_\w+|\[E\d+\])"
+    r"|unresolved|unsupported)(?![a-z])|^\S+\.\w+:\d+:\d+: (?!warning|note|info|help)\S"
+    r"|\w(?:Error|Exception)\b|(?-i:\bE[A-Z]{4,}|\bERR_\w+|\[E\d+\])"
 )
 # --- what differs from one time to the next
+_MARKED = regex(r"^E\s{2,}")
 _URL = regex(r"\b\w+://[^\s'\"`<>)]+")
 _PATH = regex(r"(?:\b[A-Za-z]:)?(?:[\w.@~+-]*[/\\])+(?=[\w.@+-])")
 _PLACE = regex(r"[:(]\d+(?:[:,]\d+)?\)?(?=:|\s|$|\))|,? ?\bline \d+(?:, column \d+)?")
-_RANGE = regex(r"(?<=[@:])[\^~*=<>]+|\([.\w]+\+0x\w+\)")  # of versions; of a place in what was compiled
+# Of versions, of a place in what was compiled, of a type.
+_SIGNS = regex(r"(?<=[@:])[\^~*=<>]+|\([.\w]+\+0x\w+\)|(?<![\w*&])[*&](?=\w)")
 _HASH = regex(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b0x[0-9a-fA-F]+\b")
 _TIME = regex(r"\b\d{4}-\d\d-\d\d[T ]?(?:\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?Z?)?|\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b")
 _NUMBER = regex(r"(?<![A-Za-z\d_])(?<!Errno )\d+(?:[.,:]\d+)*(?:m?s|[kKMG]i?B)?(?![A-Za-z_])")
 _QUOTE = str.maketrans('‘’“”"`´', "'''''''")
 # --- what stands before an error: a build's step, a container, the file, the tool's own word for an error
 _BEFORE = regex(
-    r"^(?:#\d+ (?:\d+\.\d+ )?|[\w.-]+ +\| |E\s{2,}|(?:FAILED|ERROR) \S+ - |[>|*✖✘×●]\s+|!\s+(?=\[)"
+    r"^(?:\d+:\d+\s+|#\d+ (?:\d+\.\d+ )?|[\w.-]+ +\| |E\s{2,}|(?:FAILED|ERROR) \S+ - |[>|*✖✘×●]\s+|!\s+(?=\[)"
     r"|\[[\d:.,TZ -]{4,30}\] )+"
 )
 _FILE = regex(r"^\W{0,3}[\w.@+-]+\.\w{1,6}(?::+| -)\s+")
@@ -57,7 +60,8 @@ _SAYS = regex(
 )
 _SEVERAL = regex(r"(?:^|[\s(,;.])# [a-z]+")  # "# passed; # failed" adds up, and names no error
 _RULE = regex(r"\s+\[[\w-]+\]$")  # the name of a check, after what it says
-_CLAUSE = regex(r"^(\S+ \S+.*?'[^']+'[^,;(]*?)\s*[,;(].*$")  # up to the name: what needs it differs
+# Up to the name: what needs it differs.
+_CLAUSE = regex(r"^(\S+ \S+.*?'[^']+'.*?)(?:\s*[,;(]| (?:imported |required )?from ).*$")
 _BESIDE = regex(r"(?i)^\W*(?:\S+\s+)?(?:note|hint|help|info|warn(?:ing)?)\b[^:]{0,20}:")
 _OF_ONE_RUN = regex(r"[/\\]\S*\d{4}\S*$")  # the path of a log
 # --- an error of the code
@@ -69,7 +73,7 @@ _NODE_FRAME = regex(r"^\s+at (?:async )?(?:(?:new )?([\w.$<>]+) )?\(?(?:file://)
 _PYTEST_FRAME = regex(r"^((?:[\w.-]+/)*[\w.-]+\.py):\d+: (?:in (\S+)|\w+)")
 _GO_FRAME = regex(r"^\t(\S+\.go):\d+")
 _GO_FUNCTION = regex(r"^[\w./*()-]*?([\w]+)\(.*\)$")
-_EXCEPTION = regex(r"^(?:Uncaught )?[\w.]*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotFound)\b")
+_EXCEPTION = regex(r"^(?:Uncaught )?[\w.]*(?:[A-Z]\w*)?(?:Error|Exception|Exit|Interrupt|NotFound)\b")
 _ASSERTION = regex(
     r"(?i)(?:\b|_)assert|\bexpect(?:ed)?\b.{0,80}\b(?:got|received|actual|but|to (?:be|equal|have|match|contain))\b"
     r"|\bgot\b.{0,80}\bwant\b|\bexpect\("
@@ -80,7 +84,10 @@ _THEIRS = regex(
 _TEST = regex(r"(?i)(?:^|[/\\])(?:tests?[_.]|conftest)|[_.](?:test|spec)s?\.\w+$")
 # --- names
 _QUOTED = regex(r"'([^']{2,100})'")
-_COLONS = regex(r"(?<=: )([\w.@/+-]{2,})(?=:\s|$)")
+_TOOL = regex(r"^(?![\w.]*(?:Error|Exception):)[\w./+-]+: ")
+_COLONS = regex(r"(?:^|(?<=: ))([\w.@/+-]{2,})(?=:\s|$)")
+_NOUN = regex(r"(?i)\b(?:named|module|package|command|image|table|column|function|target) (?!named)([\w.@+-]{3,})")
+_OPTION = regex(r"(?<![\w-])--?[A-Za-z][\w-]{2,}")
 _PACKAGE = regex(r"(?<![\w/.])[\w-]+\.[a-z]{2,4}/[\w./-]+\w")
 _TOKEN = regex(r"[A-Za-z_@$][\w$]*(?:[-./@:]+\w+)*(?:\(\))?")
 _IDENTIFIER = regex(r"[a-z\d][A-Z]|\w_\w|[A-Za-z]\d|\d[A-Za-z]|[A-Z]{4}|\w[-.@:/]+\w|\(\)$")
@@ -113,19 +120,25 @@ def signature_of(output: str, command: str = "") -> Signature:
     """Return what an output says of its error; nothing of one that says nothing telling, or fails an assertion."""
     lines = _read(output)
     program = set(_WORD.findall(command.partition(" ")[0].lower()))
-    marked = [(_rank(lines, at), at) for at, line in enumerate(lines) if _MARK.search(line) and not _BESIDE.match(line)]
+    marked = [(_rank(lines, at), at) for at, line in enumerate(lines) if _is_marked(line)]
     highest = max((rank for rank, _ in marked), default=0)
     code = highest > 1
     found: dict[str, str] = {}
     for rank, at in marked:
         if rank != highest or _is_assertion(lines, at, code=code):
             continue
-        if key := _key(lines, at, program, code=code):
-            found.setdefault(key[:_KEY_CHARS], " ".join(_ANSI.sub("", lines[at]).split())[:_KEY_CHARS])
+        place = at + ("panicked at" in lines[at] and at + 1 < len(lines))  # on the next line Rust says what happened
+        if key := _key(lines, place, program, code=code):
+            found.setdefault(key[:_KEY_CHARS], _printed(lines[place]))
     said = tuple(found.values())[:MOST_KEYS]
     ends = [end for line in said if (end := _end(line, program))]
     keys = dict.fromkeys([*list(found)[:MOST_KEYS], *ends])
     return Signature(tuple(keys), said, own=len(said[:3]) if code else len(said[:1]))
+
+
+def _printed(line: str) -> str:
+    """Return a line as a reader has it: of a test runner's without its mark, whose blanks would be lost."""
+    return " ".join(_MARKED.sub("", _ANSI.sub("", line)).split())[:_KEY_CHARS]
 
 
 def _end(line: str, program: set[str]) -> str:
@@ -145,9 +158,16 @@ def normalized(line: str) -> str:
 def plain(line: str) -> str:
     """Return a line without paths, numbers, hashes, addresses and times."""
     line = _BEFORE.sub("", _ANSI.sub("", line).strip()).translate(_QUOTE)
-    line = _RANGE.sub("", _TIME.sub("", _URL.sub("<url>", line)))
+    line = _SIGNS.sub("", _TIME.sub("", _URL.sub("<url>", line)))
     line = _HASH.sub("#", _PATH.sub("", _PLACE.sub("", line)))
     return " ".join(_FILE.sub("", _NUMBER.sub("#", line)).split())
+
+
+def is_of(key: str, lines: Sequence[str], text: str) -> bool:
+    """Return whether one of an error's lines is that of a key; the ``flattened`` text has the place that it names."""
+    line, _, place = key.partition(" @ ")
+    known = {normalized(one)[:_KEY_CHARS] for line in lines for one in (line, line.rpartition(": ")[2])}
+    return line in known and all(_holds(text, one) for one in place.split())
 
 
 def is_in(key: str, text: str) -> bool:
@@ -195,6 +215,11 @@ def _read(output: str) -> list[str]:
     return [line[:_LINE_CHARS] for line in lines if not line.isspace()]
 
 
+def _is_marked(line: str) -> bool:
+    """Return whether a line may be an error's own: not a note beside one, nor a frame."""
+    return bool(_MARK.search(line)) and not (_BESIDE.match(line) or _AT_FRAME.match(line) or _FILE_FRAME.match(line))
+
+
 def _rank(lines: Sequence[str], at: int) -> int:
     """Return 3 for what a test runner marks as the error itself, 2 for an error with a place in the code, else 1."""
     line = lines[at]
@@ -225,12 +250,11 @@ def _is_assertion(lines: Sequence[str], at: int, *, code: bool) -> bool:
 
 def _key(lines: Sequence[str], at: int, program: set[str], *, code: bool) -> str:
     line = lines[at]
-    if "panicked at" in line and at + 1 < len(lines):
-        line = lines[at + 1]  # where Rust says what happened
     key = normalized(line)
-    if len(key) < 4 or (" " not in key.strip() or (key.count(" ") < 2 and ":" not in key)):
+    least = 1 if code or "'" in key else 2  # blanks: "error: oops" and "code ENOENT" tell nothing
+    if key.count(" ") < least or (key.count(" ") < 2 and ":" not in key):
         return ""
-    if _OF_ONE_RUN.search(line) or len(_SEVERAL.findall(key)) > 1 or _introduces(line):
+    if _OF_ONE_RUN.search(line) or key.startswith("# ") or len(_SEVERAL.findall(key)) > 1 or _introduces(line):
         return ""
     names, rare = telling(line, program)
     if names * _NAME + rare * _WORD_WORTH >= _ENOUGH and (names or not code or rare >= _LONG):
@@ -248,9 +272,10 @@ def _introduces(line: str) -> bool:
 def telling(line: str, program: set[str]) -> tuple[int, int]:
     """Return how many names a line has that are somebody's own, and how many words that are rare in ordinary texts."""
     line = _URL.sub("", _ANSI.sub("", line)).translate(_QUOTE)
-    names = set(_PACKAGE.findall(line))
+    names = {*_PACKAGE.findall(line), *_OPTION.findall(line)}
     shown = _RULE.sub("", _FILE.sub("", _PATH.sub("", _PLACE.sub("", _BEFORE.sub("", line.strip())))))
-    quoted = {one for text in [*_QUOTED.findall(shown), *_COLONS.findall(shown)] for one in _TOKEN.findall(text)}
+    shown = _TOOL.sub("", shown)
+    quoted = {one for text in _named(shown) for one in _TOKEN.findall(text)}
     for token in {*quoted, *_TOKEN.findall(shown)}:
         plain = token.removesuffix("()").lower()
         if _CODE.match(token) or plain in _TYPES or plain in program or len(plain) < 2:
@@ -260,6 +285,11 @@ def telling(line: str, program: set[str]) -> tuple[int, int]:
     names |= _SYSTEM.intersection(_WORD.findall(shown)) | ({"errno"} if "[Errno" in line else set())
     rare = {word.lower() for word in _WORD.findall(shown)} - names - program - _TYPES
     return len(names), sum(map(_is_rare, rare))
+
+
+def _named(line: str) -> list[str]:
+    """Return the texts of a line that stand where a name does: in quotes, between colons, after what it is."""
+    return [*_QUOTED.findall(line), *_COLONS.findall(line), *_NOUN.findall(line)]
 
 
 def _is_rare(word: str) -> bool:

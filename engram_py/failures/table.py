@@ -1,23 +1,12 @@
-"""SQL of failed commands, of what was done while they were failing, and of the memories that speak of an error."""
+"""SQL of failed commands, and of what was done while they were failing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from engram_py.context.visibility import NOT_TOLD
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass
-from engram_py.observations.table import COLUMNS, VISIBLE, read
-from engram_py.observations.topics import FAILURE
-from engram_py.observations.values import Observation
-from engram_py.privacy.provenance import OWN, RETIRED
 
 MOST_FAILURES = 2_000
 MOST_REPAIRS = 60  # of one failure
-_LOOKED_AT = 400  # rows of the index, the newest first
-_POOL = 12
-
-TYPE, TOPIC = "fix", FAILURE
 
 _OF_SESSION = """
 select * from failures
@@ -47,29 +36,6 @@ _SHRINK = "delete from failures where id <= (select max(id) from failures) - :mo
 _SHARING = """
 select count(distinct substr(signature, 1, instr(signature || char(10), char(10)) - 1))
 from failures where instr(char(10) || signature || char(10), char(10) || :key || char(10))
-"""
-_SPEAKING = f"""
-select {COLUMNS} from observations
-where id in (
-    select rowid from observations_fts where observations_fts match :match order by rowid desc limit {_LOOKED_AT}
-)
-and deleted_at is null and lifecycle = 'active' and (expires_at is null or expires_at > :now)
-and type not in (select value from json_each(:without)) and (origin in ('user', 'agent') or topic_key like '{TOPIC}%')
-and {VISIBLE} and {OWN} and id not in ({RETIRED})
-order by updated_at desc, id desc limit {_POOL}
-"""
-_FIXES = f"""
-select {COLUMNS} from observations
-where topic_key > '{TOPIC}' and topic_key < '{TOPIC[:-1]}0' and +deleted_at is null and lifecycle = 'active'
-and {VISIBLE}
-order by updated_at desc, id desc limit :limit
-"""
-# What the agent said about it while it mended it.
-_SAID = f"""
-select {COLUMNS} from observations
-where session_id = :session_id and type in ('bugfix', 'fix', 'discovery', 'learning', 'gotcha')
-and origin in ('user', 'agent') and deleted_at is null and updated_at >= :since
-order by type in ('bugfix', 'fix') desc, id desc limit 1
 """
 
 
@@ -128,20 +94,3 @@ def repairs(store: Store, failure_id: int) -> list[tuple[str, str, str]]:
 def sharing(store: Store, key: str) -> int:
     """Return how many errors that are not the same have this line."""
     return int(store.value(_SHARING, key=key))
-
-
-def speaking(store: Store, match: str, *, projects: Sequence[str] | None, now: str) -> list[Observation]:
-    """Return the memories with these words that may speak as the user's own: fixes, and what somebody saved."""
-    without = [*NOT_TOLD, "passive"]
-    projects = None if projects is None else list(projects)
-    return read(store, _SPEAKING, match=match, projects=projects, without=without, now=now)
-
-
-def fixes(store: Store, *, projects: Sequence[str] | None, limit: int) -> list[Observation]:
-    """Return the fixes that were kept, the latest first."""
-    return read(store, _FIXES, projects=None if projects is None else list(projects), limit=limit)
-
-
-def said_meanwhile(store: Store, session_id: str, since: str) -> Observation | None:
-    """Return what was saved in a session since then about a bug."""
-    return next(iter(read(store, _SAID, session_id=session_id, since=since)), None)

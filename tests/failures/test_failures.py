@@ -9,11 +9,12 @@ import pytest
 
 from engram_py import Draft, Engram
 from engram_py.capture.acts import Act
-from engram_py.failures.failures import Advice
+from engram_py.failures.fixes import Advice
 from engram_py.interfaces.wording.acting import ADVICE_BYTES, advice_text
 from engram_py.observations.values import Observation
+from engram_py.privacy.provenance import arrival_of
 from tests.anchors.repositories import AUTH
-from tests.memory import FakeClock, Git, Opener, rows_of
+from tests.memory import FakeClock, Git, rows_of
 
 MISSING = """Traceback (most recent call last):
   File "{root}/src/app.py", line {line}, in <module>
@@ -119,7 +120,7 @@ def test_a_fix_is_said_once_a_session(first: Agent, second: Agent) -> None:
     assert second.fails(broken(line=5)) is None
 
 
-def test_what_came_of_advice_is_recorded(first: Agent, second: Agent, open_memory: Opener, root: Path) -> None:
+def test_what_came_of_advice_is_recorded(first: Agent, second: Agent, root: Path) -> None:
     mended(first)
     second.fails(broken())
     second.edits("pyproject.toml")
@@ -235,6 +236,30 @@ def test_what_the_agent_saved_while_mending_says_why(first: Agent, second: Agent
     assert advice is not None
     assert "Why: The lock file was older" in advice_text(advice)
     assert len(advice.remedies) == 1
+
+
+def test_what_the_agent_saved_soon_after_about_the_same_file_says_why(
+    first: Agent, second: Agent, clock: FakeClock
+) -> None:
+    mended(first)
+    clock.advance(minutes=2)
+    note = Draft("The extra was missing", "pyproject.toml named it for tests alone.", type="bugfix")
+    first.app.observations.save(note, session_id="first")
+
+    advice = second.fails(broken())
+
+    assert advice is not None
+    assert "Why: The extra was missing" in advice_text(advice)
+
+
+def test_a_fix_that_came_from_elsewhere_is_silent_until_somebody_trusts_it(first: Agent, second: Agent) -> None:
+    mended(first)
+    store = first.app.store
+    with store.transaction():
+        arrival = arrival_of(store, "git:/elsewhere", "mallory", "mallory")
+        store.update("observations", {"id": the_fix(first.app)}, {"arrival": arrival})
+
+    assert second.fails(broken()) is None
 
 
 def test_an_assertion_that_fails_says_nothing_even_when_it_failed_before(first: Agent, second: Agent) -> None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from datetime import datetime
 from typing import Any
 
-from engram_py.failures.failures import Advice, Explained, FixLine, Remedy
+from engram_py.failures.fixes import Advice, Explained, FixLine, Remedy
 from engram_py.guards.values import Checked, Found, Guard, GuardLine, GuardSet, Objection, Offered, Silenced
 from engram_py.interfaces.wording.phrases import Words, amount, filled, joined, plain_line
 from engram_py.text.fences import harmless
@@ -35,7 +35,7 @@ _SILENT = {
 def advice_text(advice: Advice) -> str:
     """Return what an agent reads when an error returns: at most 120 tokens."""
     again = "This error was fixed before" if len(advice.remedies) == 1 else "This error had two fixes, the later first"
-    head = f"Memory: {again} (`{plain_line(advice.line, _LINE)}`)."
+    head = f"Memory: {again} ({plain_line(advice.line, _LINE)})."
     left = ADVICE_BYTES - len(head.encode())
     lines = []
     for number, one in enumerate(advice.remedies):
