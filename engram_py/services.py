@@ -545,7 +545,9 @@ def _fill(folder: Path, directory: Path, lessons: Sequence[Lesson]) -> None:
 
     with Opened(folder, directory=directory) as app:
         for one in lessons:
-            app.save(Draft(one.title, one.content, one.type))
+            saved = app.save(Draft(one.title, one.content, one.type))
+            if one.guards:
+                app.observations.guard(saved.id, one.guards)
 
 
 def _distill(app: Engram, everything: bool) -> Flushed:

@@ -15,12 +15,14 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import zip_longest
 from pathlib import Path
 
 from engram_py.dataclass import asdict
 from engram_py.errors import InvalidArgumentError, InvalidInputError
 from engram_py.evaluation.tasks import (
     ARMS,
+    GUARDED,
     MEMORIES,
     Arm,
     ArmResult,
@@ -29,12 +31,17 @@ from engram_py.evaluation.tasks import (
     Result,
     Run,
     Task,
+    against,
+    broken_by,
     candidates,
     dump,
     history,
     load,
 )
 from engram_py.git.program import Deadline, ask_git
+from engram_py.git.repository import find_repository
+from engram_py.guards.diff import changes_of
+from engram_py.guards.values import from_json
 from engram_py.projects.projects import Core
 from engram_py.reasons import reason
 
@@ -79,7 +86,7 @@ class Experiments:
     ) -> Plan:  # fmt: skip
         """Return the tasks of the repository here, kept from an earlier run with the same arguments unless ``again``.
 
-        Each task's check was seen to fail before its fix and to pass after it.
+        The check of each fix was seen to fail before the fix and to pass after it.
 
         Raises InvalidArgumentError: there is no repository here. NoTasksError.
         """
@@ -93,7 +100,9 @@ class Experiments:
         if not found:
             commits = history(root)
             memories = self._store.rows(MEMORIES, project=place.project)
-            possible = list(candidates(commits, memories, check))
+            decisions = self._store.rows(GUARDED, project=place.project)
+            fixes, guarded = candidates(commits, memories, check), against(root, commits, decisions)
+            possible = [one for pair in zip_longest(fixes, guarded) for one in pair if one]
             found = tuple(_sound(root, folder, possible[:_MOST_CANDIDATES], tasks, progress))
             if not found:
                 raise NoTasksError(len(commits), len(possible))
@@ -255,10 +264,22 @@ def _git(root: Path, *arguments: str) -> tuple[bytes, bool] | None:
 
 def _passes(work: Path, task: Task) -> bool:
     """Return whether the check passes, with the tests as the fix has them, whatever the agent made of them."""
+    if not task.check:
+        return _keeps(work, task)
     if _git(work, "checkout", "--force", task.commit, "--", *task.tests) is None:
         return False
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("ENGRAM_", "GIT_"))}
     return _ended(task.check, work, environment, _CHECK_SECONDS, None) == 0
+
+
+def _keeps(work: Path, task: Task) -> bool:
+    """Return whether anything changed, committed or not, and nothing of it breaks the lesson's guard."""
+    (work / NOTES).unlink(missing_ok=True)
+    if _git(work, "reset", "--soft", task.parent) is None or _git(work, "add", "--all") is None:
+        return False
+    files = changes_of((), find_repository(work), work, staged=True).files
+    guards = [(0, task.lesson.title, task.lesson.type, one) for one in from_json(task.lesson.guards)]
+    return bool(files) and not broken_by(guards, files)
 
 
 def _sound(root: Path, folder: Path, possible: Sequence[Task], most: int, progress: Progress | None) -> Iterator[Task]:
@@ -267,15 +288,18 @@ def _sound(root: Path, folder: Path, possible: Sequence[Task], most: int, progre
     for number, task in enumerate(possible):
         if progress:
             progress(number, len(possible))
-        with _worktree(root, folder / "work", task.parent) as work:
-            fails = not _passes(work, task)
-            fixed = fails and _git(work, "checkout", "--force", "--detach", task.commit) is not None
-            sound = fixed and _passes(work, task)
-        if sound:
+        if not task.check or _tells(root, folder, task):
             yield task
             found += 1
         if found >= most or time.monotonic() > until:
             return
+
+
+def _tells(root: Path, folder: Path, task: Task) -> bool:
+    with _worktree(root, folder / "work", task.parent) as work:
+        fails = not _passes(work, task)
+        fixed = fails and _git(work, "checkout", "--force", "--detach", task.commit) is not None
+        return fixed and _passes(work, task)
 
 
 # --- results --------------------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 the values of an experiment over them.
 
 A fix counts where the memory has a ``bugfix`` or ``fix`` of it, or where it came again: another fix or a revert touched
-one of its files in the fortnight before. What that left is the task's lesson.
+one of its files in the fortnight before. What that left is the task's lesson. A decision with a guard makes a task of
+the last commit that went against it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,12 @@ from typing import Any, Literal, Protocol, get_args
 
 from engram_py.dataclass import asdict, dataclass
 from engram_py.git.program import Deadline, ask_git
+from engram_py.git.repository import find_repository
+from engram_py.guards.diff import Changes, FileChange, found_in
+from engram_py.guards.diff import history as changes_of_history
+from engram_py.guards.values import Guard, from_json, to_json
 from engram_py.lazy import regex
+from engram_py.privacy.provenance import OWN
 from engram_py.reasons import Told
 
 Arm = Literal["none", "placebo", "files", "engram"]
@@ -26,6 +32,7 @@ Ended = Literal["solved", "failed", "timeout"]
 MOST_COMMITS = 2_000
 _FORTNIGHT = 14 * 86_400
 _GIT_SECONDS = 30.0
+_OVER_FILES = ("path", "added", "removed")
 _FORMAT = "%x1e%H%x1f%P%x1f%ct%x1f%s%x1f%b%x1f"
 _FIXES = regex(r"(?i)\b(?:fix(?:es|ed|ing)?|bug(?:fix)?|hotfix|repair(?:s|ed)?|mend(?:s|ed)?|regression|revert)\b")
 _TESTING = frozenset(("test", "tests", "__tests__", "spec", "specs", "testing"))
@@ -50,9 +57,16 @@ class Row(Protocol):
     def __getitem__(self, name: str, /) -> Any: ...
 
 
+GUARDED = f"""
+select id, title, content, type, guards from observations
+where guards is not null and project = :project and deleted_at is null and lifecycle = 'active' and {OWN}
+order by id
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit with one parent, and the files that it added or changed."""
+    """One commit, its parent if it has one, and the files that it added or changed."""
 
     sha: str
     parent: str
@@ -76,18 +90,20 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What the memory has to tell about a task."""
+    """What the memory has to tell about a task; ``guards`` as the row of a decision has them."""
 
     title: str
     content: str
     type: str = "bugfix"
+    guards: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """A commit to make again: from ``parent`` an agent is asked for what ``prompt`` says, and then ``check`` runs.
 
-    ``tests`` are the files that the check takes from ``commit``; ``why`` says what makes it a task.
+    ``tests`` are the files that the check takes from ``commit``; without a check something has to change that keeps the
+    lesson's guard. ``why`` says what makes it a task.
     """
 
     id: str
@@ -157,36 +173,57 @@ def is_test(path: str) -> bool:
 
 
 def history(root: Path) -> list[Commit]:
-    """Return the last 2,000 commits of HEAD that have one parent, the newest first; none where git does not answer."""
+    """Return the last 2,000 commits of HEAD that are no merges, the newest first; none where git does not answer."""
     answer = ask_git(
         root, "log", "--no-merges", f"-n{MOST_COMMITS}", "--name-status", "--no-renames", f"--format={_FORMAT}",
         deadline=Deadline(_GIT_SECONDS), limit=64 << 20,
     )  # fmt: skip
     text = answer[0].decode(errors="replace") if answer else ""
-    return [commit for one in text.split("\x1e")[1:] if (commit := _commit(one))]
+    return [_commit(one) for one in text.split("\x1e")[1:]]
 
 
-def _commit(text: str) -> Commit | None:
-    sha, parents, at, subject, body, files = text.split("\x1f", 5)
-    if len(parents.split()) != 1:
-        return None
+def _commit(text: str) -> Commit:
+    sha, parent, at, subject, body, files = text.split("\x1f", 5)
     changed = (line.partition("\t") for line in files.splitlines())
     return Commit(
-        sha, parents, int(at), subject, body.strip(), tuple(path for kind, _, path in changed if kind in "AM" and path)
+        sha, parent, int(at), subject, body.strip(), tuple(path for kind, _, path in changed if kind in "AM" and path)
     )
 
 
 def candidates(commits: Sequence[Commit], memories: Iterable[Row], check: str | None) -> Iterator[Task]:
-    """Yield the tasks of a history, those that a memory tells of first, each commit once."""
+    """Yield the fixes of a history that make tasks, those that a memory tells of first, each commit once."""
     seen: set[str] = set()
     for commit, lesson, why in (*_remembered(commits, memories), *_repeated(commits)):
         command = _check(commit, check)
-        if commit.sha not in seen and commit.tests and commit.sources and command:
+        if commit.sha not in seen and commit.parent and commit.tests and commit.sources and command:
             seen.add(commit.sha)
-            prompt = (
-                f"{commit.subject}\n\nThe repository is in your working directory. Change its code until it does this."
-            )
-            yield Task(commit.sha[:12], commit.sha, commit.parent, prompt, commit.tests, command, lesson, why)
+            yield _task(commit, lesson, why, check=command)
+
+
+def against(root: Path, commits: Sequence[Commit], decisions: Iterable[Row]) -> Iterator[Task]:
+    """Yield for each guard over files, of any branch, the latest of the last 200 commits that goes against it."""
+    guards = [(row, guard) for row in decisions for guard in from_json(row["guards"])]
+    guards = [(row, guard) for row, guard in guards if guard.kind in _OVER_FILES and not guard.branch]
+    repository = find_repository(root) if guards else None
+    changes = list(changes_of_history(repository, texts=True, seconds=_GIT_SECONDS)) if repository else []
+    for row, guard in guards:
+        facts = [(row["id"], row["title"], row["type"], guard)]
+        broken = (one for one, files in zip(commits, changes, strict=False) if broken_by(facts, files))
+        commit = next((one for one in broken if one.parent), None)
+        if commit:
+            lesson = Lesson(row["title"], row["content"], row["type"], to_json((guard,)))
+            yield _task(commit, lesson, f"decision #{row['id']}", name=f"{commit.sha[:12]}-{row['id']}")
+
+
+def broken_by(guards: Sequence[tuple[int, str, str, Guard]], files: Sequence[FileChange]) -> bool:
+    """Return whether changed files break one of the guards."""
+    return bool(found_in(guards, Changes(tuple(files), None, committed=True)))
+
+
+def _task(commit: Commit, lesson: Lesson, why: str, *, check: tuple[str, ...] = (), name: str = "") -> Task:
+    prompt = f"{commit.subject}\n\nThe repository is in your working directory. Change its code until it does this."
+    tests = commit.tests if check else ()
+    return Task(name or commit.sha[:12], commit.sha, commit.parent, prompt, tests, check, lesson, why)
 
 
 def _remembered(commits: Sequence[Commit], memories: Iterable[Row]) -> Iterator[tuple[Commit, Lesson, str]]:

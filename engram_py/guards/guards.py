@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -119,12 +119,16 @@ class Guards:
                 strange += [one.id] if one.id not in strange else []
             elif one.guard.strict or self._moments.last(session_id, one.id, "guard", one.subject) is None:
                 broken.append(one)
-        if not broken and not strange:
-            return None
-        said = Objection(session_id, tuple(broken), tuple(strange))
-        with suppress(StoreError):  # it is said all the same
-            self._record(said, directory)
-        return said
+        held = {one.id for one in broken if not one.guard.strict and self._holds_back(session_id, one)}
+        spoken = tuple(one for one in broken if one.id not in held or one.guard.strict)
+        said = Objection(session_id, spoken, tuple(strange))
+        if broken or strange:
+            with suppress(StoreError):  # it is said all the same
+                self._record(replace(said, broken=tuple(broken)), directory, held)
+        return said if spoken or strange else None
+
+    def _holds_back(self, session_id: str, one: Broken) -> bool:
+        return self._moments.holds_back(session_id, "guard", f"#{one.id}")
 
     def after(self, act: Act, *, session_id: str, directory: Path | None = None) -> None:
         """Record what came of an act that was done: the one that was warned of, or one like it in spite of that.
@@ -265,14 +269,15 @@ class Guards:
         reads = self._projects.for_read(session_id=session_id or None, head=False).reads
         return self._store.rows(_GUARDED, projects=reads, session_id=session_id)
 
-    def _record(self, said: Objection, directory: Path) -> None:
+    def _record(self, said: Objection, directory: Path, held: Collection[int]) -> None:
         with self._store.transaction():
             if session_table.by_id(self._store, said.session_id) is None:
                 place = self._projects.for_write(session_id=said.session_id, directory=str(directory))
                 self._sessions().ensure(said.session_id, place)
             for one in said.broken:
-                size = len(f"{one.title}{one.guard.use}{one.subject}".encode()) + _AROUND_BYTES
-                self._moments.add(said.session_id, one.id, "guard", one.subject, size=size)
+                given = one.guard.strict or one.id not in held
+                size = len(f"{one.title}{one.guard.use}{one.subject}".encode()) + _AROUND_BYTES if given else 0
+                self._moments.add(said.session_id, one.id, "guard", one.subject, given=given, size=size)
             for strange in said.unchecked:
                 self._silence(said.session_id, strange)
 

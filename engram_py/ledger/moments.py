@@ -36,7 +36,7 @@ where session_id = :session_id and observation_id = :id and kind = :kind
 """
 _OF_SESSION = """
 select observation_id, subject, outcome, given_at, outcome_at from moments
-where session_id = :session_id and kind = :kind and outcome in ('', 'heeded') and given
+where session_id = :session_id and kind = :kind and outcome in ('', 'heeded')
 order by id
 """
 _HAPPENED = """
@@ -61,8 +61,7 @@ select
 from moments where observation_id = :id group by kind
 """
 
-# An outcome counts once a session, and so does what was given unasked: that helped where it was cited, or where a file
-# it is about was edited.
+# What was given counts once a session. A memory helped where it was cited, or where a file it is about was edited.
 _LAST_MOMENTS = """
 with since (at) as (
     select max(
@@ -74,10 +73,12 @@ with since (at) as (
     )
 ),
 last as (
-    select outcome = 'heeded' as helped, outcome in ('overruled', 'undone') as harmed, max(given_at) as at
+    select
+        max(outcome = 'heeded') and not max(outcome in ('overruled', 'undone')) as helped,
+        max(outcome in ('overruled', 'undone')) as harmed, max(given_at) as at
     from moments, since
-    where observation_id = :id and given = 1 and kind in ('guard', 'fix') and given_at > since.at
-    group by session_id, outcome
+    where observation_id = :id and given = 1 and kind in ('guard', 'fix')
+    group by session_id, kind having max(given_at) > since.at
     union all
     select
         exists (select 1 from citations where session_id = one.session_id and observation_id = :id)
@@ -217,7 +218,7 @@ class Moments:
                         self.add(session_id, one, kind, subject_of(one), given=given)
 
     def unsettled(self, session_id: str, kind: Kind) -> list[Row]:
-        """Return the moments of a session in which a memory spoke and of which nothing bad came, oldest first."""
+        """Return the moments of a session, held back ones too, of which nothing bad came, oldest first."""
         return self._store.rows(_OF_SESSION, session_id=session_id, kind=kind)
 
     def happened(self, session_id: str, observation_id: int, kind: Kind, subject: str) -> None:

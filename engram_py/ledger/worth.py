@@ -1,6 +1,6 @@
 """Add up what came of the memories that were given unasked, beside what came of the moments without them.
 
-A moment is a guard or a fix that spoke, or one memory in one session, given or named. It was *heeded* (the agent did as
+A moment is a guard, a fix or a memory in one session, however often it spoke there. It was *heeded* (the agent did as
 it says, cited the memory, or edited a file it is about), *ignored*, *repeated* (the same failure or act again in spite
 of it) or *harmful* (overruled, undone; or replaced, rewritten or deleted by a person or an agent while the session
 ran). Without it were the moments that were held back, and for a fix the failures before it existed.
@@ -70,9 +70,12 @@ came (observation_id, kind, given, bytes, at, outcome) as (
         else '' end
     from shown join observations on observations.id = shown.observation_id
     union all
-    select observation_id, iif(kind in ('guard', 'fix'), kind, 'memory'), given, bytes, given_at, case
-        when outcome in ('overruled', 'undone') then 'harmful'
-        when kind in ('guard', 'fix') or outcome <> '' then outcome
+    select observation_id, iif(kind in ('guard', 'fix'), kind, 'memory') as of, given, sum(bytes), min(given_at), case
+        when max(outcome in ('overruled', 'undone')) then 'harmful'
+        when max(outcome = 'repeated') then 'repeated'
+        when max(outcome = 'ignored') then 'ignored'
+        when max(outcome = 'heeded') then 'heeded'
+        when kind in ('guard', 'fix') then ''
         when {_CITED.format("moments")} then 'heeded'
         when {_READ.format("moments")} then 'ignored'
         else '' end
@@ -82,6 +85,7 @@ came (observation_id, kind, given, bytes, at, outcome) as (
             select 1 from injections where session_id = moments.session_id and observation_id = moments.observation_id
         ))
     )
+    group by session_id, observation_id, of, given
     union all
     select observation_id, 'fix', 0, 0, failed_at,
         case when times > 1 then 'repeated' when passed_at is not null then 'heeded' else '' end

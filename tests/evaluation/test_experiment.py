@@ -16,6 +16,7 @@ from engram_py import Draft, Engram
 from engram_py.evaluation import tasks as module
 from engram_py.evaluation.experiment import NoTasksError, placebo, result, sign_test
 from engram_py.evaluation.tasks import ARMS, Commit, Plan, Task, candidates, history, is_test
+from engram_py.guards.values import Guard, to_json
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.wording.render import text
 from tests.memory import Git, Opener, RepoMaker
@@ -148,13 +149,27 @@ def test_tests_are_told_by_their_folder_or_name(path: str, expected: bool) -> No
 def test_a_check_that_does_not_tell_the_fix_makes_no_task(app: Engram, shop: Path, git: Git) -> None:
     with pytest.raises(NoTasksError) as raised:
         app.experiments.plan(AGENT, check=f"{sys.executable} -c pass")
-    assert (raised.value.commits, raised.value.candidates) == (2, 1)
+    assert (raised.value.commits, raised.value.candidates) == (3, 1)
     assert git(shop, "worktree", "list").count("\n") == 0
 
 
 def test_a_placebo_is_as_long_as_what_it_stands_for() -> None:
     for size in (1, 300, 5_000):
         assert len(placebo("é" * size).encode()) == len(("é" * size).encode())
+
+
+def test_a_decision_with_a_guard_makes_a_task_of_the_last_commit_that_went_against_it(app: Engram, shop: Path) -> None:
+    row = app.save(Draft("Greetings", "In greet.py replace `'Hi'` by `'Hello '`.", "decision")).id
+    app.observations.guard(row, to_json((Guard(added="'Hi ", within=("*.py",), use="'Hello '", by="Ada"),)))
+
+    plan = app.experiments.plan(AGENT, check=CHECK)
+    task = plan.tasks[1]
+    assert (task.commit, task.why, task.check) == (git_log(shop)[0], f"decision #{row}", ())
+
+    found = app.experiments.run(replace(plan, tasks=(task,)), AGENT)
+    assert {one.arm: (one.solved, one.helped) for one in found.arms} == {
+        "none": (0, 0), "placebo": (0, 0), "files": (1, 1), "engram": (1, 1),
+    }  # fmt: skip
 
 
 # --- runs -----------------------------------------------------------------------------------------------------

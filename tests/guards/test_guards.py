@@ -400,3 +400,21 @@ def test_a_guard_says_who_said_it(here: Engram, root: Path, git: Git) -> None:
     number = saved(here)
     here.guards.add(number, Guard(command="npm *"))
     assert here.guards.listed()[0].rule.by == "Grace Hopper"
+
+
+def test_a_warning_may_be_held_back_on_purpose_and_a_denial_never(
+    here: Engram, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(here.moments, "holds_back", lambda *_: True)
+    guarded(here, NPM)
+    assert said(here, run("npm i"), root) is None
+    here.guards.after(run("npm i"), session_id="s1", directory=root)
+    here.guards.after(run("npm test"), session_id="s1", directory=root)
+    assert here.store.tuples("select given, outcome from moments") == [(0, "ignored")]
+    [held, *_] = here.worths.of().kinds
+    assert (held.given.moments, held.without.ignored) == (0, 1)
+
+    guarded(here, replace(NPM, command="yarn *", strict=True), "Denied")
+    found = said(here, run("yarn add x"), root)
+    assert found is not None
+    assert found.denies

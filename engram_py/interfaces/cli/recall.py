@@ -210,8 +210,10 @@ def remove_command(app: Engram, numbers: tuple[int, ...]) -> object:
 @click.option("--again", is_flag=True, help="Begin anew; otherwise what was run is kept.")
 @yes_option
 def ab_command(app: Engram, agent: str | None, dry_run: bool, yes: bool, **options: Any) -> object:
-    """Run your agent at fixes of this repository that came again or are remembered, each at the commit before it: with
-    nothing, a placebo of equal length, the memory as a Markdown file, and engram. The fix's own test is the check.
+    """Run your agent at fixes of this repository that came again or are remembered, and at commits against a guard.
+
+    Each starts from the commit before, with nothing, a placebo of equal length, the memory as a Markdown file, and
+    engram. The check is the fix's own test, or the guard.
 
     It runs in worktrees with a memory of their own; in the last arm the agent needs Engram's hooks or tools (`engram
     setup`). Stopped, it goes on where it was.

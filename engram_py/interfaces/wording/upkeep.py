@@ -306,7 +306,9 @@ _RUN_TOKENS, _RUN_DOLLARS = (50_000, 300_000), (0.2, 1.5)
 
 def _plan(value: Plan, now: datetime) -> str:
     left = value.runs - value.done
-    lines = [f"{one.id} {lines_of(one.prompt)[0]} ({one.why}; {' '.join(one.check)})" for one in value.tasks]
+    lines = [
+        f"{one.id} {lines_of(one.prompt)[0]} ({one.why}; {' '.join(one.check) or 'its guard'})" for one in value.tasks
+    ]
     low, high = (round(left * dollars) for dollars in _RUN_DOLLARS)
     few, many = (f"{tokens:,}" for tokens in _RUN_TOKENS)
     head = f"{amount(len(value.tasks), 'task')}, each with {', '.join(ARMS)}: {amount(value.runs, 'run')}"
