@@ -31,7 +31,7 @@ from engram_py.guards.values import (
     to_json,
 )
 from engram_py.observations.table import VISIBLE
-from engram_py.privacy.provenance import author_of, unchecked
+from engram_py.privacy.provenance import RETIRED, author_of, unchecked
 from engram_py.projects.projects import Core
 from engram_py.reasons import reason
 from engram_py.sessions import table as session_table
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _LIVE = "guards is not null and deleted_at is null"
 _ANY = f"select 1 from observations indexed by observations_guards where {_LIVE} limit 1"
 _GUARDED = f"""
-select id, title, type, project, guards, {unchecked("observations")} as unchecked
+select id, title, type, project, guards, {unchecked("observations")} as unchecked, id in ({RETIRED}) as retired
 from observations indexed by observations_guards
 where {_LIVE} and lifecycle = 'active' and {VISIBLE}
   and id not in (select observation_id from silences where session_id = :session_id)
@@ -353,6 +353,8 @@ def _broken(rows: Sequence[Row], scene: Scene, until: float) -> Iterable[tuple[R
 
     guards = [(row, guard) for row in rows for guard in from_json(row["guards"])]
     for row, guard in sorted(guards, key=lambda one: not one[1].strict):
+        if row["retired"] and not guard.strict:  # it was wrong too often, until somebody reviews it
+            continue
         if time.monotonic() > until and not guard.strict:
             return
         try:

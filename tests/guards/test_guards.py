@@ -300,17 +300,24 @@ def test_a_guard_that_is_silenced_is_silent_in_that_session_alone(here: Engram, 
     assert said(here, run("npm i"), root)
 
 
-def test_a_guard_that_is_overruled_in_three_sessions_is_due_for_review(here: Engram, root: Path) -> None:
+def test_a_guard_that_is_overruled_in_three_sessions_is_due_for_review(
+    here: Engram, root: Path, clock: FakeClock
+) -> None:
     number = guarded(here, NPM)
     for session in ("a", "b", "c"):
         assert said(here, run("npm i"), root, session)
-        assert said(here, run("npm test"), root, session)
         assert not here.observations.due_for_review().items
         silenced = here.guards.off(number, session_id=session)
     assert (silenced.overruled, silenced.to_review) == (3, True)
     assert [one.id for one in here.observations.due_for_review().items] == [number]
     [line] = here.guards.listed()
-    assert (line.fired, line.overruled, line.to_review) == (6, 3, True)
+    assert (line.fired, line.overruled, line.to_review) == (3, 3, True)
+    assert said(here, run("npm i"), root, "d") is None
+
+    clock.advance(seconds=1)
+    here.observations.mark_reviewed(number)
+    assert said(here, run("npm i"), root, "d")
+    assert not here.guards.listed()[0].to_review
 
 
 def test_a_guard_is_silenced_in_every_open_session(here: Engram, root: Path) -> None:
