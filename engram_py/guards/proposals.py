@@ -46,7 +46,8 @@ _WHERE = rf"(?:\s+(?:in|under|inside|within)\s+(?P<where>{_THING}|[\w ]{{1,40}}?
 _ALWAYS = r"(?:\s+(?:any ?more|any longer|at all|again|here|directly|by hand|manually|anywhere|everywhere))*"
 _REST = rf"(?P<rest>{_WHERE}{_ALWAYS})"
 _WHY = (
-    r"(?:\s*$|\s*\.(?:\s|$)|\s*[;:!(),]|\s+[-–—]+\s|\s+(?:because|since|as (?:it|they|we|this|that)|so that"
+    r"(?:\s*$|\s*\.(?:\s|$)|\s*[;:!()]|\s*,(?!\s*(?:in|on|for|when|if|at|during|but)\b)"
+    r"|\s+[-–—]+\s|\s+(?:because|since|as (?:it|they|we|this|that)|so that"
     r"|for (?:speed|consistency|everything|all|installs?|installing|package management|dependenc|packages|scripts"
     r"|this (?:project|repo)|security))\b)"
 )
@@ -171,10 +172,10 @@ def _sentences(title: str, content: str) -> Iterator[tuple[str, bool]]:
             skipped = bool(_ELSEWHERE.search(section["name"]))
         elif line.strip() and not skipped and not fenced:
             text = _MARKS.sub("", line, count=1)
-            start = 0
-            for end in [*(one.end() for one in _ENDS.finditer(text)), len(text)]:
-                yield text[start:].strip() if text[start:end].rstrip().endswith(";") else text[start:end].strip(), False
-                start = end
+            ends = [*(one.end() for one in _ENDS.finditer(text)), len(text)]
+            for start, end, after in zip([0, *ends], ends, [*ends[1:], len(text)], strict=False):
+                goes_on = text[start:end].rstrip().endswith(";")  # "never Y; use X"
+                yield text[start : after if goes_on else end].strip(), False
 
 
 def _guard_of(sentence: str, is_title: bool) -> Guard | None:

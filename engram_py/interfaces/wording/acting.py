@@ -137,7 +137,7 @@ def rule_words(guard: Guard) -> str:
     on = f" on {guard.branch}" if guard.branch else ""
     match guard.kind:
         case "path":
-            return f"edit of {', '.join(guard.paths)}{on}"
+            return f"{'write to' if guard.deny == 'write' else 'edit of'} {', '.join(guard.paths)}{on}"
         case "command":
             return f"`{guard.command}`{on}"
         case "branch":
