@@ -13,7 +13,7 @@ from engram_py.files import exists, is_folder, lines_of, read_bounded, real_path
 from engram_py.git.program import Deadline, ask_git
 from engram_py.git.repository import Repository
 from engram_py.guards.expressions import glob
-from engram_py.guards.matching import is_in, line_test
+from engram_py.guards.matching import is_in, is_new, line_test
 from engram_py.guards.values import Found, Guard, GuardTooWideError, NoDiffError
 from engram_py.lazy import regex
 
@@ -44,17 +44,19 @@ Line = tuple[int, str]
 
 @dataclass(slots=True)
 class FileChange:
-    """A file of a diff, and its lines that are new and gone, each with its number."""
+    """A file of a diff, and its lines that are new and gone, each with its number. ``new``: there was none before."""
 
     path: str
     added: list[Line] = field(default_factory=list)
     removed: list[Line] = field(default_factory=list)
+    new: bool = False
 
     def without_moved(self) -> FileChange:
         """Return the same without the lines that stand elsewhere in the file now."""
         new, old = ({line.strip() for _, line in some} for some in (self.added, self.removed))
         added = [(at, line) for at, line in self.added if line.strip() not in old]
-        return FileChange(self.path, added, [(at, line) for at, line in self.removed if line.strip() not in new])
+        removed = [(at, line) for at, line in self.removed if line.strip() not in new]
+        return FileChange(self.path, added, removed, self.new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def _whole(path: Path, name: str, root: Path) -> FileChange | None:
     except OSError as exc:
         raise NoDiffError(name) from exc
     lines = [] if b"\0" in data else lines_of(data.decode("utf-8", "replace"))
-    return FileChange(below, list(enumerate(lines, 1)))
+    return FileChange(below, list(enumerate(lines, 1)), new=is_new(root, below))
 
 
 def parsed(diff: str) -> Iterator[FileChange]:
@@ -133,6 +135,8 @@ def parsed(diff: str) -> Iterator[FileChange]:
         elif change is not None and (hunk := _HUNK.match(line)):
             at = [int(hunk[1]), int(hunk[3])]
             left = [int(hunk[2] or 1), int(hunk[4] or 1)]
+        elif change is not None and line.startswith("new file mode "):
+            change.new = True
         elif change is not None and line.startswith("rename to "):
             change.path = _unquoted(line.removeprefix("rename to "))
         elif change is not None and line.startswith("+++ ") and line != "+++ /dev/null":
@@ -175,7 +179,8 @@ def _lines_of(guard: Guard, change: FileChange) -> list[int]:
     match guard.kind:
         case "path":
             first = min((at for at, _ in change.added), default=0)
-            return [first] if is_in(change.path, guard.paths) else []
+            allowed = change.new and guard.deny != "write"
+            return [first] if is_in(change.path, guard.paths) and not allowed else []
         case "added" | "removed":
             if not is_in(change.path, guard.within):
                 return []
@@ -223,12 +228,14 @@ def history(
     repository: Repository, *, texts: bool, count: int = COMMITS, seconds: float = _LOOKING_SECONDS
 ) -> Iterator[list[FileChange]]:
     """Yield the files of each of the last commits that are no merges, the newest first; ``texts``: with their lines."""
-    form = ("--patch", *_DIFF) if texts else ("--name-only",)
+    form = ("--patch", *_DIFF) if texts else ("--name-status", "--no-renames")
     arguments = ("log", f"--max-count={count}", "--no-merges", "--format=%x01", *form)
     answer = ask_git(repository.root, *arguments, deadline=Deadline(seconds), limit=_MOST_DIFF)
     for part in (answer[0].decode("utf-8", "replace") if answer else "").split("\x01\n")[1:]:
-        names = (_unquoted(line) for line in part.split("\n") if line)
-        yield list(parsed(part)) if texts else [FileChange(name) for name in names]
+        named = (line.partition("\t") for line in part.split("\n") if line)
+        yield (
+            list(parsed(part)) if texts else [FileChange(_unquoted(name), new=state == "A") for state, _, name in named]
+        )
 
 
 def _matches_anything(guard: Guard) -> bool:

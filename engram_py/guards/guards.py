@@ -31,7 +31,7 @@ from engram_py.guards.values import (
     to_json,
 )
 from engram_py.observations.table import VISIBLE
-from engram_py.privacy.provenance import author_of, unchecked
+from engram_py.privacy.provenance import RETIRED, author_of, unchecked
 from engram_py.projects.projects import Core
 from engram_py.reasons import reason
 from engram_py.sessions import table as session_table
@@ -46,17 +46,11 @@ if TYPE_CHECKING:
 _LIVE = "guards is not null and deleted_at is null"
 _ANY = f"select 1 from observations indexed by observations_guards where {_LIVE} limit 1"
 _GUARDED = f"""
-select id, title, type, project, guards, {unchecked("observations")} as unchecked
+select id, title, type, project, guards, {unchecked("observations")} as unchecked, id in ({RETIRED}) as retired
 from observations indexed by observations_guards
 where {_LIVE} and lifecycle = 'active' and {VISIBLE}
   and id not in (select observation_id from silences where session_id = :session_id)
 order by id
-"""
-_OFFERING = f"""
-select id, title, content, type, project from observations
-where guards is null and deleted_at is null and lifecycle = 'active' and origin <> 'derived' and arrival is null
-  and type in (select value from json_each(:types)) and {VISIBLE}
-order by updated_at desc, id desc limit :limit
 """
 _SPOKE_LAST = """
 select moments.session_id from moments join sessions on sessions.id = moments.session_id
@@ -69,7 +63,6 @@ _SILENCE = """
 insert into silences (session_id, observation_id, silenced_at) values (:session_id, :id, :now) on conflict do nothing
 """
 _AROUND_BYTES = 40  # of the sentence around the title and what to use
-_MOST_OFFERING = 500
 _MOST_OPEN = 50
 
 
@@ -241,14 +234,11 @@ class Guards:
         return tuple(line for row in rows for line in self._lines(row))
 
     def offered(self, project: str | None = None, *, all_projects: bool = False, limit: int = 50) -> list[Offered]:
-        """Return the guards that the texts here offer and nobody answered, of the latest 500 decisions."""
-        from engram_py.guards.proposals import TYPES, proposal
+        """Return the guards that the texts here offer and nobody answered, of the latest 200 decisions."""
+        from engram_py.guards.proposals import offers
 
         reads = self._projects.for_read(project, all_projects=all_projects, head=False).reads
-        rows = self._store.rows(_OFFERING, projects=reads, types=list(TYPES), limit=_MOST_OFFERING)
-        found = ((row, proposal(row["title"], row["content"])) for row in rows)
-        offers = [Offered(row["id"], row["title"], row["project"], guard) for row, guard in found if guard]
-        return offers[:limit]
+        return offers(self._store, reads, limit=limit)
 
     def check(self, what: Sequence[str] = (), *, staged: bool = False) -> Checked:
         """Return where staged changes, a range of commits or files break the guards here. Raises NoDiffError."""
@@ -358,6 +348,8 @@ def _broken(rows: Sequence[Row], scene: Scene, until: float) -> Iterable[tuple[R
 
     guards = [(row, guard) for row in rows for guard in from_json(row["guards"])]
     for row, guard in sorted(guards, key=lambda one: not one[1].strict):
+        if row["retired"] and not guard.strict:  # it was wrong too often, until somebody reviews it
+            continue
         if time.monotonic() > until and not guard.strict:
             return
         try:

@@ -20,6 +20,7 @@ _MOST_BYTES = 512 << 10
 _MOST_LINE_CHARS = 2_000
 _MOST_SUBJECT_CHARS = 200
 _MOST_COMMANDS = 50
+_GIT_SECONDS = 0.3
 _MOST_DEPTH = 3
 
 Command = Sequence[str]
@@ -31,6 +32,13 @@ class Scene:
     def __init__(self, act: Act, *, directory: Path, root: Path, branch: str | None, done: bool = False) -> None:
         self.act, self.branch = act, branch
         self._directory, self._root, self._done = str(directory), os.path.realpath(root), done
+        self._known: dict[str, bool] = {}
+
+    def is_new(self, name: str) -> bool:
+        """Return whether a file is one that HEAD does not have; where git does not say, one that is not there."""
+        if name not in self._known:
+            self._known[name] = is_new(Path(self._root), name)
+        return self._known[name]
 
     @cached_property
     def files(self) -> tuple[tuple[str, str], ...]:
@@ -81,7 +89,8 @@ def breaks(guard: Guard, scene: Scene) -> str:
         case "command":
             return _command(scene, guard.command)
         case "path":
-            return _file(scene, guard.paths)
+            names = (name for name, _ in scene.files if is_in(name, guard.paths))
+            return next((name for name in names if guard.deny == "write" or not scene.is_new(name)), "")
         case "branch":
             return _file(scene, ()) or _command(scene, "git commit")
     subject = _file(scene, guard.within)
@@ -93,6 +102,16 @@ def breaks(guard: Guard, scene: Scene) -> str:
 
 def _file(scene: Scene, globs: Sequence[str]) -> str:
     return next((name for name, _ in scene.files if is_in(name, globs)), "")
+
+
+def is_new(root: Path, name: str) -> bool:
+    """Return whether HEAD has no file of this name below the root; where git does not say, whether there is none."""
+    if not os.path.lexists(f"{root}/.git"):
+        return not os.path.lexists(root / name)
+    from engram_py.git.program import Deadline, ask_git
+
+    answer = ask_git(root, "ls-tree", "-z", "--name-only", "HEAD", "--", name, deadline=Deadline(_GIT_SECONDS))
+    return not os.path.lexists(root / name) if answer is None else not answer[0]
 
 
 def is_in(name: str, globs: Iterable[str]) -> bool:

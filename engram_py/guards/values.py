@@ -15,7 +15,7 @@ MOST_CHARS = 300
 MOST_GLOBS = 10
 OVERRULED_OFTEN = 3
 
-_TEXTS = ("command", "added", "removed", "branch", "use", "by")
+_TEXTS = ("command", "added", "removed", "branch", "use", "by", "deny")
 _GLOBS = {"paths": "path", "within": "in"}
 _FLAGS = ("regex", "strict")
 
@@ -24,8 +24,9 @@ _FLAGS = ("regex", "strict")
 class Guard:
     """What a decision speaks against, and what to ``use`` in its place.
 
-    It is one of: an edit of ``paths``; a ``command`` by its words; a text that is ``added`` or ``removed``, in the
-    files ``within``; else any edit and commit on a ``branch``. Of the others a ``branch`` says where they hold.
+    It is one of: an edit of ``paths``, which are files that HEAD has, or with ``deny`` "write" of any; a ``command`` by
+    its words; a text that is ``added`` or ``removed``, in the files ``within``; else any edit and commit on a
+    ``branch``. Of the others a ``branch`` says where they hold.
     ``regex``: the text is a regular expression. ``strict``: the act is denied, not only warned of. ``by`` said so.
     """
 
@@ -39,6 +40,7 @@ class Guard:
     regex: bool = False
     strict: bool = False
     by: str = ""
+    deny: str = ""
 
     @property
     def kind(self) -> str:
@@ -65,6 +67,8 @@ def checked(guard: Guard) -> Guard:
     if len(kinds) > 1 or not (kinds or guard.branch):
         expected = "one of --path, --command, --added and --removed, or --branch alone"
         raise InvalidArgumentError("guard", " and ".join(kinds) or None, expected=expected)
+    if guard.deny not in ("", "edit", "write") or (guard.deny and guard.kind != "path"):
+        raise InvalidArgumentError("deny", guard.deny, expected="edit or write, given with --path")
     if guard.within and guard.kind not in ("added", "removed"):
         raise InvalidArgumentError("in", guard.within[0], expected="given with --added or --removed")
     texts = [*guard.paths, *guard.within, *(getattr(guard, name) for name in _TEXTS)]

@@ -46,6 +46,7 @@ where session_id = :session_id and observation_id = :id and kind = :kind and sub
 _OVERRULED = """
 select count(distinct session_id) from moments
 where observation_id = :id and kind = :kind and outcome = 'overruled'
+  and outcome_at > coalesce((select reviewed_at from retirements where observation_id = :id), '')
 """
 _COUNTS = """
 select
@@ -228,7 +229,7 @@ class Moments:
             self._store.execute(_HAPPENED, **values, now=self._journal.now())
 
     def overruled(self, observation_id: int, kind: Kind) -> int:
-        """Return in how many sessions somebody overruled a memory."""
+        """Return in how many sessions somebody overruled a memory since it was reviewed."""
         return int(self._store.value(_OVERRULED, id=observation_id, kind=kind))
 
     def counts(self, observation_id: int) -> dict[str, Counts]:

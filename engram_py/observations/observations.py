@@ -108,9 +108,12 @@ class Observations:
             ReviewLine(row.id, row.title, row.type, row.project, dates[row.id], row.updated_at) for row in rows
         )
         stale = self._anchors.stale(place.reads, without=[row.id for row in rows], limit=limit - len(lines))
+        from engram_py.guards.proposals import offers
         from engram_py.observations.browse import unconfirmed
 
         waiting = unconfirmed(self._store, projects=place.reads, limit=limit + 1)
         named = tuple(f"[#{row.id}] {row.title}" for row in waiting[:limit] if not is_withheld(row))
-        notes = (reason("unconfirmed", named=named, more=len(waiting) > limit),) if named else ()
+        notes = [reason("unconfirmed", named=named, more=len(waiting) > limit)] if named else []
+        offered = tuple(one.id for one in offers(self._store, place.reads, limit=limit))
+        notes += [reason("guards_offered", ids=offered, more=len(offered) == limit)] if offered else []
         return Listing("due", (*lines, *stale), (*said, *place.warnings, *notes))

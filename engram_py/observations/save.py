@@ -190,11 +190,19 @@ class Saving:
                 return self._repeat(old, prepared, place)
             saved = self._decide(draft, prepared, place, session.id, rules)
             notes = self._anchors.record(saved.id, saved.project, observed, saved.outcome)
-            notes = (*notes, *self._switches.note(place.project, session.id))
+            notes = (*notes, *self._offered(saved, prepared), *self._switches.note(place.project, session.id))
             saved = replace(saved, warnings=(*saved.warnings, *notes))
             if operation:
                 operation.remember(self._store, self._journal, saved)
         return saved
+
+    def _offered(self, saved: Saved, new: Prepared) -> tuple[Reason, ...]:
+        """Return what to say where the text offers a guard."""
+        if new.type not in REVIEW_MONTHS or saved.outcome not in ("added", "updated"):
+            return ()
+        from engram_py.guards.proposals import offer_note  # of rules alone
+
+        return offer_note(self._store, saved.id, new.title, new.content)
 
     def _decide(self, draft: Draft, new: Prepared, place: Place, session_id: str, rules: Rules | None) -> Saved:
         scope = new.scope or place.default_scope

@@ -17,7 +17,7 @@ from tests.anchors.repositories import Repo
 from tests.memory import Git
 
 HTTPX = Guard(added="import requests", within=("**/*.py",), use="httpx", by="Ada")
-MIGRATIONS = Guard(paths=("migrations/**",), use="a new migration", by="Ada", strict=True)
+MIGRATIONS = Guard(paths=("migrations/**",), deny="write", use="a new migration", by="Ada", strict=True)
 
 
 @pytest.fixture
@@ -90,6 +90,15 @@ def test_a_deleted_file_of_a_guarded_folder_is_found(here: Engram, repo: Repo, n
     repo.commit("old", {"migrations/0.sql": ["create"]})
     repo.git("rm", "-q", "migrations/0.sql")
     assert places(here.guards.check(staged=True)) == [("migrations/0.sql", 0)]
+
+
+def test_a_new_file_is_no_edit(here: Engram, repo: Repo) -> None:
+    number = here.save(Draft("Migrations", "Chosen.", "decision")).id
+    here.guards.add(number, Guard(paths=("migrations/**",)))
+    repo.commit("old", {"migrations/0.sql": ["create"]})
+    stage(repo, {"migrations/1.sql": ["alter"], "migrations/0.sql": ["create", "more"]})
+    assert places(here.guards.check(staged=True)) == [("migrations/0.sql", 2)]
+    assert places(here.guards.check(["migrations/0.sql", "migrations/1.sql"])) == [("migrations/0.sql", 1)]
 
 
 def test_strange_names_and_bytes_are_read(here: Engram, repo: Repo, number: int) -> None:

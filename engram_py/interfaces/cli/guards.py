@@ -44,7 +44,11 @@ def list_command(app: Engram, offered: bool = False, **options: Any) -> object:
 @result_command("add", guard_command)
 @id_argument
 @click.option("--path", "paths", multiple=True, metavar="GLOB", help="Files that are not to be edited; repeatable.")
-@click.option("--deny", type=click.Choice(["edit"]), help="What --path is about; edits are all there is.")
+@click.option(
+    "--deny",
+    type=click.Choice(["edit", "write"]),
+    help="What --path forbids: edits of files that are committed (the default), or new files as well.",
+)
 @click.option("--command", default="", metavar="WORDS", help="A command by its words, as in 'npm *'.")
 @click.option("--added", default="", metavar="TEXT", help="A text that no line is to get.")
 @click.option("--removed", default="", metavar="TEXT", help="A text that no line is to lose.")
@@ -63,7 +67,7 @@ def add_command(app: Engram, observation_id: int, deny: str | None, **rule: Any)
     """
     from engram_py.guards.values import Guard
 
-    return app.guards.add(observation_id, Guard(**rule))
+    return app.guards.add(observation_id, Guard(**rule, deny=deny or ""))
 
 
 @result_command("accept", guard_command)

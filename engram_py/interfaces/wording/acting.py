@@ -109,7 +109,7 @@ def _fix(value: FixLine, now: datetime) -> str:
 
 # --- what a decision guards -----------------------------------------------------------------------------------
 
-_TITLE_CHARS, _SUBJECT_CHARS = 80, 100
+_TITLE_CHARS, _SUBJECT_CHARS, _WITHIN_CHARS = 80, 100, 40
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
@@ -133,11 +133,11 @@ def objection(value: Objection) -> str:
 
 def rule_words(guard: Guard) -> str:
     """Return what a guard speaks against, in words."""
-    where = f" in {', '.join(guard.within)}" if guard.within else ""
+    where = f" in {plain_line(', '.join(guard.within), _WITHIN_CHARS)}" if guard.within else ""
     on = f" on {guard.branch}" if guard.branch else ""
     match guard.kind:
         case "path":
-            return f"edit of {', '.join(guard.paths)}{on}"
+            return f"{'write to' if guard.deny == 'write' else 'edit of'} {', '.join(guard.paths)}{on}"
         case "command":
             return f"`{guard.command}`{on}"
         case "branch":

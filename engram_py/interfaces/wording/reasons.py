@@ -246,7 +246,9 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
         f"waiting to be confirmed: {'; '.join(named)}{' and more' if more else ''}; `engram accept ID` confirms one"
     ),
     "agent_ended_with_error": "the agent ended with an error in {runs:,} run(s); {folder} has what it printed",
-    "guard_offered": "it can speak before it is broken: `engram guard accept {id}` ({rule})",
+    "guard_offered": lambda id, what, use: (
+        f"`engram guard accept {id}` lets it speak before an agent does that: {what}{f' (use {use})' if use else ''}"
+    ),
     "guards_offered": lambda ids, more: (
         f"{', '.join(f'#{one}' for one in ids)}{' and more' if more else ''} can speak before they are broken: "
         "`engram guard list --offered` shows how, `engram guard accept ID` lets one"

@@ -1,0 +1,108 @@
+"""``python -m bench.guards``: which decisions are offered a guard, whether it is the one their text says, and in how
+many of a repository's commits the accepted guards would have spoken.
+
+``guards.json`` labels thirty decision records of ``adr`` (read from the data folder, never copied) and thirty decisions
+of our own by hand: an act that the decision forbids, or null where nothing in it can be matched. An offer is sound when
+it speaks at that act. ``--history FOLDER`` is a repository with its commits; every place is printed, for a person to
+judge.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.datasets import data_folder
+from engram_py.capture.acts import Act
+from engram_py.git.repository import find_repository
+from engram_py.guards.diff import Changes, FileChange, found_in, history
+from engram_py.guards.matching import Scene, breaks
+from engram_py.guards.proposals import proposal
+from engram_py.guards.values import Guard
+from engram_py.interfaces.wording.acting import rule_words
+
+LABELS = Path(__file__).with_name("guards.json")
+COMMITS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A labelled decision; ``act`` is what it forbids, None where no matcher can tell."""
+
+    source: str
+    title: str
+    content: str
+    act: dict[str, str] | None
+
+
+def decisions() -> Iterator[Decision]:
+    labels: dict[str, Any] = json.loads(LABELS.read_text(encoding="utf-8"))
+    with gzip.open(data_folder() / "adr.jsonl.gz", "rt", encoding="utf-8") as lines:
+        records = {row["id"]: row for row in map(json.loads, lines) if row["t"] == "mem"}
+    for name, act in labels["adr"].items():
+        yield Decision("adr", records[name]["title"], records[name]["content"], act)
+    for title, content, act in labels["own"]:
+        yield Decision("own", title, content, act)
+
+
+def is_sound(guard: Guard, said: dict[str, str] | None) -> bool:
+    """Return whether a guard speaks at the act that a decision forbids."""
+    if said is None:
+        return False
+    file = said.get("path") or said.get("in") or ("a.js" if "from '" in said.get("added", "") else "a.py")
+    if "command" not in said:
+        change = FileChange(file, [(1, said.get("added", ""))])
+        return bool(found_in([(1, "", "", guard)], Changes((change,), said.get("branch"))))
+    act, here = Act(command=said["command"].replace(" *", " x")), Path("/nowhere")
+    return bool(breaks(guard, Scene(act, directory=here, root=here, branch=said.get("branch"))))
+
+
+def offers() -> list[Guard]:
+    """Print how many decisions are offered the guard they say, and return the sound ones."""
+    sound: list[Guard] = []
+    for source in ("adr", "own"):
+        rows = [(one, proposal(one.title, one.content)) for one in decisions() if one.source == source]
+        offered = [(one, guard) for one, guard in rows if guard is not None]
+        good = [guard for one, guard in offered if is_sound(guard, one.act)]
+        guardable = sum(one.act is not None for one, _ in rows)
+        print(f"{source}: {len(rows)} decisions, {guardable} of them say what can be matched")
+        print(f"  offered {len(offered)}, sound {len(good)}, of those that can be matched {len(good)} of {guardable}")
+        for one, guard in offered:
+            if guard not in good:
+                print(f"  NOT SOUND {one.title}: {rule_words(guard)}")
+        for missed in (one.title for one, guard in rows if one.act is not None and guard is None):
+            print(f"  missed {missed}")
+        sound += good
+    return sound
+
+
+def alarms(folder: Path, guards: list[Guard]) -> None:
+    """Print where the guards would have spoken in a repository's last 2,000 commits."""
+    repository = find_repository(folder)
+    assert repository is not None, folder
+    numbered = [(number, rule_words(guard), "decision", guard) for number, guard in enumerate(guards)]
+    commits = spoke = 0
+    for files in history(repository, texts=True, count=COMMITS, seconds=300):
+        found = found_in(numbered, Changes(tuple(files), repository.branch, committed=True))
+        commits, spoke = commits + 1, spoke + bool(found)
+        for one in found:
+            print(f"  {one.file}:{one.line} {one.title}")
+    print(f"{folder}: {len(guards)} guards spoke in {spoke} of {commits} commits")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--history", type=Path, action="append", default=[], help="A repository; repeatable.")
+    asked = parser.parse_args()
+    guards = offers()
+    for folder in asked.history:
+        alarms(folder, guards)
+
+
+if __name__ == "__main__":
+    main()
