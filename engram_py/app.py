@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from engram_py import services
+from engram_py import services, services_sharing
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
@@ -158,17 +158,17 @@ class Engram:
     prompt_gate = cached_property(services.prompt_gate)
     session_memory = cached_property(services.session_memory)
     documents = cached_property(services.documents)
-    vault = cached_property(services.vault)
-    vault_files = cached_property(services.vault_files)
+    vault = cached_property(services_sharing.vault)
+    vault_files = cached_property(services_sharing.vault_files)
     distilling = cached_property(services.distilling)
     ingesting = cached_property(services.ingesting)
     learning = cached_property(services.learning)
-    transfer = cached_property(services.transfer)
-    importers = cached_property(services.importers)
-    merging = cached_property(services.merging)
-    replica = cached_property(services.replica)
-    autosync = cached_property(services.autosync)
-    git_sync = cached_property(services.git_sync)
+    transfer = cached_property(services_sharing.transfer)
+    importers = cached_property(services_sharing.importers)
+    merging = cached_property(services_sharing.merging)
+    replica = cached_property(services_sharing.replica)
+    autosync = cached_property(services_sharing.autosync)
+    git_sync = cached_property(services_sharing.git_sync)
     costs = cached_property(services.costs)
     ledger = cached_property(services.ledger)
     citations = cached_property(services.citations)
@@ -178,8 +178,8 @@ class Engram:
     guards = cached_property(services.guards)
     switches = cached_property(services.switches)
     clearing = cached_property(services.clearing)
-    trust = cached_property(services.trust)
-    backups = cached_property(services.backups)
+    trust = cached_property(services_sharing.trust)
+    backups = cached_property(services_sharing.backups)
     doctor = cached_property(services.doctor)
     compaction = cached_property(services.compaction)
     reindexing = cached_property(services.reindexing)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING
 from engram_py.errors import EngramError
 from engram_py.lazy import logger_of
 from engram_py.settings import following
-from engram_py.times import zone_named
 
 if TYPE_CHECKING:
     from engram_py.anchors.anchors import Anchors
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from engram_py.context.contexts import Contexts
     from engram_py.context.prompt_gate import PromptGate
     from engram_py.context.session import SessionMemory
-    from engram_py.database.backup import Backups
     from engram_py.database.compaction import Compaction
     from engram_py.database.store import Store
     from engram_py.distill.distilling import Distilling
@@ -39,8 +36,6 @@ if TYPE_CHECKING:
     from engram_py.failures.fixes import Fixes
     from engram_py.guards.guards import Guards
     from engram_py.identity.identity import Identity
-    from engram_py.interchange.importers import Importers
-    from engram_py.interchange.transfer import Transfer
     from engram_py.ledger.citations import Citations
     from engram_py.ledger.costs import Costs
     from engram_py.ledger.ledger import Ledger
@@ -52,8 +47,6 @@ if TYPE_CHECKING:
     from engram_py.observations.usage import Usage
     from engram_py.privacy.clear import Clearing
     from engram_py.privacy.switches import Switches
-    from engram_py.privacy.trust import Trust
-    from engram_py.projects.merge import Merging
     from engram_py.recall.bulk import Bulk
     from engram_py.recall.contradictions import Conflicts, Topics
     from engram_py.recall.layers import Layers
@@ -66,13 +59,9 @@ if TYPE_CHECKING:
     from engram_py.sessions.sessions import Sessions
     from engram_py.sessions.spool import Spool
     from engram_py.sessions.transcripts import Transcripts
-    from engram_py.sync.autosync.service import Autosync
-    from engram_py.sync.git.service import GitSync
-    from engram_py.sync.replica.replica import Replica
     from engram_py.upkeep.doctor import Doctor
     from engram_py.upkeep.maintenance import Maintenance, Reports, Statistics
     from engram_py.upkeep.reindex import Reindexing
-    from engram_py.vault.vault import Vault, VaultFiles
     from engram_py.vectors.vectors import Vectors
 
 logger = logger_of(__name__)
@@ -304,28 +293,6 @@ def documents(app: Engram) -> Documents:
     return Documents(app.core, lambda: app.vectors)
 
 
-def vault(app: Engram) -> Vault:
-    """Keep the memory as a folder of Markdown."""
-    from engram_py.vault.applying import Applying
-    from engram_py.vault.vault import Vault
-
-    zone = zone_named(app.settings.timezone)
-    return Vault(
-        app.core,
-        lambda: Applying(
-            app.observations, app.facts, app.notes, app.identity, app.entities, now=app.core.journal.moment, zone=zone
-        ),
-        made=partial(_index_vault, app),
-    )
-
-
-def vault_files(app: Engram) -> VaultFiles:
-    """Read and write files of the vault."""
-    from engram_py.vault.vault import VaultFiles
-
-    return VaultFiles(app.vault, app.settings.data_dir / "vaults")
-
-
 def distilling(app: Engram) -> Distilling:
     """Summarize the sessions that left no summary, from their turns."""
     from engram_py.distill.distilling import Distilling
@@ -346,48 +313,6 @@ def learning(app: Engram) -> Learning:
 
     rooms = (lambda: app.observations, lambda: app.facts, lambda: app.identity, lambda: app.entities)
     return Learning(app.store, app.journal, app.sessions, *rooms)
-
-
-def transfer(app: Engram) -> Transfer:
-    """Export and import."""
-    from engram_py.interchange.transfer import Transfer
-
-    return Transfer(app.core)
-
-
-def importers(app: Engram) -> Importers:
-    """Import what other programs kept."""
-    from engram_py.interchange.importers import Importers
-
-    return Importers(app.store, app.journal)
-
-
-def merging(app: Engram) -> Merging:
-    """Join projects, and give them aliases."""
-    from engram_py.projects.merge import Merging
-
-    return Merging(app.store, app.journal)
-
-
-def replica(app: Engram) -> Replica:
-    """Tell what changed here, and apply what changed on other machines."""
-    from engram_py.sync.replica.replica import Replica
-
-    return Replica(app.store, app.journal, prompts=app.settings.sync_prompts)
-
-
-def autosync(app: Engram) -> Autosync:
-    """Keep in step with a server, once somebody logged in to one."""
-    from engram_py.sync.autosync.service import Autosync
-
-    return Autosync(app.core, lambda: app.replica)
-
-
-def git_sync(app: Engram) -> GitSync:
-    """Share memory through the folder of chunks in a git repository."""
-    from engram_py.sync.git.service import GitSync
-
-    return GitSync(app.core, app.replica)
 
 
 def costs(app: Engram) -> Costs:
@@ -465,20 +390,6 @@ def clearing(app: Engram) -> Clearing:
     return Clearing(app.core)
 
 
-def trust(app: Engram) -> Trust:
-    """Tell which memories from elsewhere the user answers for."""
-    from engram_py.privacy.trust import Trust
-
-    return Trust(app.core)
-
-
-def backups(app: Engram) -> Backups:
-    """Copy the whole memory, and restore it."""
-    from engram_py.database.backup import Backups
-
-    return Backups(app.store, app.settings.clock)
-
-
 def doctor(app: Engram) -> Doctor:
     """Find what is wrong with the file, and repair it."""
     from engram_py.upkeep.doctor import Doctor
@@ -527,15 +438,6 @@ def _read_shared_unasked(app: Engram) -> bool:
         logger.info("the .engram folder was not read: %s", exc.message)
         return False
     return done is not None and done.read is not None and done.read.applied.applied > 0
-
-
-def _index_vault(app: Engram, root: Path, project: str, old: str) -> None:
-    """Make the person's own files in a vault documents, in place of those of the ``old`` one."""
-    named = (one for one in app.documents.collections(project=project).items if getattr(one, "name", "") == "vault")
-    if old not in ("", str(root)) and any(getattr(one, "root", "") == old for one in named):
-        app.documents.remove("vault", project=project)
-    with suppress(EngramError):  # it is one already
-        app.documents.add(str(root), name="vault", project=project)
 
 
 def _fill(folder: Path, directory: Path, lessons: Sequence[Lesson]) -> None:

@@ -256,10 +256,8 @@ DEFAULTS: Mapping[str, Any] = {setting.name: setting.default for setting in SETT
 class Settings:
     """The settings of this process.
 
-    ``sources`` says of each setting that has not its default whether a variable or ``config.json`` set it. The keys
-    of endpoints are those in the variables that settings name. ``warnings`` names what was ignored or moved into its
-    range, and why.
-    """
+    ``sources`` says of each setting that has not its default whether a variable or ``config.json`` set it. The keys of
+    endpoints are those in the variables that settings name. ``warnings``: what was ignored or moved into its range."""
 
     data_dir: Path
     project: str = DEFAULTS["project"]

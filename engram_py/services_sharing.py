@@ -1,0 +1,110 @@
+"""Build the services that carry a memory in and out: its folder of Markdown, exports and imports, sync, backups."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engram_py.errors import EngramError
+from engram_py.times import zone_named
+
+if TYPE_CHECKING:
+    from engram_py.app import Engram
+    from engram_py.database.backup import Backups
+    from engram_py.interchange.importers import Importers
+    from engram_py.interchange.transfer import Transfer
+    from engram_py.privacy.trust import Trust
+    from engram_py.projects.merge import Merging
+    from engram_py.sync.autosync.service import Autosync
+    from engram_py.sync.git.service import GitSync
+    from engram_py.sync.replica.replica import Replica
+    from engram_py.vault.vault import Vault, VaultFiles
+
+
+def vault(app: Engram) -> Vault:
+    """Keep the memory as a folder of Markdown."""
+    from engram_py.vault.applying import Applying
+    from engram_py.vault.vault import Vault
+
+    zone = zone_named(app.settings.timezone)
+    return Vault(
+        app.core,
+        lambda: Applying(
+            app.observations, app.facts, app.notes, app.identity, app.entities, now=app.core.journal.moment, zone=zone
+        ),
+        made=partial(_index_vault, app),
+    )
+
+
+def vault_files(app: Engram) -> VaultFiles:
+    """Read and write files of the vault."""
+    from engram_py.vault.vault import VaultFiles
+
+    return VaultFiles(app.vault, app.settings.data_dir / "vaults")
+
+
+def transfer(app: Engram) -> Transfer:
+    """Export and import."""
+    from engram_py.interchange.transfer import Transfer
+
+    return Transfer(app.core)
+
+
+def importers(app: Engram) -> Importers:
+    """Import what other programs kept."""
+    from engram_py.interchange.importers import Importers
+
+    return Importers(app.store, app.journal)
+
+
+def merging(app: Engram) -> Merging:
+    """Join projects, and give them aliases."""
+    from engram_py.projects.merge import Merging
+
+    return Merging(app.store, app.journal)
+
+
+def replica(app: Engram) -> Replica:
+    """Tell what changed here, and apply what changed on other machines."""
+    from engram_py.sync.replica.replica import Replica
+
+    return Replica(app.store, app.journal, prompts=app.settings.sync_prompts)
+
+
+def autosync(app: Engram) -> Autosync:
+    """Keep in step with a server, once somebody logged in to one."""
+    from engram_py.sync.autosync.service import Autosync
+
+    return Autosync(app.core, lambda: app.replica)
+
+
+def git_sync(app: Engram) -> GitSync:
+    """Share memory through the folder of chunks in a git repository."""
+    from engram_py.sync.git.service import GitSync
+
+    return GitSync(app.core, app.replica)
+
+
+def trust(app: Engram) -> Trust:
+    """Tell which memories from elsewhere the user answers for."""
+    from engram_py.privacy.trust import Trust
+
+    return Trust(app.core)
+
+
+def backups(app: Engram) -> Backups:
+    """Copy the whole memory, and restore it."""
+    from engram_py.database.backup import Backups
+
+    return Backups(app.store, app.settings.clock)
+
+
+def _index_vault(app: Engram, root: Path, project: str, old: str) -> None:
+    """Make the person's own files in a vault documents, in place of those of the ``old`` one."""
+    named = (one for one in app.documents.collections(project=project).items if getattr(one, "name", "") == "vault")
+    if old not in ("", str(root)) and any(getattr(one, "root", "") == old for one in named):
+        app.documents.remove("vault", project=project)
+    with suppress(EngramError):  # it is one already
+        app.documents.add(str(root), name="vault", project=project)
