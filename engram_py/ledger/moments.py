@@ -201,7 +201,7 @@ class Moments:
 
         ``ENGRAM_HOLDOUT`` is the share. The answer follows from session and subject: every hook of a session decides
         alike. Never asked for what denies, which would let a forbidden act happen; for what a person asked for; nor for
-        what a session starts with: the person's own standing orders, whose twenty lines at once would tell of none.
+        what a session or a subagent starts with: the person's standing orders, and twenty lines at once tell of none.
         """
         if not self._holdout:
             return False
