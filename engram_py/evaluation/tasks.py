@@ -34,7 +34,10 @@ _FORTNIGHT = 14 * 86_400
 _GIT_SECONDS = 30.0
 _OVER_FILES = ("path", "added", "removed")
 _FORMAT = "%x1e%H%x1f%P%x1f%ct%x1f%s%x1f%b%x1f"
-_FIXES = regex(r"(?i)\b(?:fix(?:es|ed|ing)?|bug(?:fix)?|hotfix|repair(?:s|ed)?|mend(?:s|ed)?|regression|revert)\b")
+_FIXES = regex(
+    r"(?i)^(?:[\w./()-]+!?:\s*)?(?:fix(?:es|ed)?|bug(?:fix)?|hotfix|repair|mend|revert)\b"
+    r"|\b(?:bug|regression)\b|\bfix(?:es|ed)? #\d"
+)
 _TESTING = frozenset(("test", "tests", "__tests__", "spec", "specs", "testing"))
 _TEST = regex(
     r"(?:^test_.+\.py|_test\.(?:py|go|rs|rb|exs)|[._](?:test|spec)\.[cm]?[jt]sx?|_spec\.rb|Tests?\.(?:java|kt|cs))$"

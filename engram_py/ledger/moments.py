@@ -62,7 +62,8 @@ select
 from moments where observation_id = :id group by kind
 """
 
-# What was given counts once a session. A memory helped where it was cited, or where a file it is about was edited.
+# The last moments of which something came, once a session: a memory that was given helped where it was cited, or where
+# a file it is about was edited.
 _LAST_MOMENTS = """
 with since (at) as (
     select max(
@@ -78,17 +79,18 @@ last as (
         max(outcome = 'heeded') and not max(outcome in ('overruled', 'undone')) as helped,
         max(outcome in ('overruled', 'undone')) as harmed, max(given_at) as at
     from moments, since
-    where observation_id = :id and given = 1 and kind in ('guard', 'fix')
+    where observation_id = :id and given = 1 and kind in ('guard', 'fix') and outcome <> ''
     group by session_id, kind having max(given_at) > since.at
     union all
-    select
+    select 1, 0, max(injected_at)
+    from injections as one, since
+    where observation_id = :id and (
         exists (select 1 from citations where session_id = one.session_id and observation_id = :id)
         or exists (
             select 1 from moments
             where session_id = one.session_id and observation_id = :id and kind = 'file' and outcome = 'heeded'
-        ),
-        0, max(injected_at)
-    from injections as one, since where observation_id = :id
+        )
+    )
     group by one.session_id having max(injected_at) > since.at
     order by at desc limit :last
 )
@@ -201,7 +203,7 @@ class Moments:
 
         ``ENGRAM_HOLDOUT`` is the share. The answer follows from session and subject: every hook of a session decides
         alike. Never asked for what denies, which would let a forbidden act happen; for what a person asked for; nor for
-        what a session starts with: the person's own standing orders, whose twenty lines at once would tell of none.
+        what a session or a subagent starts with: the person's standing orders, and twenty lines at once tell of none.
         """
         if not self._holdout:
             return False

@@ -146,6 +146,18 @@ def test_tests_are_told_by_their_folder_or_name(path: str, expected: bool) -> No
     assert is_test(path) is expected
 
 
+@pytest.mark.parametrize(
+    ("subject", "expected"),
+    [
+        ("Fix carts", True), ("fix(cart): sums", True), ("cart: fix sums", True), ("Sum carts (fixes #12)", True),
+        ("Revert \"Sum carts\"", True), ("Sum again, a regression", True), ("Tell no retired fix", False),
+        ("Add prefixes", False), ("Keep fixed widths", False),
+    ],
+)  # fmt: skip
+def test_a_fix_says_so_at_its_beginning(subject: str, expected: bool) -> None:
+    assert Commit("a", "b", 0, subject, "", ()).fixes is expected
+
+
 def test_a_check_that_does_not_tell_the_fix_makes_no_task(app: Engram, shop: Path, git: Git) -> None:
     with pytest.raises(NoTasksError) as raised:
         app.experiments.plan(AGENT, check=f"{sys.executable} -c pass")

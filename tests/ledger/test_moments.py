@@ -93,6 +93,19 @@ def test_a_citation_helps_against_a_harm(app: Engram, row: int) -> None:
     assert given(app)
 
 
+def test_sessions_that_were_given_it_and_nothing_came_of_it_hide_no_harm(
+    app: Engram, row: int, clock: FakeClock
+) -> None:
+    for number in range(3):
+        clock.advance(days=1)
+        for more in range(5):
+            app.sessions.start(f"g{number}{more}")
+            app.citations.inject(f"g{number}{more}", {row: 40}, "session")
+        came(app, row, "overruled")
+
+    assert not given(app)
+
+
 def test_harm_before_a_review_is_forgiven(app: Engram, row: int, clock: FakeClock) -> None:
     came(app, row, "overruled", "overruled", "overruled")
     clock.advance(minutes=1)

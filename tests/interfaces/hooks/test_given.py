@@ -358,6 +358,20 @@ def test_what_is_held_back_of_a_file_is_recorded_and_not_given(hook: Hook, repos
     assert set(given.values()) == {0, 1}
 
 
+def test_what_is_held_back_of_a_prompt_is_recorded_and_not_given(hook: Hook, memory: Engram) -> None:
+    row = memory.save(draft("Access tokens live fifteen minutes, because of the audit.", title="Token lifetime")).id
+    asked = {"prompt": "how long do access tokens live? the token lifetime", "environ": {"ENGRAM_HOLDOUT": "0.5"}}
+
+    texts = [hook("user-prompt", session_id=f"s{number}", **asked).text for number in range(12)]
+
+    held = dict(
+        memory.store.tuples("select session_id, observation_id from moments where kind = 'prompt' and not given")
+    )
+    assert {number for number, text in enumerate(texts) if not text} == {int(one[1:]) for one in held}
+    assert set(held.values()) == {row}
+    assert 0 < len(held) < 12
+
+
 @pytest.fixture
 def renamed(folder: Path, memory: Engram, git: Git) -> int:
     """A memory of auth.py, which was renamed and rewritten since, and then something else was committed."""
