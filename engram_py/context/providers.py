@@ -11,7 +11,7 @@ from engram_py.capture.orders import reads_like_an_order
 from engram_py.capture.passive import gist, open_steps
 from engram_py.context import table
 from engram_py.context.prompt_gate import LookedUp, asks_something, covers, look_up, plain_words
-from engram_py.context.visibility import NOT_TOLD, Build, VisibilityFilter, handle
+from engram_py.context.visibility import Build, VisibilityFilter, handle
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.errors import EmptyQueryError
@@ -19,6 +19,7 @@ from engram_py.identity import table as identity_table
 from engram_py.lazy import regex
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
+from engram_py.privacy.provenance import NOT_TOLD
 from engram_py.reasons import Sentence, operation, sentence
 from engram_py.recall.dates import Days
 from engram_py.recall.proximity import PREVIEW_CHARS, preview, term_finder

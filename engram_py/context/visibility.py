@@ -13,14 +13,11 @@ from engram_py.database.journal import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
 from engram_py.observations.values import Observation
-from engram_py.privacy.provenance import is_withheld, retired
+from engram_py.privacy.provenance import NOT_TOLD, is_withheld, retired
 from engram_py.projects.values import Place
 from engram_py.recall.dates import Days
 from engram_py.recall.values import Hit
 from engram_py.times import to_text
-
-# What only its own person may say in a session: not told of others, not even apart.
-NOT_TOLD = ("session_summary", "entity", "note", "identity", "preference")
 
 
 def handle(observation_id: int | None, title: str) -> str:

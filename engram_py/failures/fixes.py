@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from engram_py.anchors.anchors import Anchors
 from engram_py.anchors.values import AnchorState
-from engram_py.context.visibility import NOT_TOLD
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.failures import table
@@ -27,17 +26,16 @@ from engram_py.lazy import regex
 from engram_py.observations import table as observation_table
 from engram_py.observations.table import COLUMNS, VISIBLE, read
 from engram_py.observations.topics import FAILURE
-from engram_py.observations.usage import Usage
 from engram_py.observations.values import Draft, Observation
-from engram_py.privacy.provenance import OWN, RETIRED, is_withheld
+from engram_py.privacy.provenance import NOT_TOLD, OWN, RETIRED, is_withheld
 from engram_py.projects.projects import Core
 from engram_py.projects.values import Place
-from engram_py.recall.query import quote
 from engram_py.times import to_text
 
 if TYPE_CHECKING:
     from engram_py.failures.table import Failure
     from engram_py.observations.observations import Observations
+    from engram_py.observations.usage import Usage
 
 _TYPE = "fix"
 _LOOKED_AT, _POOL = 400, 12  # rows of the index, the newest first, and those whose text is read
@@ -173,7 +171,7 @@ class Fixes:
 
     def _speaking(self, keys: Sequence[str], place: Place) -> list[Observation]:
         """Return the memories whose text holds the line of a key."""
-        parts = [" AND ".join(quote(word) for word in words_of(key)[:6]) for key in keys]
+        parts = [" AND ".join(f'"{word}"' for word in words_of(key)[:6]) for key in keys]
         match = " OR ".join(f"({part})" for part in parts if part)
         if not match:
             return []

@@ -30,7 +30,7 @@ _COMMON = 0.002  # of ordinary texts have the word
 _ANSI = regex(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\].*?(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f]")
 _MARK = regex(
     r"(?i)(?:^|[^a-z])(?:error|err!|fatal|panic(?:ked)?|exception|failed|cannot|can't|could not|couldn't|undefined"
-    r"|missing|denied|not (?:found|something|assignable|defined)|no such|no rule|no module|no required|no matching"
+    r"|missing|denied|not (?:found|been|something|assignable|defined)|no such|no rule|no module|no required|no matching"
     r"|does not exist|refus\w*|rejected|conflict|already (?:in use|exists)|unknown|unable|invalid|unexpected"
     r"|unresolved|unsupported)(?![a-z])|^\S+\.\w+:\d+:\d+: (?!warning|note|info|help)\S"
     r"|\w(?:Error|Exception)\b|(?-i:\bE[A-Z]{4,}|\bERR_\w+|\[E\d+\])"
@@ -48,7 +48,7 @@ _NUMBER = regex(r"(?<![A-Za-z\d_])(?<!Errno )\d+(?:[.,:]\d+)*(?:m?s|[kKMG]i?B)?(
 _QUOTE = str.maketrans('‘’“”"`´', "'''''''")
 # --- what stands before an error: a build's step, a container, the file, the tool's own word for an error
 _BEFORE = regex(
-    r"^(?:\d+:\d+\s+|#\d+ (?:\d+\.\d+ )?|[\w.-]+ +\| |E\s{2,}|(?:FAILED|ERROR) \S+ - |[>|*✖✘×●]\s+|!\s+(?=\[)"
+    r"^(?:\d+:\d+\s+|#\d+ (?:\d+\.\d+ )?|[\w.-]+ +\| |E\s{2,}|(?:FAILED|ERROR) \S+ - |[>|│*✖✘×●]\s+|!\s+(?=\[)"
     r"|\[[\d:.,TZ -]{4,30}\] )+"
 )
 _FILE = regex(r"^\W{0,3}[\w.@+-]+\.\w{1,6}(?::+| -)\s+")
@@ -61,12 +61,13 @@ _SAYS = regex(
 _SEVERAL = regex(r"(?:^|[\s(,;.])# [a-z]+")  # "# passed; # failed" adds up, and names no error
 _RULE = regex(r"\s+\[[\w-]+\]$")  # the name of a check, after what it says
 # Up to the name: what needs it differs.
-_CLAUSE = regex(r"^(\S+ \S+.*?'[^']+'.*?)(?:\s*[,;(]| (?:imported |required )?from ).*$")
+_CLAUSE = regex(r"^(\S+ \S+.*?'[^']+'.*?)(?:\s*[,;(]| (?:imported |required |found )?(?:from|in|for) ).*$")
 _BESIDE = regex(r"(?i)^\W*(?:\S+\s+)?(?:note|hint|help|info|warn(?:ing)?)\b[^:]{0,20}:")
 _OF_ONE_RUN = regex(r"[/\\]\S*\d{4}\S*$")  # the path of a log
 # --- an error of the code
 _AT_PLACE = regex(r"^\W{0,4}(?:[\w.@+~-]*[/\\])*[\w.@+-]+\.\w{1,6}(?::\d+|\(\d+)|^\s+\d+:\d+\s|panicked at \S+:\d+:\d+")
 _ARROW = regex(r"^\s*(?:-->|╭─\[|┌─|,-\[)\s*\S+:\d+")
+_CAUSE = regex(r"^\s*> \S")
 _AT_FRAME = regex(r"^\s+at\s")
 _FILE_FRAME = regex(r'^\s+File "([^"]+)", line \d+(?:, in (\S+))?')
 _NODE_FRAME = regex(r"^\s+at (?:async )?(?:(?:new )?([\w.$<>]+) )?\(?(?:file://)?([^():]*[/\\][^():]+):\d+")
@@ -86,7 +87,9 @@ _TEST = regex(r"(?i)(?:^|[/\\])(?:tests?[_.]|conftest)|[_.](?:test|spec)s?\.\w+$
 _QUOTED = regex(r"'([^']{2,100})'")
 _TOOL = regex(r"^(?![\w.]*(?:Error|Exception):)[\w./+-]+: ")
 _COLONS = regex(r"(?:^|(?<=: ))([\w.@/+-]{2,})(?=:\s|$)")
-_NOUN = regex(r"(?i)\b(?:named|module|package|command|image|table|column|function|target) (?!named)([\w.@+-]{3,})")
+_NOUN = regex(
+    r"(?i)\b(?:named|module|package|command|image|table|column|field|method|function|target) (?!named)([\w.@+-]{3,})"
+)
 _OPTION = regex(r"(?<![\w-])--?[A-Za-z][\w-]{2,}")
 _PACKAGE = regex(r"(?<![\w/.])[\w-]+\.[a-z]{2,4}/[\w./-]+\w")
 _TOKEN = regex(r"[A-Za-z_@$][\w$]*(?:[-./@:]+\w+)*(?:\(\))?")
@@ -144,7 +147,7 @@ def _printed(line: str) -> str:
 def _end(line: str, program: set[str]) -> str:
     """Return the last clause of an error, where that alone names it: what it happened in may differ."""
     end = line.rpartition(": ")[2]
-    return normalized(end) if end != line and end.count(" ") > 3 and telling(end, program)[0] else ""
+    return normalized(end) if end != line and end.count(" ") > 1 and telling(end, program)[0] else ""
 
 
 def normalized(line: str) -> str:
@@ -254,7 +257,7 @@ def _key(lines: Sequence[str], at: int, program: set[str], *, code: bool) -> str
     least = 1 if code or "'" in key else 2  # blanks: "error: oops" and "code ENOENT" tell nothing
     if key.count(" ") < least or (key.count(" ") < 2 and ":" not in key):
         return ""
-    if _OF_ONE_RUN.search(line) or key.startswith("# ") or len(_SEVERAL.findall(key)) > 1 or _introduces(line):
+    if _OF_ONE_RUN.search(line) or key.startswith("# ") or len(_SEVERAL.findall(key)) > 1 or _introduces(lines, at):
         return ""
     names, rare = telling(line, program)
     if names * _NAME + rare * _WORD_WORTH >= _ENOUGH and (names or not code or rare >= _LONG):
@@ -263,9 +266,11 @@ def _key(lines: Sequence[str], at: int, program: set[str], *, code: bool) -> str
     return f"{key} @ {place}" if place else ""
 
 
-def _introduces(line: str) -> bool:
+def _introduces(lines: Sequence[str], at: int) -> bool:
     """Return whether what is wrong is said on the lines below."""
-    line = line.rstrip().translate(_QUOTE)
+    if at + 1 < len(lines) and _CAUSE.match(lines[at + 1]):
+        return True
+    line = lines[at].rstrip().translate(_QUOTE)
     return line.endswith(":") and not _QUOTED.search(line) and not _PACKAGE.search(line)
 
 

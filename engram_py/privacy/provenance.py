@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 ANYBODY = "*"  # the author of a statement about a whole source
 IMPORT, RELAYED = "import", "relayed:"
 BROUGHT = ("import", "derived")
+# What only its own person may say in a session: not told of others, not even apart.
+NOT_TOLD = ("session_summary", "entity", "note", "identity", "preference")
 
 # Memories that did more harm than help (``ledger/moments.py``): no door gives one unasked.
 RETIRED = "select observation_id from retirements where retired_at is not null"
