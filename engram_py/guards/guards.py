@@ -211,6 +211,12 @@ class Guards:
             raise NoGuardError(row["id"], offered=True)
         return replace(self.add(row["id"], replace(guard, strict=strict)), outcome="accepted")
 
+    def unaccept(self, observation_id: int) -> GuardSet:
+        """Take an acceptance back: the text offers its guard again. Raises ObservationNotFoundError, NoGuardError."""
+        removed = self.remove(observation_id)
+        self._observations().guard(removed.id, None)
+        return removed
+
     def decline(self, observation_id: int) -> GuardSet:
         """Offer no guard of an observation again, and remove those it has."""
         row = self._one(observation_id, guarded=False)
