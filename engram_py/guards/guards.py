@@ -62,6 +62,7 @@ _OPEN = (
 _SILENCE = """
 insert into silences (session_id, observation_id, silenced_at) values (:session_id, :id, :now) on conflict do nothing
 """
+_MOST_SUBJECT_CHARS = 1_000
 _AROUND_BYTES = 40  # of the sentence around the title and what to use
 _MOST_OPEN = 50
 
@@ -137,7 +138,7 @@ class Guards:
         for one in {one.id: one for _, one in _broken(rows, scene, time.monotonic() + 1)}.values():
             mine = [row for row in spoke if row["observation_id"] == one.id]
             done = [row["outcome_at"] for row in mine if row["outcome_at"]]
-            own = next((row for row in mine if row["subject"] == one.subject[:1_000]), None)
+            own = next((row for row in mine if row["subject"] == one.subject), None)
             # Of acts at the same time none had been read about when the others began.
             read = done and (own is None or own["outcome_at"] or own["given_at"] > min(done))
             if read:
@@ -210,6 +211,12 @@ class Guards:
         if guard is None:
             raise NoGuardError(row["id"], offered=True)
         return replace(self.add(row["id"], replace(guard, strict=strict)), outcome="accepted")
+
+    def unaccept(self, observation_id: int) -> GuardSet:
+        """Take an acceptance back: the text offers its guard again. Raises ObservationNotFoundError, NoGuardError."""
+        removed = self.remove(observation_id)
+        self._observations().guard(removed.id, None)
+        return removed
 
     def decline(self, observation_id: int) -> GuardSet:
         """Offer no guard of an observation again, and remove those it has."""
@@ -357,4 +364,6 @@ def _broken(rows: Sequence[Row], scene: Scene, until: float) -> Iterable[tuple[R
         except InvalidArgumentError:  # another version's, whose patterns say more
             continue
         if subject:
-            yield row, Broken(row["id"], row["title"], row["type"], guard, subject)
+            from engram_py.capture.redact import redact  # few acts break anything
+
+            yield row, Broken(row["id"], row["title"], row["type"], guard, redact(subject).text[:_MOST_SUBJECT_CHARS])

@@ -18,7 +18,6 @@ from engram_py.lazy import regex
 
 _MOST_BYTES = 512 << 10
 _MOST_LINE_CHARS = 2_000
-_MOST_SUBJECT_CHARS = 200
 _MOST_COMMANDS = 50
 _GIT_SECONDS = 0.3
 _MOST_DEPTH = 3
@@ -122,7 +121,7 @@ def is_in(name: str, globs: Iterable[str]) -> bool:
 
 def _command(scene: Scene, pattern: str) -> str:
     said = any(runs(pattern, words) for words in scene.commands)
-    return " ".join(scene.act.command.split())[:_MOST_SUBJECT_CHARS] if said else ""
+    return " ".join(scene.act.command.split()) if said else ""
 
 
 def line_test(guard: Guard) -> Callable[[str], bool]:

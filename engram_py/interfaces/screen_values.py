@@ -16,6 +16,7 @@ from engram_py.context.values import Context
 from engram_py.dataclass import dataclass, replace
 from engram_py.distill.table import failures
 from engram_py.interfaces.wording import render
+from engram_py.interfaces.wording.acting import rule_and_use
 from engram_py.interfaces.wording.context import context_text, not_merged, why_nothing
 from engram_py.interfaces.wording.phrases import anchors, whence
 from engram_py.interfaces.wording.reasons import Door
@@ -203,8 +204,8 @@ class FailedSession:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """Pairs without a verdict, memories that read like an order, that came from elsewhere, were derived, are overdue or
-    whose files changed, and sessions that a distiller failed on."""
+    """Pairs without a verdict, memories that read like an order, that came from elsewhere, were derived, are overdue,
+    whose files changed or whose text offers a guard, and sessions that a distiller failed on."""
 
     pairs: Sequence[Relation]
     orders: Sequence[Waiting]
@@ -212,6 +213,7 @@ class Review:
     derived: Sequence[Waiting]
     due: Sequence[Waiting]
     stale: Sequence[Waiting]
+    offered: Sequence[Waiting]
     failed: Sequence[FailedSession]
 
 
@@ -232,6 +234,7 @@ def review(app: Engram, project: str | None) -> Review:
         derived=[Waiting(row, "") for row in derived if not row.unchecked],
         due=_waiting(app, overdue),
         stale=_waiting(app, stale),
+        offered=_waiting(app, {one.id: rule_and_use(one.rule) for one in app.guards.offered(**place)}),
         failed=[
             FailedSession(row["id"], row["project"], row["distill_state"], row["distill_detail"] or "")
             for row in failures(app.store)

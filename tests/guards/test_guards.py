@@ -81,6 +81,15 @@ def test_the_same_is_said_once_a_session(here: Engram, root: Path) -> None:
     assert rows_of(here, "moments") == 3
 
 
+def test_a_secret_in_a_command_is_neither_kept_nor_repeated(here: Engram, root: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    guarded(here, NPM)
+    found = said(here, run(f"npm publish --token={secret}"), root)
+    assert found is not None
+    assert secret not in objection(found)
+    assert secret not in here.store.value("select subject from moments")
+
+
 def test_what_denies_says_it_every_time_and_who_lifts_it(here: Engram, root: Path) -> None:
     number = guarded(here, replace(NPM, strict=True))
     for _ in range(2):

@@ -58,7 +58,14 @@ def list_command(app: Engram, offered: bool = False, **options: Any) -> object:
 @click.option("--regex", is_flag=True, help="TEXT is a regular expression.")
 @click.option("--strict", is_flag=True, help="Deny it; by default it warns.")
 def add_command(app: Engram, observation_id: int, deny: str | None, **rule: Any) -> object:
-    """Give an observation a guard.
+    """Give an observation a guard: one of --path, --command, --added and --removed, or --branch alone.
+
+    Globs are those of .gitignore, from the root of the repository; a file is known by any spelling and through links,
+    but not where a command writes it. A command is found by its words wherever a line runs it (`cd x && npm i`,
+    `sudo`, `bash -c`), not where it is quoted; its options match in any order. A text is whole words of lines that are
+    new or gone; a regular expression knows classes, groups, |, repeats, ^, $, and \\b at an end, and no text makes it
+    slow. What a tool takes away by writing a file anew, `engram check` alone sees. A guard that would have spoken at
+    more than half of the files of the last 200 commits is refused.
 
     \b
     engram guard add 12 --command 'npm *' --use pnpm
@@ -123,8 +130,8 @@ def check_command(
 ) -> None:
     """List observations whose files changed since; with --staged, commits or files, what is against a decision.
 
-    The latter exits with 1 where a guard speaks. In .pre-commit-config.yaml: a local hook with
-    `entry: engram check --staged`, `language: system`, `pass_filenames: false`.
+    The latter exits with 1 where a guard speaks, with file, line, decision and author. A range is what its commits
+    changed since its ends parted, without guards of a branch alone; of files all lines count as new.
     """
     if what or staged:
         sys.exit(_guarded(what, staged=staged, form=form, as_json=as_json))

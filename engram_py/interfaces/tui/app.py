@@ -78,6 +78,8 @@ def accept(view: View, row: ListRow) -> ChangeDone:
         return ChangeDone("v says how the two relate")
     if row.head in ("overdue", "changed"):
         return ChangeDone(_said(view.app.observations.mark_reviewed(one.row.id), view))
+    if row.head == "rule":
+        return ChangeDone(_said(view.app.guards.accept(one.row.id), view), lambda app: app.guards.unaccept(one.row.id))
     accepted = view.app.observations.accept(one.row.id)
     return ChangeDone(_said(accepted, view), lambda app: app.observations.unaccept(accepted))
 

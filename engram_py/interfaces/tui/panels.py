@@ -194,13 +194,14 @@ def waiting(view: View, kind: str, one: Waiting) -> Iterator[Part]:
 
 
 ORDER, DERIVED, DUE, STALE = "Instructions to agents", "Derived, not confirmed", "Overdue for review", "Changed files"
-UNCHECKED = "From elsewhere, not checked"
+UNCHECKED, OFFERED = "From elsewhere, not checked", "Rules that can speak before they are broken"
 _DO = {
     ORDER: "It tells an agent what to do. Agents get it only after you accept it. a accepts it, d deletes it",
     UNCHECKED: "Somebody else wrote it. Agents see it apart and only in its project. a makes it yours, d deletes it",
     DERIVED: "It was distilled from a session. It fades unless it is accepted or used. a accepts it, d deletes it",
     DUE: "a confirms that it still holds, e edits it, d deletes it",
     STALE: "a confirms that it still holds, e edits it, d deletes it",
+    OFFERED: "a lets it speak before an agent breaks it; `engram guard decline` never offers it again",
 }
 
 
@@ -380,6 +381,7 @@ class ReviewPanel:
             "derived": (DERIVED, found.derived),
             "overdue": (DUE, found.due),
             "changed": (STALE, found.stale),
+            "rule": (OFFERED, found.offered),
         }
         for head, (kind, items) in kinds.items():
             rows += [ListRow((head, one.row.id), head, one.row.title, "", (kind, one)) for one in items]

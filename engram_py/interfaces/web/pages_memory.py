@@ -172,6 +172,17 @@ def reviewed(visit: Visit) -> Goto:
     return back_to(visit, visit.observation_id, "reviewed")
 
 
+@page("POST", _PATH + "/guard")
+def guard(visit: Visit) -> Shown | Goto:
+    """Let the guard speak that the text offers, as it was shown, or never offer it again."""
+    row = as_shown(visit)
+    if isinstance(row, Shown):
+        return row
+    wanted = visit.form.get("to") == "on"
+    (visit.app.guards.accept if wanted else visit.app.guards.decline)(row.id)
+    return back_to(visit, row.id, "guarded" if wanted else "declined")
+
+
 @page("POST", _PATH + "/accept")
 def accept(visit: Visit) -> Shown | Goto:
     """Stand for what was derived, imported or sent, as it was shown."""
@@ -292,6 +303,7 @@ def review_page(visit: Visit) -> Shown:
             "derived": _forms(found.derived),
             "due": _forms(found.due),
             "stale": _forms(found.stale),
+            "offered": _forms(found.offered),
             "failed": found.failed,
             "verbs": VERBS,
             "judged": verdict,

@@ -161,7 +161,7 @@ def _line(value: GuardLine, now: datetime) -> str:
         f"overruled in {amount(value.overruled, 'session')}" if value.overruled else "",
         f"from {value.unchecked}: does nothing until `engram trust {value.id}`" if value.unchecked is not None else "",
     )
-    line = f"{_named(value.id, value.title)}\n  {value.number}. {_rule(value.rule)} ({filled(facts)})"
+    line = f"{_named(value.id, value.title)}\n  {value.number}. {rule_and_use(value.rule)} ({filled(facts)})"
     return line + (
         f"\n  it was overruled often: `engram review {value.id}` or `engram guard remove {value.id}`"
         if value.to_review
@@ -173,7 +173,8 @@ def _named(number: int, title: str) -> str:
     return f"[#{number}] {plain_line(title, _TITLE_CHARS)}"
 
 
-def _rule(guard: Guard) -> str:
+def rule_and_use(guard: Guard) -> str:
+    """``no `npm *`; use pnpm``."""
     return filled((f"no {rule_words(guard)}", _instead(guard)), "; ")
 
 
@@ -181,13 +182,13 @@ def _set(value: GuardSet, now: datetime) -> str:
     whom = f'[#{value.id}] "{plain_line(value.title, _TITLE_CHARS)}"'
     match value.outcome:
         case "removed":
-            return f"Removed {f'from {whom}: {_rule(value.rule)}' if value.rule else f'every guard of {whom}'}"
+            return f"Removed {f'from {whom}: {rule_and_use(value.rule)}' if value.rule else f'every guard of {whom}'}"
         case "declined":
             return f"No guard of {whom}, and none is offered again"
     assert value.rule is not None
     does = "denies" if value.rule.strict else "warns"
     past = f" It would have spoken in {value.hits} of the last {amount(value.commits, 'commit')}." * bool(value.commits)
-    return f"{whom} {does}: {_rule(value.rule)}.{past} `engram guard off {value.id}` silences it for a session."
+    return f"{whom} {does}: {rule_and_use(value.rule)}.{past} `engram guard off {value.id}` silences it for a session."
 
 
 def _silenced(value: Silenced, now: datetime) -> str:
@@ -200,7 +201,7 @@ def _silenced(value: Silenced, now: datetime) -> str:
 
 
 def _offered(value: Offered, now: datetime) -> str:
-    return f"{_named(value.id, value.title)}\n  `engram guard accept {value.id}`: {_rule(value.rule)}"
+    return f"{_named(value.id, value.title)}\n  `engram guard accept {value.id}`: {rule_and_use(value.rule)}"
 
 
 def _found(value: Found, now: datetime) -> str:

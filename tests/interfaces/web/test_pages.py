@@ -110,6 +110,20 @@ def test_a_session_a_memory_and_worth_show_what_was_given_and_what_was_cited(vis
     assert "memories: 2 with a known outcome are too few for a share" in text
 
 
+def test_a_rule_in_a_text_is_accepted_or_declined_with_one_button(app: Engram, visitor: Visitor) -> None:
+    save(app, "Use pnpm, not npm", "Agreed.", type="decision")
+    seen = visitor.look("/ui/review")
+    assert "no `npm *`; use pnpm" in seen.text
+
+    done = visitor.press(seen, "Accept")
+    assert "It speaks before it is broken." in done.text
+    assert [one.rule.command for one in app.guards.listed()] == ["npm *"]
+
+    save(app, "Stop using yarn", "Agreed.", type="decision")
+    assert "It is not offered again." in visitor.press(visitor.look("/ui/review"), "Decline").text
+    assert "yarn *" not in visitor.look("/ui/review").text
+
+
 def test_a_memory_that_did_more_harm_than_help_waits_for_review(app: Engram, visitor: Visitor) -> None:
     row = save(app, "Use npm", "The lock file is npm's.")
     for number in range(3):
