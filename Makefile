@@ -6,8 +6,13 @@ STAMP := $(VENV)/.installed
 
 .PHONY: demo test lint types check soak clients browser postgres replicas budgets bench recall schemas docs pictures lock clean
 
-demo: $(STAMP)
-	$(BIN)/engram demo
+# Installs what the program needs; developer tools come with `make test`.
+demo:
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; try: make PYTHON=python3.13") if sys.version_info < (3, 11) else None'
+	@test -x $(BIN)/engram || { echo "Installing engram into $(VENV)/ (half a minute) ..." && \
+	  $(PYTHON) -m venv $(VENV) && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .; }
+	@$(BIN)/engram demo
 
 test: lint types check
 

@@ -189,7 +189,7 @@ def test_the_demo_prints_what_readme_shows(tmp_path: Path) -> None:
     told = without_figures(run(sys.executable, "-m", "engram_py", "demo", cwd=tmp_path))
     shown = [blocks(part, "text")[0] for part in README.split("<!-- demo -->")[1:]]
 
-    assert len(shown) == 2
+    assert len(shown) == 3
     assert [one for one in shown if without_figures(one) not in told] == []
 
 

@@ -121,7 +121,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "completion": ("main", "Print the completion script of a shell.", "completion bash"),
         "version": ("main", "Print the version.", "version"),
         "help": ("main", "Print what a command does, or list all of them.", "help save"),
-        "demo": ("servers", "Show the whole story: two server processes, one memory.", "demo"),
+        "demo": ("demo", "Show the whole story: two server processes, one memory.", "demo"),
     },
     HIDDEN: {
         "judge": ("entities", "The same as conflicts judge.", "judge"),

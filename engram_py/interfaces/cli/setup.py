@@ -104,6 +104,9 @@ def setup_command(
             failures.append(exc)
     changed = [] if as_json or dry_run else [one.title for one in done if one.changed]
     restart = f"Restart {' and '.join(changed)}: what is new here is read at the start." if changed else ""
+    if restart:
+        commands = "; /engram:recall, /engram:save and /engram:forget are there too" if "Claude Code" in changed else ""
+        restart += f' Then ask it: "What do you remember about this project?"{commands}.'
     if done and not (as_json or dry_run or failures):
         from engram_py.interfaces.cli.documents import index_documents
 

@@ -269,7 +269,12 @@ AGENTS: dict[str, Agent] = {
 
 
 # Engram's names.
-ALIASES = {"gemini-cli": "gemini", "vscode-copilot": "vscode", "antigravity-cli": "antigravity"}
+ALIASES = {
+    "claude": "claude-code",
+    "gemini-cli": "gemini",
+    "vscode-copilot": "vscode",
+    "antigravity-cli": "antigravity",
+}
 
 
 def entry(servers: Servers, command: list[str]) -> dict[str, Any]:
