@@ -36,6 +36,7 @@ class Expression:
         self._at = 4 if ignoring else 0
         self._atoms: list[re.Pattern[str]] = []
         self._follow: list[int] = []
+        self._edges = 0  # the places that stand for an end of the line
         if len(pattern) > MOST_CHARS:
             raise self._refused(f"at most {MOST_CHARS} characters")
         self.nullable, self._first, self._last = self._either()
@@ -75,7 +76,8 @@ class Expression:
             rest ^= low
         kind = self._kinds.get(char)
         if kind is None:
-            kind = sum(1 << place for place, atom in enumerate(self._atoms) if atom.fullmatch(char))
+            places = (1 << place for place, atom in enumerate(self._atoms) if atom.fullmatch(char))
+            kind = self._edges if char == _EDGE else sum(places)
             if len(self._kinds) < _MOST_STEPS:
                 self._kinds[char] = kind
         after = reach & kind
@@ -170,7 +172,10 @@ class Expression:
         else:
             self._at += 1
             text = _ENDING.get(char, char if char == "." else re.escape(char))
-        return self._place(text, self._pattern[start : self._at])
+        said = self._pattern[start : self._at]
+        part = self._place(text, said)
+        self._edges |= part[1] if said in _ENDING else 0
+        return part
 
     def _group(self) -> tuple[bool, int, int]:
         self._at += 1

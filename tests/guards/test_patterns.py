@@ -42,7 +42,7 @@ def test_a_glob_is_read_as_gitignore_reads_it(pattern: str, name: str, said: boo
 
 PATTERNS = [
     r"\bprint\(", "^import requests$", r"fo{2,3}\b", r"[^\w]x[0-9]+", "a(?:b|c)*d", "a{2,}", "(ab){2}", "a.{0,3}c",
-    "a?b|c+$", r"[]x]y", r"\.env\b", "(a|b)?c{1}", "x*", r"\(\s*\)",
+    "a?b|c+$", r"[]x]y", r"\.env\b", "(a|b)?c{1}", "x*", r"\(\s*\)", r"\Wx", r"\s+a", "[^a]b",
 ]  # fmt: skip
 
 
