@@ -26,7 +26,39 @@ QUESTION = "why did we choose uv?"
 def hooks(place: Workplace) -> list[Line]:
     """``user-prompt`` that finds nothing (as most do), that is answered, and the others; then a large memory."""
     few, small, large = (filled(place, f"hooks-{rows}", rows) for rows in (FEW, SMALL, place.rows))
-    return [*_whole(place, few), *_growth(place, small, large), *_called(place, small, large)]
+    return [
+        *_whole(place, few), *_acting(place, few), *_growth(place, small, large), *_called(place, small, large)
+    ]  # fmt: skip
+
+
+COMMAND: dict[str, object] = {"tool_name": "Bash", "tool_input": {"command": "npm install left-pad"}}
+FAILED = "Exit code 1\nModuleNotFoundError: No module named 'whale_tables'"
+
+
+def _acting(place: Workplace, few: Path) -> list[Line]:
+    """What an agent waits for around each command: nothing guarded, a guard that speaks, a failure, a passing one."""
+    guarded = filled(place, "hooks-guarded", FEW)
+    guard = engram_command("guard", "add", "1", "--command", "npm *", "--use", "pnpm")
+    _timed(guard, place, guarded, b"")
+    done: dict[str, object] = {"tool_response": {"stdout": "3", "interrupted": False}}
+    kinds: dict[str, tuple[Path, str, dict[str, object]]] = {
+        "engram hook pre-tool, nothing guarded": (few, "pre-tool", COMMAND),
+        "  where a guard speaks": (guarded, "pre-tool", COMMAND),
+        "engram hook post-tool": (few, "post-tool", COMMAND | done),
+        "engram hook tool-failed": (few, "tool-failed", COMMAND | {"error": FAILED}),
+    }
+    lines = []
+    for name, (data_dir, event, fields) in kinds.items():
+        ours, plain = [], []
+        for turn in range(place.rounds(25, 9) + 1):
+            before = _timed(PLAIN, place, data_dir, b"")[0]
+            took, printed = _hook(place, data_dir, event, session_id=f"act-{turn}", **fields)
+            assert ("speaks" in name) == (b"pnpm" in printed)
+            if turn:
+                ours.append(took)
+                plain.append(before)
+        lines.append(ratio(name, ours, plain, at_most=GIVEN_RATIO))
+    return lines
 
 
 def _whole(place: Workplace, data_dir: Path) -> list[Line]:
@@ -104,7 +136,7 @@ def _called(place: Workplace, small: Path, large: Path) -> list[Line]:
     return lines
 
 
-def _hook(place: Workplace, data_dir: Path, event: str, **fields: str) -> tuple[float, bytes]:
+def _hook(place: Workplace, data_dir: Path, event: str, **fields: object) -> tuple[float, bytes]:
     said = json.dumps({"cwd": str(place.folder), **fields}).encode()
     return _timed(engram_command("hook", event, "--agent=claude-code"), place, data_dir, said)
 

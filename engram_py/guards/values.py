@@ -222,7 +222,7 @@ class GuardTooWideError(ConflictError):
     def __init__(self, files: int, of: int, commits: int) -> None:
         self.files, self.of, self.commits = files, of, commits
         told = f"it would have spoken at {files} of the {of} files changed in the last {commits} commits"
-        super().__init__(told if of else "it would speak at every file", hint="name what the decision is about")
+        super().__init__(told if files else "it would speak at every file", hint="name what the decision is about")
 
 
 class NoGuardError(ConflictError):
