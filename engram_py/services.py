@@ -316,7 +316,7 @@ def learning(app: Engram) -> Learning:
 
 
 def costs(app: Engram) -> Costs:
-    """Add up what answers cost, and what of it was of use."""
+    """Add up what answers cost, and which of them agents used."""
     from engram_py.ledger.costs import Costs
 
     return Costs(app.core)

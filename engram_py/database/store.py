@@ -42,7 +42,7 @@ from engram_py.lazy import logger_of
 Row = sqlite3.Row
 T = TypeVar("T")
 
-# Long work gives way for longer than who waits sleeps between two looks (connection.py), after so long at the most.
+# Long work pauses for longer than a waiting writer sleeps between two tries (connection.py), at the latest after this.
 _WORK_SECONDS, _WAY_SECONDS = 0.1, 0.03
 # Connections of one process to a file share the memory of its log: all of them leave a log that was removed together.
 _STORES: WeakSet[Store] = WeakSet()

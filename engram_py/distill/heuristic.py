@@ -162,7 +162,7 @@ _AFTERWARDS, _UNANSWERED = timedelta(seconds=60), timedelta(minutes=30)
 def facts_of(store: Store, session: DueSession, now: datetime, *, seconds: float) -> SessionFacts:
     """Return what is known of a session; git is asked for at most ``seconds``."""
     asked = _own_words(table.prompts(store, session.id))
-    # What is said to a subagent nobody typed.
+    # A subagent's task is written by an agent, not by the person.
     own = _own_words(row for row in table.turns(store, session.id) if not row["agent"])
     first, last = _span(store, session, now)
     unanswered = _unanswered(own, asked)

@@ -60,7 +60,7 @@ UPDATE = (
         "find", "Literal text to replace in the content.", "--find",
         "Literal text to replace everywhere in the content.",
     ),
-    FieldArgument("replace", "What stands there instead.", "--replace", "The replacement for --find."),
+    FieldArgument("replace", "The text that replaces it.", "--replace", "The replacement for --find."),
     FieldArgument("type", "", "--type", "New type."),
     FieldArgument("scope"),
     FieldArgument("topic_key", "", "--topic", "New topic key."),

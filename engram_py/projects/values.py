@@ -31,7 +31,10 @@ class AmbiguousProjectError(InvalidInputError):
         more = (part for one in others for part in ("; ", one))
         super().__init__(
             sentence(first, f": {directory}", *more, f" (candidates: {choices})"),
-            hint=sentence("ask the user which project this belongs to, then repeat it with ", operation("project")),
+            hint=sentence(
+                "choose the project that this belongs to (an agent asks the user), then repeat it with ",
+                operation("project"),
+            ),
         )
 
     def details(self) -> dict[str, Any]:

@@ -101,7 +101,7 @@ LOOKED_BEHIND = 20
 # The whole answer: 600 tokens of four characters. A hit takes about so many for its head, and for each line beside its
 # passage.
 ANSWER_CHARS, HEAD_CHARS, LINE_CHARS = 2_400, 70, 24
-# Behind the first hits, one that is half as good as the best is no answer.
+# Behind the first hits, a hit with less than half of the best score is left out.
 FIRST, TAIL = 5, 0.5
 SORTS = ("relevance", "recency", "salience")
 

@@ -1,4 +1,4 @@
-"""Stores what hooks could not store in time, once somebody has the database to himself."""
+"""Stores what hooks could not store in time, as soon as no other process writes."""
 
 from __future__ import annotations
 

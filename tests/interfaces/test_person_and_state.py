@@ -57,7 +57,7 @@ def test_a_statement_that_one_door_keeps_the_others_know_and_remove(ask: Asker, 
     assert ENGLISH in run("identity").stdout
 
     assert ask("DELETE", "/identity/reply%20in").value["status"] == "deleted"
-    assert run("identity").stdout == "Nothing is kept of the user yet\n"
+    assert run("identity").stdout == "Nothing is known about the user yet\n"
     assert "statement_not_found" in told(data_dir, "mem_identity", action="remove", text="#2nd")
     assert ask("DELETE", "/identity/nothing").status == 404
     assert run("identity", "remove", "nothing").exit_code == 1

@@ -149,7 +149,7 @@ def test_a_refusal_says_in_clauses_why_nothing_names_the_project(
 
     assert names(refusal.value.reasons) == ["no_project_here", "too_many_children"]
     told = error_text(refusal.value, "mcp")
-    assert f"; {tmp_path / 'work'} has too many children to look at all of them in time (candidates: " in told
+    assert f"; {tmp_path / 'work'} has so many folders that not all could be read in time (candidates: " in told
 
 
 @pytest.mark.parametrize("scope", ["personal", "global"])

@@ -130,7 +130,7 @@ def cleanup_command(app: Engram, dry_run: bool, project: str | None, all_project
 @result_command("tour")
 @project_option
 def tour_command(app: Engram, project: str | None) -> object:
-    """Show the three most telling things that this repository's history and documents answer already."""
+    """Show three questions that this repository's history and documents answer already."""
     with progress_bars() as report:
         app.documents.update(project=project, report=report)
     return app.documents.tour(project=project)

@@ -37,7 +37,7 @@ entity_command = group("entity", "Show what has a name here: people, services, l
 
 
 @result_command("list", entity_command)
-@click.option("--candidates", is_flag=True, help="Names that are mentioned too seldom as well.")
+@click.option("--candidates", is_flag=True, help="Also list names that are mentioned too seldom to have a page.")
 @click.option("--archived", is_flag=True, help="Those put away as well.")
 @click.option("--kind", help="Only this kind, as in person or project.")
 @place_options
@@ -92,7 +92,7 @@ def alias_command(app: Engram, entity: str, aliases: tuple[str, ...], **options:
 @click.argument("into", help="The entity that stays.")
 @place_options
 def merge_command(app: Engram, entity: str, into: str, **options: Any) -> object:
-    """Say that ENTITY is INTO, which has the names, facts and edges of both."""
+    """Merge ENTITY into INTO, which keeps the names, facts and edges of both."""
     return app.entities.merge(entity, into, **options)
 
 
@@ -138,7 +138,9 @@ def list_facts(app: Engram, entity: str, **options: Any) -> object:
 own_scope_option = click.option("--scope", help="personal (every project, the default) or project (this one).")
 session_option = click.option("--session", "session_id", help="The session it belongs to.")
 
-identity_command = group("identity", "Keep what holds of you always; every context begins with it.", alone="list")
+identity_command = group(
+    "identity", "Keep facts and preferences that always hold of you; every context begins with them.", alone="list"
+)
 
 
 @result_command("add", identity_command)

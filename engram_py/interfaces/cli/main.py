@@ -28,7 +28,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "open": ("servers", "Show what is remembered, and what agents were given, in a browser.", "open"),
     },
     "Memory": {
-        "review": ("observations", "List what is due for review, or confirm one.", "review"),
+        "review": ("observations", "List memories that are due for review, or confirm one.", "review"),
         "supersede": (
             "entities",
             "Say that an observation takes the place of another.",
@@ -61,7 +61,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "entity": ("entities", "Show what has a name here; connect and join.", "entity show ada"),
         "identity": (
             "entities",
-            "Keep what holds of you always, and your profile.",
+            "Keep facts and preferences of yours, and your profile.",
             'identity add "I prefer TypeScript"',
         ),
         "collection": ("documents", "Index documents: git history, docs, folders.", "collection list"),
@@ -130,7 +130,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             "Answer an agent's hook.",
             "hook session-start --agent cursor",
         ),
-        "protocol-mode": ("setup", "Print how much Engram's own hooks shall say.", "protocol-mode claude-code"),
+        "protocol-mode": ("setup", "Print how much Engram's own hooks say to an agent.", "protocol-mode claude-code"),
         "instance-id": ("upkeep", "Print the name of this database.", "instance-id"),
         "recent": ("recall", "The same as list.", "recent"),
     },

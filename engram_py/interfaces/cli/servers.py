@@ -116,7 +116,7 @@ _SECONDS, _PAUSE, _ASKING = 15.0, 0.1, 2.0
 
 
 @click.command("open")
-@click.option("--port", type=click.IntRange(1, 65_535), help="Where the server is, or is to be; default: ENGRAM_PORT.")
+@click.option("--port", type=click.IntRange(1, 65_535), help="The server's port; default: ENGRAM_PORT.")
 @click.option("--print", "print_only", is_flag=True, help="Print the link, and open no browser.")
 @click.option("--project", help="The project to show; default: the project of this folder, if it has memories.")
 @json_command

@@ -103,7 +103,7 @@ def setup_command(
         except EngramError as exc:  # one agent's broken file does not keep engram from the others
             failures.append(exc)
     changed = [] if as_json or dry_run else [one.title for one in done if one.changed]
-    restart = f"Restart {' and '.join(changed)}: what is new here is read at the start." if changed else ""
+    restart = f"Restart {' and '.join(changed)}: what changed is read when they start." if changed else ""
     if restart:
         commands = "; /engram:recall, /engram:save and /engram:forget are there too" if "Claude Code" in changed else ""
         restart += f' Then ask it: "What do you remember about this project?"{commands}.'

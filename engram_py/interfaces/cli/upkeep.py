@@ -300,8 +300,8 @@ vectors_command = group(
 def on_command(model: str | None, wait: bool, as_json: bool) -> None:
     """Fetch a model, compute the vectors of everything, and use them in every search from now on.
 
-    `sentence` finds most and is meant for a machine where servers run. `static` is a third of the gain for a fifth of
-    the time. Default: what is set, else `sentence`. Beyond 2,000 observations it goes on in the background. A
+    `sentence` finds most and is meant for a machine where servers run. `static` reaches a third of that gain for a
+    fifth of the time. Default: what is set, else `sentence`. Beyond 2,000 observations it goes on in the background. A
     running server uses the model from its next search on.
     """
     done, now = turn_on(model, wait=wait)
@@ -452,7 +452,8 @@ def export_command(
 def import_command(
     app: Engram, file: Path | None, kind: str | None, dry_run: bool, project: str | None, trust: bool
 ) -> object:
-    """Read an export of Engram (0.1.0, 0.2.0) or of this program: all of it or nothing. Twice changes nothing.
+    """Read an export of Engram (0.1.0, 0.2.0) or of this program: all of it or nothing. Importing it again
+    changes nothing.
 
     What a file says of itself makes nothing yours: you are asked at a terminal, and --trust says so. What a program
     keeps in your home directory, at its usual place, is.

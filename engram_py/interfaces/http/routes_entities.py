@@ -38,7 +38,9 @@ FactSavedOut = shown(
 def list_entities(
     app: Engram,
     place: InScope,
-    candidates: Annotated[bool, Field(description="Names that are mentioned too seldom as well.")] = False,
+    candidates: Annotated[
+        bool, Field(description="Also list names that are mentioned too seldom to have a page.")
+    ] = False,
     archived: Annotated[bool, Field(description="Those put away as well.")] = False,
     kind: Annotated[str | None, Field(description="Only this kind, as in person.")] = None,
 ) -> object:

@@ -281,7 +281,8 @@ def export(app: Engram, projects: ProjectsQuery) -> object:
 
 @operation("POST", "/import", ImportedOut, most_body=IMPORT_BODY)
 def import_export(app: Engram, raw: bytes) -> object:
-    """Read an export of Engram (0.1.0, 0.2.0) or of this program: all of it or nothing. Twice changes nothing.
+    """Read an export of Engram (0.1.0, 0.2.0) or of this program: all of it or nothing. Importing it again
+    changes nothing.
     `skipped_stale` are observations that were here already, as new or newer."""
     done = app.transfer.import_file(BytesIO(raw))
     counts = {kind: getattr(done, kind) for kind in (*_KINDS, "versions", "tombstones")}

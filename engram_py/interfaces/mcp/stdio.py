@@ -1,8 +1,8 @@
 """MCP on stdin and stdout: one JSON-RPC message a line, answered by the rules of ``protocol``.
 
 The main thread reads, and answers what needs no memory; calls run on a few threads, and one thread writes, so that a
-client may send all it has before it reads. Who closes stdin gets the answers to what was read before; who closes stdout
-ends the server once what it sent is done.
+client may send all it has before it reads. A client that closes stdin gets the answers to what was read before; one
+that closes stdout ends the server once what it sent is done.
 """
 
 from __future__ import annotations

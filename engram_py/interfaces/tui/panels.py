@@ -146,7 +146,7 @@ def session(view: View, session_id: str, *, whole: bool) -> Iterator[Part]:
     if one.summary:
         yield f"\n{one.summary}\n", ""
     if not found.sections:
-        yield "\nIt was given nothing but what its prompts show.\n", ""
+        yield "\nThe session was given nothing at its start; what its prompts were given stands below.\n", ""
     for title, rows in found.sections.items():
         yield f"\n{title}\n", _HEADING
         yield from _given(rows)

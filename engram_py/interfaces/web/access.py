@@ -36,7 +36,7 @@ class LinkUsedError(HttpError):
     def __init__(self) -> None:
         super().__init__(
             "this link does not work any more: each works once, within ten minutes",
-            hint="run `engram open` again. If nobody here used it, somebody else on this machine did: delete page.key "
+            hint="run `engram open` again. If you did not use it, somebody else on this machine did: delete page.key "
             "in the data directory, which ends every visit",
         )
 

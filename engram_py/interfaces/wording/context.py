@@ -112,7 +112,7 @@ def _empty(context: Context, door: Door) -> str:
         return ""
     where = _harmless(_first_bytes(" ".join(context.project.split()), NAME_BYTES) or SEVERAL)
     if context.mode == "cascade":
-        said = f"Nothing in the memory of {where} is about this; {call(door, 'search')} asks in other words."
+        said = f"Nothing in the memory of {where} is about this; try {call(door, 'search')} with other words."
     else:
         said = f"No memory of {where} yet. {_documents(context, door)}"
         said += f"Save decisions, fixes and discoveries with {call(door, 'save')}."
@@ -425,7 +425,7 @@ _REASONS = {
     "no_project": "the hook reads one project, and this folder does not name one (`engram projects current`)",
     "no_word": "no memory here has a word that says what it is about",
     "unlikely": "nothing there is likely to be needed for it",
-    "shown_before": "the session was shown all of it before",
+    "shown_before": "the session was given all of it before",
     "held_back": "it is kept silent on purpose, to compare with (ENGRAM_HOLDOUT)",
 }
 
@@ -455,6 +455,6 @@ def nearly(values: dict[str, Any]) -> list[str]:
     """Return the memories that came nearest to being given, and how near."""
     return [
         f"[#{one['id']}] {one['title']} has {', '.join(one['words'])}:"
-        f" {one['probability']:.0%} likely to be needed, {one['needed']:.0%} is asked"
+        f" {one['probability']:.0%} likely to be needed; an agent is given it from {one['needed']:.0%} on"
         for one in values["nearest"]
     ]

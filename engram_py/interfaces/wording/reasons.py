@@ -94,7 +94,7 @@ def _nothing_passes(without_words: bool) -> str:
 
 def _not_as_marked(quotes: bool, minus: bool) -> str:
     marks = [*(["the quotes"] if quotes else []), *(["the minus"] if minus else [])]
-    return f"no memory here has its words as {' and '.join(marks)} ask{'s' if marks == ['the minus'] else ''}"
+    return f"no memory here has these words with {' and '.join(marks)} of the query"
 
 
 def _dated(words: str, start: str, last: str, open: bool, unchanged: bool) -> str:
@@ -109,8 +109,8 @@ def _shortened(characters: int, words: bool) -> str:
 
 
 def _evidence(share: float, probability: float, least: float) -> str:
-    why = f"the likeliest holds {share:.0%} of what the words tell"
-    return f"{why}: it answers with a probability of {probability:.0%}, {least:.0%} is needed"
+    why = f"the best hit holds {share:.0%} of the weight of the words"
+    return f"{why} and answers with a probability of {probability:.0%}; a search answers from {least:.0%} on"
 
 
 def _read(joined: Sequence[str], forms: Sequence[tuple[str, Sequence[str]]]) -> str:
@@ -167,7 +167,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "no_word": "there is no word in it to search for",
     "no_content_word": "no word of it says what to look for, so nothing was looked up",
     "filtered": "what has these words was filtered away",
-    "not_stale": "what has these words is not stale",
+    "not_stale": "the memories with these words are not stale",
     "not_sure": "nothing is sure to answer it",
     "not_as_marked": _not_as_marked,
     "only_archived": "only archived memories have it",
@@ -185,7 +185,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "shortened": _shortened,
     "left_out": _listed("left out: what has "),
     "idle_arguments": lambda arguments, layer: f"{', '.join(arguments)}: says nothing of {layer}; left out",
-    "idle_filters": _listed("not asked of what an id names: "),
+    "idle_filters": _listed("an id names one memory, so these filters were ignored: "),
     "filters_alone": '"{query}" does not say what to look for; the filters alone were asked',
     "unquoted": "nothing here has what is quoted word for word; its words were looked up without the quotes",
     "may_contradict": "[#{new}] may contradict [#{old}]; `engram judge` lists the question",
@@ -193,7 +193,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "many_named": "{named} memories were named; the first {limit} were looked up",
     # notes on what it found
     "replaced": "#{old} has these words, but [#{new}] replaced it, which the filters leave out; is:superseded shows it",
-    "read_as": lambda word, forms: f"no memory contains {word}; it was read as {_either(forms)}",
+    "read_as": lambda word, forms: f"no memory contains {word}; the search used {_either(forms)} instead",
     "known_elsewhere": lambda words: sentence(
         f"only other projects know {', '.join(words)}; ", operation("everywhere"), " searches them"
     ),
@@ -284,7 +284,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "folder_gone": "{folder} is not there; {used} is used instead",
     "no_directory": "{folder} is not a directory",
     "one_repository": "{child} is the one repository in {folder}, so its project is used",
-    "too_many_children": "{folder} has too many children to look at all of them in time",
+    "too_many_children": "{folder} has so many folders that not all could be read in time",
     "file_cannot_be_read": "{file} cannot be read ({problem})",
     "binding_no_json": "{file} is not JSON; delete it to bind the repository again",
     "binding_of_other_version": "{file} is not a version {version} binding; it was left as it is",

@@ -40,7 +40,7 @@ _FILES = {
 _EMPTY = {
     "due": "Nothing is due for review",
     "pending": "No relation waits for a verdict",
-    "statements": "Nothing is kept of the user yet",
+    "statements": "Nothing is known about the user yet",
     "alike": "No two projects have similar names",
     "merged": "Nothing was merged",
 }
