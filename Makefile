@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint types check soak clients browser postgres replicas budgets bench recall schemas docs pictures lock clean
+.PHONY: demo test lint types check soak clients browser postgres replicas budgets bench recall schemas docs bundle pictures lock clean
 
 # Installs what the program needs; developer tools come with `make test`.
 demo:
@@ -64,8 +64,14 @@ recall: $(STAMP)
 schemas: $(STAMP)
 	$(BIN)/python -m engram_py.interfaces.mcp.profiles
 
+# Also what agents and registries read to install this repository; after a change of version, hooks or pyproject.toml.
 docs: $(STAMP)
 	$(BIN)/cog -r docs/reference/*.md
+	$(BIN)/python -m docs.manifests
+
+# One file for hosts that install MCP bundles, in dist/.
+bundle: $(STAMP)
+	$(BIN)/python -m docs.manifests bundle
 
 # The pictures of the page in docs/pictures, in Debian's chromium; after a change of a page.
 pictures: $(STAMP)

