@@ -17,7 +17,6 @@ from docs.manifests import ROOT
 from engram_py import __version__
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-UNNAMED = "<URL of this repository>"
 
 
 @pytest.mark.parametrize("name", sorted(manifests.files()))
@@ -61,11 +60,9 @@ def test_every_command_of_the_plugins_is_the_one_that_no_other_program_has() -> 
                 assert str(command).split()[0] == "engram-py", name
 
 
-def test_documents_name_the_repository_as_pyproject_does_or_not_at_all() -> None:
-    for address in re.findall(r"^git clone (.+) engram_py$", README, re.MULTILINE):
-        assert address in (UNNAMED, manifests.REPOSITORY)
-    for name in re.findall(r"mcp-name: (\S+)", README):
-        assert name == manifests.registry_name()
+def test_the_readme_names_the_repository_as_pyproject_does() -> None:
+    assert re.findall(r"^git clone (.+) engram_py$", README, re.MULTILINE) == [manifests.REPOSITORY]
+    assert re.findall(r"mcp-name: (\S+)", README) == [manifests.registry_name()]
 
 
 def test_a_release_is_made_from_the_repository_that_pyproject_names() -> None:
