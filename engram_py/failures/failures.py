@@ -56,7 +56,7 @@ class Failures:
                     table.repaired(self._store, row["id"], kind, name, self._journal.now())
 
     def failed(self, act: Act, output: str, *, session_id: str, directory: Path, until: float) -> Advice | None:
-        """Keep a failure; return what is known of its error, once a session."""
+        """Keep a failure; return what is known of its error while the session was not ``told`` it."""
         from engram_py.failures.signature import signature_of
 
         command = command_of(act.command)
@@ -102,12 +102,20 @@ class Failures:
                 self._moments().came(session_id, row_id, "fix", "repeated")
         if not fresh:
             return None
-        held = self._moments().holds_back(session_id, "fix", subject)
-        if not held:
-            self._fixes().told(fresh)
+        if not self._moments().holds_back(session_id, "fix", subject):
+            return advice
         for row_id in fresh:
-            self._moments().add(session_id, row_id, "fix", subject, given=not held)
-        return None if held else advice
+            self._moments().add(session_id, row_id, "fix", subject, given=False)
+        return None
+
+    def told(self, advice: Advice, *, session_id: str, size: int) -> None:
+        """Record that the session was told an advice, ``size`` bytes of it."""
+        from engram_py.failures.signature import normalized
+
+        ids = advice.observation_ids
+        self._fixes().told(ids)
+        for row_id in ids:
+            self._moments().add(session_id, row_id, "fix", normalized(advice.line), size=size // len(ids))
 
     # --- what people ask ---------------------------------------------------------------------------------
 

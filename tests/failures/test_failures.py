@@ -33,9 +33,12 @@ class Agent:
 
     def fails(self, output: str, act: Act = RUN) -> Advice | None:
         self.did(act)
-        return self.app.failures.failed(
+        advice = self.app.failures.failed(
             act, output, session_id=self.session_id, directory=self.root, until=time.monotonic() + 5
         )
+        if advice is not None:
+            self.app.failures.told(advice, session_id=self.session_id, size=len(advice_text(advice).encode()))
+        return advice
 
     def passes(self, act: Act = RUN) -> None:
         self.did(act)

@@ -71,7 +71,9 @@ def _failed(call: Call) -> str:
         return ""
     from engram_py.interfaces.wording.acting import advice_text
 
-    return advice_text(advice)
+    text = advice_text(advice)
+    call.app.failures.told(advice, session_id=request.session_id, size=len(text.encode()))
+    return text
 
 
 def _passed(call: Call) -> str:
