@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint types check soak clients browser postgres replicas budgets bench recall schemas docs bundle pictures lock clean
+.PHONY: demo test lint types check soak clients browser postgres replicas budgets bench recall schemas docs bundle workflows pictures lock clean
 
 # Installs what the program needs; developer tools come with `make test`.
 demo:
@@ -72,6 +72,10 @@ docs: $(STAMP)
 # One file for hosts that install MCP bundles, in dist/.
 bundle: $(STAMP)
 	$(BIN)/python -m docs.manifests bundle
+
+# The workflows of .github, by actionlint: from the PATH, or by Go.
+workflows:
+	@if command -v actionlint >/dev/null; then actionlint; else go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12; fi
 
 # The pictures of the page in docs/pictures, in Debian's chromium; after a change of a page.
 pictures: $(STAMP)

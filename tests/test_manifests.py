@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from docs import manifests
 from docs.manifests import ROOT
@@ -105,3 +106,20 @@ def values_of(key: str, value: Any) -> Iterator[Any]:
         case list():
             for inner in value:
                 yield from values_of(key, inner)
+
+
+def test_the_workflow_tests_every_python_that_the_package_promises() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))["jobs"]
+    pythons = jobs["tests"]["strategy"]["matrix"]["python"]
+    promised = re.findall(r"Python :: (3\.\d+)", "\n".join(manifests.PROJECT["classifiers"]))
+    assert set(promised) <= set(pythons)
+    assert manifests.PROJECT["requires-python"] == f">={pythons[0]}"
+
+
+def test_the_workflows_run_targets_that_the_makefile_has() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    text = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    jobs = yaml.safe_load(text)["jobs"]
+    named = {word for line in re.findall(r"run: make ([a-z ]+)$", text, re.MULTILINE) for word in line.split()}
+    assert named | set(jobs["programs"]["strategy"]["matrix"]["target"]) <= targets
