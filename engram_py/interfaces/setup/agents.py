@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from engram_py.dataclass import dataclass, field
+from engram_py.dataclass import dataclass, field, replace
 from engram_py.interfaces.hooks.protocol import listens
 from engram_py.interfaces.setup.file_edits import Edit, FileEdits, Format, ListItem, Member, Text
 from engram_py.interfaces.setup.machine import Launcher, Machine
@@ -78,6 +78,8 @@ class Agent:
     """What to do besides."""
     hook_note: str = ""
     """The same, for hooks alone."""
+    trailing_commas: bool = True
+    """Whether it reads JSON with a comma before a closing bracket, as most do."""
     project_note: str = ""
     """The same, for the files of a project."""
 
@@ -182,7 +184,7 @@ AGENTS: dict[str, Agent] = {
             {"user": Hooks("{home}/.gemini/settings.json", _GEMINI_EVENTS, unit=1000),
              "project": Hooks("{project}/.gemini/settings.json", _GEMINI_EVENTS, unit=1000)},
             {"user": Instructions("{home}/.gemini/GEMINI.md"), "project": Instructions("{project}/GEMINI.md")},
-            project_note=_TRUST.format("Gemini CLI", ".gemini/"),
+            project_note=_TRUST.format("Gemini CLI", ".gemini/"), trailing_commas=False,
         ),
         Agent(
             "opencode", "OpenCode", ("{config}/opencode",), ("opencode",),
@@ -223,7 +225,7 @@ AGENTS: dict[str, Agent] = {
             {"user": Hooks("{home}/.qwen/settings.json", _QWEN_EVENTS, unit=0),
              "project": Hooks("{project}/.qwen/settings.json", _QWEN_EVENTS, unit=0)},
             {"user": Instructions("{home}/.qwen/QWEN.md"), "project": Instructions("{project}/QWEN.md")},
-            project_note=_TRUST.format("Qwen Code", ".qwen/"),
+            project_note=_TRUST.format("Qwen Code", ".qwen/"), trailing_commas=False,
         ),
         Agent(
             "kiro", "Kiro", ("{home}/.kiro",), ("kiro", "kiro-cli"),
@@ -333,6 +335,8 @@ def wanted(agent: Agent, scope: Scope, machine: Machine, start: Launcher, parts:
         own = instructions.head is not None
         body = (instructions.head or "") + PROTOCOL
         files.append(FileEdits(machine.place(instructions.path), "own" if own else "text", (Text(body),)))
+    if not agent.trailing_commas:
+        files = [replace(one, format="commented-json") if one.format == "json" else one for one in files]
     return _joined(files)
 
 

@@ -28,7 +28,7 @@ from engram_py.interfaces.setup.manifest import (
     replace,
 )
 
-Format = Literal["json", "toml", "text", "own"]
+Format = Literal["json", "commented-json", "toml", "text", "own"]
 _COMMAND_CHARS = 80
 
 
@@ -249,7 +249,7 @@ def walked(
     """
     text, mark = decoded(wanted.path, data or b"")
     with refusing(wanted.path):
-        if wanted.format in ("json", "toml"):
+        if wanted.format not in ("text", "own"):
             document = Document(text, wanted.format)
             earlier = Document(decoded(wanted.path, before or b"")[0], wanted.format)
             theirs, edited = _walk(document, earlier, wanted.edits, taking_out, keeping_theirs)

@@ -26,10 +26,15 @@ class UnreadableTextError(ValueError):
 
 
 class Document:
-    """A JSON or TOML text, read and changed by path: ``("mcpServers", "engram")``; an item of a list by its index."""
+    """A JSON or TOML text, read and changed by path: ``("mcpServers", "engram")``; an item of a list by its index.
+
+    JSON may have comments and trailing commas; as ``commented-json`` comments alone.
+    """
 
     def __init__(self, text: str, format: str) -> None:
-        self._format = format
+        if format == "commented-json":
+            _refuse_trailing_comma(text)
+        self._format = format.removeprefix("commented-")
         self._windows = "\r\n" in text and text.count("\n") == text.count("\r\n")
         self._text = text.replace("\r\n", "\n") if self._windows else text
         self._values = _parsed(self._text, format)
@@ -126,6 +131,13 @@ _LENIENT = regex(rf"({_STRING})|{_COMMENT}|,(?=(?:\s|{_COMMENT})*+[}}\]])", re.D
 def _strict(text: str) -> str:
     """Return JSON with blanks in the place of comments and trailing commas."""
     return _LENIENT.sub(lambda found: found[1] or re.sub("[^\\n]", " ", found[0]), text)
+
+
+def _refuse_trailing_comma(text: str) -> None:
+    comma = next((found.start() for found in _LENIENT.finditer(text) if found[0] == ","), None)
+    if comma is not None:
+        line = text.count("\n", 0, comma) + 1
+        raise UnreadableTextError(f"line {line} ends with a comma before a closing bracket, which the agent rejects")
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,13 +83,14 @@ def servers(machine: Machine) -> Path:
 
 
 def furnish(machine: Machine, name: str, scope: Scope, *, newline: str = "\n", mark: str = "") -> None:
-    """Give the agent's files contents of somebody else's, comments and trailing commas included."""
+    """Give the files contents of somebody else, comments included, and trailing commas where the agent reads them."""
     agent = AGENTS[name]
     servers = agent.servers[scope]
-    contents = {machine.place(servers.paths[0]): TOML if servers.format == "toml" else JSONC % servers.keys[0]}
+    jsonc = JSONC if agent.trailing_commas else re.sub(r",(?=(\s|/\*.*?\*/|//.*)*[\]}])", "", JSONC)
+    contents = {machine.place(servers.paths[0]): TOML if servers.format == "toml" else jsonc % servers.keys[0]}
     hooks, instructions = agent.hooks.get(scope), agent.instructions.get(scope)
     if hooks and not hooks.own:
-        contents.setdefault(machine.place(hooks.path), JSONC % "mcpServers")
+        contents.setdefault(machine.place(hooks.path), jsonc % "mcpServers")
     if instructions and instructions.head is None:
         contents[machine.place(instructions.path)] = TEXT
     for path, text in contents.items():

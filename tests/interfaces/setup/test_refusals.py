@@ -68,6 +68,7 @@ def test_a_file_that_cannot_be_read_is_left_alone_with_the_reason(
         pytest.param("codex", ".codex/config.toml", b"[mcp_servers\n", "Expected", id="broken"),
         pytest.param("codex", ".codex/config.toml", b"a = 1\na = 2\n", "", id="twice"),
         pytest.param("codex", ".codex/config.toml", b"mcp_servers = 3\n", "mcp_servers is not a table", id="a-number"),
+        pytest.param("gemini", ".gemini/settings.json", b'{\n  "a": 1, // mine\n}', "line 2 ends with a", id="comma"),
         pytest.param("cursor", ".cursor/hooks.json", b'{"hooks": {"stop": 1}}', "hooks.stop is not a list", id="hooks"),
         pytest.param("cursor", ".cursor", b"", "is not a directory", id="a-file-where-a-folder-belongs"),
         pytest.param("kiro", ".kiro/steering/engram.md", b"mine\n", "another file of this name", id="not-ours"),
