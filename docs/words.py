@@ -301,6 +301,7 @@ CHECKS = {
     "write_lock": ("The file can be written; the write-ahead log is not huge.", ""),
     "sync_queue": ("Counts the changes that wait for sync.", ""),
     "sync": ("The server is in step with the projects that are enrolled, and every row was taken.", ""),
+    "command": ("Which program `engram` is on the PATH, and whether it is this one.", ""),
     "hooks": ("Every hook of the last seven days answered in time, and nothing waits in the spool.", ""),
     "http": ("`engram serve` was not opened to other accounts of this machine.", ""),
     "trust": ("What came from elsewhere is trusted, or how much of it is shown apart, as not checked.", ""),

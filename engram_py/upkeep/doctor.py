@@ -24,7 +24,7 @@ from engram_py.projects.projects import Core, Identities
 from engram_py.sync.autosync.table import TARGET, is_used
 from engram_py.times import to_text
 from engram_py.upkeep.encryption import encryption_check
-from engram_py.upkeep.hook_log import hooks_check
+from engram_py.upkeep.hook_log import command_check, hooks_check
 from engram_py.upkeep.reindex import reindex_notes
 from engram_py.upkeep.values import Check, CheckResult, Report
 from engram_py.vectors.vectors import Vectors
@@ -193,6 +193,7 @@ class Doctor:
             "sync_queue": self._sync_queue,
             "clock": self._clock_check,
             "vectors": self._vectors_check,
+            "command": command_check,
             "hooks": lambda: hooks_check(self._store, self._journal.moment()),
             "sync": self._sync,
             "distilling": self._distilling,

@@ -1,4 +1,6 @@
-"""The log of failed hooks: one JSON line each, without any prompt, bounded and private; and its check."""
+"""The log of failed hooks: one JSON line each, without any prompt, bounded and private; its check, and the check
+of the command that agents start.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,14 @@ import base64
 import contextlib
 import json
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engram_py import __version__
 from engram_py.dataclass import dataclass
 from engram_py.errors import StoreError
 from engram_py.files import read_bounded, write_atomically
@@ -28,6 +32,8 @@ LATELY = timedelta(days=7)
 # What is no failure: the hook did its work, and only says why it was silent.
 HARMLESS = frozenset({"ambiguous_project", "transcript_missing"})
 _VALUE_CHARS = 200
+_COMMANDS = ("engram", "engram-py")
+_LARGEST_SCRIPT = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +136,30 @@ def hooks_check(store: Store, now: datetime) -> Check:
     steps = [f"{reason}: {_STEPS[reason]}" for reason, _ in reasons if reason in _STEPS] + [_TRUST] * bool(silent)
     steps.append(f"each failure, and where it happened, is a line of {data_dir / FILE}")
     return Check("hooks", "warning", "; ".join(notes), evidence, "\n".join(steps))
+
+
+def command_check() -> Check:
+    """Return which program `engram` is on the PATH: shared files of a project and plugins start it by its name."""
+    import shutil  # a hook that failed has no use for it
+
+    found = {name: path for name in _COMMANDS if (path := shutil.which(name))}
+    ours = [name for name, path in found.items() if _is_ours(path)]
+    said = ", ".join(f"`{name}` is {path}{'' if name in ours else ', another program'}" for name, path in found.items())
+    message = f"{said}; this is {__version__} of {sys.prefix}" if said else "`engram` is not on the PATH"
+    if "engram" in ours or not found:
+        return Check("command", "ok", message, {"commands": found})
+    if ours:
+        return Check("command", "ok", message, {"commands": found}, "start this one as `engram-py`")
+    step = "put the folder of this installation's `engram-py` on the PATH; `engram setup` writes whole paths"
+    return Check("command", "warning", message, {"commands": found}, step)
+
+
+def _is_ours(path: str) -> bool:
+    """Return whether a program starts engram_py: its launcher, in any environment and on Windows too, names it."""
+    try:
+        return b"engram_py" in read_bounded(Path(path).resolve(), _LARGEST_SCRIPT)
+    except OSError:
+        return False  # Engram is a binary of several megabytes
 
 
 # --- hooks that setup wrote -------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -47,7 +48,7 @@ def test_every_check_of_a_healthy_memory_is_ok(memory: Engram) -> None:
     report = memory.doctor.examine()
     assert {check.check_id: check.result for check in report.checks} == dict.fromkeys(memory.doctor.check_ids(), "ok")
     assert (report.status, report.path, report.backup) == ("ok", str(memory.store.path), None)
-    assert report.summary == {"total": 19, "ok": 19, "warnings": 0, "errors": 0}
+    assert report.summary == {"total": 20, "ok": 20, "warnings": 0, "errors": 0}
 
 
 def test_a_new_memory_is_healthy_and_fixing_it_makes_no_backup(data_dir: Path) -> None:
@@ -225,6 +226,37 @@ def test_a_server_that_is_open_to_others_is_said(data_dir: Path, folder: Path, s
     settings = load_settings({"ENGRAM_HTTP_OPEN": said}, data_dir=data_dir)
     with Engram(settings=settings, directory=folder) as app:
         assert app.doctor.examine(check="http").checks[0].result == result
+
+
+OTHERS, LAUNCHER = "#!/bin/sh\necho v1.16\n", "#!/usr/bin/python3\nfrom engram_py.__main__ import main\nmain()\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="programs are made of scripts")
+@pytest.mark.parametrize(
+    ("programs", "result", "said", "step"),
+    [
+        pytest.param({}, "ok", "`engram` is not on the PATH", "", id="none"),
+        pytest.param({"engram": LAUNCHER}, "ok", "/engram; this is", "", id="ours"),
+        pytest.param(
+            {"engram": OTHERS, "engram-py": LAUNCHER}, "ok", "/engram, another program", "engram-py", id="both"
+        ),
+        pytest.param({"engram": OTHERS}, "warning", "/engram, another program", "on the PATH", id="another"),
+    ],
+)
+def test_the_doctor_says_which_program_engram_is(
+    memory: Engram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    programs: dict[str, str], result: str, said: str, step: str,
+) -> None:  # fmt: skip
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for name, text in programs.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+
+    [check] = memory.doctor.examine(check="command").checks
+
+    assert (check.result, said in check.message, step in (check.safe_next_step or "")) == (result, True, True)
 
 
 @pytest.fixture
