@@ -71,6 +71,8 @@ TABLES = {
     "failures": "Commands that failed in a session, their error's lines, and the memory of what made them pass. Never "
     "synced, like the next three.",
     "repairs": "What the agent did while such a failure was open: commands and files.",
+    "changes": "When people and agents changed something here: the latest 1,000. Never synced, like the next.",
+    "changed": "The rows of each such change, with their fields before and after, for `engram undo`.",
     "moments": "When a memory spoke because of what an agent was doing, or was held back, and what came of it.",
     "retirements": "Memories that did more harm than help, which nobody is given unasked, and when somebody reviewed "
     "one.",
@@ -133,6 +135,7 @@ ERRORS = {
     "ambiguous_project": "A write names no project, and its folder has none or several. The answer lists candidates.",
     "unknown_tool": "`--tools` or `ENGRAM_TOOLS` names a tool or profile that does not exist.",
     "observation_not_found": "There is no observation with this id, or it was deleted.",
+    "nothing_to_undo": "`engram undo`: no change of this machine is left to take back, or none of that number.",
     "no_earlier_version": "A revert finds no earlier text, or none of that number.",
     "session_not_found": "A session to end or read was never started.",
     "prompt_not_found": "There is no prompt with this id.",
@@ -159,6 +162,8 @@ ERRORS = {
     "no_session": "No session of the project is open in which a guard could be silenced.",
     "no_diff": "`engram check`: git gives no diff of what was named, or there is no such file.",
     "topic_taken": "An update would give an observation the topic key of another one.",
+    "changed_since": "`engram undo`: what the change made was changed again since. Nothing is taken back.",
+    "merged_for_good": "`engram undo`: projects that were merged are not parted again.",
     "changed_meanwhile": "The observation was changed during an edit. Nothing was overwritten.",
     "session_in_use": "A session to delete still holds observations.",
     "already_initialized": "`engram init` finds an `.engram.json`.",

@@ -133,6 +133,7 @@ class Engram:
     sessions = cached_property(services.sessions)
     observations = cached_property(services.observations)
     bulk = cached_property(services.bulk)
+    changes = cached_property(services.changes)
     browsing = cached_property(services.browsing)
     topics = cached_property(services.topics)
     statistics = cached_property(services.statistics)

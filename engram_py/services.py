@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from engram_py.ledger.moments import Moments
     from engram_py.ledger.worth import Worths
     from engram_py.observations.browse import Browsing
+    from engram_py.observations.changes import Changes
     from engram_py.observations.facts import Facts, Notes
     from engram_py.observations.observations import Observations
     from engram_py.observations.usage import Usage
@@ -90,6 +91,13 @@ def bulk(app: Engram) -> Bulk:
     from engram_py.recall.bulk import Bulk
 
     return Bulk(app.core, app.observations, app.sessions, app.anchors)
+
+
+def changes(app: Engram) -> Changes:
+    """List what was changed here, and take it back."""
+    from engram_py.observations.changes import Changes
+
+    return Changes(app.store, app.journal, app.observations, app.relations, app.merging)
 
 
 def topics(app: Engram) -> Topics:

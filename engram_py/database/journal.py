@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from engram_py.clock import is_ahead, new_device_id, next_stamp, parse_stamp
 from engram_py.database.store import Store
@@ -12,6 +13,7 @@ from engram_py.times import Clock, to_text
 
 _CLOCK, _DEVICE, _BEFORE_LEAPS = "clock", "device_id", "clock_before_leaps"
 _MOST_LEAPS = 16
+_MOST_CHANGES = 1_000
 
 
 class Journal:
@@ -20,6 +22,7 @@ class Journal:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._change = (0, 0)  # the transaction, and the change that its rows belong to
 
     def moment(self) -> datetime:
         return self._clock()
@@ -79,6 +82,22 @@ class Journal:
         stone = {"entity": entity, "entity_key": key, "project": project, "session_id": session_id, "clock": clock}
         add_tombstone(self._store, stone | {"deleted_at": self.now()})
         self._enqueue(entity, key, "delete", project, clock)
+
+    def keep_change(
+        self, entity: str, key: str, before: Mapping[str, Any], after: Mapping[str, Any], ends: Sequence[int | None]
+    ) -> None:
+        """Keep the columns of a row before and after a change somebody made, so that it can be taken back; ``ends`` are
+        the observations it is of. It stays on this machine."""
+        import json
+
+        begun, change_id = self._change
+        if begun != self._store.begun or not self._store.row("select 1 from changes where id = :id", id=change_id):
+            change_id = self._store.insert("changes", {"made_at": self.now()})
+            self._store.execute("delete from changes where id <= :id", id=change_id - _MOST_CHANGES)
+            self._change = (self._store.begun, change_id)
+        values = {"change_id": change_id, "entity": entity, "entity_key": key}
+        values |= dict(zip(("observation_id", "other_id"), ends, strict=False))
+        self._store.insert("changed", values | {"before": json.dumps(before), "after": json.dumps(after)})
 
     def _enqueue(self, entity: str, key: str, op: str, project: str, clock: str) -> None:
         enqueue(self._store, entity=entity, entity_key=key, op=op, project=project, clock=clock, occurred_at=self.now())

@@ -82,6 +82,7 @@ class Store:
         self._depth = 0
         self.lock_timeout = LOCK_TIMEOUT_SECONDS
         self.writes = 0  # transactions committed by this process
+        self.begun = 0  # and begun
         self.lent = 0  # how often the connection was lent for a write in passing
         self.asked = 0  # statements and transactions of this process, to tell whether it is busy
         self.common_words: dict[str, tuple[int, int]] = {}  # how many rows hold it, of how many then
@@ -240,6 +241,7 @@ class Store:
                 return
             connection = self._begun()
             self._depth = 1
+            self.begun += 1
             try:
                 with _Said(self):
                     yield

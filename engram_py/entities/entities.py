@@ -285,7 +285,8 @@ class Entities(EntityReading):
             unique = {slug_of(alias): alias for alias in reversed(names) if slug_of(alias) != slug_of(kept.title)}
             aliases = tuple(reversed(unique.values()))
             self._save(kept, aliases[:MAX_ALIASES], key["project"])
-            self._relations.compare(kept.id, gone.id, "supersedes", confidence=1.0, reasoning="they are one entity")
+            why = "they are one entity"
+            self._relations.compare(kept.id, gone.id, "supersedes", confidence=1.0, reasoning=why, by="upkeep")
             entities = Known.of(self._store, **key)
             self._summaries.write(slug, entities=entities, **key)
         left = len(aliases) - MAX_ALIASES

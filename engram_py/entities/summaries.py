@@ -171,7 +171,7 @@ class Summaries:
             older = [earlier for earlier in active[:place] if earlier.id not in gone]
             for old, phrase in judged(fact.content, older, self._rules).replaced:
                 reason = f'both say "{phrase}", and this one was said later'
-                self._relations.compare(fact.id, old.id, "supersedes", confidence=1.0, reasoning=reason)
+                self._relations.compare(fact.id, old.id, "supersedes", confidence=1.0, reasoning=reason, by="upkeep")
                 gone.add(old.id)
         return len(gone)
 

@@ -93,7 +93,7 @@ class Editing:
             if changed:
                 self._check_topic(old, changed)
                 if changed.keys() - _NOT_REVISED:
-                    self._rewrite(old, changed, whole=_is_whole(change, by))
+                    self._rewrite(old, changed, whole=_is_whole(change, by), kept=by != "upkeep")
                 else:
                     self._write(old, changed)
             notes: tuple[Told, ...] = ()
@@ -168,7 +168,7 @@ class Editing:
         if other is not None and other.id != old.id:
             raise TopicTakenError(topic_key, other.id)
 
-    def _rewrite(self, old: Observation, changed: dict[str, Any], *, whole: bool) -> None:
+    def _rewrite(self, old: Observation, changed: dict[str, Any], *, whole: bool, kept: bool = True) -> None:
         """Write changed columns; ``whole``: the text was written anew, here, and is no longer of somewhere else."""
         clock = self._journal.stamp()
         if {"title", "content"} & changed.keys():
@@ -185,8 +185,18 @@ class Editing:
             values["origin"] = "agent"  # somebody wrote it now: what is derived again does not take its place
         if "content" in changed and whole:
             values |= adopted(old)
-        self._write(old, values, clock=clock)
+        self._write(old, values, clock=clock, kept=kept)
         self._carry_summary(old, content)
+
+    def put_back(self, observation_id: int, columns: dict[str, Any]) -> None:
+        """Give an observation the type, scope, topic and the like that it had. Raises TopicTakenError."""
+        with self._store.transaction():
+            old = live_observation(self._store, observation_id)
+            self._check_topic(old, columns)
+            if columns.keys() - _NOT_REVISED:
+                self._rewrite(old, columns, whole=False)
+            else:
+                self._write(old, columns)
 
     def move(self, observation_id: int, project: str) -> Changed:
         """Give an observation to another project; its session stays where it was.
@@ -264,13 +274,18 @@ class Editing:
         if old.type == "session_summary":
             self._sessions.resummarize(old.session_id, old=old.content, new=new)
 
-    def _write(self, old: Observation, values: dict[str, Any], *, clock: str = "") -> None:
-        """Write the columns with ``clock``, by default that of a new change, and what follows from them."""
+    def _write(self, old: Observation, values: dict[str, Any], *, clock: str = "", kept: bool = True) -> None:
+        """Write the columns with ``clock``, by default that of a new change, and what follows from them.
+
+        Unless ``kept`` is false, the change can be taken back.
+        """
         clock = clock or self._journal.stamp()
         values = values | {"clock": clock}
         if values.keys() & {"salience", "lifecycle"}:  # it begins to fade anew
             values = values | {"faded": 1.0, "faded_at": self._journal.now()}
         self._store.update("observations", {"id": old.id}, values)
+        if kept:
+            table.keep_change(self._journal, old, values, clock=clock)
         if values.keys() & topics.CLAIMING:
             topics.follow(self._store, self._journal, old, values, clock)
         if values.keys() & {"deleted_at", "scope", "lifecycle", "project"}:

@@ -136,3 +136,22 @@ class BulkDone:
     prompts: int = 0
     sessions: int = 0
     warnings: tuple[Told, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A change that somebody made here: its ``kind``, how many things it changed, and the first of them by name.
+
+    ``before`` and ``after`` are the projects of a move or merge, or the values of the one field that was changed.
+    ``undone`` when it was taken back just now.
+    """
+
+    change: int
+    made_at: str
+    kind: str
+    count: int
+    ids: tuple[int, ...]
+    named: tuple[str, ...]
+    before: str = ""
+    after: str = ""
+    undone: bool = False

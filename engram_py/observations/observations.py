@@ -56,6 +56,7 @@ class Observations:
         self.guard, self.ask_for_review = editing.guard, editing.ask_for_review
         self.delete, self.delete_many, self.deletable = editing.delete, editing.delete_many, editing.deletable
         self.undelete, self.revert, self.undo = editing.undelete, editing.revert, editing.undo
+        self.put_back = editing.put_back
 
     def get(self, observation_id: int, *, history: bool = False, cursor: int | None = None) -> Detail:
         """Return one observation; with ``history`` its older texts, newest first, 50 to a page.

@@ -241,7 +241,7 @@ class Saving:
             older += [old] if is_older else []
             newer, gone = (saved.id, old.id) if is_older else (old.id, saved.id)
             why = f'both say "{phrase}", and this one was said later'
-            self._relations.compare(newer, gone, "supersedes", confidence=1.0, reasoning=why)
+            self._relations.compare(newer, gone, "supersedes", confidence=1.0, reasoning=why, by="upkeep")
         if not older:
             return saved
         notes = tuple(RelationNote("replaced", old.id, old.title) for old in older)
@@ -310,6 +310,8 @@ class Saving:
             "clock": clock,
         }
         self._store.update("observations", {"id": old.id}, values)
+        if draft.origin in ("user", "agent") and new.type not in ("session_summary", "entity"):
+            table.keep_change(self._journal, old, values, clock=clock)
         notes = self._end_verdicts(old, clock) if old.lifecycle != "active" else ()
         self._journal.changed("observation", old.sync_id, project=old.project, clock=clock)
         answer = self._answer("updated", old.id, new, place, clock)

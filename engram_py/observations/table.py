@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
 from engram_py.observations.values import OBSERVATION_COLUMNS, Neighbour, Observation
 from engram_py.privacy.provenance import OWN, RETIRED, unchecked
 from engram_py.relations.values import Version
+from engram_py.text.normalize import content_hash
 from engram_py.times import parse_time
 
 # What nobody uses weighs less, by what upkeep reckoned on this machine.
@@ -287,6 +289,36 @@ def keep_version(store: Store, observation: Observation, *, clock: str, of: int 
         created_at=observation.updated_at,
         clock=clock,
     )
+
+
+# The columns that taking a change back gives their values again; of lifecycle only whether it is archived.
+_TAKEN_BACK = ("type", "scope", "topic_key", "salience", "expires_at", "pinned", "project", "deleted_at")
+
+
+def keep_change(journal: Journal, old: Observation, values: Mapping[str, Any], *, clock: str) -> None:
+    """Keep what ``values`` change of a row, so that it can be taken back. Texts stay in their versions."""
+    now = {name: getattr(old, name) for name in ("title", "content", "lifecycle", *_TAKEN_BACK)}
+    new = {name: values.get(name, one) for name, one in now.items()}
+    names = [name for name in _TAKEN_BACK if new[name] != now[name]]
+    before, after = ({name: one[name] for name in names} for one in (now, new))
+    if (new["title"], new["content"]) != (old.title, old.content):
+        before["text"], after["text"] = clock, text_mark(new["title"], new["content"])
+    if (new["lifecycle"] == "archived") != (old.lifecycle == "archived"):
+        before["archived"], after["archived"] = old.lifecycle == "archived", new["lifecycle"] == "archived"
+    if before:
+        journal.keep_change("observation", old.sync_id, before, after, [old.id])
+
+
+def text_mark(title: str, content: str) -> str:
+    """Return what tells a text from others."""
+    return content_hash(f"{title}\n{content}")[:16]
+
+
+def version_at(store: Store, observation_id: int, clock: str) -> int | None:
+    """Return the number of the version that was kept at a clock."""
+    sql = "select version from observation_versions where observation_id = :id and clock = :clock"
+    number: int | None = store.value(sql, id=observation_id, clock=clock)
+    return number
 
 
 def copy_versions(store: Store, *, of: int, to: int) -> None:

@@ -72,7 +72,7 @@ _OF_PROJECT = (
 _OF_NO_PROJECT = (
     "turns", "transcripts", "runs", "ledger", "recalls", "eval_runs", "eval_questions",
     "save_operations", "checkpoints", "git_answers", "sync_apply_deferred", "sync_set_aside", "sync_carried",
-    "entity_mentions", "entity_names", "collections",
+    "entity_mentions", "entity_names", "collections", "changes",
 )  # fmt: skip
 
 
@@ -103,6 +103,7 @@ def delete_rest(store: Store, project: str) -> None:
         "delete from checkpoints where session_id in (select id from sessions where project = :project)",
         project=project,
     )
+    store.execute("delete from changed where entity = 'projects' and entity_key = :project", project=project)
     store.execute("delete from save_operations where answer ->> 'project' = :project", project=project)
     # One that has other names is still where they lead.
     store.execute(

@@ -46,6 +46,8 @@ class Merging:
             if created:
                 self._identities.create(target)
             totals = [self._merge_one(source, target) for source in sources]
+            before = {"names": sources, "created": created}
+            self._journal.keep_change("projects", target, before, {"into": target}, [])
         observations, sessions, prompts, folded = (sum(column) for column in zip(*totals, strict=True))
         warnings = (reason("created_project", project=target, similar=()),) if created else ()
         return Merged(target, tuple(sources), observations, sessions, prompts, folded, warnings)

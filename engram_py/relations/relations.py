@@ -4,6 +4,7 @@ search.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from engram_py.capture.redact import redact
@@ -11,7 +12,7 @@ from engram_py.errors import EmptyFieldError, InvalidArgumentError, TextTooLongE
 from engram_py.observations.arguments import MAX_ID, clamp, live_observation
 from engram_py.observations.errors import JudgmentNotFoundError, RelationNotFoundError
 from engram_py.observations.validation import clean_session_id
-from engram_py.observations.values import Observation
+from engram_py.observations.values import Editor, Observation
 from engram_py.projects.projects import Core
 from engram_py.relations import table
 from engram_py.relations.values import DUPLICATES, VERBS, Relation, RelationPage, RelationStats, pair_id
@@ -60,10 +61,18 @@ class Relations:
             return self._record(found, verdict)
 
     def compare(
-        self, one: int, other: int, relation: str, *, confidence: float, reasoning: str, model: str | None = None
+        self,
+        one: int,
+        other: int,
+        relation: str,
+        *,
+        confidence: float,
+        reasoning: str,
+        model: str | None = None,
+        by: Editor = "agent",
     ) -> Relation:
         """Give a verdict on two observations of one project, or two that hold in every project: ``one`` `relation`
-        ``other``."""
+        ``other``. What follows ``by`` upkeep from something else is not taken back by itself."""
         if len(reasoning) > REASONING_LIMIT_CHARS:
             raise TextTooLongError("reasoning", len(reasoning), REASONING_LIMIT_CHARS)
         if not reasoning.strip():
@@ -78,12 +87,19 @@ class Relations:
                 raise InvalidArgumentError(
                     "memory_id_b", other, expected=f"an observation of {source.project}; #{other} is {target.project}'s"
                 )
-            found = table.between(self._store, source.sync_id, target.sync_id)
-            if found is None:
-                found = self._create(source.sync_id, target.sync_id, source.project)
+            known = table.between(self._store, source.sync_id, target.sync_id)
+            found = known or self._create(source.sync_id, target.sync_id, source.project)
             # The verdict may read the other way round than the candidate was stored.
             verdict |= {"source_id": source.sync_id, "target_id": target.sync_id}
-            return self._record(found, verdict)
+            return self._record(found, verdict, kept=by != "upkeep", is_new=known is None)
+
+    def put_back(self, judgment_id: str, columns: Mapping[str, Any]) -> None:
+        """Give a relation the columns it had before a verdict; without any it counts no more. JudgmentNotFoundError."""
+        with self._store.transaction():
+            found = table.by_sync_id(self._store, judgment_id)
+            if found is None:
+                raise JudgmentNotFoundError(judgment_id)
+            self._write(found, dict(columns) or {"superseded_at": self._journal.now()})
 
     def duplicate(self, newer: Observation, older: Observation) -> None:
         """Note that a row says what an older one says. Call inside a transaction.
@@ -166,16 +182,24 @@ class Relations:
         assert created is not None
         return created
 
-    def _record(self, relation: Relation, verdict: dict[str, Any]) -> Relation:
-        clock = self._journal.stamp()
-        now = self._journal.now()
-        values = verdict | {"judgment_status": "judged", "superseded_at": None, "updated_at": now, "clock": clock}
-        self._store.update("memory_relations", {"id": relation.id}, values)
-        table.settle(self._store, (relation.source_id, relation.target_id))
-        self._journal.changed("relation", relation.sync_id, project=relation.project, clock=clock)
+    def _record(
+        self, relation: Relation, verdict: dict[str, Any], *, kept: bool = True, is_new: bool = False
+    ) -> Relation:
+        values = verdict | {"judgment_status": "judged", "superseded_at": None}
+        self._write(relation, values, kept=kept, is_new=is_new)
         recorded = table.by_sync_id(self._store, relation.sync_id)
         assert recorded is not None
         return recorded
+
+    def _write(self, relation: Relation, values: dict[str, Any], *, kept: bool = True, is_new: bool = False) -> None:
+        clock, now = self._journal.stamp(), self._journal.now()
+        self._store.update("memory_relations", {"id": relation.id}, values | {"updated_at": now, "clock": clock})
+        table.settle(self._store, (relation.source_id, relation.target_id))
+        self._journal.changed("relation", relation.sync_id, project=relation.project, clock=clock)
+        if kept:
+            before = {} if is_new else {name: getattr(relation, name) for name in values}
+            ends = [relation.source_observation, relation.target_observation]
+            self._journal.keep_change("relation", relation.sync_id, before, values, ends)
 
 
 def moment_of(since: str | None) -> str:

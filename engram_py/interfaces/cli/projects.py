@@ -87,8 +87,11 @@ def confirm_command() -> tuple[object, str]:
 @result_command("merge", projects_command)
 @click.argument("names", nargs=-1, required=True, help="The projects to merge.")
 @click.option("--into", "into", required=True, help="The project to merge into.")
-def merge_command(app: Engram, names: tuple[str, ...], into: str) -> object:
-    """Merge projects into one; the old names keep working."""
+@yes_option
+def merge_command(app: Engram, names: tuple[str, ...], into: str, yes: bool) -> object:
+    """Merge projects into one, after asking; the old names keep working. `engram undo` does not part them again."""
+    known = [app.projects.existing(name) for name in names if name.strip()]
+    confirm(f"merge {', '.join(known)} into {into}", yes=yes)
     return app.merging.merge(names, into)
 
 

@@ -34,6 +34,7 @@ from engram_py.interfaces.wording.relations import relation
 from engram_py.observations.listing import (
     BulkDone,
     Fact,
+    Made,
     Note,
     ObservationLine,
     ReviewLine,
@@ -335,6 +336,21 @@ def _due(value: ReviewLine, now: datetime) -> str:
     return f"due {clock(value.review_after, now, _DAY)}" if value.review_after else "more harm than help"
 
 
+def _made(value: Made, now: datetime) -> str:
+    rest = value.count - len(value.named)
+    whom = joined([*value.named, *([f"{rest:,} more"] if rest > 0 else [])])
+    of = {"verdict": f"verdict that {whom}", "merge": f"merge of {value.before} into {value.after}"}
+    said = f"the {of.get(value.kind, f'{value.kind} of {whom}')}"
+    if value.before and value.kind != "merge":
+        said += f" from {value.before} to {value.after}"
+    when = age(value.made_at, now)
+    return (
+        f"Took back {said}, made {'just now' if when == 'now' else when}."
+        if value.undone
+        else (f"{value.change} {said} ({when})")
+    )
+
+
 WORDS: Words = {
     Fact: lambda value, now: f"[#{value.id}] {value.text} ({', '.join(_said_of(value, now))})",
     Note: lambda value, now: f"[#{value.id}] {clock(value.said_at, now, _MINUTE)} {value.text}",
@@ -360,7 +376,9 @@ WORDS: Words = {
     ),
     Rewritten: _rewritten,
     Statement: _statement,
+    Made: _made,
 }
+
 
 SPELLED: SpelledWords = {
     Saved: _saved,

@@ -102,7 +102,7 @@ def test_a_verdict_is_asked_for_and_given(run: Run, saved: int) -> None:
 def test_projects_are_merged_and_the_old_name_goes_on_working(run: Run, saved: int) -> None:
     run("save", "Elsewhere", "Also ours.", "--project", "gizmos")
 
-    merged = run("projects", "merge", "gizmos", "--into", "widgets")
+    merged = run("projects", "merge", "gizmos", "--into", "widgets", "--yes")
     alias = answer(run("projects", "alias", "gadgets", "widgets", "--json"))
 
     assert (merged.exit_code, alias) == (0, {"alias": "gadgets", "project": "widgets"})

@@ -141,7 +141,7 @@ def test_undo_brings_back_the_text_before_and_then_the_one_after(saved: Run) -> 
 
 def test_undo_of_a_deletion_brings_the_memory_back(saved: Run) -> None:
     saved("delete", "1")
-    assert saved("undo", "1").stdout == 'Restored [#1] "Timeout" in widgets\n'
+    assert saved("undo", "1").stdout == 'Took back the deletion of [#1] "Timeout", made just now.\n'
     assert saved("search", "timeout").stdout.startswith("1 match.")
 
 

@@ -103,7 +103,7 @@ WRITES = [
     pytest.param(["note", "It rained"], "mem_note", {"text": "It rained"}, id="note"),
     pytest.param(["vault", "write", "a/b.md", "tabs"], "mem_write", {"path": "a/b.md", "content": "tabs"}, id="file"),
     pytest.param(["review", "1"], "mem_review", {"action": "mark_reviewed", "observation_id": 1}, id="review"),
-    pytest.param(["projects", "merge", "gizmos", "--into", "widgets"], "mem_merge_projects",
+    pytest.param(["projects", "merge", "gizmos", "--into", "widgets", "--yes"], "mem_merge_projects",
                  {"from": "gizmos", "to": "widgets"}, id="merge"),
 ]  # fmt: skip
 

@@ -188,7 +188,7 @@ def test_a_project_that_is_merged_stays_as_private_as_it_was(engram: Command, me
     engram("off", "--record", "--project", "gadgets")
     engram("on", "--record", "--project", "widgets")
 
-    engram("projects", "merge", "gadgets", "--into", "widgets")
+    engram("projects", "merge", "gadgets", "--into", "widgets", "--yes")
 
     assert not memory.switches.allowed("widgets").record
 
