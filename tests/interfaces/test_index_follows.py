@@ -85,7 +85,7 @@ def commands(data_dir: Path, folder: Path) -> None:
         ["update", "1", "--title", "Revised again to loadUser"], ["pin", "1"], ["backup", str(backup)], ["delete", "2"],
         ["delete", "2", "--hard", "--yes"], ["save", "Elsewhere", "gizmoText", "--project", "gizmos"],
         ["projects", "merge", "gizmos", "--into", "widgets", "--yes"],
-        ["export", str(export)], ["restore", str(backup)], ["import", str(export)],
+        ["export", str(export)], ["restore", str(backup), "--yes"], ["import", str(export)],
         ["search", "loadUser"], ["get", "1"], ["eval", "add", "which user", "1"], ["eval"],
         ["doctor", "--fix"],
     ]  # fmt: skip

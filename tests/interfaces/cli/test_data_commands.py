@@ -154,7 +154,7 @@ def test_it_says_what_it_would_destroy_and_asks(kept: Path, run: Run, terminal: 
     said = "3 observations, 1 earlier text, 1 prompt, 1 session, 1 relation and 2 raw messages of project widgets"
     assert f"This destroys {said}." in refused.stderr
     assert "`engram backup` makes one" in refused.stderr
-    assert "Nothing was destroyed" in refused.stderr
+    assert "not_confirmed: nothing was changed" in refused.stderr
     assert rows(kept, "widgets")["observations"] == 3
 
     assert run("clear", "project", "widgets", stdin="y\n").stdout == f"Destroyed {said}.\n"
@@ -163,7 +163,7 @@ def test_it_says_what_it_would_destroy_and_asks(kept: Path, run: Run, terminal: 
 
 
 def test_a_script_is_not_asked_and_destroys_nothing_without_yes(kept: Path, run: Run) -> None:
-    assert "--yes" in refusal(run("clear", "everything"), code=2)
+    assert "pass --yes" in refusal(run("clear", "everything"))
     assert rows(kept, "widgets")["observations"] == 3
     assert answer(run("clear", "project", "widgets", "--yes", "--json"))["counts"]["observations"] == 3
 

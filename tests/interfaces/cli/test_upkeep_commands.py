@@ -62,7 +62,7 @@ def test_a_damaged_database_is_answered_with_the_newest_sound_backup(run: Run, d
 
     assert step is not None
     assert step[1] == f"restore {made}"
-    assert run(*step[1].split()).stdout.startswith("Restored 1 observation")
+    assert run(*step[1].split(), "--yes").stdout.startswith("Restored 1 observation")
     assert run("get", "1").exit_code == 0
 
 
