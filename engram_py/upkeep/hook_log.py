@@ -15,7 +15,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engram_py import __version__
 from engram_py.dataclass import dataclass
 from engram_py.errors import StoreError
 from engram_py.files import read_bounded, write_atomically
@@ -145,7 +144,7 @@ def command_check() -> Check:
     found = {name: path for name in _COMMANDS if (path := shutil.which(name))}
     ours = [name for name, path in found.items() if _is_ours(path)]
     said = ", ".join(f"`{name}` is {path}{'' if name in ours else ', another program'}" for name, path in found.items())
-    message = f"{said}; this is {__version__} of {sys.prefix}" if said else "`engram` is not on the PATH"
+    message = f"{said}; this one runs from {sys.prefix}" if said else "`engram` is not on the PATH"
     if "engram" in ours or not found:
         return Check("command", "ok", message, {"commands": found})
     if ours:

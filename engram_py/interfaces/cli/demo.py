@@ -167,7 +167,7 @@ class _Story:
     def _hook(self, event: str, **fields: object) -> str:
         """Return what the hook tells an agent at an event."""
         given = json.dumps({"session_id": "demo", "cwd": str(self._repository), **fields})
-        printed = self._run("hook", event, "--agent", "claude-code", given=given)
+        printed = self._run("hook", event, "--agent", "claude-code", "--limit-ms", "20000", given=given)
         return str(json.loads(printed)["hookSpecificOutput"]["additionalContext"]) if printed else "nothing"
 
     def _say(self, text: str) -> None:

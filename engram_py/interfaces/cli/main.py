@@ -53,7 +53,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "fixes": ("recall", "List what made commands pass that had failed.", "fixes"),
         "accept": ("observations", "Make derived or foreign observations your own.", "accept 12"),
         "conflicts": ("entities", "List pairs that may contradict, judge them, look for more.", "conflicts"),
-        "hot": ("upkeep", "List what is used most.", "hot"),
+        "hot": ("recall", "List what is used most.", "hot"),
         "tui": ("servers", "Show the same in this terminal: memories, sessions, search, review.", "tui"),
     },
     "What it knows": {

@@ -231,3 +231,11 @@ def ab_command(app: Engram, agent: str | None, dry_run: bool, yes: bool, **optio
         confirm(f"run the agent {plan.runs - plan.done} times", yes=yes)
     with progress("Running") as report:
         return app.experiments.run(plan, agent or "", progress=report)
+
+
+@result_command("hot")
+@click.argument("count", metavar="[N]", type=int, required=False, default=10, help="How many of each.")
+@project_options
+def hot_command(app: Engram, count: int, project: str | None, *, all_projects: bool) -> object:
+    """List the memories and the entities that are used most."""
+    return app.upkeep_reports.hot(limit=count, project=project, all_projects=all_projects)

@@ -34,7 +34,6 @@ from engram_py.interfaces.cli.commands import (
     print_notes,
     print_value,
     progress,
-    project_options,
     result_command,
     settings,
     show,
@@ -274,14 +273,6 @@ def maintain_command(app: Engram, name: str | None) -> object:
 def runs_command(app: Engram, name: str | None, limit: int) -> object:
     """List the latest runs of upkeep: what they did, and how long they took."""
     return app.upkeep_reports.runs(name=name, limit=limit)
-
-
-@result_command("hot")
-@click.argument("count", metavar="[N]", type=int, required=False, default=10, help="How many of each.")
-@project_options
-def hot_command(app: Engram, count: int, project: str | None, *, all_projects: bool) -> object:
-    """List the memories and the entities that are used most."""
-    return app.upkeep_reports.hot(limit=count, project=project, all_projects=all_projects)
 
 
 _VARIABLE = "ENGRAM_EMBEDDER"
