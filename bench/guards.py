@@ -3,8 +3,9 @@ many of a repository's commits the accepted guards would have spoken.
 
 ``guards.json`` labels thirty decision records of ``adr`` (read from the data folder, never copied) and thirty decisions
 of our own by hand: an act that the decision forbids, or null where nothing in it can be matched. An offer is sound when
-it speaks at that act. ``--history FOLDER`` is a repository with its commits; every place is printed, for a person to
-judge.
+it speaks at that act. ``--history FOLDER`` is a repository with its commits (``bench.releases`` makes one of a
+project's releases); a folder's name may be one of ``projects``, whose own decisions are asked as well, each a text that
+offers a guard or the guard itself. Every place is printed, for a person to judge.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from engram_py.git.repository import find_repository
 from engram_py.guards.diff import Changes, FileChange, found_in, history
 from engram_py.guards.matching import Scene, breaks
 from engram_py.guards.proposals import proposal
-from engram_py.guards.values import Guard
+from engram_py.guards.values import Guard, checked, from_json
 from engram_py.interfaces.wording.acting import rule_words
 
 LABELS = Path(__file__).with_name("guards.json")
@@ -81,18 +82,37 @@ def offers() -> list[Guard]:
     return sound
 
 
+def of_project(name: str) -> Iterator[tuple[str, Guard]]:
+    """Yield the guards of the decisions that a project could have, written before its changes were looked at."""
+    for title, said in json.loads(LABELS.read_text(encoding="utf-8"))["projects"].get(name, ()):
+        guard = proposal(title, said) if isinstance(said, str) else from_json(json.dumps([said]))[0]
+        if guard is None:
+            print(f"  {name} missed {title}: {said}")
+        else:
+            yield title, checked(guard)
+
+
 def alarms(folder: Path, guards: list[Guard]) -> None:
-    """Print where the guards would have spoken in a repository's last 2,000 commits."""
+    """Print where the guards would have spoken in a repository's last 2,000 commits, but for its first."""
     repository = find_repository(folder)
     assert repository is not None, folder
-    numbered = [(number, rule_words(guard), "decision", guard) for number, guard in enumerate(guards)]
-    commits = spoke = 0
-    for files in history(repository, texts=True, count=COMMITS, seconds=300):
+    asked = [("own", guard) for guard in guards] + list(of_project(folder.name))
+    numbered = [(number, title, "decision", guard) for number, (title, guard) in enumerate(asked)]
+    commits = spoke = told = 0
+    for files in list(history(repository, texts=True, count=COMMITS + 1, seconds=300))[:-1]:
         found = found_in(numbered, Changes(tuple(files), repository.branch, committed=True))
-        commits, spoke = commits + 1, spoke + bool(found)
+        texts = {
+            (file.path, at, kind): line
+            for file in files
+            for kind in ("added", "removed")
+            for at, line in getattr(file, kind)
+        }
+        commits, spoke, told = commits + 1, spoke + bool(found), told + len({one.id for one in found})
         for one in found:
-            print(f"  {one.file}:{one.line} {one.title}")
-    print(f"{folder}: {len(guards)} guards spoke in {spoke} of {commits} commits")
+            print(
+                f"  {commits} {one.file}:{one.line} [{rule_words(one.rule)}] {texts.get((one.file, one.line, one.rule.kind), '')}"
+            )
+    print(f"{folder}: {len(asked)} guards spoke in {spoke} of {commits} commits, {told} times")
 
 
 def main() -> None:
