@@ -195,6 +195,8 @@ SETTINGS = (
             ("session", "full")),
     Setting("hook_pretool", "switch", False, "Give an agent the memories of a file before it edits it."),
     Setting("hook_nudge", "switch", True, "Remind an agent once a session that files changed and nothing was saved."),
+    Setting("nudge_cooldown_secs", "whole", 0, "Seconds until it is said again; 0: once.", (0, 10**9)),
+    Setting("defer_memory", "switch", False, "Have the hooks of Engram's own plugin explain nothing."),
     Setting("holdout", "number", 0.0, "Share of unasked moments kept silent, to compare with.", (0, 0.5)),
     Setting("documents", "switch", True, "Index git history and docs unasked."),
     Setting("enabled", "switch", True, "Let hooks do anything at all.", project="enabled"),
@@ -272,6 +274,8 @@ class Settings:
     start_mode: str = DEFAULTS["start_mode"]
     hook_pretool: bool = DEFAULTS["hook_pretool"]
     hook_nudge: bool = DEFAULTS["hook_nudge"]
+    nudge_cooldown_secs: int = DEFAULTS["nudge_cooldown_secs"]
+    defer_memory: bool = DEFAULTS["defer_memory"]
     holdout: float = DEFAULTS["holdout"]
     documents: bool = DEFAULTS["documents"]
     enabled: bool = DEFAULTS["enabled"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 from engram_py.database.journal import Journal
 from engram_py.database.store import Store
+from engram_py.dataclass import replace
 from engram_py.errors import InvalidArgumentError
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
@@ -18,6 +20,10 @@ from engram_py.relations import table as relations
 _MOVED = (("observations", "observation"), ("sessions", "session"), ("user_prompts", "prompt"))
 
 
+class _Undone(Exception):
+    """Takes back a transaction that was only to be looked at."""
+
+
 class Merging:
     """Merges projects and keeps aliases, so that the old names go on working."""
 
@@ -25,6 +31,14 @@ class Merging:
         self._store = store
         self._journal = journal
         self._identities = Identities(store, journal)
+
+    def would_merge(self, names: Sequence[str], into: str) -> Merged:
+        """Return what ``merge`` would move, and move nothing. Raises what it raises."""
+        merged: list[Merged] = []
+        with contextlib.suppress(_Undone), self._store.transaction():
+            merged.append(self.merge(names, into))
+            raise _Undone
+        return replace(merged[0], warnings=(), dry_run=True)
 
     def merge(self, names: Sequence[str], into: str) -> Merged:
         """Move everything of the projects ``names`` to ``into``; where both hold a topic, the later text is live.

@@ -139,6 +139,7 @@ class Merged:
     prompts: int
     folded_topics: int
     warnings: tuple[Told, ...] = ()
+    dry_run: bool = False
 
 
 MAX_NAME = 100

@@ -141,6 +141,18 @@ class Sessions:
             self._projects.enter(None)
         return SessionState(ended, "ended", warnings)
 
+    def end_unused(self, before: str, *, project: str | None = None, dry_run: bool = False) -> tuple[str, ...]:
+        """End the open sessions that were last used before that time, and return their ids; of one project or all."""
+        from engram_py.database.health import STALE_OPEN_SESSIONS
+
+        wanted = self._projects.for_read(project).project if project else None
+        with self._store.transaction():
+            rows = self._store.rows(STALE_OPEN_SESSIONS, before=before)
+            found = tuple(row["id"] for row in rows if wanted in (None, row["project"]))
+            for session_id in () if dry_run else found:
+                self.end(session_id)
+        return found
+
     def ensure(self, session_id: str | None, place: Place) -> Session:
         """Return the session a write belongs to, created or reopened as needed. Call inside the write's transaction."""
         # Hosts send blanks for what they leave out.

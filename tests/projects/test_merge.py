@@ -40,6 +40,18 @@ def test_everything_of_a_merged_project_moves(app: Engram) -> None:
     assert [(line.name, line.aliases) for line in app.projects.list()] == [("new", ("old",))]
 
 
+def test_a_merge_that_is_only_looked_at_says_what_would_move_and_moves_nothing(app: Engram) -> None:
+    app.save(draft("One."), project="old")
+    app.save(draft("Two."), project="new")
+    before = app.store.tuples("select id, project, clock from observations order by id"), app.projects.list()
+
+    looked_at = app.merging.would_merge(["old"], "new")
+
+    assert (looked_at.into, looked_at.observations, looked_at.dry_run) == ("new", 1, True)
+    assert (app.store.tuples("select id, project, clock from observations order by id"), app.projects.list()) == before
+    assert app.merging.merge(["old"], "new").observations == looked_at.observations
+
+
 def test_a_merged_name_goes_on_working(app: Engram) -> None:
     app.save(draft("One."), project="old")
     app.save(draft("Two."), project="new")

@@ -131,6 +131,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             "hook session-start --agent cursor",
         ),
         "protocol-mode": ("setup", "Print how much Engram's own hooks say to an agent.", "protocol-mode claude-code"),
+        "session": ("sessions", "End sessions that were left open.", "session end --by-age 30d"),
         "instance-id": ("upkeep", "Print the name of this database.", "instance-id"),
         "recent": ("recall", "The same as list.", "recent"),
     },

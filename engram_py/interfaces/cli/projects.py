@@ -87,8 +87,11 @@ def confirm_command() -> tuple[object, str]:
 @click.argument("names", nargs=-1, required=True, help="The projects to merge.")
 @click.option("--into", "into", required=True, help="The project to merge into.")
 @yes_option
-def merge_command(app: Engram, names: tuple[str, ...], into: str, yes: bool) -> object:
+@dry_run_option
+def merge_command(app: Engram, names: tuple[str, ...], into: str, yes: bool, dry_run: bool) -> object:
     """Merge projects into one, after asking; the old names keep working. `engram undo` does not part them again."""
+    if dry_run:
+        return app.merging.would_merge(names, into)
     known = [app.projects.existing(name) for name in names if name.strip()]
     confirm(f"merge {', '.join(known)} into {into}", yes=yes)
     return app.merging.merge(names, into)

@@ -19,17 +19,20 @@ from engram_py.interfaces.cli.commands import (
     json_command,
     limit_option,
     memory,
+    one_project_option,
     print_notes,
     project_option,
     project_options,
     result_command,
     show,
     text_argument,
+    value_command,
     yes_option,
 )
 from engram_py.interfaces.cli.observations import delete_prompts
 from engram_py.interfaces.shared_arguments import unknown_names
 from engram_py.observations.listing import Listing
+from engram_py.times import span_of, to_text
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -81,6 +84,35 @@ def flush_command(app: Engram, session_id: str | None) -> Flushed:
     it is made of. What agents saved as a summary stays as it is.
     """
     return app.distilling.flush(session_id)
+
+
+session_command = group("session", "End sessions that were left open; one that is used again is simply open.")
+
+
+@value_command("end", session_command)
+@click.argument("session_id", metavar="[SESSION]", required=False, help="The session.")
+@click.option("--summary", help="What it did.")
+@click.option("--by-age", metavar="TIME", help="Instead of one: all last used longer ago, as 72h, 30d or 2w.")
+@one_project_option
+@click.option("--apply", is_flag=True, help="With --by-age: end them; else they are only listed.")
+def end_command(
+    session_id: str | None, summary: str | None, by_age: str | None, project: str | None, apply: bool
+) -> tuple[object, str]:
+    """End a session, or those that nobody used for long."""
+    if bool(session_id) == bool(by_age):
+        raise InvalidArgumentError("session", session_id or "", expected="one session, or --by-age TIME")
+    with memory() as app:
+        if session_id and (at := app.sessions.get(session_id).ended_at) and not summary:
+            return {"session_id": session_id, "ended_at": at}, f"Session {session_id} ended already."
+        if session_id:
+            ended = app.sessions.end(session_id, summary=summary).session
+            return {"session_id": ended.id, "ended_at": ended.ended_at}, f"Session {ended.id} ended."
+        span = span_of(by_age or "", app.journal.moment())
+        if span is None:
+            raise InvalidArgumentError("by-age", by_age, expected="a time such as 72h, 30d or 2w")
+        ids = app.sessions.end_unused(to_text(span[0]), project=project, dry_run=not apply)
+    verb = "Ended" if apply else "With --apply this would end"
+    return {"sessions": ids, "applied": apply}, "\n".join([f"{verb} {len(ids)} session(s).", *ids])
 
 
 _SHAPE = "{agent_id, conversation_id, turns, session_date?, skip_extraction?, flush?}"

@@ -166,11 +166,13 @@ def unsetup_command(
 def protocol_mode_command(agent: str) -> tuple[object, str]:
     """Print `full` or `slim`: whether the hooks of Engram's own plugin explain the memory at each start.
 
-    `engram setup AGENT --protocol slim` chooses. The hooks of `engram setup` itself never explain it.
+    `engram setup AGENT --protocol slim` chooses, and ENGRAM_DEFER_MEMORY=1 for one session. The hooks of `engram
+    setup` itself never explain it.
     """
     from engram_py.interfaces.setup.manifest import protocol_mode
 
-    mode = protocol_mode(settings().data_dir, agent)
+    now = settings()
+    mode = "slim" if now.defer_memory else protocol_mode(now.data_dir, agent)
     return {"agent": agent, "mode": mode}, mode
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
 from engram_py.errors import EngramError, StoreError
 from engram_py.sessions.values import TranscriptMissingError, TranscriptRefusedError, TranscriptUnheardError
-from engram_py.times import parse_time
+from engram_py.times import parse_time, to_text
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
 GIT_SECONDS = 0.3
 _LEARNING_SHARE = 0.1  # of the time that is left, for each message: the rest of a long list waits for the next hooks
-_UNTOLD = "select project, directory, started_at from sessions where id = :id and nudged_at is null"
+_UNTOLD = """
+select project, directory, started_at from sessions where id = :id and (nudged_at is null or nudged_at < :before)
+"""
 # Wherever it was filed: a server that does not know the agent's session has one of its own.
 _SAVED = """
 select 1 from observations where project = :project and created_at >= :since and origin <> 'derived' limit 1
@@ -81,7 +84,9 @@ def nudge(app: Engram, session_id: str) -> str:
 
     Raises StoreError.
     """
-    session = app.store.row(_UNTOLD, id=session_id)
+    cooldown = app.settings.nudge_cooldown_secs
+    before = to_text(app.journal.moment() - timedelta(seconds=cooldown)) if cooldown else ""
+    session = app.store.row(_UNTOLD, id=session_id, before=before)
     started = parse_time(session["started_at"]) if session is not None else None
     if session is None or started is None:
         return ""
@@ -104,5 +109,5 @@ def nudge(app: Engram, session_id: str) -> str:
     return (
         "Files changed in this session and nothing of it is in memory. If a later session would miss a decision, a "
         "cause or a gotcha, keep it with mem_save, and what was done and is left with mem_session_summary. "
-        "If not, stop; this is said once."
+        f"If not, stop; this is said {'rarely' if cooldown else 'once'}."
     )

@@ -104,7 +104,8 @@ class HookRun:
             return nothing
         text = self._handled(self.settings, self.request)
         if self.event == "register":
-            return session_said(text, as_json=os.environ.get("ENGRAM_HOOK_OUTPUT") == "json")
+            as_json = os.environ.get("ENGRAM_HOOK_OUTPUT") == "json"
+            return session_said(self.arguments.agent, text, as_json=as_json)
         if self.request.memory_tool:
             return bound_call(self.arguments.agent, self.request.bound(text))
         printed = answer(self.arguments.agent, self.event, text, denies=self._denies)

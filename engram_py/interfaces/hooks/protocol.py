@@ -32,7 +32,7 @@ Event = Literal[
 ]
 
 # How agents spell them (Claude Code, Codex, Qwen Code and VS Code alike; Gemini CLI; Cursor; Kiro; Cline; Windsurf),
-# without what is neither letter nor digit. ``register`` is what the scripts of Engram's Codex plugin ask.
+# without what is neither letter nor digit. ``register`` is what the scripts of Engram's plugins ask.
 _SPELLINGS: dict[Event, str] = {
     "session-start": "sessionstart agentspawn taskstart taskresume postcompact",
     "user-prompt": "userprompt userpromptsubmit userpromptsubmitted beforesubmitprompt beforeagent promptsubmit "
@@ -45,7 +45,7 @@ _SPELLINGS: dict[Event, str] = {
     "subagent-stop": "subagentstop",
     "stop": "stop agentstop afteragent afteragentresponse taskcomplete postcascaderesponse",
     "session-end": "sessionend taskcancel",
-    "register": "register resolve",
+    "register": "register resolve sessionregister",
 }
 EVENTS: tuple[Event, ...] = tuple(_SPELLINGS)
 AFTER_TOOL: tuple[Event, ...] = ("post-tool", "tool-failed")
@@ -179,8 +179,10 @@ def bound_call(agent: str, arguments: Mapping[str, Any]) -> bytes:
     return _json({"hookSpecificOutput": said})
 
 
-def session_said(session_id: str, *, as_json: bool) -> bytes:
-    """Return the bytes that name a session to a script."""
+def session_said(agent: str, session_id: str, *, as_json: bool) -> bytes:
+    """Return the bytes that name a session to a script of Engram's plugins; that of Claude Code reads an ``id``."""
+    if agent == "claude-code":
+        return _json({"id": session_id})
     if not as_json:
         return session_id.encode("utf-8", "replace") + b"\n"
     return _json({"session_id": session_id})

@@ -6,8 +6,10 @@ Qwen Code by running them (tests/clients). Windsurf's and Cline's hooks cannot g
 belong to one custom agent, OpenCode's are JavaScript: those agents get the server and the instructions.
 
 Not run, and known from their documentation alone: Kilo Code (kilo.ai/docs, packages/kilo-docs in Kilo-Org/kilocode),
-Kimi Code (moonshotai.github.io/kimi-code), Command Code (commandcode.ai/docs/mcp/manage) and Pi, which reads servers
-through pi-mcp-adapter. Antigravity's places are known from users (agy, July 2026) and from what Engram writes.
+Kimi Code (moonshotai.github.io/kimi-code), Command Code (commandcode.ai/docs/mcp/manage), Pi, which reads servers
+through pi-mcp-adapter, Copilot CLI (docs.github.com, cli-config-dir-reference), Amp (its settings schema), Roo Code
+(docs.roocode.com), Continue (core/context/mcp/json in continuedev/continue) and Droid (docs.factory.ai). Antigravity's
+places are known from users (agy, July 2026) and from what Engram writes.
 """
 
 from __future__ import annotations
@@ -146,6 +148,7 @@ _INCLUDED = "---\ninclusion: always\n---\n\n"
 # geminicli.com/docs/cli/trusted-folders, and the same page of Qwen Code: with folder trust turned on, an untrusted
 # folder's settings, servers and hooks are ignored.
 _TRUST = "{} ignores {} until you trust the folder: choose `Trust folder` when it asks, or type /permissions in it."
+_ROO_EXTENSION = "globalStorage/rooveterinaryinc.roo-cline"
 _CLINE_EXTENSION = "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
 
 AGENTS: dict[str, Agent] = {
@@ -266,6 +269,39 @@ AGENTS: dict[str, Agent] = {
             instructions={"user": Instructions("{pi}/AGENTS.md"), "project": _AGENTS_MD},
             note="Pi reads MCP servers through an extension: `pi install npm:pi-mcp-adapter`.",
         ),
+        Agent(
+            # Its hooks are those that VS Code reads: ~/.copilot/hooks, which `vscode` writes.
+            "copilot", "Copilot CLI", ("{copilot}/session-state",), ("copilot",),
+            {"user": Servers(("{copilot}/mcp-config.json",), extra={"type": "local", "tools": ["*"]})},
+            instructions={"user": Instructions("{copilot}/copilot-instructions.md")},
+        ),
+        Agent(
+            "amp", "Amp", ("{home}/.config/amp",), ("amp",),
+            {"user": Servers(("{home}/.config/amp/settings.json", "{home}/.config/amp/settings.jsonc"),
+                             ("amp.mcpServers",)),
+             "project": Servers(("{project}/.amp/settings.json", "{project}/.amp/settings.jsonc"),
+                                ("amp.mcpServers",))},
+            instructions={"user": Instructions("{home}/.config/amp/AGENTS.md"), "project": _AGENTS_MD},
+            project_note="Amp asks whether you approve the servers of a project.",
+        ),
+        Agent(
+            "roo", "Roo Code", (f"{{code}}/{_ROO_EXTENSION}",), (),
+            {"user": Servers((f"{{code}}/{_ROO_EXTENSION}/settings/mcp_settings.json",)),
+             "project": Servers(("{project}/.roo/mcp.json",))},
+            instructions={"user": Instructions("{home}/.roo/rules/engram.md", ""),
+                          "project": Instructions("{project}/.roo/rules/engram.md", "")},
+        ),
+        Agent(
+            "continue", "Continue", ("{home}/.continue",), (),
+            {"user": Servers(("{home}/.continue/mcpServers/engram.json",)),
+             "project": Servers(("{project}/.continue/mcpServers/engram.json",))},
+        ),
+        Agent(
+            "droid", "Droid", ("{home}/.factory",), ("droid",),
+            {"user": Servers(("{home}/.factory/mcp.json",), shape="typed"),
+             "project": Servers(("{project}/.factory/mcp.json",), shape="typed")},
+            instructions={"project": _AGENTS_MD},
+        ),
     )
 }  # fmt: skip
 
@@ -276,6 +312,7 @@ ALIASES = {
     "gemini-cli": "gemini",
     "vscode-copilot": "vscode",
     "antigravity-cli": "antigravity",
+    "copilot-cli": "copilot",
 }
 
 

@@ -23,6 +23,7 @@ _MOVABLE = {
     "codex": ("CODEX_HOME", ".codex"),
     "claude": ("CLAUDE_CONFIG_DIR", ".claude"),
     "claude_state": ("CLAUDE_CONFIG_DIR", ""),  # .claude.json lies beside ~/.claude, but inside of CLAUDE_CONFIG_DIR
+    "copilot": ("COPILOT_HOME", ".copilot"),
     "kimi": ("KIMI_CODE_HOME", ".kimi-code"),
     "pi": ("PI_CODING_AGENT_DIR", ".pi/agent"),
 }

@@ -28,7 +28,8 @@ def _current(value: CurrentProject, now: datetime, door: Door) -> str:
 
 def _merged(value: Merged, now: datetime) -> str:
     moved = ", ".join(amount(getattr(value, f"{one}s"), one) for one in ("observation", "session", "prompt"))
-    line = f"Merged {', '.join(value.merged)} into {value.into}: {moved}; the old names keep working"
+    verb = "Would merge" if value.dry_run else "Merged"
+    line = f"{verb} {', '.join(value.merged)} into {value.into}: {moved}; the old names keep working"
     both = f"\n{amount(value.folded_topics, 'topic')} of both: each keeps both texts" if value.folded_topics else ""
     return line + both
 

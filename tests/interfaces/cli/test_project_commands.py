@@ -55,6 +55,29 @@ def test_a_name_that_cannot_be_given_is_refused(saved: Run, words: list[str], co
     assert names(saved) == {"widgets": 1, "gizmos": 1}
 
 
+def test_a_merge_is_shown_before_it_is_made(saved: Run) -> None:
+    saved("save", "Uses spaces", "In Python.", "--project", "gizmos")
+    shown = saved("projects", "merge", "gizmos", "--into", "widgets", "--dry-run")
+    assert shown.stdout.startswith("Would merge gizmos into widgets: 1 observation")
+    assert names(saved) == {"widgets": 1, "gizmos": 1}
+
+
+def test_open_sessions_end_by_name_or_by_the_age_of_their_last_use(saved: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    [session] = [one["id"] for one in answer(saved("sessions", "--json"))["sessions"]]
+    assert answer(saved("session", "end", "--by-age", "30d", "--apply", "--json")) == {"sessions": [], "applied": True}
+
+    monkeypatch.setenv("ENGRAM_NOW", "2199-01-01T00:00:00Z")
+    assert (
+        saved("session", "end", "--by-age", "720h").stdout == f"With --apply this would end 1 session(s).\n{session}\n"
+    )
+    assert answer(saved("sessions", "--json"))["sessions"][0]["ended_at"] is None
+    assert answer(saved("session", "end", "--by-age", "30d", "--project", "gizmos", "--json"))["sessions"] == []
+    assert saved("session", "end", "--by-age", "2w", "--apply").stdout.startswith("Ended 1 session(s).")
+    assert saved("session", "end", session).stdout == f"Session {session} ended already.\n"
+    assert "invalid_argument" in refusal(saved("session", "end"))
+    assert "invalid_argument" in refusal(saved("session", "end", "--by-age", "soon"))
+
+
 # --- consolidate ------------------------------------------------------------------------------------------
 
 

@@ -216,7 +216,9 @@ def test_a_model_that_cannot_be_fetched_leaves_the_agent_set_up_and_search_by_wo
     assert run("vectors").stdout.startswith("Vectors are off")
 
 
-def test_the_hooks_of_engram_are_told_how_much_to_say(run: Run, home: Path, data_dir: Path) -> None:
+def test_the_hooks_of_engram_are_told_how_much_to_say(
+    run: Run, home: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert run("protocol-mode", "claude-code").stdout == "full\n"
     run("setup", "claude-code", "--protocol", "slim")
     modes = [run("protocol-mode", name).stdout.strip() for name in ("claude-code", "codex", "nobody")]
@@ -225,6 +227,9 @@ def test_the_hooks_of_engram_are_told_how_much_to_say(run: Run, home: Path, data
     run("setup", "claude-code", "--protocol=full")
 
     assert run("protocol-mode", "claude-code").stdout == "full\n"
+    monkeypatch.setenv("ENGRAM_DEFER_MEMORY", "1")
+    assert run("protocol-mode", "claude-code").stdout == "slim\n"
+    monkeypatch.delenv("ENGRAM_DEFER_MEMORY")
     (data_dir / "protocol-mode.json").write_text("{ not json")
     assert run("protocol-mode", "claude-code").stdout == "full\n"
     refused = run("setup", "claude-code", "--protocol=slim")

@@ -247,6 +247,13 @@ def test_codex_learns_the_session_its_calls_belong_to(hook: Hook, memory: Engram
     assert memory.sessions.get("s1").agent == "codex"
 
 
+def test_claude_code_registers_and_reports_tools_by_the_names_of_engrams_plugin(hook: Hook, memory: Engram) -> None:
+    assert bound(hook, "claude-session-register") == {"id": "s1"}
+    assert memory.sessions.get("s1").agent == "claude-code"
+    assert arguments(["claude-post-tool-use"]).agent == "claude-code"
+    assert event_named(arguments(["claude-post-tool-use"]).event) == "post-tool"
+
+
 def test_a_session_of_codex_that_ended_is_open_again_when_it_registers(hook: Hook, memory: Engram) -> None:
     hook("codex-register", agent="")
     assert hook("codex-session-end", agent="").stdout == b""

@@ -6,11 +6,13 @@ import json
 import os
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from engram_py import Engram
+from engram_py.times import to_text
 from tests.interfaces.hooks.conftest import Hook
 from tests.memory import Git, draft, rows_of
 
@@ -277,6 +279,16 @@ def test_an_agent_that_changed_files_and_saved_nothing_is_reminded_once(hook: Ho
 
     assert "mem_session_summary" in reminder(hook)
     assert reminder(hook) == ""
+
+
+def test_the_reminder_comes_again_after_the_cooldown_that_somebody_set(hook: Hook, commit: Commit) -> None:
+    waiting = {"environ": {"ENGRAM_NUDGE_COOLDOWN_SECS": "900"}}
+    hook("session-start")
+    commit()
+    assert reminder(hook, **waiting) != ""
+    assert reminder(hook, **waiting) == ""
+    later = to_text(datetime.now(UTC) + timedelta(seconds=901))
+    assert reminder(hook, environ={"ENGRAM_NUDGE_COOLDOWN_SECS": "900", "ENGRAM_NOW": later}) != ""
 
 
 def test_an_agent_that_saved_something_is_not_reminded(hook: Hook, memory: Engram, commit: Commit) -> None:

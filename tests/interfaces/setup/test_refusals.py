@@ -228,6 +228,7 @@ def _try(setup: Setup) -> str:
         ("linux", "CLAUDE_CONFIG_DIR", "{claude_state}/.claude.json", "moved/.claude.json"),
         ("linux", "XDG_CONFIG_HOME", "{config}/opencode/opencode.json", "moved/opencode/opencode.json"),
         ("linux", "CODEX_HOME", "{codex}/config.toml", "moved/config.toml"),
+        ("linux", "COPILOT_HOME", "{copilot}/mcp-config.json", "moved/mcp-config.json"),
         ("linux", "KIMI_CODE_HOME", "{kimi}/mcp.json", "moved/mcp.json"),
         ("linux", "PI_CODING_AGENT_DIR", "{pi}/mcp.json", "moved/mcp.json"),
     ],
@@ -326,6 +327,15 @@ STDIO = {"transport": "stdio", "enabled": True}
         ("kilocode", ".config/kilo/kilo.jsonc", "mcp", {"type": "local", "command": ["/e", "mcp"], "enabled": True}),
         ("kimi", ".kimi-code/mcp.json", "mcpServers", {"command": "/e", "args": ["mcp"]}),
         ("commandcode", ".commandcode/mcp.json", "mcpServers", {"command": "/e", "args": ["mcp"]} | STDIO),
+        (
+            "copilot",
+            ".copilot/mcp-config.json",
+            "mcpServers",
+            {"command": "/e", "args": ["mcp"], "type": "local", "tools": ["*"]},
+        ),
+        ("amp", ".config/amp/settings.json", "amp.mcpServers", {"command": "/e", "args": ["mcp"]}),
+        ("continue", ".continue/mcpServers/engram.json", "mcpServers", {"command": "/e", "args": ["mcp"]}),
+        ("droid", ".factory/mcp.json", "mcpServers", {"type": "stdio", "command": "/e", "args": ["mcp"]}),
         ("pi", ".pi/agent/mcp.json", "mcpServers", {"command": "/e", "args": ["mcp"], "directTools": True}),
     ],
 )
