@@ -85,11 +85,13 @@ class ReviewLine:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """``name`` is the key of the items in JSON, as in ``{"projects": [...], "count": 2}``."""
+    """``name`` is the key of the items in JSON, as in ``{"projects": [...], "count": 2}``. ``total`` counts those that
+    were left out as well, where that is known."""
 
     name: str
     items: tuple[Any, ...]
     warnings: tuple[Told, ...] = ()
+    total: int | None = None
 
 
 MOST_TITLES = 5

@@ -50,9 +50,10 @@ class Bulk:
         deleted: bool = False,
         limit: int = 20,
         offset: int = 0,
+        counted: bool = False,
     ) -> Listing:
         """Return the observations that match the filters, latest change first, from the place ``offset`` on;
-        ``deleted`` lists the hidden ones.
+        ``deleted`` lists the hidden ones, and ``counted`` says how many there are in all.
 
         Raises BulkFilterError for words.
         """
@@ -60,7 +61,8 @@ class Bulk:
         place, visible = self._scope_filter(filters, project, all_projects, type, scope)
         latest = index.latest_deleted if deleted else index.latest
         lines = table.lines(self._store, latest(self._store, visible.values, limit=limit, offset=offset))
-        return Listing("observations", tuple(lines), (*said, *visible.notes, *place.warnings))
+        total = index.count_latest(self._store, visible.values, deleted=deleted) if counted else None
+        return Listing("observations", tuple(lines), (*said, *visible.notes, *place.warnings), total)
 
     def select(self, filters: str, *, project: str | None = None, all_projects: bool = False) -> Selection:
         """Return the observations of the project itself that match the filters.

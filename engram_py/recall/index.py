@@ -336,6 +336,12 @@ def latest_deleted(store: Store, filters: Mapping[str, object], *, limit: int, o
     return [row[0] for row in store.rows(LATEST_DELETED, limit=limit, offset=offset, **filters)]
 
 
+def count_latest(store: Store, filters: Mapping[str, object], *, deleted: bool = False) -> int:
+    """Return how many rows ``latest``, or ``latest_deleted``, has in all."""
+    sql = f"select count(*) from ({LATEST_DELETED if deleted else LATEST})"
+    return int(store.value(sql, unwanted=None, limit=-1, offset=0, **filters))
+
+
 def neighbours(store: Store, ids: Sequence[int], filters: Mapping[str, object]) -> list[tuple[Any, ...]]:
     """Return the ids of each row that the filters let through, of the one before it in its session and two after."""
     return store.tuples(NEIGHBOURS, ids=json.dumps(list(ids)), **filters)

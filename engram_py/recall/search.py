@@ -288,7 +288,7 @@ class Search:
         )
 
     def prompts(
-        self, query: str, *, project: str | None = None, all_projects: bool = False, limit: int = 20
+        self, query: str, *, project: str | None = None, all_projects: bool = False, limit: int = 20, offset: int = 0
     ) -> tuple[Prompt, ...]:
         """Return the prompts that hold every word of ``query``, best first; of a blank one the latest.
 
@@ -297,11 +297,13 @@ class Search:
         limit, _ = clamp("limit", limit, 1, PROMPTS_MOST)
         reads = self._projects.for_read(project, all_projects=all_projects).reads
         if not query.strip():
-            return tuple(session_table.recent_prompts(self._store, projects=reads, limit=limit))
+            return tuple(session_table.recent_prompts(self._store, projects=reads, limit=limit + offset)[offset:])
         words = parse_query(query).content_words
         if not words:
             raise EmptyQueryError(query)
-        return tuple(session_table.search_prompts(self._store, match=match_all(words), projects=reads, limit=limit))
+        match = match_all(words)
+        found = session_table.search_prompts(self._store, match=match, projects=reads, limit=limit + offset)
+        return tuple(found[offset:])
 
     def _found(self, request: _Request) -> tuple[Retrieved[Observation], list[Ranked]]:
         """Return how the search went, and the rows in the order of the answer."""

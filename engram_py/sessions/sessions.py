@@ -227,12 +227,12 @@ class Sessions:
         return session
 
     def recent(
-        self, project: str | None = None, *, all_projects: bool = False, limit: int = 20
+        self, project: str | None = None, *, all_projects: bool = False, limit: int = 20, offset: int = 0
     ) -> tuple[SessionLine, ...]:
         """Return the latest sessions of a project, the most recently active first, without those that were emptied."""
         limit, _ = clamp("limit", limit, 1, SESSIONS_MOST)
         place = self._projects.for_read(project, all_projects=all_projects)
-        lines = table.recent(self._store, projects=place.reads, limit=limit)
+        lines = table.recent(self._store, projects=place.reads, limit=limit + offset)[offset:]
         # An emptied one holds nothing but deleted observations, which can be restored.
         return tuple(
             line

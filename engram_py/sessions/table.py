@@ -249,7 +249,7 @@ LATEST = """
 select session_id, project, role, agent, content, said_at, read_at from turns
 where (:session_id is null or session_id = :session_id)
   and (:projects is null or project in (select value from json_each(:projects)))
-order by id desc limit :limit
+order by id desc limit :limit offset :offset
 """
 OF_SESSION = """
 select role, content, key, position, agent, said_at from turns where session_id = :session_id order by id limit 1000
@@ -329,9 +329,11 @@ def prune(store: Store, *, before: str) -> int:
     return store.execute("delete from turns where read_at < :before", before=before).rowcount
 
 
-def latest(store: Store, *, session_id: str | None, projects: Sequence[str] | None, limit: int) -> list[KeptTurn]:
+def latest(
+    store: Store, *, session_id: str | None, projects: Sequence[str] | None, limit: int, offset: int = 0
+) -> list[KeptTurn]:
     """Return the turns that were read last, newest first."""
-    rows = store.tuples(LATEST, session_id=session_id, projects=projects, limit=limit)
+    rows = store.tuples(LATEST, session_id=session_id, projects=projects, limit=limit, offset=offset)
     return [KeptTurn(*row) for row in rows]
 
 

@@ -162,11 +162,16 @@ class Transcripts:
         return prune_turns(self._store, oldest_kept(self._journal.moment, self._days))
 
     def latest(
-        self, *, session_id: str | None = None, projects: Sequence[str] | None = None, limit: int = 20
+        self, *, session_id: str | None = None, projects: Sequence[str] | None = None, limit: int = 20, offset: int = 0
     ) -> list[KeptTurn]:
         """Return the latest turns, newest first."""
         limit, _ = clamp("limit", limit, 1, 200)
-        return table.latest(self._store, session_id=session_id, projects=projects, limit=limit)
+        return table.latest(self._store, session_id=session_id, projects=projects, limit=limit, offset=offset)
+
+    def count(self, *, session_id: str | None = None, projects: Sequence[str] | None = None) -> int:
+        """Return how many turns are kept."""
+        values = {"session_id": session_id, "projects": projects, "limit": -1, "offset": 0}
+        return int(self._store.value(f"select count(*) from ({table.LATEST})", **values))
 
     def turns(self, session_id: str) -> list[Turn]:
         """Return the buffered turns of a session, in reading order."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from engram_py.app import Engram
     from engram_py.interfaces.shared_arguments import FieldArgument
+    from engram_py.observations.listing import Listing
     from engram_py.reasons import Told
     from engram_py.settings import Settings
 
@@ -242,8 +243,35 @@ def place_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return scope_option(project_option(function))
 
 
-def limit_option(default: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return click.option("--limit", type=int, default=default, show_default=True, help="Most results.")
+def limit_option(default: int, *, paged: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add --limit, and with ``paged`` --page; a list that they cut says so. The function takes ``limit`` and
+    ``offset``."""
+    limit_of = click.option("--limit", type=int, default=default, show_default=True, help="Most results.")
+    page_of = click.option("--page", type=click.IntRange(min=1), default=1, help="The first page is 1.")
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def run(*args: Any, limit: int = default, page: int = 1, **options: Any) -> Any:
+            from engram_py.observations.listing import Listing
+
+            offset = (page - 1) * max(limit, 1)
+            found = function(*args, limit=limit, **options, **({"offset": offset} if paged else {}))
+            return _saying_what_is_left(found, limit, page, offset) if isinstance(found, Listing) else found
+
+        return limit_of(page_of(run) if paged else run)
+
+    return add
+
+
+def _saying_what_is_left(found: Listing, limit: int, page: int, offset: int) -> Listing:
+    """Return a list with a note on what it leaves out: ``20 of 7,143; --page 2 shows the next``."""
+    last = offset + len(found.items)
+    if not found.items or (len(found.items) < limit if found.total is None else last >= found.total):
+        return found
+    shown = f"{offset + 1:,}-{last:,}" if offset else f"{last:,}"
+    said = f"the first {shown}" if found.total is None else f"{shown} of {found.total:,}"
+    step = "`--limit N` shows more" if found.total is None else f"`--page {page + 1}` shows the next, `--limit N` more"
+    return replace(found, warnings=(*found.warnings, f"{said}; {step}"))
 
 
 def many_options(function: Callable[..., Any]) -> Callable[..., Any]:

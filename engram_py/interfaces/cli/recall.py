@@ -74,10 +74,10 @@ def search_command(app: Engram, query: tuple[str, ...], **options: Any) -> objec
 @click.option("--deleted", is_flag=True, help="List what was deleted and can be restored.")
 @scope_option
 @project_options
-@limit_option(20)
+@limit_option(20, paged=True)
 def list_command(app: Engram, filters: tuple[str, ...], **options: Any) -> object:
     """List observations, latest change first. `engram search` finds by words."""
-    return app.bulk.listed(" ".join(filters), **options)
+    return app.bulk.listed(" ".join(filters), **options, counted=True)
 
 
 recent_command = list_command

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from engram_py.database.journal import count_rows
 from engram_py.errors import InvalidArgumentError, InvalidInputError
 from engram_py.files import here, open_regular
 from engram_py.interfaces.cli.commands import (
@@ -41,38 +42,47 @@ if TYPE_CHECKING:
 
 @result_command("sessions")
 @project_options
-@limit_option(20)
-def sessions_command(app: Engram, **options: Any) -> Listing:
+@limit_option(20, paged=True)
+def sessions_command(app: Engram, project: str | None, all_projects: bool, **options: Any) -> Listing:
     """List sessions, the most recently active first."""
-    return Listing("sessions", app.sessions.recent(**options))
+    found = app.sessions.recent(project, all_projects=all_projects, **options)
+    return Listing("sessions", found, total=_count(app, "session", project, all_projects))
+
+
+def _count(app: Engram, kind: str, project: str | None, all_projects: bool) -> int:
+    return count_rows(app.store, kind, app.projects.for_read(project, all_projects=all_projects).reads)
 
 
 @result_command("prompts")
 @click.argument("query", nargs=-1, help="Words to find; none lists all.")
 @click.option("--delete", "ids", type=int, multiple=True, help="Remove this prompt for good; may be repeated.")
 @project_options
-@limit_option(20)
+@limit_option(20, paged=True)
 @yes_option
 def prompts_command(
-    app: Engram, query: tuple[str, ...], ids: tuple[int, ...], yes: bool, limit: int, **projects: Any
+    app: Engram, query: tuple[str, ...], ids: tuple[int, ...], yes: bool, limit: int, offset: int, **projects: Any
 ) -> Listing:
     """List what users asked for, newest first, or search it. --delete shows the prompts of the project, and asks."""
     if ids:
         return delete_prompts(app, ids, yes=yes, **projects)
-    return Listing("prompts", app.searches.prompts(" ".join(query), limit=limit, **projects))
+    found = app.searches.prompts(" ".join(query), limit=limit, offset=offset, **projects)
+    return Listing("prompts", found, total=None if query else _count(app, "prompt", **projects))
 
 
 @result_command("turns")
 @click.option("--session", "session_id", metavar="ID", help="Only of this session.")
 @project_options
-@limit_option(20)
-def turns_command(app: Engram, session_id: str | None, project: str | None, all_projects: bool, limit: int) -> Listing:
+@limit_option(20, paged=True)
+def turns_command(
+    app: Engram, session_id: str | None, project: str | None, all_projects: bool, limit: int, offset: int
+) -> Listing:
     """List the raw messages that hooks kept of conversations, newest first.
 
     `engram off --record` stops keeping them, `engram clear turns` destroys them.
     """
     reads = None if session_id else app.projects.for_read(project, all_projects=all_projects).reads
-    return Listing("turns", tuple(app.transcripts.latest(session_id=session_id, projects=reads, limit=limit)))
+    found = app.transcripts.latest(session_id=session_id, projects=reads, limit=limit, offset=offset)
+    return Listing("turns", tuple(found), total=app.transcripts.count(session_id=session_id, projects=reads))
 
 
 @result_command("flush")

@@ -189,6 +189,29 @@ def test_observations_are_listed_latest_change_first(four: Run, words: list[str]
     assert four("recent", *words).stdout == four("list", *words).stdout
 
 
+def test_a_list_that_is_cut_says_of_how_many_and_how_to_see_more(four: Run) -> None:
+    first, second = four("list", "--limit", "2"), four("list", "--limit", "2", "--page", "2")
+    assert first.stderr == "note: 2 of 3; `--page 2` shows the next, `--limit N` more\n"
+    assert (len(first.stdout.splitlines()), len(second.stdout.splitlines()), second.stderr) == (2, 1, "")
+    assert "note: 1 of 2; `--page 2`" in four("list", "--type", "note", "--limit", "1").stderr
+    assert "note: 2-2 of 3; `--page 3`" in four("list", "--limit", "1", "--page", "2").stderr
+    four("delete", "1", "2")
+    assert "note: 1 of 2;" in four("list", "--deleted", "--limit", "1").stderr
+    assert four("list").stderr == ""
+
+
+def test_sessions_prompts_and_turns_are_cut_by_the_same_rule(four: Run, app: Engram) -> None:
+    for text in ("Use tabs", "Use ruff", "Use both"):
+        app.prompts.save(text, project="widgets")
+    app.ingest("c-1", [{"role": "user", "content": f"Turn {number}"} for number in range(3)], project="widgets")
+    for name, whole in (("sessions", "sessions"), ("prompts", "prompts"), ("turns", "turns")):
+        every = answer(four(name, "--json"))[whole]
+        pages = [answer(four(name, "--limit", "1", "--page", str(page), "--json"))[whole] for page in (1, 2, 3)]
+        assert [row for page in pages for row in page] == every[:3], name
+        assert f"note: 1 of {len(every)}; `--page 2`" in four(name, "--limit", "1").stderr, name
+    assert "the first 1; `--limit N` shows more" in four("prompts", "use", "--limit", "1").stderr
+
+
 # --- delete by number -------------------------------------------------------------------------------------
 
 
