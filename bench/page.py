@@ -23,6 +23,7 @@ PAGES = (
     "/ui/", "/ui/?project=bench", "/ui/?q={word}", "/ui/?q={word}&project=bench", "/ui/memory/{id}",
     "/ui/memory/{id}/edit", "/ui/given", "/ui/session?id=bench-{session}", "/ui/ask?project=bench",
     "/ui/ask?project=bench&prompt={word}", "/ui/today", "/ui/review", "/ui/worth", "/ui/projects", "/ui/timeline",
+    "/ui/timeline?project=bench",
 )  # fmt: skip
 FIRST, BUDGET_SECONDS = "/ui/", 0.200
 _FILLED_BY = ("migrations/*.sql", "bench/filling.py", "bench/corpus.py", "engram_py/text/*.py")

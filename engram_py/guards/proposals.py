@@ -208,7 +208,8 @@ def _bare(thing: str) -> str:
 def _edit(place: str, where: str | None, use: str) -> Guard | None:
     if where or not _PATHS.fullmatch(place) or ".." in place or not re.search(r"[./*]", place):
         return None
-    return Guard(paths=(place.removeprefix("./"),), use=use)
+    folder = "**" if place.endswith("/") else ""  # the one below the root, not every folder of that name
+    return Guard(paths=(place.removeprefix("./") + folder,), use=use)
 
 
 def _instead(thing: str, where: str | None, use: str) -> Guard | None:

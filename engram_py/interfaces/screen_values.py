@@ -11,6 +11,7 @@ from typing import Any
 from engram_py.anchors.values import StaleLine
 from engram_py.app import Engram
 from engram_py.capture.host_formats import is_trivial
+from engram_py.capture.passive import goal
 from engram_py.context.prompt_gate import Gated
 from engram_py.context.values import Context
 from engram_py.dataclass import dataclass, replace
@@ -18,7 +19,7 @@ from engram_py.distill.table import failures
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.acting import rule_and_use
 from engram_py.interfaces.wording.context import context_text, not_merged, why_nothing
-from engram_py.interfaces.wording.phrases import anchors, whence
+from engram_py.interfaces.wording.phrases import anchors, plain_line, whence
 from engram_py.interfaces.wording.reasons import Door
 from engram_py.ledger.citations import Given, GivenCounts, counts, given_to_session
 from engram_py.ledger.costs import Cost
@@ -27,7 +28,7 @@ from engram_py.recall.score import threshold
 from engram_py.recall.values import Related, Results
 from engram_py.relations.values import Relation
 from engram_py.sessions import table as session_table
-from engram_py.sessions.values import Prompt, Session
+from engram_py.sessions.values import Prompt, Session, SessionLine
 from engram_py.vectors.vectors import Vectors
 
 _SEARCHED, _QUERY_CHARS = 5, 200
@@ -84,6 +85,7 @@ def _near(one: Related) -> dict[str, Any]:
     return values | {"probability": round(one.probability, 3), "needed": threshold("unasked")}
 
 
+_FIRST, _NAME_CHARS = 3, 120
 _PROMPTS, EXPLAINED = 200, 20
 _SURFACES = {
     "session": "Given at the start",
@@ -92,6 +94,25 @@ _SURFACES = {
     "file": "Given before it edited a file",
     "subagent": "Given to its subagents",
 }
+
+
+def session_names(app: Engram, sessions: Sequence[SessionLine | Session]) -> dict[str, str]:
+    """Return what each session is called, by its id: its first prompt that asks for something, else the goal of its
+    summary."""
+    asked = prompt_names(app, [one.id for one in sessions])
+    return {
+        one.id: asked.get(one.id)
+        or goal(one.summary or "")
+        or ("Saved by hand" if one.id.startswith("manual-save") else "No prompt")
+        for one in sessions
+    }
+
+
+def prompt_names(app: Engram, sessions: Sequence[str]) -> dict[str, str]:
+    """Return the first prompt of each session that asks for something, on a line; a session without one is left out."""
+    found = session_table.first_prompts(app.store, sessions, each=_FIRST)
+    asked = {one: next((text for text in texts if not is_trivial(text)), "") for one, texts in found.items()}
+    return {one: plain_line(text, _NAME_CHARS) for one, text in asked.items() if text.strip()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,7 @@ def page(store: Store, *, projects: Sequence[str] | None, since: str, cursor: in
 
 
 MOST = 500
+_LAST = "9999-12-31T23:59:59.999Z"
 LOOKED_AT = 2_000
 
 
@@ -129,6 +130,23 @@ class Browsing:
         place = self._projects.for_read(project, all_projects=all_projects)
         read = observation_table.newest if newest else observation_table.recent
         return tuple(read(self._store, projects=place.reads, limit=limit, scope=clean_scope(scope)))
+
+    def saved(
+        self,
+        project: str | None = None,
+        *,
+        all_projects: bool = False,
+        before: tuple[str, int] | None = None,
+        limit: int,
+    ) -> tuple[Observation, ...]:
+        """Return the observations saved last, whatever changed since, at most 500; ``before``: the time and the id of
+        the last one of the page before."""
+        limit, _ = clamp("limit", limit, 1, MOST)
+        place = self._projects.for_read(project, all_projects=all_projects)
+        moment, below = before or (_LAST, MAX_ID)
+        return tuple(
+            observation_table.saved_before(self._store, projects=place.reads, moment=moment, below=below, limit=limit)
+        )
 
     def whole(self, ids: Sequence[int]) -> tuple[Observation, ...]:
         """Return the observations of these ids that exist, in the order of ``ids``."""

@@ -101,6 +101,29 @@ where deleted_at is null and lifecycle = 'active' and (:scope is null or scope =
 order by created_at desc, id desc limit :limit
 """
 
+# What was saved before a moment, the latest first, whatever changed since. The index of changes gives the rows that
+# did not change in this order; those that did have an index of their own.
+SAVED = f"""
+select {COLUMNS} from observations where id in (
+    select id from (
+        select id from observations indexed by {{index}}
+        where deleted_at is null and {{where}} updated_at <= :moment and created_at = updated_at
+          and (updated_at < :moment or id < :id)
+        order by updated_at desc, id desc limit :limit
+    )
+    union all
+    select id from (
+        select id from observations indexed by observations_made
+        where deleted_at is null and created_at <> updated_at and {{where}} created_at <= :moment
+          and (created_at < :moment or id < :id)
+        order by created_at desc, id desc limit :limit
+    )
+)
+order by created_at desc, id desc limit :limit
+"""
+SAVED_ANYWHERE = SAVED.format(index="observations_newest", where="")
+SAVED_IN = SAVED.format(index="observations_recent", where="project = :project and")
+
 # What the user did not write and nobody trusted, of a project, the newest of each source: each is read from the index.
 UNCHECKED_IN = f"""
 select {COLUMNS} from observations
@@ -246,6 +269,18 @@ def recent(
 def newest(store: Store, *, projects: Sequence[str] | None, limit: int, scope: str | None = None) -> list[Observation]:
     """Return the active observations the projects see that were saved last, pinned ones among them."""
     return read(store, NEWEST, projects=projects, limit=limit, scope=scope)
+
+
+def saved_before(
+    store: Store, *, projects: Sequence[str] | None, moment: str, below: int, limit: int
+) -> list[Observation]:
+    """Return the live observations of the projects that were saved before a moment, or at it with an id below
+    ``below``, the latest first."""
+    values = {"moment": moment, "id": below, "limit": limit}
+    if projects is None:
+        return read(store, SAVED_ANYWHERE, **values)
+    found = [row for project in projects for row in read(store, SAVED_IN, project=project, **values)]
+    return sorted(found, key=lambda row: (row.created_at, row.id), reverse=True)[:limit]
 
 
 def unchecked_in(

@@ -98,6 +98,14 @@ select id, sync_id, session_id, project, content, created_at, {unchecked("user_p
 _PROMPTS = f"{PROMPT} where {{where}} and (:own = 0 or {OWN}) order by created_at desc, id desc limit :limit"
 PROMPTS_IN_PROJECT = _PROMPTS.format(where="project = :project")
 PROMPTS_ANYWHERE = _PROMPTS.format(where="true")
+FIRST_PROMPTS = """
+select asked.value as session_id, content
+from json_each(:sessions) as asked
+join user_prompts on user_prompts.id in (
+    select id from user_prompts where session_id = asked.value order by id limit :each
+)
+order by asked.key, user_prompts.id
+"""
 PROMPTS_OF_SESSION = f"{PROMPT} where session_id = :session_id order by id"
 
 LAST_ACTIVE = """
@@ -188,6 +196,14 @@ def recent_prompts(store: Store, *, projects: Sequence[str] | None, limit: int, 
 
 def prompts_of(store: Store, session_id: str) -> list[Prompt]:
     return [Prompt(*row) for row in store.rows(PROMPTS_OF_SESSION, session_id=session_id)]
+
+
+def first_prompts(store: Store, sessions: Sequence[str], *, each: int) -> dict[str, list[str]]:
+    """Return the first prompts of each of these sessions, the earliest first; a session without one is left out."""
+    found: dict[str, list[str]] = {}
+    for session_id, content in store.tuples(FIRST_PROMPTS, sessions=list(sessions), each=each):
+        found.setdefault(session_id, []).append(content)
+    return found
 
 
 def search_prompts(store: Store, *, match: str, projects: Sequence[str] | None, limit: int) -> list[Prompt]:

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engram_py.app import Engram
 from engram_py.asgi import answered, read_body
+from engram_py.database.journal import count_rows
 from engram_py.database.store import Store
 from engram_py.errors import EngramError, StoreError
 from engram_py.interfaces.http.api import WORKERS
@@ -59,6 +60,9 @@ _HEADERS = {
     "Referrer-Policy": "same-origin",
 }
 _HTML = "text/html; charset=utf-8"
+# Where the choice of another project leads from a page that is about one thing, and the fields that it keeps.
+_LISTED_IN = {"/ui/session": "/ui/given", "/ui/clear": "/ui/settings", "/ui/projects": HOME}
+_KEPT = ("q", "type", "scope", "match", "days", "kind", "prompt")
 _Answering = Callable[[Request], Awaitable[Response]]
 
 
@@ -167,15 +171,20 @@ class PageApplication:
             answer = PAGES[method, route](Visit(view, request.path_params, query, form, self._undo))
             if isinstance(answer, Goto):
                 return _redirect(answer.address)
-            return self._html(answer, visitor, query.get("project", "").strip())
+            return self._html(answer, visitor, route, query)
 
-    def _html(self, shown: Shown, visitor: str, project: str) -> Response:
+    def _html(self, shown: Shown, visitor: str, route: str, query: Mapping[str, str]) -> Response:
+        project = query.get("project", "").strip()
+        names = project_table.names(self._app.store)
         values: dict[str, Any] = {
             "form_token": self._access.form_token(visitor),
             "entered": True,
             "project": project,
-            "projects": project_table.names(self._app.store),
+            "projects": names,
             "now": self._app.journal.moment(),
+            "memories": count_rows(self._app.store, "observation", [project] if project in names else None),
+            "here": _LISTED_IN.get(route, HOME if "{" in route else route),
+            "kept": {name: text for name in _KEPT if (text := query.get(name, ""))},
         }
         return _rendered(shown.template, values | dict(shown.values), shown.status)
 

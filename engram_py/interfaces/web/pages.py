@@ -11,23 +11,34 @@ from typing import Any
 from engram_py.capture.redact import PREFIXED
 from engram_py.dataclass import dataclass, fields
 from engram_py.errors import InvalidArgumentError, InvalidInputError
-from engram_py.interfaces.screen_values import Explained, as_a_hook, explained, session_given, start_text
-from engram_py.interfaces.web.visit import HOME, Goto, Shown, Visit, page, version_of
+from engram_py.interfaces.screen_values import (
+    Explained,
+    as_a_hook,
+    explained,
+    prompt_names,
+    session_given,
+    session_names,
+    start_text,
+)
+from engram_py.interfaces.web.visit import HOME, Goto, Shown, Visit, observation_number, page, page_number, version_of
 from engram_py.interfaces.wording import render, search
+from engram_py.interfaces.wording.acting import rule_and_use
 from engram_py.interfaces.wording.context import why_nothing
 from engram_py.interfaces.wording.projects import clearing
 from engram_py.interfaces.wording.upkeep import compared
 from engram_py.ledger.citations import Given, GivenCounts, counts, given_in_vain, given_to_session, most_cited
 from engram_py.ledger.costs import never_used, session_tokens, weekly
 from engram_py.observations.values import SCOPES, TYPES, Observation
-from engram_py.privacy.switches import turns_kept
+from engram_py.privacy.switches import SWITCHES, turns_kept
+from engram_py.projects.table import latest_names
 from engram_py.recall.values import Results
 from engram_py.sessions.checkpoints import last_active
+from engram_py.sessions.table import first_prompts
 from engram_py.sessions.values import SessionLine
 from engram_py.settings import setting_values
 from engram_py.times import parse_time
 
-_HITS, _LATEST = 20, 30
+_HITS, _LATEST, _ROWS = 20, 25, 30
 _LOOKED_AT = 500
 _FACTS = 50
 
@@ -88,25 +99,26 @@ def day_of(moment: str, zone: tzinfo | None) -> str:
 
 @page("GET", "/ui/timeline")
 def timeline_page(visit: Visit) -> Shown:
-    """Return what was saved, by day, newest first."""
-    zone = zone_of(visit)
-    rows = saved_last(visit)
-    days: list[tuple[str, list[Observation]]] = [
-        (day, list(found)) for day, found in groupby(rows, key=lambda row: day_of(row.created_at, zone))
-    ]
-    return Shown("timeline.html", {"days": days, "shown": len(rows), "all": len(rows) < _LOOKED_AT})
+    """Return what was saved, by day, newest first, a page at a time."""
+    zone, before = zone_of(visit), _before(visit)
+    rows = visit.app.browsing.saved(**visit.place, before=before, limit=_ROWS + 1)
+    shown = rows[:_ROWS]
+    days = [(day, list(found)) for day, found in groupby(shown, key=lambda row: day_of(row.created_at, zone))]
+    older = {"before": f"{shown[-1].created_at},{shown[-1].id}"} if len(rows) > _ROWS else None
+    return Shown("timeline.html", {"days": days, "older": older, "newer": {} if before else None})
 
 
-def saved_last(visit: Visit) -> list[Observation]:
-    """The observations that were saved last, newest first, up to 500 of them, and none between them left out.
+def _before(visit: Visit) -> tuple[str, int] | None:
+    """Return the time and the id of the last memory of the page before. Raises InvalidArgumentError."""
+    moment, _, number = visit.asked("before").rpartition(",")
+    if not moment:
+        return None
+    return moment, observation_number(number)
 
-    They are read in the order of the last change, which has an index. Nothing changes before it is saved: so what was
-    saved after the oldest change that was read, is among them.
-    """
-    rows = visit.latest(_LOOKED_AT)
-    since = min((row.updated_at for row in rows), default="") if len(rows) == _LOOKED_AT else ""
-    found = [row for row in rows if row.created_at >= since]
-    return sorted(found, key=lambda row: (row.created_at, row.id), reverse=True)
+
+def saved_last(visit: Visit) -> tuple[Observation, ...]:
+    """Return the observations that were saved last, newest first, up to 500 of them."""
+    return visit.app.browsing.saved(**visit.place, limit=_LOOKED_AT)
 
 
 @page("GET", "/ui/entities")
@@ -136,10 +148,10 @@ def _entity(visit: Visit, name: str, project: str) -> Shown:
     return Shown("entity.html", values)
 
 
-_SESSIONS, _GIVEN, _SAVED = 40, 5, 10
+_SESSIONS, _LISTED, _GIVEN, _SAVED = 40, 25, 3, 5
 # --- sessions: what each was given, saved and cost ------------------------------------------------------------
 
-_TOP = 10
+_TOP, _SHOWN, _PROMPTS = 10, 5, 10
 _DAYS = {"7": 7, "30": 30, "365": 365}
 # How many weeks are shown beside the sums of these days: one alone tells no trend.
 _WEEKS = {"7": 8, "30": 13}
@@ -172,9 +184,11 @@ def today_page(visit: Visit) -> Shown:
         {
             "day": today,
             "version": version,
-            "sessions": [_of(visit, one, saved) for one in active],
-            "notes": [row for row in saved if row.type == "note"],
-            "others": [row for row in saved if row.type != "note" and row.session_id not in shown],
+            "sessions": [_of(visit, one, saved) for one in active[:_SHOWN]],
+            "names": session_names(visit.app, active[:_SHOWN]),
+            "more": len(active) - _SHOWN,
+            "notes": [row for row in saved if row.type == "note"][:_SAVED],
+            "others": [row for row in saved if row.type != "note" and row.session_id not in shown][:_LATEST],
             "most_given": _GIVEN,
             "most_saved": _SAVED,
         },
@@ -189,27 +203,49 @@ def _of(visit: Visit, session: SessionLine, saved: Sequence[Observation]) -> _To
 
 @page("GET", "/ui/given")
 def sessions_page(visit: Visit) -> Shown:
-    """Return the latest sessions, with how much each was given."""
-    sessions = visit.app.sessions.recent(**visit.place, limit=_SESSIONS)
+    """Return the sessions, the latest first, with how much each was given; those with nothing in them apart."""
+    number = page_number(visit)
+    found = visit.app.sessions.page(**visit.place, limit=_LISTED + 1, offset=_LISTED * number)
+    sessions = found[:_LISTED]
     told = {one.id: counts(visit.app.store, one.id) for one in sessions}
-    return Shown("sessions.html", {"sessions": sessions, "counts": told})
+    asked = set(first_prompts(visit.app.store, [one.id for one in sessions], each=1))
+    full = [one for one in sessions if one.observations or one.summary or told[one.id].given or one.id in asked]
+    values: dict[str, object] = {
+        "sessions": full,
+        "empty": [one for one in sessions if one not in full],
+        "counts": told,
+        "names": session_names(visit.app, sessions),
+    }
+    values |= _pages(number, more=len(found) > _LISTED)
+    return Shown("sessions.html", values)
+
+
+def _pages(number: int, *, more: bool) -> dict[str, object]:
+    newer = {} if number == 1 else {"page": str(number)}
+    return {"newer": newer if number else None, "older": {"page": str(number + 2)} if more else None}
 
 
 @page("GET", "/ui/session")
 def session_page(visit: Visit) -> Shown:
-    """One session: its start, each prompt, and what else it was shown."""
+    """One session: its start, its prompts, the latest page of them first, and what else it was shown."""
     found = session_given(visit.app, visit.query.get("id", ""))
-    shown = [one for rows in (*found.sections.values(), *(ask.given for ask in found.prompts)) for one in rows]
+    number = page_number(visit)
+    end = max(0, len(found.prompts) - _PROMPTS * number)
+    prompts, more = found.prompts[max(0, end - _PROMPTS) : end], end > _PROMPTS
+    shown = [one for rows in (*found.sections.values(), *(ask.given for ask in prompts)) for one in rows]
     texts = {row.id: row.content for row in visit.app.browsing.whole([one.id for one in shown]) if not row.deleted_at}
-    return Shown("session.html", {one.name: getattr(found, one.name) for one in fields(found)} | {"texts": texts})
+    values = {one.name: getattr(found, one.name) for one in fields(found)} | _pages(number, more=more)
+    values |= {"texts": texts, "prompts": prompts, "all_prompts": len(found.prompts) + found.earlier}
+    return Shown("session.html", values | {"name": session_names(visit.app, [found.session])[found.session.id]})
 
 
 @page("GET", "/ui/ask")
 def ask_page(visit: Visit) -> Shown:
     """Return what a prompt would be given, and what a session that starts now begins with."""
-    prompt, project = visit.query.get("prompt", ""), visit.project
+    prompt, project = visit.query.get("prompt", ""), visit.project or next(iter(latest_names(visit.app.store)), None)
     session_id = visit.asked("session")
     values: dict[str, Any] = {"prompt": prompt, "session": session_id, "found": None, "why": "", "start": None}
+    values["asked_in"] = project
     if prompt.strip():
         found: Explained = explained(as_a_hook(visit.app, project=project), prompt, session_id, door="cli")
         values |= {"found": found, "why": why_nothing(found.values)}
@@ -218,11 +254,29 @@ def ask_page(visit: Visit) -> Shown:
     return Shown("ask.html", values)
 
 
+@page("GET", "/ui/guards")
+def guards_page(visit: Visit) -> Shown:
+    """Return the guards with how often each spoke and what came of it, and the fixes that were kept."""
+    guards = visit.app.guards.listed(**visit.place)
+    fixes = visit.app.failures.fixes(**visit.place, limit=_LATEST)
+    values = {"guards": guards, "rules": [rule_and_use(one.rule) for one in guards], "fixes": fixes}
+    return Shown("guards.html", values | {"done": visit.asked("done")})
+
+
+@page("POST", "/ui/guards")
+def remove_guard(visit: Visit) -> Goto:
+    """Take a guard away; the memory that it guards stays."""
+    form = visit.form
+    visit.app.guards.remove(observation_number(form.get("id", "")), observation_number(form.get("number", "")))
+    return Goto("/ui/guards", {"done": "1"} | ({"project": form["project"]} if form.get("project") else {}))
+
+
 @page("GET", "/ui/worth")
 def worth_page(visit: Visit) -> Shown:
     """Return what the memory took of agents' context, and what of it was cited."""
     asked, project, store = visit.asked("days"), visit.project, visit.app.store
     cost = visit.app.costs.of(project=project, days=_DAYS.get(asked))
+    tokens = session_tokens(store, project, since=cost.since, limit=_SESSIONS)
     today = visit.app.journal.moment().astimezone(UTC).date()
     came = visit.app.worths.of(project=project, days=_DAYS.get(asked), limit=_TOP)
     return Shown(
@@ -232,9 +286,11 @@ def worth_page(visit: Visit) -> Shown:
             "came": came,
             "compared": [said for one in came.kinds if (said := compared(one))],
             "days": asked if asked in _DAYS else "",
-            "spans": tuple(_DAYS),
             "weeks": weekly(store, project, today=today, weeks=_WEEKS.get(asked, _MOST_WEEKS)),
-            "sessions": session_tokens(store, project, since=cost.since, limit=_SESSIONS),
+            "sessions": tokens,
+            "names": prompt_names(
+                visit.app, [*(one.id for one in tokens), *(one.id for one in cost.sessions if one.id)]
+            ),
             "cited": most_cited(store, project, limit=_TOP),
             # Without a transcript nobody knows what was cited, so nothing is known to be in vain.
             "in_vain": given_in_vain(store, project, limit=_TOP) if cost.cited else [],
@@ -260,9 +316,19 @@ class _Connected:
     last_at: str
 
 
+@page("POST", "/ui/settings")
+def switch(visit: Visit) -> Goto:
+    """Turn what hooks record or give on or off, in the project or everywhere."""
+    name, project = visit.form.get("switch", ""), visit.form.get("project") or None
+    if name not in SWITCHES:
+        raise InvalidArgumentError("switch", name, expected=", ".join(SWITCHES))
+    visit.app.switches.turn([name], on=visit.form.get("to") == "on", project=project)
+    return Goto("/ui/settings", {"project": project} if project else {})
+
+
 @page("GET", "/ui/settings")
 def settings_page(visit: Visit) -> Shown:
-    """Nothing is set here: each part names the command that does."""
+    """Return what is recorded, given, kept and connected, and each setting with where its value comes from."""
     app = visit.app
     values = {one.setting.name: one for one in setting_values(app.settings.data_dir)}
     turns, oldest = turns_kept(app.store)
@@ -277,6 +343,7 @@ def settings_page(visit: Visit) -> Shown:
             "turns": turns,
             "oldest": oldest,
             "turn_days": app.settings.turn_days,
+            "encrypted": bool(app.store.key),
             "kinds": len({kind for kind, _, _ in PREFIXED}),
             "agents": list(_connected(visit)),
         },
@@ -302,7 +369,7 @@ def _connected(visit: Visit) -> Iterator[_Connected]:
 
 
 _UPKEEP = "/ui/upkeep"
-_BARS, _RUNS, _SAID_CHARS = 30, 10, 400
+_BARS, _RUNS, _SAID_CHARS = 10, 10, 400
 
 
 @page("GET", _UPKEEP)
@@ -321,6 +388,7 @@ def upkeep_page(visit: Visit) -> Shown:
             "most": max((row.access_count for row in facts), default=0),
             "upkeep": app.upkeep_reports.runs(limit=_RUNS),
             "stats": app.statistics.count(visit.project),
+            "cloud": app.autosync.status(),
         },
     )
 
@@ -340,6 +408,8 @@ def tend(visit: Visit) -> Goto:
             done: object = app.maintenance.run(what)
         case "flush":
             done = app.distilling.flush()
+        case "sync":
+            done = app.autosync.sync_now()
         case "add":
             where = project or next((one.name for one in app.projects.list()), None)
             done = app.identity.add(text, project=where, origin="user")
@@ -347,7 +417,7 @@ def tend(visit: Visit) -> Goto:
             done = app.identity.remove(text, project=project)
         case _:
             raise InvalidArgumentError(
-                "what", what, expected="consolidate, synthesize, heartbeat, flush, add or remove"
+                "what", what, expected="consolidate, synthesize, heartbeat, flush, sync, add or remove"
             )
     said = render.text(done, now=app.journal.moment(), door="cli")
     return Goto(_UPKEEP, {"done": said[:_SAID_CHARS]} | ({"project": project} if project else {}))

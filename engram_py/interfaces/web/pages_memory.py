@@ -9,19 +9,31 @@ from typing import Any
 
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
-from engram_py.errors import EngramError, TextTooLongError
-from engram_py.interfaces.screen_values import Waiting, review
+from engram_py.errors import EmptyFieldError, EngramError, TextTooLongError
+from engram_py.interfaces.screen_values import Waiting, review, session_names
 from engram_py.interfaces.web.access import NoPageError
 from engram_py.interfaces.web.rendering import diff, files_of, history, not_here, where_it_was_saved
-from engram_py.interfaces.web.visit import Goto, Shown, Taken, Visit, observation_number, page
+from engram_py.interfaces.web.visit import Goto, Shown, Taken, Visit, observation_number, page, page_number
+from engram_py.interfaces.wording.phrases import whence
 from engram_py.ledger.citations import sessions_given
 from engram_py.observations.arguments import change_back, change_from, edited_texts, live_observation
 from engram_py.observations.errors import ChangedMeanwhileError, ObservationNotFoundError
-from engram_py.observations.values import CONTENT_LIMIT_BYTES, EDITED, SCOPES, TYPES, Change, Observation
+from engram_py.observations.values import (
+    CONTENT_LIMIT_BYTES,
+    DEFAULT_TYPE,
+    EDITED,
+    SCOPES,
+    TYPES,
+    Change,
+    Draft,
+    Observation,
+)
+from engram_py.projects.table import latest_names
 from engram_py.relations.values import VERBS, Relation, Version
 
 _PATH = "/ui/memory/{id}"
 _SESSIONS, _VERSIONS = 20, 10
+_NEW = ("title", "content", "project", "type", "scope", "topic_key")
 _REASON = "merged on the page"
 
 
@@ -41,6 +53,7 @@ def memory_page(visit: Visit) -> Shown:
         return Shown("deleted.html", {"row": row}, status=410)
     app = where_it_was_saved(visit.app, row)
     detail = app.observations.get(row.id, history=True)
+    given = sessions_given(app.store, row.id, limit=_SESSIONS)
     older = list(detail.versions[:_VERSIONS])
     now = Version(detail.version_total + 1, row.title, row.content, row.updated_at)
     return Shown(
@@ -54,7 +67,9 @@ def memory_page(visit: Visit) -> Shown:
             "more_versions": detail.version_total - len(older),
             "files": files_of(app, detail),
             "not_here": not_here(app, row),
-            "sessions": sessions_given(app.store, row.id, limit=_SESSIONS),
+            "sessions": given,
+            "names": session_names(app, [app.sessions.get(one.id) for one in given]),
+            "from_where": whence(row.unchecked),
         },
     )
 
@@ -115,6 +130,37 @@ def edit(visit: Visit) -> Shown | Goto:
     undo, now = change_back(row, done.changed), live_observation(visit.app.store, row.id)
     more = {"undo": visit.undo.keep(Taken(row.id, undo, seen(now)))} if undo else {}
     return back_to(visit, row.id, "edited", **more, **({"redacted": "1"} if done.redacted else {}))
+
+
+@page("GET", "/ui/new")
+def new_page(visit: Visit) -> Shown:
+    """Return the form of a memory that is not saved yet."""
+    latest = latest_names(visit.app.store)
+    return _new({"project": visit.project or next(iter(latest), ""), "type": DEFAULT_TYPE})
+
+
+def _new(typed: dict[str, str], *, error: EngramError | None = None) -> Shown:
+    values = {"typed": {name: typed.get(name, "") for name in _NEW}, "error": error, "types": TYPES, "scopes": SCOPES}
+    return Shown("new.html", values, status=200 if error is None else 400)
+
+
+@page("POST", "/ui/new")
+def create(visit: Visit) -> Shown | Goto:
+    """Save what was typed as the user's own."""
+    typed = {name: visit.form.get(name, "").strip() for name in _NEW}
+    content = typed["content"].replace("\r\n", "\n")
+    try:
+        if (size := len(content.encode())) > CONTENT_LIMIT_BYTES:
+            raise TextTooLongError("content", size, CONTENT_LIMIT_BYTES)
+        if not typed["project"]:
+            raise EmptyFieldError("project")
+        kind, scope, key = (typed[name] or None for name in ("type", "scope", "topic_key"))
+        draft = Draft(typed["title"], content, kind or DEFAULT_TYPE, scope, key, origin="user")
+        saved = visit.app.observations.save(draft, project=typed["project"])
+    except EngramError as exc:
+        return _new(typed, error=exc)
+    done = {"added": "saved", "updated": "edited"}.get(saved.outcome, "unchanged")
+    return Goto(f"/ui/memory/{saved.id}", {"done": done} | ({"redacted": "1"} if saved.redacted else {}))
 
 
 @page("POST", _PATH + "/undo")
@@ -261,8 +307,12 @@ def back_to(visit: Visit, observation_id: int, done: str, **more: str) -> Goto:
     said = {"done": done} | more
     if visit.form.get("back") != "review":
         return Goto(f"/ui/memory/{observation_id}", said)
-    project = visit.form.get("project", "")
-    return Goto("/ui/review", {"id": str(observation_id)} | said | ({"project": project} if project else {}))
+    return Goto("/ui/review", {"id": str(observation_id)} | said | _place(visit))
+
+
+def _place(visit: Visit) -> dict[str, str]:
+    """Return the part of Review that a form stood in."""
+    return {name: text for name in ("project", "kind") if (text := visit.form.get(name, ""))}
 
 
 def done_to(visit: Visit, row: Observation | None) -> dict[str, Any]:
@@ -305,6 +355,8 @@ def review_page(visit: Visit) -> Shown:
             "stale": _forms(found.stale),
             "offered": _forms(found.offered),
             "failed": found.failed,
+            "kind": visit.asked("kind"),
+            "number": page_number(visit),
             "verbs": VERBS,
             "judged": verdict,
             "seen": seen(row) if row is not None else "",
@@ -326,5 +378,4 @@ def _texts(visit: Visit, pairs: Sequence[Relation]) -> dict[int, Observation]:
 def judge(visit: Visit) -> Goto:
     """Give a verdict on a pair; another one takes its place."""
     judged = visit.app.relations.judge(visit.form.get("id", ""), visit.form.get("relation", ""))
-    project = visit.form.get("project", "")
-    return Goto("/ui/review", {"judged": judged.sync_id} | ({"project": project} if project else {}))
+    return Goto("/ui/review", {"judged": judged.sync_id} | _place(visit))

@@ -22,6 +22,7 @@ from markupsafe import Markup, escape
 
 from engram_py.anchors.values import AnchorState
 from engram_py.app import Engram
+from engram_py.capture.passive import goal
 from engram_py.dataclass import dataclass
 from engram_py.files import is_folder
 from engram_py.interfaces.wording.phrases import age, anchor, place, plural
@@ -40,6 +41,10 @@ _MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript"}
 _VERSION_LETTERS = 12
 _HERE = Path(__file__).parent
 _LINKS = {"http", "https", "mailto"}
+# How much of a text is looked at for its first line, and how much of that is shown.
+_LOOKED_AT, _LINE = 1_000, 160
+_BLOCK = regex(r"^\s*(?:#+\s+|[-*+]\s+|>\s*)?(?:\*\*What\*\*:\s*)?")
+_HEADING = regex(r"^(?:Goal|Done|Summary|What)\W*$")
 _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s",
     "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
@@ -78,6 +83,20 @@ def markdown(text: str) -> Markup:
 def preview(text: str) -> Markup:
     """Return a part of a memory as HTML in a line, with e-mail addresses left out: others may see this screen."""
     return _sanitised(_renderer().renderInline(visible(_EMAIL.sub("[e-mail]", text))))
+
+
+def named(row: Any) -> str:
+    """Return the title of a memory; of a session's summary its goal: every one has the same title."""
+    is_summary = row.type == "session_summary" and row.title.startswith("Session summary")
+    return (goal(row.content) if is_summary else "") or str(row.title)
+
+
+def first_line(row: Any) -> str:
+    """Return the first line of a memory's text that its name does not say, without the marks of Markdown's blocks."""
+    name = named(row)
+    lines = (_BLOCK.sub("", line).strip() for line in row.content[:_LOOKED_AT].splitlines())
+    found = next((line for line in lines if line and line not in name and _HEADING.match(line) is None), "")
+    return found if len(found) <= _LINE else f"{found[:_LINE]}…"
 
 
 def _sanitised(html: str) -> Markup:
@@ -174,7 +193,15 @@ def templates() -> Environment:
         "combine": dict.__or__,
         "plural": plural,
     }
-    made.globals |= {"ago": ago, "shell": quote, "with_project": with_project, "without": without, "asset": asset}
+    made.globals |= {
+        "named": named,
+        "first_line": first_line,
+        "ago": ago,
+        "shell": quote,
+        "with_project": with_project,
+        "without": without,
+        "asset": asset,
+    }
     return made
 
 

@@ -113,6 +113,11 @@ def observation_number(text: str) -> int:
     return int(given)
 
 
+def page_number(visit: Visit) -> int:
+    """Return the page of a list that is asked for, from 0. Raises InvalidArgumentError."""
+    return observation_number(visit.asked("page")) - 1 if visit.asked("page") else 0
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """A page: a template with its values."""

@@ -216,7 +216,7 @@ TITLE = "Tea\u202egnp.exe \u2066<b onmouseover=alert(1)>'\"`{{7777*7}} " + "x" *
 _ALLOWED = """
 html head meta title link body a header nav main h1 h2 h3 h4 h5 h6 p form label input select option datalist button
 article span bdi time details summary dl dt dd div table thead tbody tr th td caption code section ul ol li pre textarea
-del strong em br hr blockquote s script figure figcaption
+del strong em br hr blockquote s script noscript figure figcaption
 """
 
 

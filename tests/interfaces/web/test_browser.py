@@ -62,12 +62,12 @@ def place(tmp_path: Path, data_dir: Path, folder: Path) -> Iterator[Place]:
 def test_a_memory_is_found_edited_and_the_edit_undone(place: Place) -> None:
     browser = place.browser
     assert browser.address == place.home + "/ui/?project=widgets"
-    browser.type("input[name=q]", "tea shelf" + ENTER)
+    browser.type("input[type=search]", "tea shelf" + ENTER)
     until(lambda: browser.address.endswith("/ui/?q=tea%20shelf&project=widgets"))
     until(lambda: browser.run("return document.querySelector('.hit') !== null"))
     browser.click(".hit h2 a")
     assert browser.address == place.home + "/ui/memory/1"
-    browser.click("a.button")
+    browser.click("main a.button")
     browser.type("textarea", "On the third shelf.\nBehind the cups.", clear=True)
     browser.press("Save")
     assert "Behind the cups." in browser.text

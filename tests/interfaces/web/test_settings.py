@@ -75,6 +75,17 @@ def test_what_is_switched_off_is_said_to_be_off(home: Path, app: Engram, visitor
     assert "project widgets: record off" in text
 
 
+def test_a_button_turns_a_switch_in_the_chosen_project(home: Path, app: Engram, visitor: Visitor) -> None:
+    app.save(Draft("Tea", "Second shelf."))
+    form = next(
+        one for one in visitor.look("/ui/settings?project=widgets").page.forms if one.fields.get("switch") == "inject"
+    )
+    assert "Memories given to agents unasked off" in visitor.send(form).text
+    assert not app.switches.allowed("widgets").injects
+    assert app.switches.allowed("other").injects
+    assert visitor.send(form, switch="nonsense").status == 400
+
+
 def test_agents_are_shown_with_how_they_are_connected_and_their_last_call(
     home: Path, app: Engram, visitor: Visitor, folder: Path
 ) -> None:
@@ -85,7 +96,7 @@ def test_agents_are_shown_with_how_they_are_connected_and_their_last_call(
         other.sessions.start("s1", project="widgets")
     text = visitor.look("/ui/settings").text
     assert "Cursor user 1" in text
-    assert "Gemini CLI installed, not set up 0 never engram setup gemini All settings" in text
+    assert "Gemini CLI installed, not set up 0 never engram setup gemini All" in text
     assert "Windsurf" not in text
 
 

@@ -19,6 +19,8 @@
     ["?", "these keys"],
   ];
   const PLACE = "engram.place";
+  // Fields of an address that say where in a list the reader was, and what was done: of another choice they are false.
+  const GONE = ["before", "page", "done", "undo", "id", "judged"];
 
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const visible = (element) => !element.checkVisibility || element.checkVisibility();
@@ -113,6 +115,20 @@
     const links = stops().filter((one) => !one.closest(".done"));
     if (path === location.pathname) go(links[Math.min(index, links.length - 1)]);
   }
+
+  // --- choices that act at once ----------------------------------------------------------------------
+
+  // The project of the bar keeps what the page shows now, which a search may have changed since it was loaded.
+  document.addEventListener("change", (event) => {
+    const field = event.target.closest("[data-acts]");
+    if (!field) return;
+    const target = new URL(field.form.action, location.href);
+    const fields = target.pathname === location.pathname ? new URLSearchParams(location.search) : new FormData(field.form);
+    for (const [name, value] of fields) if (value && !GONE.includes(name)) target.searchParams.set(name, value);
+    if (field.value) target.searchParams.set(field.name, field.value);
+    else target.searchParams.delete(field.name);
+    location.assign(target);
+  });
 
   // --- the list of keys ------------------------------------------------------------------------------
 
