@@ -109,9 +109,8 @@ def alarms(folder: Path, guards: list[Guard]) -> None:
         }
         commits, spoke, told = commits + 1, spoke + bool(found), told + len({one.id for one in found})
         for one in found:
-            print(
-                f"  {commits} {one.file}:{one.line} [{rule_words(one.rule)}] {texts.get((one.file, one.line, one.rule.kind), '')}"
-            )
+            text = texts.get((one.file, one.line, one.rule.kind), "")
+            print(f"  {commits} {one.file}:{one.line} [{rule_words(one.rule)}] {text}")
     print(f"{folder}: {len(asked)} guards spoke in {spoke} of {commits} commits, {told} times")
 
 

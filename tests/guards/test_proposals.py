@@ -57,7 +57,7 @@ def test_packages_calls_paths_and_branches_are_guarded() -> None:
     said = proposal("Logging", "- Never use `print()` in `src/**`; use the logger.")
     assert said == Guard(added="print(", within=("src/**",), use="the logger")
     assert proposal("x", "Do not edit files in `migrations/`; add a new one.") == Guard(
-        paths=("migrations/",), use="a new one"
+        paths=("migrations/**",), use="a new one"
     )
     assert proposal("Never edit package-lock.json by hand", "") == Guard(paths=("package-lock.json",))
     assert proposal("Never commit directly to main.", "") == Guard(command="git commit", branch="main", use="a branch")
