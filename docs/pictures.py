@@ -18,7 +18,7 @@ from engram_py.interfaces.web.access import Access
 from tests.interfaces.web.browser import Browser, chromium
 
 FOLDER = Path(__file__).parent / "pictures"
-WIDTH, MOST_HEIGHT, COLOURS = 960, 1_200, 255
+WIDTH, MOST_HEIGHT, COLOURS = 960, 1_080, 255
 # The name of each picture and the page it shows; {name} is a row or the session of the scripted memory.
 PAGES = {
     "search": "/ui/?q=why+did+we+move+the+job+queue&project=shop",

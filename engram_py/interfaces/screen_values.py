@@ -98,14 +98,13 @@ _SURFACES = {
 
 def session_names(app: Engram, sessions: Sequence[SessionLine | Session]) -> dict[str, str]:
     """Return what each session is called, by its id: its first prompt that asks for something, else the goal of its
-    summary."""
+    summary, else what it saved."""
     asked = prompt_names(app, [one.id for one in sessions])
-    return {
-        one.id: asked.get(one.id)
-        or goal(one.summary or "")
-        or ("Saved by hand" if one.id.startswith("manual-save") else "No prompt")
-        for one in sessions
-    }
+    return {one.id: asked.get(one.id) or goal(one.summary or "") or _unnamed(one) for one in sessions}
+
+
+def _unnamed(one: SessionLine | Session) -> str:
+    return f"No prompt, {one.observations:,} saved" if isinstance(one, SessionLine) else "No prompt"
 
 
 def prompt_names(app: Engram, sessions: Sequence[str]) -> dict[str, str]:

@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from engram_py.app import Engram
-from engram_py.capture.passive import gist, goal
 from engram_py.dataclass import dataclass
 from engram_py.interfaces.cli.commands import local_now
 from engram_py.interfaces.screen_values import (
@@ -20,6 +19,7 @@ from engram_py.interfaces.screen_values import (
     Waiting,
     review,
     session_given,
+    session_names,
     start_text,
 )
 from engram_py.interfaces.tui.navigation import PAGE, ListRow, Part, shown_line
@@ -32,7 +32,6 @@ from engram_py.ledger.citations import Given, sessions_given
 from engram_py.observations.listing import ObservationLine
 from engram_py.recall.values import Hit, Results
 from engram_py.relations.values import VERBS, Relation
-from engram_py.sessions.values import SessionLine
 
 T = TypeVar("T")
 
@@ -140,7 +139,8 @@ def session(view: View, session_id: str, *, whole: bool) -> Iterator[Part]:
     one = found.session
     ended = f"ended {age(one.ended_at, view.now)}" if one.ended_at else "open"
     tokens = amount((found.counts.bytes + 3) // 4, "token")
-    yield f"{one.agent or 'Session'} {one.id}\n", _HEADING
+    yield f"{session_names(view.app, [one])[one.id]}\n", _HEADING
+    yield f"{one.agent or 'session'} {one.id}\n", _FAINT
     yield f"{one.project} · started {age(one.started_at, view.now)}, {ended}\n", _FAINT
     yield f"given {found.counts.given}, cited {found.counts.cited} · {tokens}\n", _FAINT
     if one.summary:
@@ -305,7 +305,11 @@ class SessionPanel:
 
     def rows(self, view: View, offset: int) -> list[ListRow]:
         found = view.app.sessions.page(**view.place, containing=self.typed, limit=PAGE, offset=offset)
-        return [_session_row(one, view) for one in found]
+        names = session_names(view.app, found)
+        return [
+            ListRow(one.id, one.agent or "?", names[one.id], _when(one.last_activity_at, one.project, view), one)
+            for one in found
+        ]
 
     def preview(self, view: View, row: ListRow, *, whole: bool) -> Iterable[Part]:
         return session(view, row.value.id, whole=whole)
@@ -315,12 +319,6 @@ class SessionPanel:
 
     def observation(self, row: ListRow) -> int | None:
         return None
-
-
-def _session_row(one: SessionLine, view: View) -> ListRow:
-    summary = one.summary or ""
-    label = goal(summary) or gist(summary) or summary or f"{one.observations} saved, no summary"
-    return ListRow(one.id, one.agent or "?", label, _when(one.last_activity_at, one.project, view), one)
 
 
 class SearchPanel:

@@ -176,13 +176,14 @@ class PageApplication:
     def _html(self, shown: Shown, visitor: str, route: str, query: Mapping[str, str]) -> Response:
         project = query.get("project", "").strip()
         names = project_table.names(self._app.store)
+        reads = self._app.projects.for_read(project).reads if project in names else None
         values: dict[str, Any] = {
             "form_token": self._access.form_token(visitor),
             "entered": True,
             "project": project,
             "projects": names,
             "now": self._app.journal.moment(),
-            "memories": count_rows(self._app.store, "observation", [project] if project in names else None),
+            "memories": count_rows(self._app.store, "observation", reads),
             "here": _LISTED_IN.get(route, HOME if "{" in route else route),
             "kept": {name: text for name in _KEPT if (text := query.get(name, ""))},
         }
