@@ -236,7 +236,7 @@ OTHERS, LAUNCHER = "#!/bin/sh\necho v1.16\n", "#!/usr/bin/python3\nfrom engram_p
     ("programs", "result", "said", "step"),
     [
         pytest.param({}, "ok", "`engram` is not on the PATH", "", id="none"),
-        pytest.param({"engram": LAUNCHER}, "ok", "/engram; this is", "", id="ours"),
+        pytest.param({"engram": LAUNCHER}, "ok", "/engram; this one", "", id="ours"),
         pytest.param(
             {"engram": OTHERS, "engram-py": LAUNCHER}, "ok", "/engram, another program", "engram-py", id="both"
         ),
