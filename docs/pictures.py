@@ -31,6 +31,8 @@ PAGES = {
     "today": "/ui/today",
     "review": "/ui/review?project=shop",
     "worth": "/ui/worth",
+    "new": "/ui/new?project=shop",
+    "guards": "/ui/guards?project=shop",
     "entities": "/ui/entities?project=shop",
     "entity": "/ui/entities?project=shop&name=billing",
     "projects": "/ui/projects",
