@@ -74,7 +74,7 @@ WORDED = [
     (reason("replaced", old=3, new=9),
      "#3 has these words, but [#9] replaced it, which the filters leave out; is:superseded shows it"),
     (reason("read_as", word="pgbuoncer", forms=("pgbouncer", "bouncer")),
-     "no memory contains pgbuoncer; it was read as pgbouncer or bouncer"),
+     "no memory contains pgbuoncer; the search used pgbouncer or bouncer instead"),
     (reason("known_elsewhere", words=("terraform", "apply")),
      "only other projects know terraform, apply; all_projects=true searches them"),
     (reason("dated", words="yesterday", **DAY, unchanged=False), "yesterday: 2026-03-04"),
@@ -100,7 +100,8 @@ WORDED = [
     (reason("weighed", weight=1.2), "weighed at 1.20"),
     (reason("weighted_sum", vectors=0.7, words=0.3), "0.7 of vectors and 0.3 of words"),
     (reason("evidence", share=0.5, probability=0.1, least=0.5),
-     "the likeliest holds 50% of what the words tell: it answers with a probability of 10%, 50% is needed"),
+     "the best hit holds 50% of the weight of the words and answers with a probability of 10%; a search answers from "
+     "50% on"),
     (reason("no_word_found"), "no word of the question was found"),
     (reason("near", forms=("token", "tokens")), "near: token, tokens"),
     (reason("unknown"), "unknown"),
