@@ -21,7 +21,7 @@ from typing import Any
 from bench.datasets import data_folder
 from engram_py.capture.acts import Act
 from engram_py.git.repository import find_repository
-from engram_py.guards.diff import Changes, FileChange, found_in, history
+from engram_py.guards.diff import Changes, FileChange, found_in, history, parsed
 from engram_py.guards.matching import Scene, breaks
 from engram_py.guards.proposals import proposal
 from engram_py.guards.values import Guard, checked, from_json
@@ -114,13 +114,45 @@ def alarms(folder: Path, guards: list[Guard]) -> None:
     print(f"{folder}: {len(asked)} guards spoke in {spoke} of {commits} commits, {told} times")
 
 
+def patched(folder: Path, guards: list[Guard]) -> None:
+    """Print where the guards would have spoken in patches, as `apt-get source --diff-only` brings a package's."""
+    numbered = [(number, "own", "decision", guard) for number, guard in enumerate(guards)]
+    patches = spoke = 0
+    for path in sorted(one for one in folder.rglob("*") if one.is_file() and "debian/patches" in one.as_posix()):
+        files = tuple(parsed(_with_headers(path.read_text(encoding="utf-8", errors="replace"))))
+        found = found_in(numbered, Changes(files, "main", committed=True))
+        patches, spoke = patches + bool(files), spoke + bool(found)
+        for one in found:
+            print(f"  {path.relative_to(folder)} {one.file}:{one.line} [{rule_words(one.rule)}]")
+    print(f"{folder}: {len(guards)} guards spoke in {spoke} of {patches} patches")
+
+
+def _with_headers(patch: str) -> str:
+    """Return a patch of quilt with the lines that git writes before each file."""
+    lines = ["", *patch.split("\n")]
+    for at in range(1, len(lines) - 1):
+        if lines[at].startswith("--- ") and lines[at + 1].startswith("+++ "):
+            names = [line[4:].split("\t")[0].strip() for line in lines[at : at + 2]]
+            name = next(one for one in reversed(names) if one != "/dev/null" or one == names[0]).partition("/")[2]
+            lines[at - 1] = f"diff --git a/{name} b/{name}"
+            lines[at], lines[at + 1] = (
+                line[:4] + (one if one == "/dev/null" else f"{side}/{name}")
+                for line, one, side in zip(lines[at : at + 2], names, "ab", strict=True)
+            )
+    first = next((at for at, line in enumerate(lines) if line.startswith("diff --git")), len(lines))
+    return "\n".join(lines[first:])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--history", type=Path, action="append", default=[], help="A repository; repeatable.")
+    parser.add_argument("--patches", type=Path, help="A folder of source packages of Debian, unpacked.")
     asked = parser.parse_args()
     guards = offers()
     for folder in asked.history:
         alarms(folder, guards)
+    if asked.patches:
+        patched(asked.patches, guards)
 
 
 if __name__ == "__main__":
