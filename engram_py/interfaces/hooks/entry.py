@@ -119,10 +119,13 @@ class HookRun:
 
             return not request.prompt or is_trivial(request.prompt)
         act = request.act
-        if event in AFTER_TOOL:
-            return act.is_nothing or (request.outcome.failed is None and listens(self.arguments.agent, "pre-tool"))
+        if event in AFTER_TOOL:  # of a command nobody knows whether it passed; an edit was done
+            unknown = request.outcome.failed is None and not act.files
+            return act.is_nothing or (unknown and listens(self.arguments.agent, "pre-tool"))
         if event == "pre-tool" and not request.memory_tool:
-            return act.is_nothing or not (settings.data_dir / "engram.db").exists()
+            from engram_py.database.filesystem import DATABASE_NAME
+
+            return act.is_nothing or not (settings.data_dir / DATABASE_NAME).exists()
         return False
 
     def _handled(self, settings: Settings, request: Request) -> str:

@@ -329,6 +329,17 @@ def test_a_memory_that_the_name_of_a_file_leads_to_is_named_in_a_line_once_a_ses
     assert edit(hook, str(repository / "src" / "billing" / "totals.py"), ON) == ""
 
 
+def test_an_edit_after_the_memories_of_a_file_were_given_is_what_came_of_them(
+    hook: Hook, repository: Path, memory: Engram, anchored: int
+) -> None:
+    path = str(repository / "auth.py")
+    done = {"tool_name": "Edit", "tool_input": {"file_path": path, "old_string": "a", "new_string": "b"}}
+    assert edit(hook, path, ON)
+    for _ in range(2):  # the first was decided before the memory was read
+        assert hook("post-tool", **done, tool_response={"filePath": path}).context == ""
+    assert memory.moments.counts(anchored)["file"].heeded == 1
+
+
 def test_a_changed_file_is_said_to_have_changed(hook: Hook, repository: Path, anchored: int) -> None:
     (repository / "auth.py").write_text("LIFETIME = 60\n")
 
