@@ -112,10 +112,11 @@ class Failures:
         """Record that the session was told an advice, ``size`` bytes of it."""
         from engram_py.failures.signature import normalized
 
-        ids = advice.observation_ids
-        self._fixes().told(ids)
-        for row_id in ids:
-            self._moments().add(session_id, row_id, "fix", normalized(advice.line), size=size // len(ids))
+        subject = normalized(advice.line)
+        fresh = [one for one in advice.observation_ids if self._moments().last(session_id, one, "fix") is None]
+        self._fixes().told(fresh)
+        for row_id in fresh:
+            self._moments().add(session_id, row_id, "fix", subject, size=size // len(fresh))
 
     # --- what people ask ---------------------------------------------------------------------------------
 

@@ -162,6 +162,16 @@ def test_two_causes_of_one_error_are_both_shown_and_the_later_comes_first(
     assert len(advice_text(advice).encode()) <= ADVICE_BYTES
 
 
+def test_what_a_session_was_told_is_one_moment_however_often_it_is_recorded(first: Agent, second: Agent) -> None:
+    mended(first)
+    advice = second.fails(broken())
+    assert advice is not None
+
+    second.app.failures.told(advice, session_id="second", size=100)
+
+    assert second.app.moments.counts(advice.observation_ids[0])["fix"].given == 1
+
+
 def test_more_than_two_causes_say_nothing(first: Agent, root: Path) -> None:
     for number in range(3):
         agent = Agent(first.app, root, f"session {number}")
