@@ -92,7 +92,7 @@ def _edit(given: object) -> Act:
     for name in _FILES:
         found = given.get(name)
         names = [found] if isinstance(found, str) else found if isinstance(found, list) else []
-        files = tuple(_clean(one[:_PATH_LIMIT]) for one in names[:MOST_FILES] if isinstance(one, str) and one.strip())
+        files = tuple(clean(one[:_PATH_LIMIT]) for one in names[:MOST_FILES] if isinstance(one, str) and one.strip())
         if files:
             return Act(files=files, added=_texts(given, _NEW), removed=_texts(given, _OLD))
     return next((_patched(given[name]) for name in _PATCH if isinstance(given.get(name), str)), NOTHING)
@@ -103,7 +103,7 @@ def _patched(patch: str) -> Act:
     lines = lines_of(patch[:MOST_TEXT_CHARS])
     files = (line.removeprefix(mark).strip() for line in lines for mark in _PATCHED if line.startswith(mark))
     added, removed = ("\n".join(line[1:] for line in lines if line[:1] == sign) for sign in "+-")
-    return Act(files=tuple(_clean(name) for name in files if name)[:MOST_FILES], added=added, removed=removed)
+    return Act(files=tuple(clean(name) for name in files if name)[:MOST_FILES], added=added, removed=removed)
 
 
 def _texts(given: Mapping[str, Any], names: tuple[str, ...]) -> str:
@@ -122,15 +122,15 @@ def _words(command: object) -> str:
     if isinstance(command, list):
         words = [one for one in command if isinstance(one, str)]
         command = words[-1] if len(words) == 3 and words[1] in ("-c", "-lc") else " ".join(words)
-    return _clean(command[:MOST_COMMAND_CHARS]).strip() if isinstance(command, str) else ""
+    return clean(command[:MOST_COMMAND_CHARS]).strip() if isinstance(command, str) else ""
 
 
 def _printed(value: object) -> str:
     if isinstance(value, str):
-        return _clean(value[-MOST_TEXT_CHARS:])
+        return clean(value[-MOST_TEXT_CHARS:])
     if isinstance(value, Mapping):
         names = ("stdout", "stderr", "llmContent", "output", "error", "textResultForLlm")
-        return _clean("\n".join(value[name] for name in names if isinstance(value.get(name), str))[-MOST_TEXT_CHARS:])
+        return clean("\n".join(value[name] for name in names if isinstance(value.get(name), str))[-MOST_TEXT_CHARS:])
     return ""
 
 
@@ -174,6 +174,6 @@ def _tail(path: str) -> bytes:
         return b""
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Return ``text`` as it can be stored: without NUL, and without halves of surrogate pairs."""
     return text.replace("\0", " ").encode("utf-8", "replace").decode()

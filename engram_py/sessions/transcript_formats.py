@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from engram_py.capture.acts import clean
 from engram_py.capture.host_formats import ASIDE, FLAGS, typed
 from engram_py.sessions.values import Role, Turn
 
@@ -75,7 +76,7 @@ def _records(value: Any) -> list[dict[str, Any]]:
 
 def spoken(role: Role, text: str) -> Turn | None:
     """Return the turn of a text that comes without a transcript; its words are its name."""
-    text = printable(text).strip()
+    text = clean(text).strip()
     return Turn(role, text, digest(role, "", text)) if text else None
 
 
@@ -86,7 +87,7 @@ def role_of(name: object) -> Role | None:
 
 def text_of(content: object) -> str:
     """Return the words of a message as they can be stored; "" of one that has none."""
-    return printable("\n".join(_texts(content))).strip()
+    return clean("\n".join(_texts(content))).strip()
 
 
 def digest(*parts: str) -> str:
@@ -95,11 +96,6 @@ def digest(*parts: str) -> str:
 
     joined = "\0".join(parts).encode("utf-8", "replace")
     return hashlib.sha256(joined).hexdigest()[:32]
-
-
-def printable(text: str) -> str:
-    """``text`` as it can be stored: without NUL, and without halves of surrogate pairs."""
-    return text.replace("\0", " ").encode("utf-8", "replace").decode()
 
 
 def _turn(value: dict[str, Any], position: int) -> Turn | None:
@@ -115,10 +111,10 @@ def _turn(value: dict[str, Any], position: int) -> Turn | None:
     return Turn(
         role=role,
         content=text,
-        key=printable(key)[:_KEY_LIMIT_CHARS],
+        key=clean(key)[:_KEY_LIMIT_CHARS],
         position=position,
-        agent=printable(_text_at(value, "agentId") or aside)[:_KEY_LIMIT_CHARS],
-        said_at=printable(said_at)[:40] or None,
+        agent=clean(_text_at(value, "agentId") or aside)[:_KEY_LIMIT_CHARS],
+        said_at=clean(said_at)[:40] or None,
     )
 
 

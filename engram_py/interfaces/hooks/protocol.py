@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from engram_py.capture.acts import NOTHING, UNKNOWN, Act, Outcome, act_of, outcome_of
+from engram_py.capture.acts import NOTHING, UNKNOWN, Act, Outcome, act_of, clean, outcome_of
 from engram_py.capture.host_formats import typed
 from engram_py.dataclass import dataclass, field
 from engram_py.files import expanded
@@ -356,11 +356,6 @@ def parse(
         memory_tool="" if given is None else memory_tool,
         tool_input=given or {},
     )
-
-
-def clean(text: str) -> str:
-    """Return ``text`` as it can be stored: without NUL, and without halves of surrogate pairs."""
-    return text.replace("\0", " ").encode("utf-8", "replace").decode()
 
 
 def _first(value: Mapping[str, Any], names: tuple[str, ...], limit: int) -> str:

@@ -12,6 +12,7 @@ from engram_py.interfaces.hooks.protocol import BadInput, listens
 
 if TYPE_CHECKING:
     from engram_py.interfaces.hooks.handlers import Call
+
 _MOST_FILES = 5
 
 
