@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -138,3 +138,17 @@ def _environment(root: Path) -> dict[str, str]:
     ceiling = {"GIT_CEILING_DIRECTORIES": str(root.parent)}
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return kept | _ENVIRONMENT | ceiling
+
+
+def user_name(root: Path | None, plain: Callable[[str], str]) -> str:
+    """Return the name that git signs commits with in a repository, else that of this machine's user; ``plain`` makes of
+    one what may be shown. Empty where there is none."""
+    asked = ask_git(root, "config", "user.name", deadline=Deadline()) if root else None
+    if name := plain(asked[0].decode("utf-8", "replace")) if asked else "":
+        return name
+    import getpass
+
+    try:
+        return plain(getpass.getuser())
+    except (OSError, KeyError, ImportError):
+        return ""

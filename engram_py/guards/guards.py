@@ -328,16 +328,10 @@ class Guards:
     def _author(self) -> str:
         """Return the name that git signs commits with here, else the name of the user of this machine."""
         from engram_py.capture.redact import redact
-        from engram_py.git.program import Deadline, ask_git
+        from engram_py.git.program import user_name
 
         repository = find_repository(self._directory)
-        answer = ask_git(repository.root, "config", "user.name", deadline=Deadline()) if repository else None
-        name = " ".join(answer[0].decode("utf-8", "replace").split()) if answer else ""
-        if not name:
-            import getpass
-
-            with suppress(OSError, KeyError, ImportError):
-                name = getpass.getuser()
+        name = user_name(repository.root if repository else None, lambda said: " ".join(said.split()))
         return "" if redact(name).count else name[:80]
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from engram_py.database.store import Row
 from engram_py.dataclass import asdict, dataclass, fields
-from engram_py.git.program import Deadline, ask_git
+from engram_py.git.program import user_name
 from engram_py.sync.chunk import (
     CHUNK_BYTES,
     ID_LENGTHS,
@@ -141,7 +139,7 @@ def _write_range(job: Job, part: QueueRange, *, towards: str) -> list[_Written]:
         upto = min(changes.upto, part.upto) if part.upto else changes.upto
         rows = _not_in_folder(job, [one for one in changes.mutations if one.seq <= upto], towards=towards)
         if rows:
-            creator = _creator(job.folder.root) if creator is None else creator
+            creator = user_name(job.folder.root, plain_name) if creator is None else creator
             made.append(_write_chunk(job, rows, QueueRange(cursor, upto, ""), creator))
         elif upto > cursor:
             with job.store.transaction():
@@ -222,15 +220,3 @@ def _end(exported: Sequence[QueueRange]) -> int:
             break
         end = max(end, part.upto)
     return end
-
-
-def _creator(root: Path) -> str:
-    """Return who exports, for the manifest: git's user name, else the system's."""
-    asked = ask_git(root, "config", "user.name", deadline=Deadline())
-    name = plain_name(asked[0].decode("utf-8", "replace").strip()) if asked else ""
-    if name:
-        return name
-    try:
-        return plain_name(getpass.getuser())
-    except (OSError, KeyError, ImportError):
-        return ""
