@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 logger = logger_of(__name__)
 
 _CLOSING_SECONDS = 0.2
-_CHUNKS = ".engram/chunks"
+_SHARED = (".engram/chunks", ".engram/memories")
 _DOCUMENTS_AFTER_SECONDS = 5.0
 _SLICE_SECONDS = 0.2
 
@@ -256,7 +256,9 @@ class Engram:
     def has_shared_folder(self) -> bool:
         """Return whether there is a folder here that others may have written to."""
         repository = self.projects.settings_here().repository
-        return repository is not None and not repository.bare and (repository.root / _CHUNKS).is_dir()
+        if repository is None or repository.bare:
+            return False
+        return any((repository.root / folder).is_dir() for folder in _SHARED)
 
     def read_shared(self, *, until: float) -> GitSynced | None:
         """Read what others committed to this repository's ``.engram`` since, until then (``time.monotonic``); None

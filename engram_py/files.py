@@ -43,9 +43,16 @@ def open_regular(path: Path | str) -> BinaryIO:
 
 
 def write_atomically(
-    path: Path, data: bytes, *, mode: int = 0o600, prefix: str = "", exact: bool = False, overwrite: bool = True
+    path: Path,
+    data: bytes,
+    *,
+    mode: int = 0o600,
+    prefix: str = "",
+    exact: bool = False,
+    overwrite: bool = True,
+    durable: bool = True,
 ) -> None:
-    """Put a file with these bytes at ``path`` in one step; they are on the disk before it appears.
+    """Put a file with these bytes at ``path`` in one step; they are on the disk before it appears, if ``durable``.
 
     ``mode`` is subject to the umask unless ``exact``. ``prefix`` begins the name of the partial file. Without
     ``overwrite`` a file that is there stays. Raises OSError.
@@ -56,7 +63,8 @@ def write_atomically(
         with os.fdopen(os.open(part, flags, mode), "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         if exact:
             part.chmod(mode)
         if overwrite or not path.exists():

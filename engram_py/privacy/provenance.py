@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 ANYBODY = "*"  # the author of a statement about a whole source
 IMPORT, RELAYED = "import", "relayed:"
+# What follows a repository in the source of what one of its branches alone has: trust of the repository ends there.
+BRANCH = "/branch"
 BROUGHT = ("import", "derived")
 # What only its own person may say in a session: not told of others, not even apart.
 NOT_TOLD = ("session_summary", "entity", "note", "identity", "preference")

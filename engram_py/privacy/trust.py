@@ -118,7 +118,9 @@ class Trust:
 
     def _of(self, project: str | None) -> list[Arrival]:
         name = self._projects.existing(project) if project else None
-        return [one for one in self.arrivals().items if name is None or name in one.projects]
+        # What a branch alone has becomes the team's by review, on the default branch.
+        found = [one for one in self.arrivals().items if not one.source.endswith(provenance.BRANCH)]
+        return [one for one in found if name is None or name in one.projects]
 
     def _changed(self, found: list[Arrival], trusted: bool) -> TrustChanged:
         at = self._journal.now() if trusted else None

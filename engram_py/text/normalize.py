@@ -121,3 +121,18 @@ def folded(text: str) -> str:
     if not _MAY_BE_MARKED.search(text):  # a dash, an arrow, another script
         return unicodedata.normalize("NFC", text)
     return unicodedata.normalize("NFC", _MARKED.sub("", unicodedata.normalize("NFD", text)))
+
+
+def plain_lines(text: str) -> str:
+    """Return a text with one kind of line break, as Markdown counts lines."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
+
+
+# As git and its like write them, with or without the third text.
+_CONFLICT = regex(r"^<{7} .*\n(?:.*\n)*?={7}\n(?:.*\n)*?>{7} ", re.MULTILINE)
+
+
+def has_conflict(text: str) -> bool:
+    """Return whether a merge left a text with both sides in it, for a person to choose from."""
+    text = plain_lines(text)
+    return "\n>>>>>>> " in text and _CONFLICT.search(text) is not None

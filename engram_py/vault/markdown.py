@@ -24,6 +24,7 @@ from engram_py.entities.names import runs, words_of
 from engram_py.lazy import regex
 from engram_py.observations.validation import title_of
 from engram_py.observations.values import Observation
+from engram_py.text.normalize import plain_lines
 from engram_py.times import parse_time
 from engram_py.vault.folder import INDEX, SHELVES, digest, entity_folder
 from engram_py.vault.values import EntityPage, Item, Shelf, VaultPage, is_entity
@@ -60,21 +61,6 @@ def day_of(path: str) -> str | None:
     """Return the date of a day's file, None of any other path."""
     match = _DAY.fullmatch(path)
     return match[1] if match else None
-
-
-def plain_lines(text: str) -> str:
-    """Return a text with one kind of line break, as Markdown counts lines."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
-
-
-# As git and its like write them, with or without the third text.
-_CONFLICT = regex(r"^<{7} .*\n(?:.*\n)*?={7}\n(?:.*\n)*?>{7} ", re.MULTILINE)
-
-
-def has_conflict(text: str) -> bool:
-    """Return whether a merge left a text with both sides in it, for a person to choose from."""
-    text = plain_lines(text)
-    return "\n>>>>>>> " in text and _CONFLICT.search(text) is not None
 
 
 def parse(path: str, text: str) -> VaultPage:

@@ -26,6 +26,7 @@ from engram_py.lazy import logger_of
 from engram_py.observations.validation import intake_notes, slug_of
 from engram_py.projects.projects import Core
 from engram_py.relations.table import replacements
+from engram_py.text.normalize import has_conflict, plain_lines
 from engram_py.times import zone_named
 from engram_py.vault.applying import Applying, Now, digests_beside_items, edits, kept_beside, plan_of, with_conflict
 from engram_py.vault.folder import (
@@ -43,9 +44,7 @@ from engram_py.vault.folder import (
 from engram_py.vault.markdown import (
     anchor_of,
     day_of,
-    has_conflict,
     parse,
-    plain_lines,
     rendered,
     tail_mark,
     with_appended,

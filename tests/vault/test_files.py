@@ -20,9 +20,10 @@ from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.wording import render
 from engram_py.observations.values import Observation
 from engram_py.settings import Settings
+from engram_py.text.normalize import plain_lines
 from engram_py.vault import folder as vault_folder
 from engram_py.vault.folder import FILE_LIMIT_BYTES, shelved
-from engram_py.vault.markdown import TAIL, anchor_of, parse, plain_lines, rendered, with_tail
+from engram_py.vault.markdown import TAIL, anchor_of, parse, rendered, with_tail
 from engram_py.vault.values import OutsideVaultError, VaultFileError
 from tests.memory import FakeClock, words
 from tests.vault.test_vault import contents, edited, everything

@@ -125,6 +125,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
     },
     HIDDEN: {
         "judge": ("entities", "The same as conflicts judge.", "judge"),
+        "merge-memory": ("sync", "Join two edits of a memory's file for git.", "merge-memory old.md mine.md theirs.md"),
         "hook": (
             "setup",
             "Answer an agent's hook.",

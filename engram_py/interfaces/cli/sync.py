@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,6 +154,11 @@ _MOST_KEY_BYTES = 2**20
 @click.command("sync")
 @click.option("--import", "read", is_flag=True, help="Only read what others wrote.")
 @click.option("--export", "write", is_flag=True, help="Only write what is new here.")
+@click.option(
+    "--format",
+    type=click.Choice(["text", "chunks"]),
+    help="Write a Markdown file a memory, for review (new folders), or packed chunks with sessions and prompts.",
+)
 @click.option("--again", is_flag=True, help="Write everything once more, not only what is new.")
 @click.option("--status", "status", is_flag=True, help="Show the state of the folder, the hooks and the server.")
 @click.option("--digest", is_flag=True, help="Print a value that is equal on machines that hold the same memory.")
@@ -165,7 +171,9 @@ _MOST_KEY_BYTES = 2**20
 @click.option("--untrust", metavar="KEY", help="Stop trusting this device.")
 @click.option("--trusted", is_flag=True, help="List the devices whose chunks were seen, with their keys.")
 @click.option(
-    "--install-hooks", is_flag=True, help="Install git hooks: import after a merge or rebase, export before a push."
+    "--install-hooks",
+    is_flag=True,
+    help="Install git hooks (import after a merge or rebase, export before a push) and a merge driver for memories.",
 )
 @click.option("--uninstall-hooks", is_flag=True, help="Remove the git hooks.")
 @click.option("--cloud", is_flag=True, help="Sync with the server of `engram cloud login` instead.")
@@ -186,6 +194,27 @@ def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> 
         value, lines = _answer(app, asked)
     print_value(to_json(value, "cli"), "\n".join(lines), as_json=as_json)
     print_notes(() if as_json else getattr(value, "warnings", ()))
+
+
+@click.command("merge-memory")
+@click.argument("base", type=PATH)
+@click.argument("ours", type=PATH)
+@click.argument("theirs", type=PATH)
+def merge_memory_command(base: Path, ours: Path, theirs: Path) -> None:
+    """Join two edits of a memory's file into the second, as git asks a merge driver; exit code 1: they conflict."""
+    from engram_py.git.program import Deadline, ask_git
+    from engram_py.sync.git.memory_file import merge
+    from engram_py.sync.git.memory_folder import joined_lines
+
+    root = here()
+    joined = merge(base.read_bytes(), ours.read_bytes(), theirs.read_bytes(), partial(joined_lines, root))
+    if joined is not None:
+        ours.write_bytes(joined)
+        return
+    names = [word for name in ("ours", "base", "theirs") for word in ("-L", name)]
+    files = [str(path.absolute()) for path in (ours, base, theirs)]
+    if ask_git(root, "merge-file", *names, *files, deadline=Deadline(10.0)) is None:
+        sys.exit(1)
 
 
 def _answer(app: Engram, asked: dict[str, Any]) -> tuple[Any, list[str]]:
@@ -225,7 +254,7 @@ def _answer(app: Engram, asked: dict[str, Any]) -> tuple[Any, list[str]]:
 
 def _sync(app: Engram, asked: dict[str, Any]) -> GitSynced:
     both = asked["read"] == asked["write"]
-    options = {name: asked[name] for name in ("project", "all_projects", "again", "allow_plain")}
+    options = {name: asked[name] for name in ("project", "all_projects", "again", "allow_plain", "format")}
     options |= {name: both or asked[name] for name in ("read", "write")}
     options["encrypt"] = asked["encrypt"] or asked["key_file"] is not None
     options["adopt"] = _confirm_adoption if can_ask() else None

@@ -28,6 +28,8 @@ from engram_py.sync.git.table import (
     Device,
     GitStatus,
     GitSynced,
+    MemoriesRead,
+    MemoriesWritten,
     Uncommitted,
 )
 from engram_py.sync.mutation import ReplicaDigest
@@ -39,7 +41,8 @@ def synced(value: GitSynced) -> list[str]:
     """Two or three lines, and one for each thing that was refused now."""
     lines = adopted(value)
     if value.read is not None:
-        lines.append(_read(value.read))
+        is_text = value.memories_read is not None or value.memories_written is not None
+        lines += [_read(value.read)] if value.read.chunks or not is_text else []
         lines += _refusals(value.read.refused, "refused")
         lines += _refusals(value.read.unreadable, "left out a row of")
         lines += _refusals(value.read.cut, "cut a text of")
@@ -50,17 +53,70 @@ def synced(value: GitSynced) -> list[str]:
                 f"left out {amount(rows, 'row')} of project {project}; here is {value.project} "
                 f"(`engram sync --project {project}` or --all takes them)"
             )
+    if value.memories_read is not None:
+        lines += _memories_read(value.memories_read)
     if value.written is not None:
         lines.append(_written(value.written, value))
         if not value.written.chunks:
             lines += _uncommitted(value.uncommitted)
+    if value.memories_written is not None:
+        lines += _memories_written(value.memories_written, value)
+    if value.encrypted and value.written is not None and value.written.chunks:
+        lines.append("The files are encrypted, so nobody can review them; `engram sync --status` tells what is in them")
     if value.unchecked:
         found = counted(sum(one.rows for one in value.unchecked))
         lines.append(
-            f"{found} of {_authors(value)} stay apart as not checked; `engram trust --project` makes them yours "
+            f"{found} of {_authors(value)} kept apart as not checked: `engram trust --project` makes them yours "
             "if they are your own or your team's"
         )
     return lines
+
+
+def _memories_read(value: MemoriesRead) -> list[str]:
+    """Return what a reading of the files brought, and what stays as it is."""
+    parts = [f"{value.applied.applied} new or newer" if value.applied.applied else "nothing new"]
+    parts += [f"{amount(value.edited, 'file')} edited by hand"] if value.edited else []
+    parts += [f"{len(value.deleted)} deleted, as their files are"] if value.deleted else []
+    told = f"Read {amount(value.files, 'memory file')}: {', '.join(parts)}."
+    lines = [told if value.files or value.deleted else "No memory file is new."]
+    if value.deleted:
+        lines.append(f"Deleted: {_named(value.deleted)}; a file that git brings back brings its memory back")
+    if value.branch:
+        lines.append(
+            f"{amount(len(value.branch), 'memory')} of this branch alone: agents see "
+            f"{'it' if len(value.branch) == 1 else 'them'} apart until the default branch has "
+            f"{'it' if len(value.branch) == 1 else 'them'}"
+        )
+    if value.waiting:
+        lines.append(
+            f"{amount(len(value.waiting), 'change')} of this branch to known memories: not taken over until the "
+            f"default branch has {'it' if len(value.waiting) == 1 else 'them'} ({_named(value.waiting)})"
+        )
+    lines += [f"refused {one.chunk}: {one.reason}" for one in value.refused[:_MOST_NAMED]]
+    if value.more:
+        lines.append("There was no time for all of it: `engram sync` reads the rest")
+    return lines
+
+
+def _memories_written(value: MemoriesWritten, whole: GitSynced) -> list[str]:
+    lines: list[str] = []
+    if value.written or value.removed:
+        removed = f", {amount(len(value.removed), 'file')} removed" if value.removed else ""
+        lines.append(
+            f"Wrote {amount(len(value.written), 'file')}{removed} in {whole.folder}/memories; commit and push: "
+            f"{_commit(whole.uncommitted)}"
+        )
+    else:
+        lines += ["Every memory has its file.", *_uncommitted(whole.uncommitted)]
+    if value.skipped:
+        lines.append(
+            f"Not overwritten, as changed by hand meanwhile: {_named(value.skipped)}; `engram sync` reads them"
+        )
+    return lines
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
 
 
 def _authors(value: GitSynced) -> str:
@@ -98,6 +154,13 @@ def hooked(value: GitSynced) -> list[str]:
     lines: list[str] = []
     if value.read is not None and (value.read.applied.applied or value.read.refused):
         lines = [*adopted(value), _read(value.read), *_refusals(value.read.refused, "refused")]
+    if value.memories_read is not None and (value.memories_read.applied.applied or value.memories_read.refused):
+        lines += _memories_read(value.memories_read)
+    if value.memories_written is not None and (value.memories_written.written or value.memories_written.removed):
+        files = amount(len(value.memories_written.written) + len(value.memories_written.removed), "memory file")
+        lines.append(f"{files} changed, not in this push yet: {_commit(value.uncommitted)} && git push")
+    elif value.memories_written is not None:
+        lines += [f"{line} && git push" for line in _uncommitted(value.uncommitted)]
     if value.written is not None and value.written.chunks:
         rows = amount(value.written.rows, "change")
         lines = [f"{rows} exported, not in this push yet: {_commit(value.uncommitted)} && git push"]
@@ -120,11 +183,18 @@ def hook_refused(error: EngramError | OSError) -> list[str]:
 
 def status(value: GitStatus) -> list[str]:
     sealed = ", encrypted" if value.encrypted else ""
-    lines = [f"project {value.project}, {value.folder}: {amount(value.chunks, 'chunk')}{sealed}"]
+    files = [amount(value.memories.files, "memory file")] if value.memories else []
+    held = [*files, amount(value.chunks, "chunk")] if value.chunks or not files else files
+    lines = [f"project {value.project}, {value.folder}: {', '.join(held)}{sealed}"]
     if not value.exists:
-        lines = [f"project {value.project}: {value.folder} has no chunks yet; `engram sync` writes the first"]
-    waiting = f"{amount(value.waiting, 'chunk')} to import" if value.waiting else "nothing to import"
+        lines = [f"project {value.project}: {value.folder} holds no memory yet; `engram sync` writes the first"]
+    changed = value.memories.changed if value.memories else 0
+    news = [amount(value.waiting, "chunk")] * bool(value.waiting) + [amount(changed, "memory file")] * bool(changed)
+    waiting = f"{' and '.join(news)} to import" if news else "nothing to import"
     lines.append(f"{waiting}; {'changes to export' if value.unsent else 'nothing to export'}")
+    if value.memories is not None:
+        lines += _memories_read(MemoriesRead(branch=value.memories.branch, waiting=value.memories.waiting))[1:]
+        lines += [f"refused {one.chunk}: {one.reason}" for one in value.memories.refused]
     if value.elsewhere:
         lines.append(f"{amount(value.elsewhere, 'chunk')} written here on other branches; a merge brings them")
     lines += _uncommitted(value.uncommitted)
@@ -203,11 +273,14 @@ def _written(value: ChunksWritten, whole: GitSynced) -> str:
 
 def _uncommitted(value: Uncommitted) -> list[str]:
     """Return what git has not taken yet, and the command for it; nothing where it has all."""
-    if not value.chunks:
+    kinds = {"chunk": value.chunks, "memory file": value.memories}
+    number = sum(kinds.values())
+    if not number:
         return []
-    said = f"{amount(value.chunks, 'chunk')} {'is' if value.chunks == 1 else 'are'} not committed"
-    if value.ignored == value.chunks:
-        said += ", and git is told to ignore " + ("it" if value.chunks == 1 else "them")
+    what = " and ".join(amount(count, kind) for kind, count in kinds.items() if count)
+    said = f"{what} {'is' if number == 1 else 'are'} not committed"
+    if value.ignored == number:
+        said += ", and git is told to ignore " + ("it" if number == 1 else "them")
     elif value.ignored:
         said += f", and git is told to ignore {value.ignored:,} of them"
     return [f"{said}: {_commit(value)}"]

@@ -75,9 +75,9 @@ class ChunkFolder:
     def exists(self) -> bool:
         return self.chunks.is_dir()
 
-    def check(self) -> None:
+    def check(self, *more: Path) -> None:
         """Raises SyncFolderError: a part of the folder is a link, which may lead anywhere, or no folder."""
-        for path in (self.path, self.chunks):
+        for path in (self.path, self.chunks, *more):
             try:
                 mode = path.lstat().st_mode
             except (FileNotFoundError, NotADirectoryError):
@@ -103,7 +103,7 @@ class ChunkFolder:
         for name, ending, about in files:
             if ending not in (PLAIN, SEALED):
                 continue
-            problem, key = _problem(about.st_mode), name
+            problem, key = file_problem(about.st_mode), name
             if not ID.fullmatch(name):
                 key, problem = _printable(name + ending), "its name is not a hash"
             elif name in found:
@@ -117,7 +117,7 @@ class ChunkFolder:
         """Return the bytes of a chunk's file. Raises ChunkRefusedError."""
         if chunk.problem:
             raise ChunkRefusedError(chunk.problem)
-        return _read(self.chunks / chunk.file, MOST_PACKED_BYTES)
+        return read_file(self.chunks / chunk.file, MOST_PACKED_BYTES)
 
     def read_signature(self, name: str) -> bytes | None:
         """Return the signature file of a chunk, None without one. Raises ChunkRefusedError."""
@@ -125,7 +125,7 @@ class ChunkFolder:
         if not os.path.lexists(path):
             return None
         try:
-            return _read(path, MOST_SIGNATURE_BYTES)
+            return read_file(path, MOST_SIGNATURE_BYTES)
         except ChunkRefusedError as exc:
             raise ChunkRefusedError(f"its signature cannot be read: {exc}") from None
 
@@ -160,7 +160,7 @@ class ChunkFolder:
 
     def _manifest_text(self) -> str:
         try:
-            return _read(self.path / "manifest.json", _MOST_MANIFEST_BYTES).decode("utf-8", "replace")
+            return read_file(self.path / "manifest.json", _MOST_MANIFEST_BYTES).decode("utf-8", "replace")
         except ChunkRefusedError:
             return ""
 
@@ -173,7 +173,7 @@ class ChunkFolder:
         if not os.path.lexists(path):
             return None
         try:
-            return Parameters.from_json(json.loads(_read(path, _MOST_PARAMETERS_BYTES)))
+            return Parameters.from_json(json.loads(read_file(path, _MOST_PARAMETERS_BYTES)))
         except (ChunkRefusedError, ValueError, RecursionError) as exc:
             raise SyncFolderError(str(path), f"how the folder is encrypted cannot be read: {exc}") from exc
 
@@ -202,14 +202,14 @@ class ChunkFolder:
                         part.unlink()
 
 
-def _read(path: Path, limit: int) -> bytes:
+def read_file(path: Path, limit: int) -> bytes:
     """Return the bytes of a regular file. Raises ChunkRefusedError with what it is instead."""
     try:
         mode = path.lstat().st_mode
-        if problem := _problem(mode):
+        if problem := file_problem(mode):
             raise ChunkRefusedError(problem)
         with os.fdopen(os.open(path, _READ), "rb") as file:
-            if problem := _problem(os.fstat(file.fileno()).st_mode):
+            if problem := file_problem(os.fstat(file.fileno()).st_mode):
                 raise ChunkRefusedError(problem)
             data = file.read(limit + 1)
     except OSError as exc:
@@ -219,7 +219,7 @@ def _read(path: Path, limit: int) -> bytes:
     return data
 
 
-def _problem(mode: int) -> str:
+def file_problem(mode: int) -> str:
     if stat.S_ISREG(mode):
         return ""
     if stat.S_ISLNK(mode):
@@ -274,13 +274,17 @@ def uncommitted(root: Path) -> Uncommitted:
     Those that git ignores are asked for by name: ``git add`` passes over them in silence.
     """
     wanted = ("--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignored=traditional")
-    asked = ask_git(root, "status", *wanted, "--", f"{NAME}/chunks", deadline=Deadline(_SECONDS))
+    folders = (f"{NAME}/chunks", f"{NAME}/memories")
+    asked = ask_git(root, "status", *wanted, "--", *folders, deadline=Deadline(_SECONDS))
     found: dict[str, bool] = {}
+    memories: dict[str, bool] = {}
     for line in asked[0].decode("utf-8", "replace").split("\0") if asked else ():
         state, (name, ending) = line[:2], _split(line[3:].rpartition("/")[2])
-        if ending and "D" not in state:
+        if line[3:].startswith(folders[1]) and name.endswith(".md"):
+            memories[name] = state == "!!"
+        elif ending and "D" not in state:
             found[name] = found.get(name, False) or state == "!!"
-    return Uncommitted(len(found), sum(found.values()))
+    return Uncommitted(len(found), sum(found.values()) + sum(memories.values()), len(memories))
 
 
 def _chunks(root: Path, commit: str, deadline: Deadline) -> set[str]:

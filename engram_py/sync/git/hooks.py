@@ -22,11 +22,12 @@ _SHELLS = ("sh", "bash", "dash", "ksh", "zsh", "ash")
 _MOST_BYTES = 2**20
 
 # What a hook asks before it starts anything: most merges bring no chunks, most repositories have none.
-_CHANGED = "[ -d .engram/chunks ] && ! git diff --quiet ORIG_HEAD -- .engram/chunks 2>/dev/null"
+_SHARED = "{ [ -d .engram/chunks ] || [ -d .engram/memories ]; }"
+_CHANGED = f"{_SHARED} && ! git diff --quiet ORIG_HEAD -- .engram 2>/dev/null"
 _TESTS = {
     "post-merge": _CHANGED,
     "post-rewrite": f'[ "$1" = rebase ] && {_CHANGED}',  # a pull that rebases does not merge
-    "pre-push": "[ -d .engram/chunks ]",
+    "pre-push": _SHARED,
 }
 
 
@@ -60,6 +61,27 @@ def uninstall(repository: Repository) -> list[Path]:
             _write(path, rest)
         changed.append(path)
     return changed
+
+
+_DRIVER = ("merge.engram.name", "merge.engram.driver")
+
+
+def register_driver(repository: Repository, command: Sequence[str]) -> None:
+    """Tell git, in this clone's own configuration, how two edits of a memory are joined.
+
+    Raises HookRefusedError: git does not take it.
+    """
+    words = [word.replace("\\", "/") if os.name == "nt" else word for word in command]
+    run = f"{shlex.join([*words, 'merge-memory'])} %O %A %B"
+    for name, value in zip(_DRIVER, ("engram memories", run), strict=True):
+        if ask_git(repository.root, "config", "--local", name, value, deadline=Deadline()) is None:
+            config = str(repository.common_dir / "config")
+            raise HookRefusedError(config, "git does not take the merge driver", lines=f'git config {name} "{value}"')
+
+
+def unregister_driver(repository: Repository) -> None:
+    """Take the merge driver out of this clone's configuration, if it is there."""
+    ask_git(repository.root, "config", "--local", "--remove-section", "merge.engram", deadline=Deadline())
 
 
 def installed(repository: Repository) -> list[str]:

@@ -15,6 +15,7 @@ from engram_py.privacy import provenance
 from engram_py.privacy.trust import undecided
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Core
+from engram_py.reasons import Told
 from engram_py.sync.chunk import CHUNK_BYTES, MOST_PLAIN_BYTES
 from engram_py.sync.errors import (
     EncryptionChangedError,
@@ -26,6 +27,9 @@ from engram_py.sync.errors import (
 from engram_py.sync.git import exporter, hooks, table
 from engram_py.sync.git.folder import NAME, uncommitted
 from engram_py.sync.git.importer import Importer, has_news, new_chunks
+from engram_py.sync.git.memories import MemoryExport, MemoryPlace
+from engram_py.sync.git.memory_folder import MemoryFolder
+from engram_py.sync.git.memory_import import MemoryImport
 from engram_py.sync.git.places import UNASKED_BYTES, Job, Places, Progress, SharedPlace
 from engram_py.sync.git.table import Adoption, ChunkRefusal, ChunksRead, ChunksWritten, Device, GitStatus, GitSynced
 from engram_py.sync.mutation import ReplicaDigest
@@ -58,18 +62,22 @@ class GitSync:
         secret: bytes | None = None,
         encrypt: bool = False,
         allow_plain: bool = False,
+        format: str | None = None,
         progress: Progress | None = None,
         adopt: Callable[[Adoption], bool] | None = None,
     ) -> GitSynced:
-        """Import the new chunks, then export what is in no chunk yet.
+        """Import what is new in the folder, then export what it does not have yet.
 
-        ``again`` writes all there is. ``secret`` opens an encrypted folder, and is remembered as a key on this
-        machine; with ``encrypt`` a folder that is not encrypted will be. Under a new key everything is written again.
+        ``format`` is how it is written: ``text`` (a file a memory) or ``chunks``; both are read. Without it a folder
+        stays as it is, and a new one is text. ``again`` writes all there is. ``secret`` opens an encrypted folder, and
+        is remembered as a key on this machine; with ``encrypt`` a folder that is not encrypted will be. Under a new key
+        everything is written again.
         ``adopt`` decides whether a repository goes by another name, that of the one project its chunks are of; without
         it, it does where no memory is joined with another.
 
         Raises:
             SyncError: the folder, the repository or the secret; nothing was written then, but for a full disk.
+            InvalidArgumentError: text was asked of a folder that is encrypted, or of all projects.
             AmbiguousProjectError: nothing says which project the repository is.
         """
         place = self._places.place(project, all_projects=all_projects)
@@ -85,6 +93,8 @@ class GitSync:
         if key is not None and (before is None or before.parameters != key.parameters):
             again = again or said is None or before is not None
         warnings = list(place.warnings)
+        texts = MemoryFolder(place.repository.root)
+        form = _format(format, texts, place, sealed=key is not None, all_projects=all_projects)
         decide = None if project else adopt or attrgetter("is_free")
         got, adopted = self._read(job, place, decide) if read else (None, None)
         name = self._places.current(adopted.project if adopted else job.project)
@@ -92,7 +102,11 @@ class GitSync:
             place = replace(place, project=name)
             self._places.confirm(place)
             job = self._job(place, key, all_projects=all_projects, progress=progress)
-        sent = self._write(job, again=again) if write else None
+        memories = MemoryPlace(job, place.repository)
+        reads = read and self._reads_texts(job, texts, warnings)
+        memories_read = MemoryImport(memories, self._journal).run() if reads else None
+        sent = self._write(job, again=again) if write and form == "chunks" else None
+        memories_sent = MemoryExport(memories).run(again=again) if write and form == "text" else None
         try:
             exporter.update_manifest(job, written=bool(sent and sent.chunks))
         except SyncFolderError as exc:
@@ -111,6 +125,8 @@ class GitSync:
             uncommitted(place.folder.root),
             adopted,
             undecided(self._store, place.target) if read else (),
+            memories_read,
+            memories_sent,
         )
 
     def read_new(self, *, until: float, longest: int = CHUNK_BYTES) -> GitSynced | None:
@@ -122,16 +138,29 @@ class GitSync:
         Raises SyncError, AmbiguousProjectError.
         """
         place = self._places.place()
-        if not has_news(self._store, place.target, place.folder):
+        new_chunks = has_news(self._store, place.target, place.folder)
+        texts = MemoryFolder(place.repository.root)
+        if not new_chunks and not texts.exists:
             return None
         key = self._key(place, None, self._owners(place), encrypt=False)
         job = self._job(place, key, all_projects=False, until=until)
+        new_texts = self._reads_texts(job, texts, []) and MemoryPlace(job, place.repository).has_news()
+        if not new_chunks and not new_texts:
+            return None
         job = replace(job, longest=longest, most=UNASKED_BYTES)
-        got, adopted = self._read(job, place, attrgetter("is_free"))
+        got, adopted = self._read(job, place, attrgetter("is_free")) if new_chunks else (None, None)
         place = replace(place, project=self._places.current(adopted.project if adopted else place.project))
         self._places.confirm(place)
+        memories = MemoryPlace(replace(job, project=place.project), place.repository)
         return GitSynced(
-            place.project, str(place.folder.path), key is not None, got, None, place.warnings, adopted=adopted
+            place.project,
+            str(place.folder.path),
+            key is not None,
+            got,
+            None,
+            place.warnings,
+            adopted=adopted,
+            memories_read=MemoryImport(memories, self._journal).run() if new_texts else None,
         )
 
     def read_rest(self, *, until: float) -> None:
@@ -143,7 +172,8 @@ class GitSync:
             while renew is not None and renew() and time.monotonic() < until:
                 part = min(until, time.monotonic() + _PART_SECONDS)
                 done = self.read_new(until=part, longest=MOST_PLAIN_BYTES)
-                if done is None or done.read is None or not done.read.more:
+                parts = (done.read, done.memories_read) if done is not None else ()
+                if not any(one is not None and one.more for one in parts):
                     return
 
     def is_encrypted(self) -> bool:
@@ -161,14 +191,17 @@ class GitSync:
         listing, known = job.folder.list(), table.known(self._store, job.target)
         refused = [name for name, row in known.items() if name in listing and table.is_refused(row)]
         rows = deferred_counts(self._store)
+        texts = MemoryFolder(place.repository.root)
+        form = _format(None, texts, place, sealed=job.key is not None, all_projects=all_projects)
+        readable = MemoryPlace(job, place.repository).status() if texts.exists or form == "text" else None
         return GitStatus(
             project=place.project,
             folder=str(place.folder.path),
-            exists=place.folder.exists,
+            exists=place.folder.exists or texts.exists,
             encrypted=job.key is not None or (place.folder.path / "encryption.json").exists(),
             chunks=len(listing),
             waiting=len(new_chunks(job, listing, job.names)),
-            unsent=exporter.has_unsent(job),
+            unsent=bool(readable and readable.unsent) if form == "text" else exporter.has_unsent(job),
             refused=tuple(ChunkRefusal(name, known[name]["reason"]) for name in refused),
             elsewhere=exporter.elsewhere(job),
             hooks=tuple(hooks.installed(place.repository)),
@@ -176,6 +209,7 @@ class GitSync:
             deferred=rows.get("deferred", 0),
             dead=rows.get("dead", 0),
             uncommitted=uncommitted(place.folder.root),
+            memories=readable,
         )
 
     def digest(self, *, project: str | None = None, all_projects: bool = False) -> ReplicaDigest:
@@ -222,13 +256,32 @@ class GitSync:
     # --- hooks -------------------------------------------------------------------------------------------
 
     def install_hooks(self, command: Sequence[str]) -> list[Path]:
-        """Let git sync: import after a merge or a rebase, export before a push. ``command`` starts engram."""
-        return hooks.install(self._places.here(), command)
+        """Let git sync: import after a merge or a rebase, export before a push; and join two edits of a memory by the
+        rule of the replicas. ``command`` starts engram."""
+        changed = hooks.install(self._places.here(), command)
+        hooks.register_driver(self._places.here(), command)
+        return changed
 
     def uninstall_hooks(self) -> list[Path]:
+        hooks.unregister_driver(self._places.here())
         return hooks.uninstall(self._places.here())
 
     # --- the parts ---------------------------------------------------------------------------------------
+
+    def _reads_texts(self, job: Job, texts: MemoryFolder, warnings: list[Told]) -> bool:
+        """Return whether readable memories are read here; where they are not, ``warnings`` says why."""
+        if not texts.exists:
+            return False
+        if job.key is not None and not job.allow_plain:
+            warnings.append(
+                f"{NAME}/memories is not encrypted, and is not read: once everybody has synced, "
+                f"git rm -r ':/{NAME}/memories'; `engram sync --allow-plain` reads it"
+            )
+        elif job.trusted:
+            warnings.append(f"{NAME}/memories is not signed, and only trusted devices are read here (--untrust KEY)")
+        else:
+            return True
+        return False
 
     def _job(
         self,
@@ -315,6 +368,17 @@ class GitSync:
         if job.key is not None and job.folder.parameters() is None:
             job.folder.write_parameters(job.key.parameters)
         return exporter.export(job, again=again)
+
+
+def _format(asked: str | None, texts: MemoryFolder, place: SharedPlace, *, sealed: bool, all_projects: bool) -> str:
+    """Return how a folder is written: as it was, and as text when it is new. Raises InvalidArgumentError."""
+    if asked == "text" and (sealed or all_projects):
+        why = "what is encrypted is not readable" if sealed else "it holds the repository's own project"
+        raise InvalidArgumentError("format", asked, expected=f"chunks: {why}")
+    if sealed or all_projects:
+        return "chunks"
+    has_chunks = place.folder.exists or (place.folder.path / "manifest.json").exists()
+    return asked or ("text" if texts.exists or not has_chunks else "chunks")
 
 
 def _opened(secret: bytes, said: Parameters, path: str) -> SealingKey:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, field
@@ -61,11 +61,53 @@ class ChunksWritten:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoriesRead:
+    """The result of reading a folder of memories. ``files`` were new or changed; ``edited`` of them were changed by
+    hand. ``deleted`` names memories whose files somebody deleted, ``branch`` files that only this branch has: new ones
+    are here, apart; ``waiting`` are changes of known memories that count once the default branch has them. ``more``:
+    there was no time for all of it.
+    """
+
+    files: int = 0
+    edited: int = 0
+    applied: AppliedBatch = field(default_factory=AppliedBatch)
+    deleted: tuple[str, ...] = ()
+    branch: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    refused: tuple[ChunkRefusal, ...] = ()
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MemoriesWritten:
+    """The files that were written and removed. ``skipped`` were changed by hand since they were read."""
+
+    written: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStatus:
+    """The state of the readable memories: how many files there are, which wait to be read, and what an export would
+    write or remove."""
+
+    files: int
+    changed: int
+    unsent: int
+    branch: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    refused: tuple[ChunkRefusal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Uncommitted:
-    """The number of chunks that git has not committed; ``ignored`` of them match .gitignore."""
+    """The number of chunks, and of files of readable ``memories``, that git has not committed; ``ignored`` of both
+    match .gitignore."""
 
     chunks: int = 0
     ignored: int = 0
+    memories: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +143,8 @@ class GitSynced:
     uncommitted: Uncommitted = field(default_factory=Uncommitted)
     adopted: Adoption | None = None
     unchecked: tuple[Arrival, ...] = ()
+    memories_read: MemoriesRead | None = None
+    memories_written: MemoriesWritten | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +175,7 @@ class GitStatus:
     deferred: int = 0
     dead: int = 0
     uncommitted: Uncommitted = field(default_factory=Uncommitted)
+    memories: MemoryStatus | None = None
 
 
 # Of the rows a chunk holds, those that are in the queue just so, but came here by another way or were made here. An
@@ -286,3 +331,98 @@ def trust(store: Store, target: str, *, key: str, now: str | None) -> None:
     on conflict (target, key) do update set trusted_at = :now
     """
     store.execute(sql, target=target, key=key, now=now)
+
+
+# --- readable memories --------------------------------------------------------------------------------------
+
+# What a session was about is its own person's; chunks carry it to their other machines.
+NOT_A_FILE = "session_summary"
+_CHANGED_MEMORIES = """
+select distinct sync_id from (
+    select entity_key as sync_id from sync_mutations
+    where seq > :after and entity = 'observation' and project = :project
+    union all
+    select relation.source_id from sync_mutations as queued
+    join memory_relations as relation on relation.sync_id = queued.entity_key
+    where queued.seq > :after and queued.entity = 'relation' and relation.source_id not like 'entity:%'
+    union all
+    select o.sync_id from sync_memory_files as file join observations as o on o.sync_id = file.sync_id
+    where file.target = :target and file.state = 'here' and o.project <> :project
+)
+order by sync_id
+"""
+_WITHOUT_FILE = """
+select sync_id from observations
+where project = :project and deleted_at is null and scope <> 'personal' and type <> :not_a_file
+  and not exists (
+      select 1 from sync_memory_files as file where file.target = :target and file.sync_id = observations.sync_id
+  )
+"""
+_STATES = """
+select o.sync_id, o.clock, o.project, o.deleted_at, o.scope, coalesce(arrivals.source, '') as source
+from observations as o left join arrivals on arrivals.id = o.arrival
+where o.sync_id in (select value from json_each(:ids))
+"""
+
+
+class Noted(NamedTuple):
+    """A file of a memory as it was seen or written last; see ``migrations/0040_memory_files.sql``."""
+
+    name: str
+    sync_id: str = ""
+    state: str = "here"
+    size: int = 0
+    changed_ns: int = 0
+    blob: str = ""
+    render: str = ""
+    reason: str = ""
+
+
+def memory_files(store: Store, target: str) -> dict[str, Noted]:
+    """Return the files of readable memories that are known, by name in order."""
+    sql = f"select {', '.join(Noted._fields)} from sync_memory_files where target = :target order by name"
+    return {row[0]: Noted._make(row) for row in store.tuples(sql, target=target)}
+
+
+def keep_memory_file(store: Store, target: str, file: Noted) -> None:
+    """Note a file of a memory as it is now. Call inside a transaction."""
+    store.insert("sync_memory_files", {"target": target, **file._asdict()}, replace=True)
+
+
+def forget_memory_files(store: Store, target: str, names: Iterable[str]) -> None:
+    """Forget files that were seen. Call inside a transaction."""
+    sql = "delete from sync_memory_files where target = :target and name in (select value from json_each(:names))"
+    store.execute(sql, target=target, names=json.dumps(list(names)))
+
+
+def memory_folder(store: Store, target: str) -> tuple[int, str]:
+    """Return up to which change a folder was written, and how it stood when it was read last."""
+    row = store.row("select upto_seq, looked from sync_memory_folders where target = :target", target=target)
+    return (row["upto_seq"], row["looked"]) if row else (0, "")
+
+
+def keep_memory_folder(store: Store, target: str, *, upto_seq: int, looked: str) -> None:
+    """Call inside a transaction."""
+    store.insert("sync_memory_folders", {"target": target, "upto_seq": upto_seq, "looked": looked}, replace=True)
+
+
+def changed_memories(store: Store, target: str, project: str, *, after: int) -> list[str]:
+    """Return the observations of a project that changed after a place of the queue, or verdicts on them did; those that
+    left the project are among them."""
+    return [row[0] for row in store.tuples(_CHANGED_MEMORIES, target=target, after=after, project=project)]
+
+
+def memories_without_file(store: Store, target: str, project: str) -> list[str]:
+    """Return the live memories of a project, but for what a session was about, of which no file is known."""
+    return [row[0] for row in store.tuples(_WITHOUT_FILE, target=target, project=project, not_a_file=NOT_A_FILE)]
+
+
+def memory_states(store: Store, ids: Sequence[str]) -> dict[str, Row]:
+    """Return clock, project, deletion, scope and source of the observations that are here, by their shared id."""
+    return {row["sync_id"]: row for row in store.rows(_STATES, ids=json.dumps(list(ids)))}
+
+
+def verdicts_of(store: Store, ids: Sequence[str]) -> list[str]:
+    """Return the shared ids of the verdicts given from the side of these observations."""
+    sql = "select sync_id from memory_relations where source_id in (select value from json_each(:ids)) order by sync_id"
+    return [row[0] for row in store.tuples(sql, ids=json.dumps(list(ids)))]

@@ -219,6 +219,13 @@ def _destroy(batch: Batch, here: Row) -> None:
     batch.linked.add(here["sync_id"])
 
 
+def forget_observation(batch: Batch, key: str) -> None:
+    """Take an observation away as if it had never been here."""
+    here = batch.row("observation", key)
+    if here is not None:
+        _destroy(batch, here)
+
+
 def _withdraw_again(batch: Batch, mutation: Mutation, here: Row) -> bool:
     """Withdraw a row again that was changed elsewhere after it was made personal here."""
     taken = table.withdrawn(batch.store, [here["sync_id"]]).get(here["sync_id"])

@@ -232,14 +232,27 @@ class Replica:
         more = len(queued) == max_rows
         return Changes(tuple(kept), queued[-1]["seq"] if more else max(end, after), more)
 
+    def states(self, entity: str, keys: Sequence[str]) -> list[Mutation]:
+        """Return rows of one kind as they are now, without those that must stay on this machine."""
+        with self._store.transaction():
+            self._prepare()
+            return [one for one in self._outgoing.rows(entity, keys) if one.entity]
+
     def apply(
-        self, mutations: Sequence[Mutation], *, source: str = "", author: str = "", author_name: str = ""
+        self,
+        mutations: Sequence[Mutation],
+        *,
+        source: str = "",
+        author: str = "",
+        author_name: str = "",
+        own: bool = False,
     ) -> AppliedBatch:
         """Apply mutations of other machines in one transaction; an unreadable one is refused by its index.
 
         The order of the batch, of batches, and how often one arrives make no difference to what is here in the end.
         ``source`` is the target they came from, which is not told of them again. ``author`` is what the door knows of
-        who wrote them, ``author_name`` how they call themselves; see ``privacy/provenance.py``.
+        who wrote them, ``author_name`` how they call themselves; see ``privacy/provenance.py``. ``own``: the user of
+        this machine wrote them, by hand in a file.
         """
         # Imported here: reading what others sent needs pydantic, telling them does not.
         from engram_py.sync.replica.apply import apply_order
@@ -251,7 +264,7 @@ class Replica:
         with self._store.transaction():
             self._journal.device()  # made by now, or nothing here could be told from what others wrote
             batch = self._prepare(source)
-            batch.author, batch.author_name = author, author_name
+            batch.author, batch.author_name, batch.own = author, author_name, own
             for mutation, read in zip(mutations, parsed, strict=True):
                 if (number := getattr(read, "number", None)) is not None:
                     batch.offered.setdefault(TABLES[mutation.entity][0], []).append(number)
@@ -261,6 +274,17 @@ class Replica:
             self._finish(batch)
         self._erase(batch)
         return replace(total, refused=tuple(sorted(total.refused, key=lambda one: one.index)), ahead=batch.ahead)
+
+    def forget(self, keys: Sequence[str]) -> None:
+        """Take observations away as if they had never arrived: no other machine hears of it; they may come again."""
+        from engram_py.sync.replica.apply import forget_observation
+
+        with self._store.transaction():
+            batch = self._prepare()
+            for key in keys:
+                forget_observation(batch, key)
+            self._finish(batch)
+        self._erase(batch)
 
     def retry_deferred(self) -> AppliedBatch:
         """Retry everything that is deferred."""

@@ -18,6 +18,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.settings import Settings
 from engram_py.sync import chunk as packing
+from engram_py.sync.chunk import manifest_text
 from engram_py.sync.git.service import GitSync
 from engram_py.sync.git.table import ChunksRead, ChunksWritten, GitSynced
 
@@ -125,7 +126,10 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("template")
     who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
     run_git(folder, "init", "-q", "-b", "main", "seed")
-    run_git(folder / "seed", *who, "commit", "-q", "--allow-empty", "-m", "first")
+    (folder / "seed" / ".engram").mkdir()  # a folder of chunks, which a new one is not by itself
+    (folder / "seed" / ".engram" / "manifest.json").write_text(manifest_text({}), encoding="utf-8")
+    run_git(folder / "seed", "add", "-A")
+    run_git(folder / "seed", *who, "commit", "-q", "-m", "first")
     run_git(folder, "clone", "-q", "--bare", "seed", "widgets.git")
     run_git(folder / "widgets.git", "remote", "remove", "origin")
     return folder / "widgets.git"

@@ -248,8 +248,8 @@ def test_a_fresh_folder_is_given_everything_whoever_it_came_from(ada: Member, bo
     bob.git("push", "-q", "origin", "HEAD")
 
     eve = join("eve")
-    assert eve.sync.sync().written == ChunksWritten()
-    written = bob.exported()
+    assert eve.sync.sync(format="chunks").written == ChunksWritten()
+    written = bob.exported(format="chunks")
     assert (written.again, written.lost) == (True, 1)
     bob.shared()
 
@@ -332,7 +332,7 @@ def test_reading_goes_on_where_it_stopped(ada: Member, monkeypatch: pytest.Monke
     applied: list[int] = []
     apply = ada.app.replica.apply
 
-    def counted(rows: Sequence[Mutation], **told: str) -> AppliedBatch:
+    def counted(rows: Sequence[Mutation], **told: Any) -> AppliedBatch:
         applied.append(len(rows))
         return apply(rows, **told)
 

@@ -96,16 +96,16 @@ class Computer:
 
     def through_git(self, kill_after: float | None = None) -> None:
         """Export, commit, pull, import, push, as somebody would who never reads what git says."""
-        self.engram("sync", kill_after=kill_after)
+        self.engram("sync", "--format", "chunks", kill_after=kill_after)
         self.git("add", "-A")
         self.git("commit", "-qm", "memory")
         pulled = self.git("pull", "-q", "--no-rebase", "--no-edit", "origin", "main")
         if pulled.returncode:  # the manifest may conflict; it is made of the chunks, so either side will do
             self.git("checkout", "--ours", ".engram/manifest.json")
-            self.engram("sync")
+            self.engram("sync", "--format", "chunks")
             self.git("add", "-A")
             self.git("commit", "-qm", "merge")
-        self.engram("sync", kill_after=kill_after)
+        self.engram("sync", "--format", "chunks", kill_after=kill_after)
         self.git("add", "-A")
         self.git("commit", "-qm", "memory again")
         self.git("push", "-q", "origin", "HEAD:main")

@@ -1,0 +1,221 @@
+"""Sync a project's memory with ``.engram/memories``: a file for each, which people review like code. This is what both
+directions share, and the export; ``memory_import`` has the other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import cached_property
+
+from engram_py.database.store import Row
+from engram_py.dataclass import dataclass
+from engram_py.git.repository import Repository
+from engram_py.privacy.provenance import BRANCH
+from engram_py.sync.git import table
+from engram_py.sync.git.memory_file import MemoryFileError, blob, compose, file_name, parse
+from engram_py.sync.git.memory_folder import GitView, Listed, MemoryFolder
+from engram_py.sync.git.places import Job
+from engram_py.sync.git.table import ChunkRefusal, MemoriesWritten, MemoryStatus, Noted
+from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation
+from engram_py.sync.replica.table import newest_seq
+
+# Seconds that git may take: unasked, and when a person syncs.
+_UNASKED_GIT, _ASKED_GIT = 1.5, 30.0
+PAGE = 250
+# Files that are looked at again in each reading: git may say something else of them by now.
+OPEN = ("branch", "waits", "away", "gone", "refused")
+# What a branch says, or nobody can read, is not written over; of these there is no file that could be.
+_NOT_WRITTEN, _NO_FILE = ("branch", "waits", "refused"), ("gone", "removed", "away")
+
+
+class MemoryPlace:
+    """The readable memories of a repository: the folder, git, and what is known of the files."""
+
+    def __init__(self, job: Job, repository: Repository) -> None:
+        self.job, self.repository = job, repository
+        self.store = job.store
+        self.folder = MemoryFolder(repository.root)
+        self.git = GitView(repository, _ASKED_GIT if job.until is None else _UNASKED_GIT)
+
+    @property
+    def branch_source(self) -> str:
+        """The source of what a branch alone has: nobody's trust of the repository reaches it."""
+        return f"{self.job.target}{BRANCH}"
+
+    @cached_property
+    def known(self) -> dict[str, Noted]:
+        return table.memory_files(self.store, self.job.target)
+
+    @property
+    def looked(self) -> str:
+        """How the folder and HEAD stand: as they stood when they were read, nothing is new."""
+        changed = self.folder.changed_ns if self.folder.exists else 0
+        return f"{changed} {self.repository.commit or ''} {self.repository.branch or ''}"
+
+    def has_news(self) -> bool:
+        """Return whether the folder or HEAD changed since the folder was read whole; a look at two files."""
+        return self.folder.exists and table.memory_folder(self.store, self.job.target)[1] != self.looked
+
+    def note(self, files: Iterable[Noted], *, dropped: Sequence[str] = ()) -> None:
+        """Note files as they are now. Call inside a transaction."""
+        for file in files:
+            table.keep_memory_file(self.store, self.job.target, file)
+            self.known[file.name] = file
+        if dropped:
+            table.forget_memory_files(self.store, self.job.target, dropped)
+            for name in dropped:
+                del self.known[name]
+
+    def names_by_id(self) -> dict[str, str]:
+        """Return the file of each memory; of several the first by name."""
+        found: dict[str, str] = {}
+        for name in sorted(self.known):
+            found.setdefault(self.known[name].sync_id, name)
+        return found
+
+    def named(self, state: str) -> tuple[str, ...]:
+        return tuple(name for name, file in self.known.items() if file.state == state)
+
+    def states(self, ids: Iterable[str]) -> dict[str, Row]:
+        """Return what is here of memories, by their shared ids."""
+        return table.memory_states(self.store, sorted(set(ids)))
+
+    def rendered(self, ids: Sequence[str], noted: Container[str]) -> dict[str, bytes]:
+        """Return the files that memories make now; none for what is deleted, of another project, or not to be told:
+        what nobody trusts goes on only where its file is ``noted``."""
+        if not ids:
+            return {}
+        live = self.job.replica.states("observation", ids)
+        said: dict[str, list[Mutation]] = {}
+        for one in self.job.replica.states("relation", table.verdicts_of(self.store, ids)):
+            if one.op == "upsert":
+                said.setdefault(str(one.payload["source_id"]), []).append(one)
+        return {one.entity_key: compose(one, said.get(one.entity_key, ())) for one in live if self._is_told(one, noted)}
+
+    def _is_told(self, one: Mutation, noted: Container[str]) -> bool:
+        return (
+            one.op == "upsert"
+            and one.project == self.job.project
+            and not one.payload.get("deleted")
+            and one.payload["type"] != table.NOT_A_FILE
+            and (UNCHECKED not in one.payload[OWN_BLOCK] or one.entity_key in noted)
+        )
+
+    def changed(self, listing: Mapping[str, Listed]) -> list[str]:
+        """Return the files that were not seen as they are now, or of which git may say something else by now."""
+        known = self.known
+        return [
+            name for name, file in sorted(listing.items())
+            if (row := known.get(name)) is None or row.state in OPEN
+            or row.size != file.size or row.changed_ns != file.changed_ns
+        ]  # fmt: skip
+
+    def status(self) -> MemoryStatus:
+        """Return the state of the folder; nothing is read in or written."""
+        listing, (upto, _) = self.folder.list(), table.memory_folder(self.store, self.job.target)
+        news = [name for name in self.changed(listing) if not _is_seen(self.known.get(name), listing[name])]
+        gone = [name for name in self.named("here") if name not in listing]
+        unsent = len(MemoryExport(self).pending(upto))
+        refused = tuple(ChunkRefusal(name, self.known[name].reason) for name in self.named("refused"))
+        return MemoryStatus(
+            len(listing), len(news) + len(gone), unsent, self.named("branch"), self.named("waits"), refused
+        )
+
+
+def _is_seen(row: Noted | None, file: Listed) -> bool:
+    return row is not None and (row.size, row.changed_ns) == (file.size, file.changed_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A file to write (``text``) or to remove; the name is empty where the memory has none yet."""
+
+    sync_id: str
+    name: str
+    text: bytes | None
+
+
+class MemoryExport:
+    """One export: files of what changed since the last one. What was written before an error stays, and is noted."""
+
+    def __init__(self, place: MemoryPlace) -> None:
+        self._place = place
+        self._written: list[str] = []
+        self._removed: list[str] = []
+        self._skipped: list[str] = []
+
+    def run(self, *, again: bool = False) -> MemoriesWritten:
+        """Write and remove files; ``again`` looks at every memory. Raises SyncFolderError."""
+        place, store = self._place, self._place.store
+        end, (upto, looked) = newest_seq(store), table.memory_folder(store, place.job.target)
+        pending = self.pending(0 if again else upto)
+        for start in range(0, len(pending), PAGE):
+            noted: list[Noted] = []
+            try:
+                for one in pending[start : start + PAGE]:
+                    noted += self._put(one)
+            finally:
+                with store.transaction():
+                    place.note(noted)
+            if place.job.progress is not None:
+                place.job.progress(min(start + PAGE, len(pending)), len(pending))
+        if self._written or self._removed or end != upto:
+            # What this export did to the folder is no news.
+            seen = place.looked if looked else ""
+            with store.transaction():
+                table.keep_memory_folder(store, place.job.target, upto_seq=end, looked=seen)
+        return MemoriesWritten(tuple(self._written), tuple(self._removed), tuple(self._skipped))
+
+    def pending(self, after: int) -> list[_Pending]:
+        """Return what changed after a place of the queue, and what was exported and lost before it was committed."""
+        place, job = self._place, self._place.job
+        ids = table.changed_memories(place.store, job.target, job.project, after=after)
+        if after:
+            ids = sorted({*ids, *table.memories_without_file(place.store, job.target, job.project)})
+        by_id = place.names_by_id() if ids else {}
+        found: list[_Pending] = []
+        for start in range(0, len(ids), PAGE):
+            page = ids[start : start + PAGE]
+            texts = place.rendered(page, by_id)
+            made = (_Pending(one, by_id.get(one, ""), texts.get(one)) for one in page)
+            found += [one for one in made if self._is_due(one)]
+        return found
+
+    def _is_due(self, one: _Pending) -> bool:
+        row = self._place.known.get(one.name)
+        if one.text is None:
+            return row is not None and row.state == "here"
+        if row is None:
+            return True
+        return row.state not in _NOT_WRITTEN and (row.render != blob(one.text) or row.state in ("gone", "removed"))
+
+    def _put(self, one: _Pending) -> list[Noted]:
+        """Write or remove one file, and return what to note of it; nothing where somebody changed it meanwhile."""
+        folder, row = self._place.folder, self._place.known.get(one.name)
+        if row is not None and not self._is_as_noted(row):
+            self._skipped.append(one.name)
+            return []
+        if one.text is None:
+            folder.remove(one.name)
+            self._removed.append(one.name)
+            return [Noted(one.name, one.sync_id, "removed")]
+        name = one.name or self._new_name(one.text, one.sync_id)
+        about = folder.write(name, one.text)
+        self._written.append(name)
+        made = blob(one.text)
+        return [Noted(name, one.sync_id, "here", about.size, about.changed_ns, made, made)]
+
+    def _new_name(self, text: bytes, sync_id: str) -> str:
+        file = parse(text, "")
+        name = file_name(file.title, file.topic, sync_id)
+        taken = self._place.known.get(name)
+        return name if taken is None or taken.sync_id == sync_id else f"{name.removesuffix('.md')}-{sync_id[-8:]}.md"
+
+    def _is_as_noted(self, row: Noted) -> bool:
+        """Return whether nobody changed a file since it was read."""
+        if row.state in _NO_FILE:
+            return True
+        try:
+            return blob(self._place.folder.read(row.name)) == row.blob
+        except MemoryFileError:
+            return not (self._place.folder.path / row.name).exists()

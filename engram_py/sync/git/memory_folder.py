@@ -1,0 +1,224 @@
+"""The folder ``.engram/memories`` as the disk has it, and as git has it: who committed a file, where, and when."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+
+from engram_py.dataclass import dataclass, field
+from engram_py.files import reason, write_atomically
+from engram_py.git.program import Deadline, ask_git
+from engram_py.git.repository import Repository
+from engram_py.sync.chunk import ChunkRefusedError
+from engram_py.sync.errors import SyncFolderError
+from engram_py.sync.git.folder import NAME, ChunkFolder, file_problem, read_file
+from engram_py.sync.git.memory_file import MOST_FILE_BYTES, MemoryFileError
+
+FOLDER = f"{NAME}/memories"
+ENDING = ".md"
+# The merge driver is registered under this name; where it is not, git joins the files by lines.
+DRIVER = "engram"
+ATTRIBUTES = f"memories/*{ENDING} -text diff=markdown merge={DRIVER}\n"
+# How many files are on the disk, each before it appears; of more, a crash of the machine may lose what the next sync
+# writes again.
+_MOST_DURABLE = 20
+_MOST_COMMITS_KNOWN = 5_000
+_MOST_GIT_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A file as the folder lists it. ``problem``: it is no file that can be read."""
+
+    size: int
+    changed_ns: int
+    problem: str = ""
+
+
+class MemoryFolder:
+    """The readable memories of the repository with the top folder ``root``. What is in it is untrusted."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.path = root / FOLDER
+        self._outer = ChunkFolder(root)
+        self._written = 0
+
+    @property
+    def exists(self) -> bool:
+        return self.path.is_dir()
+
+    @property
+    def changed_ns(self) -> int:
+        """When a file was added, replaced or removed last, in nanoseconds; an edit in place is not seen by it."""
+        return self.path.stat().st_mtime_ns
+
+    def list(self) -> dict[str, Listed]:
+        """Return the files by name. Raises SyncFolderError."""
+        self._outer.check(self.path)
+        found: dict[str, Listed] = {}
+        try:
+            with os.scandir(self.path) as entries:
+                for entry in entries:
+                    if entry.name.endswith(ENDING) and not entry.name.startswith("."):
+                        about = entry.stat(follow_symlinks=False)
+                        problem = file_problem(about.st_mode)
+                        if not problem and about.st_size > MOST_FILE_BYTES:
+                            problem = f"it has {about.st_size:,} bytes; {MOST_FILE_BYTES:,} are read"
+                        found[entry.name] = Listed(about.st_size, about.st_mtime_ns, problem)
+        except FileNotFoundError:
+            return {}
+        except OSError as exc:
+            raise SyncFolderError(str(self.path), f"it cannot be read ({reason(exc)})") from exc
+        return found
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of a file. Raises MemoryFileError."""
+        try:
+            return read_file(self.path / name, MOST_FILE_BYTES)
+        except ChunkRefusedError as exc:
+            raise MemoryFileError(str(exc)) from None
+
+    def write(self, name: str, data: bytes) -> Listed:
+        """Put a file into the folder in one step. Raises SyncFolderError; then nothing is there that was not before."""
+        self._outer.check(self.path)
+        path = self.path / name
+        try:
+            if not self._written:
+                self.path.mkdir(parents=True, exist_ok=True)
+                self._write_attributes()
+            write_atomically(path, data, mode=0o644, durable=self._written < _MOST_DURABLE)
+            about = path.lstat()
+        except OSError as exc:
+            full = exc.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None))
+            why = "no space is left" if full else f"{name} cannot be written ({reason(exc)})"
+            raise SyncFolderError(str(self.path), why) from exc
+        self._written += 1
+        return Listed(about.st_size, about.st_mtime_ns)
+
+    def remove(self, name: str) -> None:
+        """Raises SyncFolderError."""
+        try:
+            (self.path / name).unlink(missing_ok=True)
+        except OSError as exc:
+            raise SyncFolderError(str(self.path), f"{name} cannot be removed ({reason(exc)})") from exc
+
+    def _write_attributes(self) -> None:
+        """Tell git how to join the files, beside what somebody else told it."""
+        path = self.root / NAME / ".gitattributes"
+        said = path.read_text(encoding="utf-8") if path.is_file() and not path.is_symlink() else ""
+        if ATTRIBUTES not in said:
+            write_atomically(path, f"{said}{ATTRIBUTES}".encode(), mode=0o644)
+
+
+@dataclass(frozen=True, slots=True)
+class Commits:
+    """The commits of a file in the history of HEAD: the last one, who made it and when (Unix milliseconds, the author's
+    own), and how many there are. ``here``: it was made in this clone, and did not arrive by a pull."""
+
+    commit: str
+    milliseconds: int
+    author: str
+    here: bool
+    count: int = field(default=1)
+
+
+class GitView:
+    """The folder as git has it. Each question is asked once, when it is needed; without an answer in time it is empty,
+    and ``answers`` says so."""
+
+    def __init__(self, repository: Repository, seconds: float) -> None:
+        self._repository = repository
+        self._deadline = Deadline(seconds)
+        self.answers = True
+
+    @cached_property
+    def head(self) -> dict[str, str]:
+        """The committed files of this branch: git's name of each one's bytes, by file name."""
+        return self._tree(self._repository.commit) if self._repository.commit else {}
+
+    @cached_property
+    def default(self) -> dict[str, str] | None:
+        """The files of the default branch, where what was reviewed is; None where no branch is known to be it."""
+        if self._default is None:
+            return None
+        ref, commit = self._default
+        here = self._repository.branch is not None and ref == f"refs/heads/{self._repository.branch}"
+        return self.head if here or commit == self._repository.commit else self._tree(commit)
+
+    @cached_property
+    def commits(self) -> dict[str, Commits]:
+        """The commits of each file that the history of HEAD has, and of those it had."""
+        if self._repository.commit is None:
+            return {}
+        wanted = ("-c", "--no-renames", "--name-only", "-z", "--format=%x01%H%x00%at%x00%an")
+        found: dict[str, Commits] = {}
+        for record in self._ask("log", *wanted, "HEAD", "--", FOLDER).split("\1")[1:]:
+            commit, at, author, *names = (part.strip("\n") for part in record.split("\0"))
+            for name in (_name(path) for path in names if path):
+                known = found.get(name)
+                count = known.count + 1 if known else 1
+                last = known or Commits(commit, int(at) * 1000, author, commit in self._made_here)
+                found[name] = Commits(last.commit, last.milliseconds, last.author, last.here, count)
+        return found
+
+    @cached_property
+    def elsewhere(self) -> frozenset[str]:
+        """The files that commits of other branches touch and none of this one's does."""
+        wanted = ("--no-renames", "--name-only", "-z", "--format=", "--branches", "--remotes", "--not", "HEAD")
+        said = self._ask("log", *(wanted if self._repository.commit else wanted[:-2]), "--", FOLDER)
+        return frozenset(_name(path.strip("\n")) for path in said.split("\0") if path.strip("\n"))
+
+    @cached_property
+    def _default(self) -> tuple[str, str] | None:
+        heads = ("refs/remotes/origin/HEAD", "refs/remotes/*/HEAD")
+        refs = (*heads, "refs/remotes/origin/main", "refs/remotes/origin/master")
+        own = ("refs/heads/main", "refs/heads/master", "refs/heads/trunk")
+        said = self._ask("for-each-ref", "--format=%(refname) %(objectname)", *refs, *own)
+        found = dict(line.split(" ", 1) for line in said.splitlines())
+        first = next((ref for ref in found if ref.endswith("/HEAD")), None)
+        chosen = first or next((ref for ref in (*refs, *own) if ref in found), None)
+        return (chosen, found[chosen]) if chosen else None
+
+    @cached_property
+    def _made_here(self) -> frozenset[str]:
+        said = self._ask(
+            "reflog", "show", f"--max-count={_MOST_COMMITS_KNOWN}", "--format=%H %gs", "HEAD", optional=True
+        )
+        lines = (line.partition(" ") for line in said.splitlines())
+        return frozenset(commit for commit, _, what in lines if what.startswith(("commit", "revert")))
+
+    def _tree(self, commit: str) -> dict[str, str]:
+        said = self._ask("ls-tree", "-z", commit, f"{FOLDER}/", optional=True)
+        entries = (entry.partition("\t") for entry in said.split("\0") if entry)
+        return {_name(path): about.split(" ")[2] for about, _, path in entries}
+
+    def _ask(self, *arguments: str, optional: bool = False) -> str:
+        asked = ask_git(self._repository.root, *arguments, deadline=self._deadline, limit=_MOST_GIT_BYTES)
+        self.answers = self.answers and (optional or asked is not None)
+        return asked[0].decode("utf-8", "replace") if asked else ""
+
+
+def joined_lines(root: Path, base: str, ours: str, theirs: str) -> str | None:
+    """Return what git makes of two edits of a text, None where they conflict."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="engram-merge-") as folder:
+        paths = [Path(folder) / name for name in ("ours", "base", "theirs")]
+        for path, text in zip(paths, (ours, base, theirs), strict=True):
+            path.write_bytes(f"{text}\n".encode())
+        if ask_git(root, "merge-file", *map(str, paths), deadline=Deadline(10.0)) is None:
+            return None
+        return paths[0].read_bytes().decode().removesuffix("\n")
+
+
+def only_memories(paths: Iterable[str]) -> list[str]:
+    """Return the names of those of a repository's paths that are memories."""
+    return [_name(path) for path in paths if path.startswith(f"{FOLDER}/") and path.endswith(ENDING)]
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

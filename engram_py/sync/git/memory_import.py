@@ -1,0 +1,281 @@
+"""Take in the files of ``.engram/memories``: what others committed, and what a person changed by hand.
+
+What a file says follows from its bytes and from git alone, so every clone comes to the same. A change that only a
+branch has reaches no memory that is here before the default branch has it; a new memory of a branch is shown apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from engram_py.clock import ZERO
+from engram_py.database.journal import Journal
+from engram_py.database.store import Row
+from engram_py.dataclass import dataclass, replace
+from engram_py.observations import topics
+from engram_py.privacy import provenance
+from engram_py.relations import table as relations
+from engram_py.sync.git import table
+from engram_py.sync.git.memories import OPEN, PAGE, MemoryPlace
+from engram_py.sync.git.memory_file import MemoryFile, MemoryFileError, after, blob, mutations, parse
+from engram_py.sync.git.memory_folder import Commits, Listed
+from engram_py.sync.git.table import ChunkRefusal, MemoriesRead, Noted
+from engram_py.sync.mutation import OWN_BLOCK, AppliedBatch, Mutation
+from engram_py.times import to_text
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A file that was read: what it says, and how git has it. ``moment`` is when a person changed it, empty where a
+    machine wrote it; ``own``: on this machine; ``reviewed``: the default branch has it."""
+
+    file: MemoryFile
+    noted: Noted
+    clock: str
+    moment: str
+    author: str
+    by_hand: bool
+    own: bool
+    reviewed: bool
+
+
+class MemoryImport:
+    """One import. A file is noted when its memory is stored: a crash in between reads it again."""
+
+    def __init__(self, place: MemoryPlace, journal: Journal) -> None:
+        self._place, self._journal = place, journal
+        self._notes: dict[str, Noted] = {}
+        self._batches: dict[tuple[str, str, bool], list[Mutation]] = {}  # by source, author, and whether it is our own
+        self._clocks: dict[str, str] = {}  # by shared id: the clock that a memory has by its file
+        self._by_hand: set[str] = set()  # edited and not committed: the export gives them their clock
+        self._promoted: dict[str, str] = {}  # by shared id: the author of what the default branch has now
+        self._forgotten: list[str] = []
+        self._dropped: list[str] = []
+        self._deleted: list[str] = []
+        self._refused: list[ChunkRefusal] = []
+        self._edited = 0
+        self._more = False
+
+    def run(self) -> MemoriesRead:
+        """Read what is new or changed. Raises SyncFolderError."""
+        place, looked = self._place, self._place.looked
+        listing = place.folder.list()
+        # The whole folder gone is a checkout without it, or an accident: nobody deletes everything so.
+        missing = [name for name in place.known if name not in listing] if listing else []
+        files = self._read(place.changed(listing), listing)
+        here = place.states(
+            [*(file.sync_id for file in files.values()), *(place.known[one].sync_id for one in missing)]
+        )
+        for name, file in files.items():
+            seen = self._seen(file, self._notes[name], here.get(file.sync_id))
+            if seen is not None:
+                self._take(seen, here.get(file.sync_id))
+        present = {note.sync_id for note in self._notes.values()} | {
+            row.sync_id for name, row in place.known.items() if name in listing
+        }
+        for name in missing:
+            self._miss(place.known[name], here.get(place.known[name].sync_id), present)
+        news = sum(self._is_news(note) for note in self._notes.values())
+        applied = self._apply()
+        self._more = self._more or not place.git.answers
+        self._keep("" if self._more else looked)
+        return MemoriesRead(
+            files=news,
+            edited=self._edited,
+            applied=applied,
+            deleted=tuple(self._deleted),
+            branch=place.named("branch"),
+            waiting=place.named("waits"),
+            refused=tuple(self._refused),
+            more=self._more,
+        )
+
+    # --- what a file says -----------------------------------------------------------------------------------
+
+    def _read(self, names: Sequence[str], listing: Mapping[str, Listed]) -> dict[str, MemoryFile]:
+        """Return what files say; of those whose bytes are as they were, the new time is noted and no more."""
+        found: dict[str, MemoryFile] = {}
+        for name in names:
+            if self._place.job.is_late:
+                self._more = True
+                break
+            row, about = self._place.known.get(name) or Noted(name), listing[name]
+            note = row._replace(size=about.size, changed_ns=about.changed_ns, reason="")
+            try:
+                if about.problem:
+                    raise MemoryFileError(about.problem)
+                data = self._place.folder.read(name)
+                self._notes[name] = note._replace(blob=blob(data))
+                if row.blob == blob(data) and row.state not in OPEN:
+                    continue
+                file = parse(data, name)
+                found[name] = file if file.sync_id else replace(file, sync_id=_id_of(name))
+            except MemoryFileError as exc:
+                self._refused.append(ChunkRefusal(name, str(exc)))
+                self._notes[name] = note._replace(state="refused", reason=str(exc)[:300])
+        return found
+
+    def _seen(self, file: MemoryFile, note: Noted, here: Row | None) -> _Seen | None:
+        """Return how git has a file, None where it does not answer in time: then it is read again."""
+        git = self._place.git
+        committed = git.head.get(note.name) == note.blob
+        last = git.commits.get(note.name) if committed else None
+        reviewed = git.default is None or git.default.get(note.name) == note.blob
+        changed = file.edited or (note.state == "gone" and _is_after(last, here))
+        if changed and committed and last is None:
+            self._more = True
+            del self._notes[note.name]
+            return None
+        clock, moment, by_hand = file.clock, "", file.edited and not committed
+        if by_hand:
+            clock, moment = self._stamp()
+        elif changed and last is not None:
+            clock = after(file.clock, milliseconds=last.milliseconds, steps=last.count, of=note.blob[:16])
+            moment = _moment(last.milliseconds)
+        noted = note._replace(sync_id=file.sync_id, state="here")
+        own = by_hand or (last is not None and last.here)
+        return _Seen(file, noted, clock, moment, last.author if last else "", by_hand, own, reviewed)
+
+    def _take(self, seen: _Seen, here: Row | None) -> None:
+        """Decide what a file becomes: the state of its memory, a memory of this branch, or a change that waits."""
+        file, name, job = seen.file, seen.noted.name, self._place.job
+        counts, of_branch = seen.own or seen.reviewed, self._place.branch_source
+        is_known = here is not None and here["source"] != of_branch
+        state, source, author = "here", job.target, seen.author
+        if not counts and is_known:
+            # An older state, or the same under another name, is no news.
+            state = "here" if here is not None and seen.clock <= here["clock"] else "waits"
+        elif not counts:
+            branch = self._place.repository.branch or "without a name"
+            state, source, author = "branch", of_branch, f"{author or 'somebody'}, on branch {branch}"
+        self._notes[name] = seen.noted._replace(state=state)
+        if counts and here is not None and here["source"] == of_branch:
+            self._promoted[file.sync_id] = author
+        if state == "waits" or (is_known and not counts):
+            self._clocks |= {file.sync_id: seen.clock} if state == "here" else {}
+            return
+        self._clocks[file.sync_id] = seen.clock
+        self._by_hand |= {name} if seen.by_hand else set()
+        self._edited += file.edited and self._is_news(seen.noted)
+        made = mutations(file, job.project, seen.clock if seen.moment else "", seen.moment)
+        if here is not None and here["clock"] == seen.clock:
+            made = made[1:]  # as it is here: only a verdict can be new
+        # What this person wrote by hand is theirs; what a machine wrote stays whose it was.
+        hand = seen.own and file.edited
+        self._batches.setdefault((source, "" if hand else author, hand), []).extend(made)
+
+    # --- what a missing file says -----------------------------------------------------------------------------
+
+    def _miss(self, row: Noted, here: Row | None, present: set[str]) -> None:
+        """Decide what a file that is no longer there means: renamed, deleted, of another branch, or lost."""
+        git, last = self._place.git, self._place.git.commits.get(row.name)
+        if row.state in ("gone", "removed"):
+            return
+        if row.sync_id in present or row.state == "refused" or here is None:
+            self._dropped.append(row.name)
+        elif last is None and row.state == "branch":
+            self._forgotten.append(row.sync_id)
+            self._dropped.append(row.name)
+        elif last is None and row.name in git.elsewhere:
+            self._notes[row.name] = row._replace(state="away")
+        elif last is None and git.answers:  # never committed: the export writes it again
+            self._dropped.append(row.name)
+        elif last is not None and row.name in git.head:
+            if self._place.job.until is None:  # deleted by hand, and a person syncs
+                self._delete(row, *self._stamp(), "", own=True)
+        elif last is not None and (last.here or git.default is None or row.name not in git.default):
+            base, of = self._base(row, here), _id_of(row.name)[4:]
+            clock = after(base, milliseconds=last.milliseconds, steps=last.count, of=of)
+            self._delete(row, clock, _moment(last.milliseconds), last.author, own=last.here)
+        elif last is not None:
+            self._notes[row.name] = row._replace(state="waits")
+
+    def _base(self, row: Noted, here: Row) -> str:
+        """Return the clock that a deletion comes after: that of the memory, unless it changed here since."""
+        text = self._place.rendered([row.sync_id], {row.sync_id}).get(row.sync_id)
+        return str(here["clock"]) if text is not None and blob(text) == row.render else ZERO
+
+    def _delete(self, row: Noted, clock: str, moment: str, author: str, *, own: bool) -> None:
+        for state in self._place.job.replica.states("observation", [row.sync_id]):
+            if state.op == "upsert" and not state.payload.get("deleted"):
+                block = state.payload[OWN_BLOCK] | {"deleted_at": moment, "updated_at": moment}
+                payload = state.payload | {"deleted": True, "deleted_at": moment, OWN_BLOCK: block}
+                key = (self._place.job.target, "" if own else author, own)
+                self._batches.setdefault(key, []).append(replace(state, payload=payload, clock=clock))
+                self._deleted.append(str(state.payload["title"]))
+        self._notes[row.name] = row._replace(state="gone", size=0, changed_ns=0)
+
+    # --- storing --------------------------------------------------------------------------------------------
+
+    def _apply(self) -> AppliedBatch:
+        """Apply what was decided, a page at a time, so that others can write in between."""
+        total, job = AppliedBatch(), self._place.job
+        for (source, author, own), waiting in self._batches.items():
+            key = f"~{author}" if author else ""
+            for start in range(0, len(waiting), PAGE):
+                page = waiting[start : start + PAGE]
+                total += job.replica.apply(page, source=source, author=key, author_name=author, own=own)
+                job.store.give_way()
+                if job.progress is not None:
+                    job.progress(start + len(page), len(waiting))
+        if self._forgotten:
+            job.replica.forget(self._forgotten)
+        self._refused += [ChunkRefusal(one.entity_key, one.reason) for one in total.refused]
+        return total
+
+    def _keep(self, looked: str) -> None:
+        """Note what was seen, now that it is in the database."""
+        place, target = self._place, self._place.job.target
+        ids = [note.sync_id for note in self._notes.values() if note.sync_id in self._clocks]
+        texts, states = place.rendered(ids, set(ids)), place.states(ids)
+        upto, before = table.memory_folder(place.store, target)
+        if not (self._notes or self._dropped or before != looked):
+            return
+        with place.store.transaction():
+            for sync_id, author in self._promoted.items():
+                self._promote(sync_id, author)
+            place.note([self._with_render(one, texts, states) for one in self._notes.values()], dropped=self._dropped)
+            table.keep_memory_folder(place.store, target, upto_seq=upto, looked=looked)
+
+    def _with_render(self, note: Noted, texts: Mapping[str, bytes], states: Mapping[str, Row]) -> Noted:
+        """Return a file with what its memory makes of it now; where that changed since, it is still to be written."""
+        state = states.get(note.sync_id)
+        if note.sync_id not in texts or state is None or state["clock"] != self._clocks[note.sync_id]:
+            return note
+        return note._replace(render="" if note.name in self._by_hand else blob(texts[note.sync_id]))
+
+    def _promote(self, sync_id: str, author: str) -> None:
+        """Let a memory of a branch be one of the project's: the default branch has it. Call inside a transaction."""
+        store, key = self._place.store, f"~{author}" if author else ""
+        arrival = provenance.arrival_of(store, self._place.job.target, key, author)
+        store.update("observations", {"sync_id": sync_id}, {"arrival": arrival})
+        row = store.row("select * from observations where sync_id = :id", id=sync_id)
+        if row is not None and row["topic_key"]:
+            topics.fold(store, topics.topic_of(row))
+        relations.settle(store, {sync_id})
+
+    def _is_news(self, note: Noted) -> bool:
+        row = self._place.known.get(note.name)
+        return note.state != "refused" and (row is None or (row.blob, row.state) != (note.blob, note.state))
+
+    def _stamp(self) -> tuple[str, str]:
+        with self._place.store.transaction():
+            return self._journal.stamp(), self._journal.now()
+
+
+def _id_of(name: str) -> str:
+    """Return the id of a memory whose file a person began: the same in every clone."""
+    return f"obs-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+
+
+def _moment(milliseconds: int) -> str:
+    return to_text(datetime.fromtimestamp(milliseconds / 1000, UTC))
+
+
+def _is_after(last: Commits | None, here: Row | None) -> bool:
+    """Return whether a file was committed after its memory was deleted."""
+    if last is None or here is None or not here["deleted_at"]:
+        return False
+    return _moment(last.milliseconds) >= str(here["deleted_at"])
