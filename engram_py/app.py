@@ -170,6 +170,7 @@ class Engram:
     replica = cached_property(services_sharing.replica)
     autosync = cached_property(services_sharing.autosync)
     git_sync = cached_property(services_sharing.git_sync)
+    reviewing = cached_property(services_sharing.reviewing)
     costs = cached_property(services.costs)
     ledger = cached_property(services.ledger)
     citations = cached_property(services.citations)

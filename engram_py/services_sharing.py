@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engram_py.dataclass import replace
 from engram_py.errors import EngramError
 from engram_py.times import zone_named
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from engram_py.privacy.trust import Trust
     from engram_py.projects.merge import Merging
     from engram_py.sync.autosync.service import Autosync
+    from engram_py.sync.git.memory_review import MemoryReview
     from engram_py.sync.git.service import GitSync
     from engram_py.sync.replica.replica import Replica
     from engram_py.vault.vault import Vault, VaultFiles
@@ -85,6 +89,27 @@ def git_sync(app: Engram) -> GitSync:
     from engram_py.sync.git.service import GitSync
 
     return GitSync(app.core, app.replica)
+
+
+def reviewing(app: Engram) -> Callable[[str], MemoryReview]:
+    """Review what a range of commits does to the readable memories here. Raises NoDiffError."""
+    from engram_py.git.repository import find_repository
+    from engram_py.recall.contradictions import Candidates
+    from engram_py.sync.git.memory_review import memories_of, review
+
+    def reviewed(span: str) -> MemoryReview:
+        location = app.projects.settings_here()
+        found = memories_of(find_repository(location.directory), span)
+        # A memory of what was reviewed, and of nothing else that this machine may know.
+        with tempfile.TemporaryDirectory(prefix="engram-review-") as folder:
+            settings = replace(app.settings, data_dir=Path(folder), documents=False)
+            with type(app)(settings=settings, directory=location.directory) as base:
+                project = base.projects.for_read().project
+                candidates = Candidates(base.store, base.journal)
+                said = review(found, base.store, base.replica, candidates, project)
+                return replace(said, code=base.guards.check((span,)))
+
+    return reviewed
 
 
 def trust(app: Engram) -> Trust:

@@ -19,6 +19,7 @@ from engram_py.interfaces.cli.commands import (
     result_command,
     show,
 )
+from engram_py.interfaces.wording.render import to_json
 from engram_py.observations.listing import Listing
 
 if TYPE_CHECKING:
@@ -122,17 +123,33 @@ def on_command(app: Engram, observation_id: int) -> object:
 @click.option(
     "--format", "form", type=click.Choice(["text", "github", "sarif"]), default="text", help="How places are printed."
 )
-@click.option("--strict", is_flag=True, help="Exit with 1 when something is stale, or no file could be checked.")
+@click.option("--memory", "review", is_flag=True, help="Say what A..B does to the memories in .engram, for reviewers.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit with 1 when something is stale, no file could be checked, or a memory may contradict another.",
+)
 @project_option
 @json_command
 def check_command(
-    what: tuple[str, ...], staged: bool, form: str, strict: bool, project: str | None, as_json: bool
+    what: tuple[str, ...],
+    staged: bool,
+    form: str,
+    review: bool,
+    strict: bool,
+    project: str | None,
+    as_json: bool,
 ) -> None:
     """List observations whose files changed since; with --staged, commits or files, what is against a decision.
 
     The latter exits with 1 where a guard speaks, with file, line, decision and author. A range is what its commits
     changed since its ends parted, without guards of a branch alone; of files all lines count as new.
+
+    With --memory it says in words, for a comment by CI, what the range adds, changes and removes in .engram/memories,
+    and which memory of its base the new texts or the code are against. The database of this machine has no part in it.
     """
+    if review:
+        sys.exit(_reviewed(what, form=form, strict=strict, as_json=as_json))
     if what or staged:
         sys.exit(_guarded(what, staged=staged, form=form, as_json=as_json))
     with memory() as app:
@@ -140,6 +157,19 @@ def check_command(
         show(checked, app.settings, as_json=as_json)
     if strict and (checked.stale or checked.blind):
         sys.exit(1)
+
+
+def _reviewed(what: tuple[str, ...], *, form: str, strict: bool, as_json: bool) -> int:
+    from engram_py.interfaces.wording import sync as words
+
+    if len(what) != 1 or form == "sarif":
+        raise click.UsageError("--memory takes one range, as in origin/main..HEAD, and prints text or github")
+    with memory() as app:
+        value = app.reviewing(what[0])
+    text = words.review_annotations(value) if form == "github" else "\n".join(words.review(value))
+    print_value(to_json(value, "cli"), text, as_json=as_json)
+    broken = value.code is not None and bool(value.code.found)
+    return int(broken or bool(value.unreadable) or (strict and bool(value.contradictions)))
 
 
 def _guarded(what: tuple[str, ...], *, staged: bool, form: str, as_json: bool) -> int:

@@ -229,13 +229,13 @@ def _checked(value: Checked, now: datetime) -> str:
 def github(value: Checked) -> str:
     """Return the places as GitHub's annotations, a line each."""
     return "\n".join(
-        f"::{'error' if one.strict else 'warning'} file={_escaped(one.file, ':,')},line={max(1, one.line)},"
-        f"title=engram #{one.id}::{_escaped(message(one))}"
+        f"::{'error' if one.strict else 'warning'} file={escaped(one.file, ':,')},line={max(1, one.line)},"
+        f"title=engram #{one.id}::{escaped(message(one))}"
         for one in value.found
     )
 
 
-def _escaped(text: str, more: str = "") -> str:
+def escaped(text: str, more: str = "") -> str:
     for char in f"%\r\n{more}":
         text = text.replace(char, f"%{ord(char):02X}")
     return text

@@ -12,7 +12,7 @@ from engram_py.dataclass import dataclass
 from engram_py.git.repository import Repository
 from engram_py.privacy.provenance import BRANCH
 from engram_py.sync.git import table
-from engram_py.sync.git.memory_file import MemoryFileError, blob, compose, file_name, parse
+from engram_py.sync.git.memory_file import MemoryFileError, blob, compose, file_name
 from engram_py.sync.git.memory_folder import GitView, Listed, MemoryFolder
 from engram_py.sync.git.places import Job
 from engram_py.sync.git.table import ChunkRefusal, MemoriesWritten, MemoryStatus, Noted
@@ -92,6 +92,14 @@ class MemoryPlace:
                 said.setdefault(str(one.payload["source_id"]), []).append(one)
         return {one.entity_key: compose(one, said.get(one.entity_key, ())) for one in live if self._is_told(one, noted)}
 
+    def first_name(self, sync_id: str) -> str:
+        """Return the name of a memory's file that is written for the first time."""
+        row = self.store.row("select title, topic_key from observations where sync_id = :id", id=sync_id)
+        assert row is not None
+        name = file_name(row["title"], row["topic_key"] or "", sync_id)
+        taken = self.known.get(name)
+        return name if taken is None or taken.sync_id == sync_id else f"{name.removesuffix('.md')}-{sync_id[-8:]}.md"
+
     def _is_told(self, one: Mutation, noted: Container[str]) -> bool:
         return (
             one.op == "upsert"
@@ -148,7 +156,7 @@ class MemoryExport:
         """Write and remove files; ``again`` looks at every memory. Raises SyncFolderError."""
         place, store = self._place, self._place.store
         end, (upto, looked) = newest_seq(store), table.memory_folder(store, place.job.target)
-        pending = self.pending(0 if again else upto)
+        pending = self.pending(0 if again else upto, again=again)
         for start in range(0, len(pending), PAGE):
             noted: list[Noted] = []
             try:
@@ -166,8 +174,9 @@ class MemoryExport:
                 table.keep_memory_folder(store, place.job.target, upto_seq=end, looked=seen)
         return MemoriesWritten(tuple(self._written), tuple(self._removed), tuple(self._skipped))
 
-    def pending(self, after: int) -> list[_Pending]:
-        """Return what changed after a place of the queue, and what was exported and lost before it was committed."""
+    def pending(self, after: int, *, again: bool = False) -> list[_Pending]:
+        """Return what changed after a place of the queue, and what was exported and lost before it was committed;
+        ``again``: what did not change as well."""
         place, job = self._place, self._place.job
         ids = table.changed_memories(place.store, job.target, job.project, after=after)
         if after:
@@ -178,16 +187,17 @@ class MemoryExport:
             page = ids[start : start + PAGE]
             texts = place.rendered(page, by_id)
             made = (_Pending(one, by_id.get(one, ""), texts.get(one)) for one in page)
-            found += [one for one in made if self._is_due(one)]
+            found += [one for one in made if self._is_due(one, again=again)]
         return found
 
-    def _is_due(self, one: _Pending) -> bool:
+    def _is_due(self, one: _Pending, *, again: bool) -> bool:
         row = self._place.known.get(one.name)
         if one.text is None:
             return row is not None and row.state == "here"
         if row is None:
             return True
-        return row.state not in _NOT_WRITTEN and (row.render != blob(one.text) or row.state in ("gone", "removed"))
+        is_new = again or row.render != blob(one.text) or row.state in ("gone", "removed")
+        return row.state not in _NOT_WRITTEN and is_new
 
     def _put(self, one: _Pending) -> list[Noted]:
         """Write or remove one file, and return what to note of it; nothing where somebody changed it meanwhile."""
@@ -199,17 +209,11 @@ class MemoryExport:
             folder.remove(one.name)
             self._removed.append(one.name)
             return [Noted(one.name, one.sync_id, "removed")]
-        name = one.name or self._new_name(one.text, one.sync_id)
+        name = one.name or self._place.first_name(one.sync_id)
         about = folder.write(name, one.text)
         self._written.append(name)
         made = blob(one.text)
         return [Noted(name, one.sync_id, "here", about.size, about.changed_ns, made, made)]
-
-    def _new_name(self, text: bytes, sync_id: str) -> str:
-        file = parse(text, "")
-        name = file_name(file.title, file.topic, sync_id)
-        taken = self._place.known.get(name)
-        return name if taken is None or taken.sync_id == sync_id else f"{name.removesuffix('.md')}-{sync_id[-8:]}.md"
 
     def _is_as_noted(self, row: Noted) -> bool:
         """Return whether nobody changed a file since it was read."""

@@ -84,10 +84,10 @@ class MemoryFolder:
 
     def write(self, name: str, data: bytes) -> Listed:
         """Put a file into the folder in one step. Raises SyncFolderError; then nothing is there that was not before."""
-        self._outer.check(self.path)
         path = self.path / name
         try:
             if not self._written:
+                self._outer.check(self.path)
                 self.path.mkdir(parents=True, exist_ok=True)
                 self._write_attributes()
             write_atomically(path, data, mode=0o644, durable=self._written < _MOST_DURABLE)

@@ -18,12 +18,15 @@ from engram_py.observations import topics
 from engram_py.privacy import provenance
 from engram_py.relations import table as relations
 from engram_py.sync.git import table
-from engram_py.sync.git.memories import OPEN, PAGE, MemoryPlace
+from engram_py.sync.git.memories import OPEN, MemoryPlace
 from engram_py.sync.git.memory_file import MemoryFile, MemoryFileError, after, blob, mutations, parse
 from engram_py.sync.git.memory_folder import Commits, Listed
 from engram_py.sync.git.table import ChunkRefusal, MemoriesRead, Noted
 from engram_py.sync.mutation import OWN_BLOCK, AppliedBatch, Mutation
+from engram_py.sync.replica.project_access import folder_rows
 from engram_py.times import to_text
+
+_STEP = 50  # rows in one transaction, for which other writers wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,25 +100,32 @@ class MemoryImport:
     def _read(self, names: Sequence[str], listing: Mapping[str, Listed]) -> dict[str, MemoryFile]:
         """Return what files say; of those whose bytes are as they were, the new time is noted and no more."""
         found: dict[str, MemoryFile] = {}
+        job, total = self._place.job, 0
         for name in names:
-            if self._place.job.is_late:
+            if job.is_late:
                 self._more = True
                 break
             row, about = self._place.known.get(name) or Noted(name), listing[name]
             note = row._replace(size=about.size, changed_ns=about.changed_ns, reason="")
+            total += about.size
             try:
                 if about.problem:
                     raise MemoryFileError(about.problem)
+                if total > job.most:
+                    raise MemoryFileError(f"with it, this reading would be of more than {job.most // 2**20} MiB")
                 data = self._place.folder.read(name)
                 self._notes[name] = note._replace(blob=blob(data))
                 if row.blob == blob(data) and row.state not in OPEN:
                     continue
                 file = parse(data, name)
-                found[name] = file if file.sync_id else replace(file, sync_id=_id_of(name))
+                found[name] = file if file.sync_id else replace(file, sync_id=id_of(name))
             except MemoryFileError as exc:
-                self._refused.append(ChunkRefusal(name, str(exc)))
-                self._notes[name] = note._replace(state="refused", reason=str(exc)[:300])
+                self._refuse(note, str(exc))
         return found
+
+    def _refuse(self, note: Noted, reason: str) -> None:
+        self._refused.append(ChunkRefusal(note.name, reason))
+        self._notes[note.name] = note._replace(state="refused", reason=reason[:300])
 
     def _seen(self, file: MemoryFile, note: Noted, here: Row | None) -> _Seen | None:
         """Return how git has a file, None where it does not answer in time: then it is read again."""
@@ -141,6 +151,9 @@ class MemoryImport:
     def _take(self, seen: _Seen, here: Row | None) -> None:
         """Decide what a file becomes: the state of its memory, a memory of this branch, or a change that waits."""
         file, name, job = seen.file, seen.noted.name, self._place.job
+        if here is not None and job.names is not None and here["project"] not in job.names:
+            self._refuse(seen.noted, f"{file.sync_id} is a memory of another project here")
+            return
         counts, of_branch = seen.own or seen.reviewed, self._place.branch_source
         is_known = here is not None and here["source"] != of_branch
         state, source, author = "here", job.target, seen.author
@@ -186,7 +199,7 @@ class MemoryImport:
             if self._place.job.until is None:  # deleted by hand, and a person syncs
                 self._delete(row, *self._stamp(), "", own=True)
         elif last is not None and (last.here or git.default is None or row.name not in git.default):
-            base, of = self._base(row, here), _id_of(row.name)[4:]
+            base, of = self._base(row, here), id_of(row.name)[4:]
             clock = after(base, milliseconds=last.milliseconds, steps=last.count, of=of)
             self._delete(row, clock, _moment(last.milliseconds), last.author, own=last.here)
         elif last is not None:
@@ -214,9 +227,13 @@ class MemoryImport:
         total, job = AppliedBatch(), self._place.job
         for (source, author, own), waiting in self._batches.items():
             key = f"~{author}" if author else ""
-            for start in range(0, len(waiting), PAGE):
-                page = waiting[start : start + PAGE]
-                total += job.replica.apply(page, source=source, author=key, author_name=author, own=own)
+            for start in range(0, len(waiting), _STEP):
+                page = waiting[start : start + _STEP]
+                if job.is_late:
+                    self._leave(page)
+                    continue
+                taken = folder_rows(job.store, page, job.names).taken
+                total += job.replica.apply(taken, source=source, author=key, author_name=author, own=own)
                 job.store.give_way()
                 if job.progress is not None:
                     job.progress(start + len(page), len(waiting))
@@ -224,6 +241,13 @@ class MemoryImport:
             job.replica.forget(self._forgotten)
         self._refused += [ChunkRefusal(one.entity_key, one.reason) for one in total.refused]
         return total
+
+    def _leave(self, rows: Sequence[Mutation]) -> None:
+        """Leave what there is no time for: its files are read again."""
+        left = {one.entity_key if one.entity == "observation" else str(one.payload["source_id"]) for one in rows}
+        self._notes = {name: note for name, note in self._notes.items() if note.sync_id not in left}
+        self._promoted = {one: author for one, author in self._promoted.items() if one not in left}
+        self._more = True
 
     def _keep(self, looked: str) -> None:
         """Note what was seen, now that it is in the database."""
@@ -265,7 +289,7 @@ class MemoryImport:
             return self._journal.stamp(), self._journal.now()
 
 
-def _id_of(name: str) -> str:
+def id_of(name: str) -> str:
     """Return the id of a memory whose file a person began: the same in every clone."""
     return f"obs-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 

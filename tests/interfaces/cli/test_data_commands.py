@@ -201,6 +201,7 @@ def test_no_sync_brings_it_back_and_only_everywhere_destroys_it_elsewhere(
     theirs = tmp_path / "bob" / "widgets"
     theirs.mkdir(parents=True)
     subprocess.run(["git", "init", "-q"], cwd=theirs, check=True)
+    (here / ".engram" / "chunks").mkdir(parents=True)
     bob = Engram(settings=Settings(tmp_path / "bob" / "data"), directory=theirs)
 
     def swap() -> None:

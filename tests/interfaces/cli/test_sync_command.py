@@ -20,8 +20,9 @@ __all__ = ["quick_keys"]
 
 @pytest.fixture
 def repository(here: Path, run: Run, git: Git) -> Path:
-    """The folder widgets as a repository, with one memory."""
+    """The folder widgets as a repository with one memory, and a folder of chunks."""
     git(here, "init", "-q", "-b", "main")
+    (here / ".engram" / "chunks").mkdir(parents=True)
     assert run("save", "Tokens", "Fifteen minutes.").exit_code == 0
     (here / "deep").mkdir()
     return here
@@ -50,7 +51,7 @@ def test_chunks_that_nobody_committed_are_named_with_the_command_that_does(repos
 
     assert run("sync").stdout.splitlines()[-1] == said
     assert said in run("sync", "--status").stdout
-    assert answer(run("sync", "--status", "--json"))["uncommitted"] == {"chunks": 1, "ignored": 0}
+    assert answer(run("sync", "--status", "--json"))["uncommitted"] == {"chunks": 1, "ignored": 0, "memories": 0}
     assert f"engram: {said} && git push" in run("sync", "--hook", "pre-push").stderr
 
     (repository / ".gitignore").write_text("*.gz\n")
@@ -87,9 +88,9 @@ def test_what_was_lost_is_told_from_what_is_written_once_more_for_another_reason
 
 def test_the_status_says_where_it_stands_and_writes_nothing(repository: Path, run: Run) -> None:
     said = run("sync", "--status").stdout
-    assert "no chunks yet" in said
+    assert "0 chunks" in said
     assert "changes to export" in said
-    assert not (repository / ".engram").exists()
+    assert list((repository / ".engram" / "chunks").iterdir()) == []
 
     run("sync")
     said = run("sync", "--status").stdout
@@ -114,7 +115,7 @@ def test_a_new_passphrase_is_asked_for_twice_and_one_that_opens_a_folder_once(
     asked = run("sync", "--encrypt", stdin="short\nshort\n").stderr
     assert "New passphrase, at least 8 characters: " in asked
     assert "passphrase must be at least 8 characters" in asked
-    assert not (repository / ".engram").exists()
+    assert list((repository / ".engram" / "chunks").iterdir()) == []
     assert run("sync", "--encrypt", stdin="correct horse\nwrong horse\ncorrect horse\ncorrect horse\n").exit_code == 0
     assert [path.suffix for path in (repository / ".engram" / "chunks").iterdir() if path.suffix != ".sig"] == [".enc"]
 
@@ -133,7 +134,7 @@ def test_without_a_terminal_or_a_key_file_that_is_one_the_variable_is_named(repo
     ended = start("sync", "--encrypt")
     assert ended.code == 2
     assert "set ENGRAM_SYNC_PASSPHRASE" in ended.stderr
-    assert not (repository / ".engram").exists()
+    assert list((repository / ".engram" / "chunks").iterdir()) == []
 
 
 def test_a_passphrase_is_read_from_the_environment(
@@ -195,7 +196,7 @@ def fork(here: Path, tmp_path: Path, git: Git) -> Path:
     git(acme, "init", "-q")
     with Engram(settings=Settings(tmp_path / "ada" / "data"), directory=acme) as ada:
         ada.save(Draft("Tokens", "Fifteen minutes."))
-        ada.git_sync.sync()
+        ada.git_sync.sync(format="chunks")
     git(here, "init", "-q")
     git(here, "remote", "add", "origin", "https://example.org/org/gadgets.git")
     shutil.copytree(acme / ".engram", here / ".engram")

@@ -1,0 +1,190 @@
+"""Tell reviewers what the commits of a range do to a repository's readable memories: what they add, change and remove,
+and which memory of the range's base a new one, or the code beside it, contradicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from engram_py.database.store import Store
+from engram_py.dataclass import dataclass, replace
+from engram_py.git.program import Deadline, ask_git
+from engram_py.git.repository import Repository
+from engram_py.guards.values import Checked, NoDiffError
+from engram_py.observations.table import by_sync_id
+from engram_py.recall.contradictions import Candidates
+from engram_py.sync.git.memory_file import MemoryFile, MemoryFileError, mutations, parse
+from engram_py.sync.git.memory_folder import ENDING, FOLDER
+from engram_py.sync.git.memory_import import id_of
+from engram_py.sync.git.table import ChunkRefusal
+from engram_py.sync.replica.replica import Replica
+
+_SECONDS = 60.0
+_MOST_BYTES = 2**30
+_PARTS = ("title", "content", "type", "topic", "files", "guards", "shown", "scope")
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedMemory:
+    """A memory that a range adds (``parts`` empty), changes or removes. ``file`` is its path in the repository."""
+
+    file: str
+    title: str
+    type: str
+    parts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A memory of the range that may say the opposite of one of its base; ``why`` is ``title``, ``topic`` or
+    ``conflicts_with``."""
+
+    file: str
+    title: str
+    other_id: str
+    other_file: str
+    other_title: str
+    other_type: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryReview:
+    """What a range does to the memories, and where its code is against the decisions of its base."""
+
+    span: str
+    added: tuple[ReviewedMemory, ...] = ()
+    changed: tuple[ReviewedMemory, ...] = ()
+    removed: tuple[ReviewedMemory, ...] = ()
+    replaced: tuple[Contradiction, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+    unreadable: tuple[ChunkRefusal, ...] = ()
+    code: Checked | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RangeMemories:
+    """The readable memories before and after a range, by file name; those that it leaves alone stand in both."""
+
+    span: str
+    before: dict[str, MemoryFile]
+    after: dict[str, MemoryFile]
+    unreadable: tuple[ChunkRefusal, ...]
+
+    @property
+    def touched(self) -> list[str]:
+        """The names of the files that say something else after the range than any file said of theirs before."""
+        old = {file.sync_id: file for file in self.before.values()}
+        return [name for name, file in self.after.items() if _parts(old.get(file.sync_id), file)]
+
+
+def memories_of(repository: Repository | None, span: str) -> RangeMemories:
+    """Return the memories at both ends of ``A..B``, from where the two parted. Raises NoDiffError."""
+    if repository is None or ".." not in span or span.startswith("-"):
+        raise NoDiffError(span)
+    first, _, last = span.partition("..")
+    last = last.lstrip(".") or "HEAD"
+    asked = ask_git(repository.root, "merge-base", "--", first or "HEAD", last, deadline=Deadline())
+    base = asked[0].decode().strip() if asked else first
+    trees = [_tree(repository, one, span) for one in (base, last)]
+    texts = _blobs(repository, {blob for tree in trees for blob in tree.values()}, span)
+    unreadable: list[ChunkRefusal] = []
+    read: list[dict[str, MemoryFile]] = []
+    for tree in trees:
+        found: dict[str, MemoryFile] = {}
+        for name, blob in tree.items():
+            try:
+                found[name] = parse(texts[blob], name)
+            except MemoryFileError as exc:
+                unreadable += [ChunkRefusal(name, str(exc))] if tree is trees[1] else []
+        read.append(found)
+    return RangeMemories(span, read[0], read[1], tuple(unreadable))
+
+
+def review(found: RangeMemories, store: Store, replica: Replica, candidates: Candidates, project: str) -> MemoryReview:
+    """Say what a range does, by the ``store`` of a memory that has nothing else: it takes the base in, then what is
+    new. What a memory says it supersedes is no contradiction."""
+    made = [one for name, file in found.before.items() for one in mutations(_named(name, file), project)]
+    replica.apply(made, own=True)
+    old = {file.sync_id or name: (name, file) for name, file in found.before.items()}
+    now = {file.sync_id or name for name, file in found.after.items()}
+    added: list[ReviewedMemory] = []
+    changed: list[ReviewedMemory] = []
+    against: list[Contradiction] = []
+    for name in found.touched:
+        file = found.after[name]
+        _, before = old.get(file.sync_id or name, ("", None))
+        (added if before is None else changed).append(_reviewed(name, file, _parts(before, file) if before else ()))
+        if before is None or (before.title, before.content, before.topic) != (file.title, file.content, file.topic):
+            replica.apply(mutations(_named(name, file), project)[:1], own=True)
+            stored = by_sync_id(store, _named(name, file).sync_id)
+            alike = [row["sync_id"] for _, row in candidates.similar(stored)] if stored is not None else []
+            against += _contradictions(name, file, old, alike)
+    removed = [_reviewed(name, file) for key, (name, file) in old.items() if key not in now]
+    replaced = [one for one in against if one.why == "supersedes"]
+    rest = [one for one in against if one.why != "supersedes" and one.other_file not in {gone.file for gone in removed}]
+    return MemoryReview(
+        found.span, tuple(added), tuple(changed), tuple(removed), tuple(replaced), tuple(rest), found.unreadable
+    )
+
+
+def _contradictions(
+    name: str, file: MemoryFile, old: Mapping[str, tuple[str, MemoryFile]], alike: Sequence[str]
+) -> list[Contradiction]:
+    """Return what a memory replaces or may contradict, each with the first reason that holds."""
+    found = dict.fromkeys(file.shown.get("supersedes", ()), "supersedes")
+    found |= dict.fromkeys(file.shown.get("conflicts_with", ()), "conflicts_with")
+    for key, (_, other) in old.items():
+        if file.topic and other.topic == file.topic and key != file.sync_id:
+            found.setdefault(key, "topic")
+    for key in alike:
+        found.setdefault(key, "title")
+    return [_contradiction(name, file, *old[key], why) for key, why in found.items() if key in old]
+
+
+def _contradiction(name: str, file: MemoryFile, other_name: str, other: MemoryFile, why: str) -> Contradiction:
+    other_id = _named(other_name, other).sync_id
+    return Contradiction(_path(name), file.title, other_id, _path(other_name), other.title, other.type, why)
+
+
+def _reviewed(name: str, file: MemoryFile, parts: Sequence[str] = ()) -> ReviewedMemory:
+    return ReviewedMemory(_path(name), file.title, file.type, tuple(parts))
+
+
+def _parts(before: MemoryFile | None, file: MemoryFile) -> tuple[str, ...]:
+    if before is None:
+        return _PARTS
+    return tuple(part for part in _PARTS if getattr(before, part) != getattr(file, part))
+
+
+def _named(name: str, file: MemoryFile) -> MemoryFile:
+    return file if file.sync_id else replace(file, sync_id=id_of(name))
+
+
+def _path(name: str) -> str:
+    return f"{FOLDER}/{name}"
+
+
+def _tree(repository: Repository, commit: str, span: str) -> dict[str, str]:
+    wanted = ("ls-tree", "-z", "--end-of-options", commit, f"{FOLDER}/")
+    asked = ask_git(repository.root, *wanted, deadline=Deadline(_SECONDS), limit=_MOST_BYTES)
+    if asked is None:
+        raise NoDiffError(span)
+    entries = (entry.partition("\t") for entry in asked[0].decode("utf-8", "replace").split("\0") if entry)
+    named = ((path.rpartition("/")[2], about.split(" ")[2]) for about, _, path in entries)
+    return {name: blob for name, blob in named if name.endswith(ENDING)}
+
+
+def _blobs(repository: Repository, names: set[str], span: str) -> dict[str, bytes]:
+    """Return the bytes of git's objects by their names."""
+    wanted, found, at = sorted(names), dict[str, bytes](), 0
+    asked = ask_git(
+        repository.root, "cat-file", "--batch", deadline=Deadline(_SECONDS), given=wanted, limit=_MOST_BYTES
+    )
+    if asked is None or not asked[1]:
+        raise NoDiffError(span)
+    for name in wanted:
+        end = asked[0].index(b"\n", at)
+        size = int(asked[0][at:end].split(b" ")[2])
+        found[name] = asked[0][end + 1 : end + 1 + size]
+        at = end + size + 2
+    return found
