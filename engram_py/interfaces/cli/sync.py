@@ -197,9 +197,9 @@ def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> 
 
 
 @click.command("merge-memory")
-@click.argument("base", type=PATH)
-@click.argument("ours", type=PATH)
-@click.argument("theirs", type=PATH)
+@click.argument("base", type=PATH, help="What both began with.")
+@click.argument("ours", type=PATH, help="This branch's file; the joined one is written here.")
+@click.argument("theirs", type=PATH, help="The other branch's file.")
 def merge_memory_command(base: Path, ours: Path, theirs: Path) -> None:
     """Join two edits of a memory's file into the second, as git asks a merge driver; exit code 1: they conflict."""
     from engram_py.git.program import Deadline, ask_git

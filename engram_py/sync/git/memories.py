@@ -49,8 +49,7 @@ class MemoryPlace:
     @property
     def looked(self) -> str:
         """How the folder and HEAD stand: as they stood when they were read, nothing is new."""
-        changed = self.folder.changed_ns if self.folder.exists else 0
-        return f"{changed} {self.repository.commit or ''} {self.repository.branch or ''}"
+        return f"{self.folder.changed_ns} {self.repository.commit or ''} {self.repository.branch or ''}"
 
     def has_news(self) -> bool:
         """Return whether the folder or HEAD changed since the folder was read whole; a look at two files."""
@@ -156,6 +155,8 @@ class MemoryExport:
         """Write and remove files; ``again`` looks at every memory. Raises SyncFolderError."""
         place, store = self._place, self._place.store
         end, (upto, looked) = newest_seq(store), table.memory_folder(store, place.job.target)
+        # A folder that is gone is written anew where no other branch has it.
+        again = again or not (place.folder.exists or place.git.elsewhere)
         pending = self.pending(0 if again else upto, again=again)
         for start in range(0, len(pending), PAGE):
             noted: list[Noted] = []

@@ -27,6 +27,7 @@ ATTRIBUTES = f"memories/*{ENDING} -text diff=markdown merge={DRIVER}\n"
 _MOST_DURABLE = 20
 _MOST_COMMITS_KNOWN = 5_000
 _MOST_GIT_BYTES = 64 * 2**20
+_MOST_ATTRIBUTES_BYTES = 2**16
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +50,21 @@ class MemoryFolder:
 
     @property
     def exists(self) -> bool:
-        return self.path.is_dir()
+        return self.path.is_dir() or self.is_shared
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether git is told of memories here: who takes ``.engram`` away as a whole deletes none of them."""
+        return ATTRIBUTES in self._attributes()
 
     @property
     def changed_ns(self) -> int:
-        """When a file was added, replaced or removed last, in nanoseconds; an edit in place is not seen by it."""
-        return self.path.stat().st_mtime_ns
+        """When a file was added, replaced or removed last, in nanoseconds, 0 without a folder; an edit in place is not
+        seen by it."""
+        try:
+            return self.path.stat().st_mtime_ns
+        except OSError:
+            return 0
 
     def list(self) -> dict[str, Listed]:
         """Return the files by name. Raises SyncFolderError."""
@@ -108,10 +118,19 @@ class MemoryFolder:
 
     def _write_attributes(self) -> None:
         """Tell git how to join the files, beside what somebody else told it."""
-        path = self.root / NAME / ".gitattributes"
-        said = path.read_text(encoding="utf-8") if path.is_file() and not path.is_symlink() else ""
+        said = self._attributes()
         if ATTRIBUTES not in said:
-            write_atomically(path, f"{said}{ATTRIBUTES}".encode(), mode=0o644)
+            write_atomically(self._attributes_path, f"{said}{ATTRIBUTES}".encode(), mode=0o644)
+
+    @property
+    def _attributes_path(self) -> Path:
+        return self.root / NAME / ".gitattributes"
+
+    def _attributes(self) -> str:
+        try:
+            return read_file(self._attributes_path, _MOST_ATTRIBUTES_BYTES).decode("utf-8", "replace")
+        except ChunkRefusedError:
+            return ""
 
 
 @dataclass(frozen=True, slots=True)

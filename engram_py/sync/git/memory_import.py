@@ -65,8 +65,7 @@ class MemoryImport:
         """Read what is new or changed. Raises SyncFolderError."""
         place, looked = self._place, self._place.looked
         listing = place.folder.list()
-        # The whole folder gone is a checkout without it, or an accident: nobody deletes everything so.
-        missing = [name for name in place.known if name not in listing] if listing else []
+        missing = [name for name in place.known if name not in listing] if place.folder.is_shared else []
         files = self._read(place.changed(listing), listing)
         here = place.states(
             [*(file.sync_id for file in files.values()), *(place.known[one].sync_id for one in missing)]

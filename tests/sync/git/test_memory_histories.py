@@ -137,11 +137,11 @@ class TextFolders(RuleBasedStateMachine):
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _check(self) -> None:
-        for _ in range(3):
+        for _ in range(6):
             for member in self.people:
                 self._exchange(member)
-        for member in self.people:
-            self._exchange(member)
+            if len({member.git("rev-parse", "HEAD") for member in self.people}) == 1:
+                break
         texts = [self._memory(member) for member in self.people]
         assert all(text == texts[0] for text in texts[1:]), "by the files alone"
         for member in self.people:
@@ -190,8 +190,9 @@ class TextFolders(RuleBasedStateMachine):
 
     def _commit(self, member: Member) -> None:
         at = f"{self._now():%Y-%m-%dT%H:%M:%S} +0000"
-        run_git(member.root, "add", "-A")
-        run_git(member.root, "commit", "-q", "--allow-empty", "--date", at, "-m", f"by {member.name}")
+        if run_git(member.root, "status", "--porcelain"):
+            run_git(member.root, "add", "-A")
+            run_git(member.root, "commit", "-q", "--date", at, "-m", f"by {member.name}")
 
     def _exchange(self, member: Member) -> None:
         member.sync.sync(format="text")
@@ -258,6 +259,7 @@ def _edited(path: Path, what: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("part", range(2))
+@pytest.mark.timeout(3600)
 def test_text_folders_chunks_and_exchange_come_to_one_memory(part: int, template: Path, empty: Path) -> None:
     TextFolders.origin, TextFolders.empty = template, empty
     run_state_machine_as_test(
