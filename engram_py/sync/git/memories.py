@@ -209,7 +209,7 @@ class MemoryExport:
         if one.text is None:
             folder.remove(one.name)
             self._removed.append(one.name)
-            return [Noted(one.name, one.sync_id, "removed")]
+            return [Noted(one.name, one.sync_id, "removed", blob=row.blob if row is not None else "")]
         name = one.name or self._place.first_name(one.sync_id)
         about = folder.write(name, one.text)
         self._written.append(name)

@@ -135,14 +135,22 @@ class MemoryFolder:
 
 @dataclass(frozen=True, slots=True)
 class Commits:
-    """The commits of a file in the history of HEAD: the last one, who made it and when (Unix milliseconds, the author's
-    own), and how many there are. ``here``: it was made in this clone, and did not arrive by a pull."""
+    """The commits of a file in the history of HEAD: who made the last one and when (Unix milliseconds, the author's
+    own). ``here``: it was made in this clone, and did not arrive by a pull. ``blobs`` are the file's bytes after each
+    commit by git's name, newest first, empty where it was deleted."""
 
-    commit: str
     milliseconds: int
     author: str
     here: bool
-    count: int = field(default=1)
+    blobs: list[str] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        return len(self.blobs)
+
+    def has_brought_back(self, blob: str) -> bool:
+        """Return whether a file with these bytes was deleted, and is there again."""
+        return "" in self.blobs and blob in self.blobs[self.blobs.index("") :]
 
 
 class GitView:
@@ -173,15 +181,15 @@ class GitView:
         """The commits of each file that the history of HEAD has, and of those it had."""
         if self._repository.commit is None:
             return {}
-        wanted = ("-c", "--no-renames", "--name-only", "-z", "--format=%x01%H%x00%at%x00%an")
+        wanted = ("-c", "--no-renames", "--raw", "--no-abbrev", "-z", "--format=%x01%H%x00%at%x00%an")
         found: dict[str, Commits] = {}
         for record in self._ask("log", *wanted, "HEAD", "--", FOLDER).split("\1")[1:]:
-            commit, at, author, *names = (part.strip("\n") for part in record.split("\0"))
-            for name in (_name(path) for path in names if path):
-                known = found.get(name)
-                count = known.count + 1 if known else 1
-                last = known or Commits(commit, int(at) * 1000, author, commit in self._made_here)
-                found[name] = Commits(last.commit, last.milliseconds, last.author, last.here, count)
+            commit, at, author, *rest = (part.strip("\n") for part in record.split("\0"))
+            changes = [part for part in rest if part]
+            for about, path in zip(changes[::2], changes[1::2], strict=False):
+                last = Commits(int(at) * 1000, author, commit in self._made_here)
+                blob = about.split(" ")[-2]  # that after the commit stands before the letters of what it did
+                found.setdefault(_name(path), last).blobs.append(blob if blob.strip("0") else "")
         return found
 
     @cached_property

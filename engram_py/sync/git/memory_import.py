@@ -132,7 +132,8 @@ class MemoryImport:
         committed = git.head.get(note.name) == note.blob
         last = git.commits.get(note.name) if committed else None
         reviewed = git.default is None or git.default.get(note.name) == note.blob
-        changed = file.edited or (note.state == "gone" and _is_after(last, here))
+        passed = last is not None and here is not None and self._is_passed(note, last, here)
+        changed = file.edited or passed
         if changed and committed and last is None:
             self._more = True
             del self._notes[note.name]
@@ -141,11 +142,25 @@ class MemoryImport:
         if by_hand:
             clock, moment = self._stamp()
         elif changed and last is not None:
-            clock = after(file.clock, milliseconds=last.milliseconds, steps=last.count, of=note.blob[:16])
+            base = str(here["clock"]) if here is not None and passed else file.clock
+            clock = after(base, milliseconds=last.milliseconds, steps=last.count, of=note.blob[:16])
             moment = _moment(last.milliseconds)
         noted = note._replace(sync_id=file.sync_id, state="here")
         own = by_hand or (last is not None and last.here)
         return _Seen(file, noted, clock, moment, last.author if last else "", by_hand, own, reviewed)
+
+    def _is_passed(self, note: Noted, last: Commits, here: Row) -> bool:
+        """Return whether git had what is here and says something else since: a revert, a side of a conflict that a
+        person took, a deleted file that is back. Its clock is an older one."""
+        row = self._place.known.get(note.name)
+        if row is None or row.sync_id != here["sync_id"] or row.state not in ("here", "gone", "removed"):
+            return False
+        if here["deleted_at"]:
+            return last.has_brought_back(row.blob)
+        if row.blob == note.blob or row.blob not in last.blobs:
+            return False
+        text = self._place.rendered([row.sync_id], {row.sync_id}).get(row.sync_id)
+        return text is not None and blob(text) == row.render
 
     def _take(self, seen: _Seen, here: Row | None) -> None:
         """Decide what a file becomes: the state of its memory, a memory of this branch, or a change that waits."""
@@ -295,10 +310,3 @@ def id_of(name: str) -> str:
 
 def _moment(milliseconds: int) -> str:
     return to_text(datetime.fromtimestamp(milliseconds / 1000, UTC))
-
-
-def _is_after(last: Commits | None, here: Row | None) -> bool:
-    """Return whether a file was committed after its memory was deleted."""
-    if last is None or here is None or not here["deleted_at"]:
-        return False
-    return _moment(last.milliseconds) >= str(here["deleted_at"])

@@ -187,12 +187,43 @@ def test_a_deleted_file_is_a_soft_delete_and_a_file_that_comes_back_brings_the_m
     bob.pulled()
     assert ada.titles() == bob.titles() == ["Two"]
 
-    time.sleep(1.1)  # git dates by the second
     bob.git("revert", "--no-edit", "HEAD")
     bob.git("push", "-q", "origin", "HEAD")
     bob.sync.sync()
     ada.pulled()
     assert ada.titles() == bob.titles() == ["One", "Two"]
+
+
+def test_a_revert_of_an_edit_is_a_revision(ada: Member, bob: Member) -> None:
+    ada.shared("One")
+    bob.pulled()
+    ada.app.observations.update(1, _content("changed"))
+    ada.shared()
+    bob.pulled()
+    assert content(bob, "One") == "changed"
+
+    bob.git("revert", "--no-edit", "HEAD")
+    bob.git("push", "-q", "origin", "HEAD")
+    bob.sync.sync()
+    ada.pulled()
+
+    assert content(ada, "One") == content(bob, "One") == "One, in a sentence."
+    assert ada.sync.sync().memories_written == bob.sync.sync().memories_written == MemoriesWritten()
+
+
+def test_an_older_branch_takes_nothing_back(ada: Member) -> None:
+    ada.shared("One")
+    ada.git("branch", "old")
+    ada.app.observations.update(1, _content("changed"))
+    ada.shared("Two")
+
+    ada.git("checkout", "-q", "old")
+    done = ada.sync.sync()
+
+    assert ada.titles() == ["One", "Two"]
+    assert content(ada, "One") == "changed"
+    assert done.memories_written == MemoriesWritten()  # what the other branch has arrives by a merge
+    assert ada.git("status", "--short") == ""
 
 
 def test_a_renamed_file_stays_its_memory(ada: Member, bob: Member) -> None:
