@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from engram_py.app import Engram
     from engram_py.interfaces.shared_arguments import FieldArgument
-    from engram_py.observations.listing import Listing
     from engram_py.reasons import Told
     from engram_py.settings import Settings
 
@@ -243,35 +242,73 @@ def place_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return scope_option(project_option(function))
 
 
-def limit_option(default: int, *, paged: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add --limit, and with ``paged`` --page; a list that they cut says so. The function takes ``limit`` and
-    ``offset``."""
+# The field that holds the rows, of the results that are lists.
+_ROWS = ("items", "entities", "runs", "relations", "files")
+
+
+def limit_option(
+    default: int, *, paged: bool = False, whole: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add --limit and --page; what they leave out is said in one way. The function takes ``limit``, with ``paged``
+    ``offset`` too, with ``whole`` neither: it returns all rows."""
     limit_of = click.option("--limit", type=int, default=default, show_default=True, help="Most results.")
     page_of = click.option("--page", type=click.IntRange(min=1), default=1, help="The first page is 1.")
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def run(*args: Any, limit: int = default, page: int = 1, **options: Any) -> Any:
-            from engram_py.observations.listing import Listing
-
+            asked = functools.partial(function, *args, **options)
             offset = (page - 1) * max(limit, 1)
-            found = function(*args, limit=limit, **options, **({"offset": offset} if paged else {}))
-            return _saying_what_is_left(found, limit, page, offset) if isinstance(found, Listing) else found
+            if paged:
+                found = asked(limit=limit, offset=offset)
+                return _saying_what_is_left(found, page, offset, limit, getattr(found, "total", None))
+            if whole:
+                found = asked()
+                return _cut(found, page, offset, limit, len(_rows(found)))
+            end = offset + max(limit, 1)
+            found = asked(limit=end if page > 1 else limit)
+            full = len(_rows(found)) >= end and len(_rows(asked(limit=end + 1))) <= end
+            return _cut(found, page, offset, limit, end if full else None)
 
-        return limit_of(page_of(run) if paged else run)
+        return limit_of(page_of(run))
 
     return add
 
 
-def _saying_what_is_left(found: Listing, limit: int, page: int, offset: int) -> Listing:
-    """Return a list with a note on what it leaves out: ``20 of 7,143; --page 2 shows the next``."""
-    last = offset + len(found.items)
-    if not found.items or (len(found.items) < limit if found.total is None else last >= found.total):
+def _rows(found: object) -> Sequence[Any]:
+    name = next((one for one in _ROWS if hasattr(found, one)), "")
+    rows: Sequence[Any] = getattr(found, name) if name else ()
+    return rows
+
+
+def _cut(found: Any, page: int, offset: int, limit: int, total: int | None) -> Any:
+    """Return a result with the rows of one page."""
+    name = next((one for one in _ROWS if hasattr(found, one)), "")
+    if not name:  # one thing was asked for
         return found
+    rows = getattr(found, name)[offset : offset + max(limit, 1)]
+    return _saying_what_is_left(replace(found, **{name: rows}), page, offset, limit, total)
+
+
+def _saying_what_is_left(found: Any, page: int, offset: int, limit: int, total: int | None) -> Any:
+    """Return a result with a note on what it leaves out, or print that beside one that holds no notes."""
+    note = left_out(len(_rows(found)), page, offset, limit, total)
+    if not note:
+        return found
+    if hasattr(found, "warnings"):
+        return replace(found, warnings=(*found.warnings, note))
+    print_notes([note])
+    return found
+
+
+def left_out(rows: int, page: int, offset: int, limit: int, total: int | None) -> str:
+    """``20 of 7,143; --page 2 shows the next``; empty where nothing is left out."""
+    last = offset + rows
+    if not rows or (rows < limit if total is None else last >= total):
+        return ""
     shown = f"{offset + 1:,}-{last:,}" if offset else f"{last:,}"
-    said = f"the first {shown}" if found.total is None else f"{shown} of {found.total:,}"
-    step = "`--limit N` shows more" if found.total is None else f"`--page {page + 1}` shows the next, `--limit N` more"
-    return replace(found, warnings=(*found.warnings, f"{said}; {step}"))
+    said = f"{shown} of {total:,}" if total is not None else f"{shown} of more" if offset else f"the first {shown}"
+    return f"{said}; `--page {page + 1}` shows the next, `--limit N` more"
 
 
 def many_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,6 +17,7 @@ from engram_py.interfaces.cli.commands import (
     dry_run_option,
     group,
     json_command,
+    limit_option,
     memory,
     progress_bars,
     project_option,
@@ -56,6 +57,7 @@ def index_documents() -> str:
 
 
 @result_command("list", collection_command)
+@limit_option(100, whole=True)
 @project_options
 def list_command(app: Engram, project: str | None, all_projects: bool) -> object:
     """List the collections of the project."""
@@ -240,6 +242,7 @@ def exists_command(path: str, project: str | None, *, as_json: bool) -> None:
 
 @result_command("list", vault_command)
 @click.argument("folder", required=False, default="", help="A folder of the vault; default: all of it.")
+@limit_option(100, whole=True)
 @project_option
 def list_files(app: Engram, folder: str, project: str | None) -> object:
     """List the files of the vault."""

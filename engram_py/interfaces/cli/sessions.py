@@ -170,6 +170,7 @@ def ingest_command(app: Engram, file: Path, **options: Any) -> object:
 
 @result_command("agents")
 @click.argument("agent_id", metavar="[ID]", required=False, help="Only this one.")
+@limit_option(100, whole=True)
 def agents_command(app: Engram, agent_id: str | None) -> Listing:
     """List the agents whose sessions are kept, the last active first, with what they left."""
     from engram_py.sessions.checkpoints import agents
