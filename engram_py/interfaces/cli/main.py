@@ -21,7 +21,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "get": ("observations", "Print an observation whole.", "get 12"),
         "list": ("recall", "List observations, latest change first.", "list --type decision"),
         "edit": ("observations", "Edit an observation in your editor.", "edit 12"),
-        "undo": ("observations", "Take back the last change: an edit, deletion, move, pin or verdict.", "undo"),
+        "undo": ("observations", "Take back the last change: a save, edit, deletion, move, pin or verdict.", "undo"),
         "context": ("recall", "Print what a new session would be given.", "context"),
         "why": ("recall", "Say what a prompt, or a failure, is given unasked, and why.", 'why "How do we deploy?"'),
         "note": ("documents", "Append a note to today's, or print those of a day.", 'note "Ada owns billing"'),
