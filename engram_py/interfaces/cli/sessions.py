@@ -17,6 +17,7 @@ from engram_py.files import here, open_regular
 from engram_py.interfaces.cli.commands import (
     PATH,
     group,
+    interruptible,
     json_command,
     limit_option,
     memory,
@@ -93,7 +94,8 @@ def flush_command(app: Engram, session_id: str | None) -> Flushed:
     That is done in the background a minute after the last message, and when a session ends; `engram turns` lists what
     it is made of. What agents saved as a summary stays as it is.
     """
-    return app.distilling.flush(session_id)
+    with interruptible("the summaries so far are kept, and the other sessions wait on"):
+        return app.distilling.flush(session_id)
 
 
 session_command = group("session", "End sessions that were left open; one that is used again is simply open.")
