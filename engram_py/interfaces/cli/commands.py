@@ -5,9 +5,8 @@ what they ask.
 from __future__ import annotations
 
 import functools
-import importlib
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -23,8 +22,6 @@ from engram_py.lazy import regex
 from engram_py.text.fences import visible
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from engram_py.app import Engram
     from engram_py.interfaces.shared_arguments import FieldArgument
     from engram_py.reasons import Told
@@ -377,13 +374,14 @@ def refusing(function: Callable[..., None]) -> Callable[..., None]:
         try:
             function(*args, **kwargs)
         except EngramError as exc:
-            from engram_py.interfaces.wording.render import error_text, error_values
+            from engram_py.interfaces.wording.render import error_text, error_values, person_text
 
             if kwargs.get("as_json"):
                 import json
 
                 click.echo(json.dumps(error_values(exc, "cli"), ensure_ascii=False))
-            click.echo(f"engram: {error_text(exc, 'cli')}", err=True)
+            at_terminal = sys.stderr is not None and sys.stderr.isatty()
+            click.echo(f"engram: {visible(person_text(exc)) if at_terminal else error_text(exc, 'cli')}", err=True)
             sys.exit(1)
 
     return run
@@ -459,78 +457,3 @@ def pass_json_on(ctx: click.Context, *, as_json: bool) -> bool:
     if ctx.invoked_subcommand is not None and as_json:
         ctx.default_map = {ctx.invoked_subcommand: {"as_json": True}}
     return ctx.invoked_subcommand is not None
-
-
-Row = tuple[str, str, str]
-
-
-class LazyGroup(click.Group):
-    """A click group over ``table``; ``--help`` imports no command.
-
-    ``table`` has for each command the module in ``engram_py.interfaces.cli`` that holds ``<name>_command``, what the
-    group's help says of it, and an example without the program's name. With ``groups`` the help lists what is ``first``
-    by what somebody wants to do.
-    """
-
-    def __init__(
-        self,
-        *args: Any,
-        table: Mapping[str, Row],
-        groups: Mapping[str, Mapping[str, Row]] | None = None,
-        first: Collection[str] = (),
-        **attributes: Any,
-    ) -> None:
-        super().__init__(*args, **attributes)
-        self.table = table
-        self.groups = groups or {"Commands": table}
-        self.first = first or tuple(table)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.table)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in self.table:
-            return None
-        module, _, example = self.table[name]
-        command: click.Command = getattr(
-            importlib.import_module(f"engram_py.interfaces.cli.{module}"), f"{name.replace('-', '_')}_command"
-        )
-        command.epilog = f"Example: {self._program(ctx)} {example}"
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        self._list(formatter, self.first)
-        left_out = sum(map(len, self.groups.values())) - len(self.first)
-        if left_out:
-            formatter.write_paragraph()
-            formatter.write_text(f"`engram help --all` lists {left_out} more, `engram help COMMAND` explains one.")
-
-    def every_command(self, ctx: click.Context) -> str:
-        """Return the list of all commands, as the help shows some."""
-        formatter = ctx.make_formatter()
-        self._list(formatter, self.table)
-        return formatter.getvalue().strip("\n")
-
-    def _list(self, formatter: click.HelpFormatter, names: Collection[str]) -> None:
-        for group, table in self.groups.items():
-            if rows := [(name, about) for name, (_, about, _) in table.items() if name in names]:
-                with formatter.section(group):
-                    formatter.write_dl(rows, col_max=16)
-
-    def _program(self, ctx: click.Context) -> str:
-        return ctx.command_path if ctx.info_name else "engram"
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem
-
-        begun = [(name, about) for name, (_, about, _) in self.table.items() if name.startswith(incomplete)]
-        commands = [CompletionItem(name, help=about) for name, about in begun]
-        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.exceptions.NoSuchCommand as exc:  # click knows only the commands that were imported
-            raise click.exceptions.NoSuchCommand(args[0], possibilities=self.table, ctx=ctx) from exc

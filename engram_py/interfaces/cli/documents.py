@@ -65,16 +65,16 @@ def list_command(app: Engram, project: str | None, all_projects: bool) -> object
 
 
 @result_command("add", collection_command)
-@click.argument("path", help="A folder or a file.")
+@click.argument("path", type=PATH, help="A folder or a file.")
 @click.option("--name", help="Its name; default: the folder's.")
 @click.option("--glob", multiple=True, help="Which files, as in '*.md,notes/*.txt'; default: every kind of text.")
 @click.option("--context", help="What these documents are, shown with each hit.")
 @project_option
 def add_command(
-    app: Engram, path: str, name: str | None, glob: tuple[str, ...], context: str | None, project: str | None
+    app: Engram, path: Path, name: str | None, glob: tuple[str, ...], context: str | None, project: str | None
 ) -> object:
     """Add PATH as a collection and index it."""
-    return app.documents.add(path, name=name, glob=glob, context=context, project=project)
+    return app.documents.add(str(path), name=name, glob=glob, context=context, project=project)
 
 
 @result_command("update", collection_command)

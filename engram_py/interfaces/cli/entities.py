@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engram_py.dataclass import replace
+from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
     group,
@@ -226,6 +227,8 @@ def supersede_command(app: Engram, new: int, old: int, reasoning: str | None) ->
     As in `engram supersede 52 17 --reason "the team moved to httpx"`.
     """
     why = reasoning or "said by `engram supersede`"
+    if new == old:
+        raise InvalidArgumentError("OLD", f"#{old}", expected="another memory than NEW")
     return app.relations.compare(new, old, "supersedes", confidence=1.0, reasoning=why)
 
 
@@ -268,6 +271,8 @@ def conflicts_show_command(relation: str) -> tuple[object, str]:
 @click.option("--confidence", type=float, default=1.0, show_default=True, help="0 to 1.")
 def compare_command(app: Engram, one: int, relation: str, other: int, **verdict: Any) -> object:
     """Say how one observation relates to another of its project; both texts stay."""
+    if one == other:
+        raise InvalidArgumentError("OTHER", f"#{other}", expected="another memory than ID")
     return app.relations.compare(one, other, relation, **verdict)
 
 

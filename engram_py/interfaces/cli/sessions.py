@@ -13,7 +13,7 @@ import click
 
 from engram_py.database.journal import count_rows
 from engram_py.errors import InvalidArgumentError, InvalidInputError
-from engram_py.files import here, open_regular
+from engram_py.files import expanded, here, open_regular
 from engram_py.interfaces.cli.commands import (
     PATH,
     group,
@@ -204,11 +204,19 @@ def _read(file: Path) -> dict[str, Any]:
 
 session_option = click.option("--session", "session_id", help="The session; default: that of the command line.")
 
+
+class _File(click.File):
+    """A file whose ``~`` is the home directory, though no shell expanded it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(str(expanded(value)) if isinstance(value, str) else value, param, ctx)
+
+
 checkpoint_command = group("checkpoint", "Keep the state of an agent, out of every search.", alone="list")
 
 
 @result_command("save", checkpoint_command)
-@click.argument("file", type=click.File("rb"), default="-", help="What to keep; by default standard input.")
+@click.argument("file", type=_File("rb"), default="-", help="What to keep; by default standard input.")
 @session_option
 @project_option
 def save_command(app: Engram, file: BinaryIO, **options: Any) -> object:

@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -473,7 +473,7 @@ def import_command(
         raise click.UsageError("name the export to read; --dry-run and --project go with --from")
     own = _is_own(file, trust)
     with progress("Importing", _IMPORTED) as report:
-        source = _standard_input() if file == STREAM else file
+        source = (sys.stdin.buffer if sys.stdin is not None else BytesIO()) if file == STREAM else file
         return app.transfer.import_file(source, trusted=own, progress=report)
 
 
@@ -482,13 +482,9 @@ _IMPORTED = "an import is there whole or not at all, and the same command again 
 
 def _is_own(file: Path, said: bool) -> bool:
     """Return whether the user says that the memories of a file are their own."""
-    if said or file == STREAM or not can_ask():
+    if said or file == STREAM or not can_ask() or not file.exists():  # the import says that it is missing
         return said
     return click.confirm(visible(f"Are the memories in {file} your own? Others stay apart, as not checked"), err=True)
-
-
-def _standard_input() -> BinaryIO:
-    return sys.stdin.buffer if sys.stdin is not None else BytesIO()
 
 
 def _source(kind: str, path: Path | None) -> Path:

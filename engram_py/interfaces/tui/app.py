@@ -66,7 +66,7 @@ from engram_py.interfaces.tui.panels import (
     UpkeepPanel,
 )
 from engram_py.interfaces.tui.previews import AskScreen, ChoiceScreen, KeysScreen
-from engram_py.interfaces.wording.reasons import spelled
+from engram_py.interfaces.wording.render import person_text
 from engram_py.observations.arguments import live_observation
 from engram_py.observations.errors import BulkFilterError
 from engram_py.observations.values import Change, Observation
@@ -139,7 +139,7 @@ class TerminalApp(Navigation):
         try:
             return await answer
         except EngramError as exc:
-            self.say(f"{exc.message}. {spelled(exc.next_step, 'cli')}")
+            self.say(person_text(exc).replace("\n", "; "))
         return None
 
     async def _show_rows(self, *, keep: bool = False) -> None:
@@ -175,7 +175,7 @@ class TerminalApp(Navigation):
         try:
             parts = await self._reader.ask(lambda view: tuple(panel.preview(view, row, whole=whole)))
         except EngramError as exc:  # it was deleted meanwhile
-            parts = ((f"{exc.message}\n", "bold"), (spelled(exc.next_step, "cli"), ""))
+            parts = ((person_text(exc), ""),)
         self._put(parts, row)
 
     def _put(self, parts: Sequence[Part], row: ListRow | None) -> None:
@@ -459,7 +459,7 @@ class TerminalApp(Navigation):
             with self._given_away():
                 done = edit_in_editor(base, self._data_dir, keep)
         except (EngramError, click.ClickException, OSError, UnicodeDecodeError) as exc:
-            said = exc.message if isinstance(exc, EngramError | click.ClickException) else str(exc)
+            said = person_text(exc) if isinstance(exc, EngramError) else getattr(exc, "message", str(exc))
             self.say("; ".join([said, *getattr(exc, "__notes__", ())]))
             return
         await self._finish(done)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
-from engram_py.errors import EmptyFieldError
+from engram_py.errors import EmptyFieldError, InvalidArgumentError
 from engram_py.guards.values import GuardLine
 from engram_py.interfaces.cli.commands import local_now
 from engram_py.interfaces.wording import render
@@ -126,6 +126,8 @@ def move(view: View, observation_id: int, project: str) -> ChangeDone:
 
 def merge(view: View, observation_id: int, into: int) -> ChangeDone:
     """Let another memory replace this one: searches find that one, and both texts stay."""
+    if into == observation_id:
+        raise InvalidArgumentError("the number", f"#{into}", expected="that of another memory")
     view.app.relations.compare(into, observation_id, "supersedes", confidence=1.0, reasoning=_REASON)
     return ChangeDone(f"Merged: searches find [#{into}] instead of [#{observation_id}]")
 

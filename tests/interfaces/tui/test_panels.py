@@ -280,13 +280,6 @@ def test_a_terminal_that_cannot_move_its_cursor_is_refused(
     assert "TERM is dumb" in run_tui()
 
 
-def test_without_the_extra_it_says_how_to_install_it(
-    run_tui: Callable[[], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert "pip install" in run_tui()
-
-
 def test_no_other_command_imports_textual(here: Path) -> None:
     probe = "import sys; from engram_py.interfaces.cli.main import run; sys.argv = ['engram', 'list']; run()"
     code = f"{probe}; sys.exit(any(name.split('.')[0] == 'textual' for name in sys.modules))"
