@@ -1,8 +1,9 @@
-"""Take a picture of each page of ``engram serve`` over a scripted memory: ``make pictures``."""
+"""Take a picture of each page of ``engram serve``, and of ``engram tui``, over a scripted memory: ``make pictures``."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import base64
 import io
 import shutil
@@ -13,8 +14,10 @@ from tempfile import TemporaryDirectory
 import click
 from PIL import Image
 
-from docs.picture_memory import Scene, scene, serving
+from docs.picture_memory import NOW, Scene, scene, serving
+from engram_py import Engram
 from engram_py.interfaces.web.access import Access
+from engram_py.settings import Settings
 from tests.interfaces.web.browser import Browser, chromium
 
 FOLDER = Path(__file__).parent / "pictures"
@@ -42,6 +45,11 @@ PAGES = {
 }
 # The pages that are shown in the dark as well.
 DARK = ("search", "memory", "session")
+# The name of each picture of the terminal, its size in cells, and the keys that were pressed; a text is typed.
+SCREENS = {
+    "tui": ((120, 40), ("j", "j", "j", "j", "j")),
+    "tui-search": ((80, 24), ("3", "/", "why did we move the job queue", "enter")),
+}
 
 
 def take(folder: Path, room: Path, *, dark: bool = False, names: tuple[str, ...] = ()) -> list[Path]:
@@ -50,18 +58,46 @@ def take(folder: Path, room: Path, *, dark: bool = False, names: tuple[str, ...]
     made = scene(room)
     with chromium(room / "profile") as browser, serving(made) as home:
         browser.open(f"{home}/ui/enter?token={Access(made.data_dir).link_token()}")
-        return [
+        pages = [
             _picture(browser, home, made, folder, name, theme)
             for theme in ("light", "dark")
             for name in PAGES
             if (not names or name in names) and (theme == "light" or dark or name in DARK)
         ]
+        screens = [name for name in SCREENS if not names or name in names]
+        return pages + [_screen(browser, made, room, folder, name) for name in screens]
 
 
 def _picture(browser: Browser, home: str, made: Scene, folder: Path, name: str, theme: str) -> Path:
     browser.theme(theme)
     browser.open(home + PAGES[name].format(**made.rows, session=made.session))
-    file = folder / (f"{name}-dark.png" if theme == "dark" else f"{name}.png")
+    return _kept(browser, folder / (f"{name}-dark.png" if theme == "dark" else f"{name}.png"))
+
+
+def _screen(browser: Browser, made: Scene, room: Path, folder: Path, name: str) -> Path:
+    drawing = room / f"{name}.svg"
+    drawing.write_text(asyncio.run(_drawn(made, *SCREENS[name])), encoding="utf-8")
+    browser.open(drawing.as_uri())
+    return _kept(browser, folder / f"{name}.png")
+
+
+async def _drawn(made: Scene, size: tuple[int, int], keys: tuple[str, ...]) -> str:
+    """Return the terminal's screen as SVG, once nothing is being read."""
+    from engram_py.interfaces.tui.app import TerminalApp
+
+    with Engram(settings=Settings(made.data_dir, clock=lambda: NOW), directory=made.repository) as app:
+        terminal = TerminalApp(app, project="shop")
+        async with terminal.run_test(size=size) as pilot:
+            await pilot.pause(1)
+            for key in keys:
+                pressed = [key] if key in ("enter", "/") or len(key) == 1 else list(key)
+                await pilot.press(*("slash" if one == "/" else "space" if one == " " else one for one in pressed))
+                await terminal.workers.wait_for_complete()
+            await pilot.pause(1)  # a preview follows the cursor when it rests
+            return terminal.export_screenshot()
+
+
+def _kept(browser: Browser, file: Path) -> Path:
     shown = Image.open(io.BytesIO(base64.b64decode(browser.picture(WIDTH, MOST_HEIGHT)))).convert("RGB")
     shown.quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
         file, optimize=True
@@ -71,7 +107,7 @@ def _picture(browser: Browser, home: str, made: Scene, folder: Path, name: str, 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m docs.pictures", description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"Of {', '.join(PAGES)}; default: all.")
+    parser.add_argument("names", nargs="*", help=f"Of {', '.join([*PAGES, *SCREENS])}; default: all.")
     parser.add_argument("--to", type=Path, default=FOLDER, help="The folder that gets them (default: docs/pictures).")
     parser.add_argument("--dark", action="store_true", help="Take each of them in the dark as well.")
     given = parser.parse_args()

@@ -257,7 +257,6 @@ ERRORS = {
     "database_too_new": "A newer version migrated the database. It is unchanged.",
     "nobody_to_serve": "The server listens to other machines and has no account yet.",
     "no_terminal": "`engram tui` needs a terminal that it can draw on.",
-    "textual_missing": "What the extra `tui` needs is not installed; the hint has the command.",
     "server_packages_missing": "What the extra `server` needs is not installed; the hint has the command.",
     "unknown_account": "There is no account with this name.",
     "account_exists": "There is an account with this name already.",

@@ -70,9 +70,33 @@ def install_command(*packages: str) -> list[str]:
 
 
 def install_hint(extra: str) -> str:
-    """Return that command for the packages of an extra, as it is typed: engram itself is on no index."""
+    """Return the command that installs the packages of an extra, as it is typed: engram itself is on no index.
+
+    An environment that ``uv tool`` or ``pipx`` made gets them through that, so that an upgrade keeps them.
+    """
     import shlex
     import subprocess
+    from pathlib import Path
 
-    words = install_command(*packages_of(extra))
+    packages, here = packages_of(extra), Path(sys.prefix)
+    receipt = here / "uv-receipt.toml"
+    if receipt.is_file():
+        words = _uv_tool(receipt.read_text(encoding="utf-8"), packages)
+    elif (here / "pipx_metadata.json").is_file():
+        words = ["pipx", "inject", here.name, *packages]
+    else:
+        words = install_command(*packages)
     return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
+
+
+def _uv_tool(receipt: str, packages: list[str]) -> list[str]:
+    """Return the command that installs the tool of a receipt again, from where it came, with more packages."""
+    import tomllib
+
+    own, *others = tomllib.loads(receipt)["tool"]["requirements"]
+    named = [f"{one['name']}{one.get('specifier', '')}" for one in others]
+    extras = f"[{','.join(own['extras'])}]" if own.get("extras") else ""
+    source = own.get("editable") or own.get("directory") or own.get("path")
+    source = source or (f"git+{own['git']}" if "git" in own else own["name"])
+    added = [word for package in (*named, *packages) for word in ("--with", package)]
+    return ["uv", "tool", "install", *added, *(["--editable"] if "editable" in own else []), f"{source}{extras}"]

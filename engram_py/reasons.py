@@ -30,6 +30,7 @@ PYTHON = {
     "project": "project=NAME",
     "identity": "identity.listed()",
     "checkpoints": "checkpoints.listed()",
+    "entities": "entities.listed()",
     "profile": "identity.write_profile()",
     "sessions": "sessions.recent()",
     "agents": "agents(app.store)",

@@ -431,7 +431,7 @@ def _data_dir(environ: Mapping[str, str]) -> Path:
     except RuntimeError as exc:
         raise DataDirError(named, "there is no such home directory") from exc
     if not path.is_absolute():
-        raise DataDirError(named, "the path is relative")
+        raise DataDirError(named, "the path is relative, and would be another folder in each process")
     return path
 
 

@@ -1,4 +1,4 @@
-"""The pictures of the page: the script makes one of each page, and docs/pictures has them all."""
+"""The pictures: the script makes one of each page and of the terminal, and docs/pictures has them all."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import engram_py.interfaces.web.application  # noqa: F401 - registers the pages
-from docs.pictures import DARK, FOLDER, PAGES, take
+from docs.pictures import DARK, FOLDER, PAGES, SCREENS, take
 from engram_py.interfaces.web.visit import PAGES as ROUTES
 
 ROOT = Path(__file__).parent.parent
 PNG = b"\x89PNG\r\n\x1a\n"
 MOST_BYTES = 100_000
-WANTED = {f"{name}.png" for name in PAGES} | {f"{name}-dark.png" for name in DARK}
+WANTED = {f"{name}.png" for name in (*PAGES, *SCREENS)} | {f"{name}-dark.png" for name in DARK}
 
 
 def test_every_page_has_its_picture() -> None:

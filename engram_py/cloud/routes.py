@@ -23,7 +23,7 @@ from starlette.routing import Route
 from engram_py import __version__, asgi
 from engram_py.asgi import PRIVATE, Lingering, encoded, json_object
 from engram_py.cloud import chunks
-from engram_py.cloud.accounts import Caller, every, instance, visible
+from engram_py.cloud.accounts import Caller, CloudSettings, every, instance, visible
 from engram_py.cloud.admin import Admin
 from engram_py.cloud.database import one
 from engram_py.cloud.errors import (
@@ -37,7 +37,6 @@ from engram_py.cloud.errors import (
 )
 from engram_py.cloud.pushing import Pushed, push
 from engram_py.cloud.server import CONTENT_TYPE, Audience, Endpoint, Handler, Server, refusal
-from engram_py.cloud.settings import CloudSettings
 from engram_py.cloud.validation import MOST_ENTRIES, parse_batch
 from engram_py.dataclass import asdict
 

@@ -18,7 +18,15 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from engram_py.asgi import PRIVATE, answered, encoded
-from engram_py.cloud.accounts import Caller, any_valid_token, apply_environment, authenticate, bearer, check_pepper
+from engram_py.cloud.accounts import (
+    Caller,
+    CloudSettings,
+    any_valid_token,
+    apply_environment,
+    authenticate,
+    bearer,
+    check_pepper,
+)
 from engram_py.cloud.database import Connection, connected, migrate, open_pool, pooled_connection, prune_audit
 from engram_py.cloud.errors import (
     CloudServerError,
@@ -28,7 +36,6 @@ from engram_py.cloud.errors import (
     TooBusyError,
     payload_of,
 )
-from engram_py.cloud.settings import CloudSettings
 from engram_py.errors import EngramError
 from engram_py.lazy import logger_of
 

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from engram_py.asgi import json_object
-from engram_py.clock import parse_stamp
 from engram_py.cloud.errors import InvalidBodyError, InvalidRequestError, PushTooLargeError
 from engram_py.dataclass import dataclass, replace
 from engram_py.sync.mutation import (
@@ -21,7 +20,7 @@ from engram_py.sync.mutation import (
     mutation_of,
     unpacked,
 )
-from engram_py.times import parse_time, to_text
+from engram_py.times import parse_stamp, parse_time, to_text
 
 MOST_ENTRIES = 500
 MOST_DEPTH = 64

@@ -48,7 +48,7 @@ def prepare_data_dir(data_dir: Path) -> Path:
         NetworkFilesystemError: it lies on a file system where WAL is unsafe. Checked before anything is made.
     """
     if not data_dir.is_absolute():
-        raise DataDirError(str(data_dir), "the path is relative")
+        raise DataDirError(str(data_dir), "the path is relative, and would be another folder in each process")
     kind = filesystem_type(data_dir)
     if kind in NETWORK_TYPES:
         raise NetworkFilesystemError(str(data_dir), kind)

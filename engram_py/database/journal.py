@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from engram_py.clock import is_ahead, new_device_id, next_stamp, parse_stamp
 from engram_py.database.store import Store
-from engram_py.times import Clock, to_text
+from engram_py.times import Clock, is_ahead, new_device_id, next_stamp, parse_stamp, to_text
 
 _CLOCK, _DEVICE, _BEFORE_LEAPS = "clock", "device_id", "clock_before_leaps"
 _MOST_LEAPS = 16

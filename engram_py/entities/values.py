@@ -13,7 +13,7 @@ from engram_py.dataclass import dataclass
 from engram_py.errors import InvalidArgumentError, InvalidInputError, NotFoundError
 from engram_py.lazy import regex
 from engram_py.observations.listing import Fact
-from engram_py.reasons import Told
+from engram_py.reasons import Told, operation, sentence
 
 TOPIC = "entity/"
 TYPE = "entity"
@@ -151,7 +151,8 @@ class Rewritten:
 class EntityNotFoundError(NotFoundError):
     def __init__(self, name: str, near: Sequence[str] = ()) -> None:
         self.name, self.near = name[:80], list(near)
-        hint = f"similar: {', '.join(near)}" if near else "`engram entity list` shows those that are known"
+        similar = f"similar: {', '.join(near)}"
+        hint = similar if near else sentence(operation("entities"), " shows those that are known")
         super().__init__(f"no entity {self.name!r} here", hint=hint)
 
 

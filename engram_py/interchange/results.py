@@ -69,7 +69,7 @@ class InvalidExportError(TransferError):
         self.path, self.reason = path, reason
         super().__init__(
             f"{path} is not an export this version can read: {reason}",
-            hint="nothing was imported; export again with engram 0.1.0/0.2.0 format",
+            hint="nothing was imported; give a file that `engram export` or Engram (0.1.0, 0.2.0) wrote",
         )
 
 

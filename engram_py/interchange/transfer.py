@@ -287,8 +287,8 @@ def _write_whole(target: Path, document: dict[str, Any], key: bytes) -> int:
     try:
         write_atomically(target, data, prefix=f".{target.name[:100]}.")
     except OSError as exc:
-        expected = f"a file in a folder that exists and can be written ({exc.strerror or str(exc)})"
-        raise InvalidArgumentError("file", str(target), expected=expected) from exc
+        expected = f"in a folder that exists and can be written ({exc.strerror or str(exc)})"
+        raise InvalidArgumentError("the file to write", str(target), expected=expected) from exc
     return len(data)
 
 

@@ -103,6 +103,12 @@ def session_names(app: Engram, sessions: Sequence[SessionLine | Session]) -> dic
     return {one.id: asked.get(one.id) or goal(one.summary or "") or _unnamed(one) for one in sessions}
 
 
+def called(row: Any) -> str:
+    """Return the title of a memory; of a session's summary its goal: every one has the same title."""
+    is_summary = row.type == "session_summary" and row.title.startswith("Session summary")
+    return (goal(row.content) if is_summary else "") or str(row.title)
+
+
 def _unnamed(one: SessionLine | Session) -> str:
     return f"No prompt, {one.observations:,} saved" if isinstance(one, SessionLine) else "No prompt"
 

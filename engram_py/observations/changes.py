@@ -115,7 +115,9 @@ class Changes:
             if observation_id is not None:
                 found = kept_observation(self._store, observation_id)
                 items = self._items(_OF_OBSERVATION, id=found.id)
-                return self._take_back(items) if items else self._observations.undo(found.id)
+                # One that was saved here and revised elsewhere gets its text before, too.
+                mine = [item for item in items if not _is_save(item) or item.after == _present(found, item.after)]
+                return self._take_back(items) if mine else self._observations.undo(found.id)
             if change is None:
                 change = self._store.value(_CHANGES, limit=1)
             items = [] if change is None else self._items(_OF_CHANGE, change=change)
@@ -157,6 +159,9 @@ class Changes:
     def _put_back_observation(self, item: _Item, row: Observation) -> None:
         self._check(item, _present(row, item.after), f"[#{row.id}]")
         before = dict(item.before)
+        if _is_save(item):
+            self._observations.delete(row.id)
+            return
         if "deleted_at" in before and before["deleted_at"] is None:
             self._observations.undelete(row.id)
         if "project" in before:
@@ -186,7 +191,7 @@ class Changes:
         named = tuple(self._name(first.entity, key) for key in keys[:_NAMED])
         ids = tuple(dict.fromkeys(item.observation_id for item in items[::-1] if item.observation_id is not None))
         before, after = _values(first) if len({_values(item) for item in items}) == 1 else ("", "")
-        kind = kinds.pop() if len(kinds) == 1 else "change"
+        kind = "save" if "save" in kinds else kinds.pop() if len(kinds) == 1 else "change"
         return Made(first.change, at, kind, len(keys), ids, named, before, after)
 
     def _name(self, entity: str, key: str) -> str:
@@ -210,6 +215,10 @@ def _values(item: _Item) -> tuple[str, str]:
     return f"{name} {value or 'nothing'}", str(item.after[name] or "nothing")
 
 
+def _is_save(item: _Item) -> bool:
+    return "saved" in item.after
+
+
 def _verdict(found: Relation) -> str:
     return f"[#{found.source_observation}] {found.relation} [#{found.target_observation}]"
 
@@ -217,6 +226,7 @@ def _verdict(found: Relation) -> str:
 def _present(row: Observation, names: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the fields of a change are now."""
     derived = {"text": table.text_mark(row.title, row.content), "archived": row.lifecycle == "archived"}
+    derived["saved"] = row.deleted_at is None
     return {name: derived[name] if name in derived else getattr(row, name) for name in names}
 
 
@@ -225,6 +235,8 @@ def _kind(item: _Item) -> str:
     if item.entity != "observation":
         return {"relation": "verdict", "projects": "merge"}[item.entity]
     after = item.after
+    if _is_save(item):
+        return "save"
     if "deleted_at" in after:
         return "deletion" if after["deleted_at"] else "restoring"
     if "project" in after:

@@ -11,7 +11,7 @@ from engram_py.reasons import operation, sentence
 class BulkFilterError(InvalidInputError):
     def __init__(self, text: str, *unread: str) -> None:
         self.text, self.unread = text[:80], unread
-        why = f"{', '.join(unread)} is not understood" if unread else "it does not hold filters alone"
+        why = f"{', '.join(unread)} is not understood" if unread else "it has words beside filters"
         super().__init__(
             f"{self.text!r} does not say which memories are meant: {why}",
             hint="give filters such as type:note until:2026-01; of words a search gives the ids. Nothing was changed",

@@ -276,6 +276,8 @@ class Saving:
             },
         )
         self._journal.changed("observation", sync_id, project=place.project, clock=clock)
+        if _can_be_taken_back(draft, new):
+            table.keep_save(self._journal, row_id, sync_id, new.title, new.content)
         saved = self._answer("added", row_id, new, place, clock)
         if suggestion is None:
             return saved
@@ -310,7 +312,7 @@ class Saving:
             "clock": clock,
         }
         self._store.update("observations", {"id": old.id}, values)
-        if draft.origin in ("user", "agent") and new.type not in ("session_summary", "entity"):
+        if _can_be_taken_back(draft, new):
             table.keep_change(self._journal, old, values, clock=clock)
         notes = self._end_verdicts(old, clock) if old.lifecycle != "active" else ()
         self._journal.changed("observation", old.sync_id, project=old.project, clock=clock)
@@ -374,3 +376,8 @@ def review_date(kind: str, now: datetime) -> str | None:
 def _says_the_same(old: Observation, new: Prepared) -> bool:
     old_facts = (old.title, old.type, old.topic_key, old.content)
     return old_facts == (new.title, new.type, new.topic_key, new.content) and new.aliases in ("", old.aliases)
+
+
+def _can_be_taken_back(draft: Draft, new: Prepared) -> bool:
+    """Return whether a save is somebody's own: what is derived or imported fills no log of changes."""
+    return draft.origin in ("user", "agent") and new.type not in ("session_summary", "entity")

@@ -344,6 +344,12 @@ def keep_change(journal: Journal, old: Observation, values: Mapping[str, Any], *
         journal.keep_change("observation", old.sync_id, before, after, [old.id])
 
 
+def keep_save(journal: Journal, observation_id: int, sync_id: str, title: str, content: str) -> None:
+    """Keep that a row was saved, so that it can be withdrawn while it has this text."""
+    after = {"saved": True, "text": text_mark(title, content)}
+    journal.keep_change("observation", sync_id, {"saved": False}, after, [observation_id])
+
+
 def text_mark(title: str, content: str) -> str:
     """Return what tells a text from others."""
     return content_hash(f"{title}\n{content}")[:16]

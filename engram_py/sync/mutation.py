@@ -9,10 +9,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from engram_py.clock import LAST_MILLISECOND, MOST_DEVICE_CHARS, Stamp, parse_stamp
 from engram_py.dataclass import dataclass, field
 from engram_py.lazy import regex
-from engram_py.times import parse_time
+from engram_py.times import LAST_MILLISECOND, MOST_DEVICE_CHARS, Stamp, parse_stamp, parse_time
 
 Op = Literal["upsert", "delete"]
 

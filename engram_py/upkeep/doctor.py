@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from engram_py.clock import dated, due_before
 from engram_py.database import backup, filesystem, health, journal
 from engram_py.database.backup import FOLDER, Backups
 from engram_py.database.compaction import log_bytes
@@ -22,7 +21,7 @@ from engram_py.privacy.trust import arrivals
 from engram_py.projects.locate import locate
 from engram_py.projects.projects import Core, Identities
 from engram_py.sync.autosync.table import TARGET, is_used
-from engram_py.times import to_text
+from engram_py.times import dated, due_before, to_text
 from engram_py.upkeep.encryption import encryption_check
 from engram_py.upkeep.hook_log import command_check, hooks_check
 from engram_py.upkeep.reindex import reindex_notes

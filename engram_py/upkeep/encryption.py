@@ -108,9 +108,7 @@ def rekey(
         _refuse(state, "encrypt", data_dir)
         _refuse(state, "decrypt", data_dir)
         if state is None and (not path.exists() or keys.is_plain(path)):
-            raise InvalidArgumentError(
-                "rekey", str(path), expected="an encrypted memory; `engram encrypt` makes it one"
-            )
+            raise InvalidArgumentError("the memory", str(path), expected="encrypted; `engram encrypt` encrypts it")
         if state and state.doing:  # goes on
             key = keys.fetch(state.key, path)
             old = key if keys.opens(path, key) else _given(path, state.before, recovery)

@@ -19,11 +19,11 @@ import httpx
 import psycopg
 from psycopg.rows import dict_row
 
+from engram_py.cloud.accounts import CloudSettings
 from engram_py.cloud.admin import Admin
 from engram_py.cloud.database import connected
 from engram_py.cloud.routes import build_cloud_application
 from engram_py.cloud.server import prepare
-from engram_py.cloud.settings import CloudSettings
 from engram_py.interfaces.http.server import server_of
 
 ROOT_TOKEN = "engram_root-token-of-the-tests"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from engram_py.cloud.settings import CloudSettings
+from engram_py.cloud.accounts import CloudSettings
 from tests.cloud.asking import ROOT_TOKEN, Client, Running, new_project, serving
 from tests.cloud.cluster import Cluster, cluster
 

@@ -20,12 +20,11 @@ import pytest
 from click.testing import CliRunner
 
 from engram_py.cloud import chunks
-from engram_py.cloud.accounts import authenticate, scope
+from engram_py.cloud.accounts import CloudSettings, authenticate, scope
 from engram_py.cloud.database import connected
 from engram_py.cloud.database import rows as all_rows
 from engram_py.cloud.errors import InvalidCloudSettingError, UnknownTokenError
 from engram_py.cloud.routes import ROUTES
-from engram_py.cloud.settings import CloudSettings
 from engram_py.interfaces.cli.main import cli
 from tests.cloud.asking import ROOT_TOKEN, Client, Running, entry, held_commits, new_project, server_process, serving
 from tests.cloud.cluster import Cluster

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.clock import due_before
 from engram_py.errors import OperationConflictError
 from engram_py.observations.errors import TopicTakenError
 from engram_py.observations.values import Change
 from engram_py.projects.values import AmbiguousProjectError
 from engram_py.sync.mutation import above
+from engram_py.times import due_before
 from tests.memory import FakeClock, Opener, RepoMaker, draft, rows_of
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram_py.clock import ZERO, Stamp, consequence, is_ahead, just_after, new_device_id, next_stamp, parse_stamp
 from engram_py.observations.topics import topic_holder
 from engram_py.sync.mutation import Mutation, Names, rank, version_digest, version_key, version_owner, wins
+from engram_py.times import ZERO, Stamp, consequence, is_ahead, just_after, new_device_id, next_stamp, parse_stamp
 
 _CLOCKS = st.sampled_from(["a", "b", "c"])
 _STATES = st.tuples(_CLOCKS, st.fixed_dictionaries({"title": st.sampled_from(["x", "y", "z"])}))

@@ -14,14 +14,13 @@ from types import SimpleNamespace
 import pytest
 
 from engram_py import Draft, Engram
-from engram_py.clock import Stamp, dated
 from engram_py.database.backup import check_backup
 from engram_py.database.errors import StoreDamagedError
 from engram_py.errors import InvalidArgumentError
 from engram_py.sessions.spool_files import put
 from engram_py.settings import load_settings
 from engram_py.sync.mutation import Mutation
-from engram_py.times import to_text
+from engram_py.times import Stamp, dated, to_text
 from engram_py.upkeep import doctor, hook_log
 from engram_py.upkeep.hook_log import append, expect, lately
 from tests.database.files import damage_table, filled, opened, save

@@ -33,10 +33,9 @@ def administered(operation: str, given: Mapping[str, Any] | None = None) -> Any:
 
 async def _directly(operation: str, given: dict[str, Any]) -> Any:
     need_packages()
-    from engram_py.cloud.accounts import check_pepper
+    from engram_py.cloud.accounts import check_pepper, load_cloud_settings
     from engram_py.cloud.admin import Admin
     from engram_py.cloud.database import connected, migrate
-    from engram_py.cloud.settings import load_cloud_settings
 
     settings = load_cloud_settings()
     async with connected(settings.database_url) as connection:
@@ -131,9 +130,9 @@ def serve_command(host: str | None, port: int | None) -> None:
     It brings an empty database up by itself. SIGTERM and Ctrl-C end it after the requests it is working on.
     """
     need_packages()
+    from engram_py.cloud.accounts import load_cloud_settings
     from engram_py.cloud.routes import build_cloud_application
     from engram_py.cloud.server import prepare
-    from engram_py.cloud.settings import load_cloud_settings
     from engram_py.interfaces.http.server import listen, run_until_told, server_of
     from engram_py.settings import is_loopback
 

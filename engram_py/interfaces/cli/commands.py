@@ -5,9 +5,8 @@ what they ask.
 from __future__ import annotations
 
 import functools
-import importlib
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -23,11 +22,8 @@ from engram_py.lazy import regex
 from engram_py.text.fences import visible
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from engram_py.app import Engram
     from engram_py.interfaces.shared_arguments import FieldArgument
-    from engram_py.observations.listing import Listing
     from engram_py.reasons import Told
     from engram_py.settings import Settings
 
@@ -243,35 +239,73 @@ def place_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return scope_option(project_option(function))
 
 
-def limit_option(default: int, *, paged: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add --limit, and with ``paged`` --page; a list that they cut says so. The function takes ``limit`` and
-    ``offset``."""
+# The field that holds the rows, of the results that are lists.
+_ROWS = ("items", "entities", "runs", "relations", "files")
+
+
+def limit_option(
+    default: int, *, paged: bool = False, whole: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add --limit and --page; what they leave out is said in one way. The function takes ``limit``, with ``paged``
+    ``offset`` too, with ``whole`` neither: it returns all rows."""
     limit_of = click.option("--limit", type=int, default=default, show_default=True, help="Most results.")
     page_of = click.option("--page", type=click.IntRange(min=1), default=1, help="The first page is 1.")
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def run(*args: Any, limit: int = default, page: int = 1, **options: Any) -> Any:
-            from engram_py.observations.listing import Listing
-
+            asked = functools.partial(function, *args, **options)
             offset = (page - 1) * max(limit, 1)
-            found = function(*args, limit=limit, **options, **({"offset": offset} if paged else {}))
-            return _saying_what_is_left(found, limit, page, offset) if isinstance(found, Listing) else found
+            if paged:
+                found = asked(limit=limit, offset=offset)
+                return _saying_what_is_left(found, page, offset, limit, getattr(found, "total", None))
+            if whole:
+                found = asked()
+                return _cut(found, page, offset, limit, len(_rows(found)))
+            end = offset + max(limit, 1)
+            found = asked(limit=end if page > 1 else limit)
+            full = len(_rows(found)) >= end and len(_rows(asked(limit=end + 1))) <= end
+            return _cut(found, page, offset, limit, end if full else None)
 
-        return limit_of(page_of(run) if paged else run)
+        return limit_of(page_of(run))
 
     return add
 
 
-def _saying_what_is_left(found: Listing, limit: int, page: int, offset: int) -> Listing:
-    """Return a list with a note on what it leaves out: ``20 of 7,143; --page 2 shows the next``."""
-    last = offset + len(found.items)
-    if not found.items or (len(found.items) < limit if found.total is None else last >= found.total):
+def _rows(found: object) -> Sequence[Any]:
+    name = next((one for one in _ROWS if hasattr(found, one)), "")
+    rows: Sequence[Any] = getattr(found, name) if name else ()
+    return rows
+
+
+def _cut(found: Any, page: int, offset: int, limit: int, total: int | None) -> Any:
+    """Return a result with the rows of one page."""
+    name = next((one for one in _ROWS if hasattr(found, one)), "")
+    if not name:  # one thing was asked for
         return found
+    rows = getattr(found, name)[offset : offset + max(limit, 1)]
+    return _saying_what_is_left(replace(found, **{name: rows}), page, offset, limit, total)
+
+
+def _saying_what_is_left(found: Any, page: int, offset: int, limit: int, total: int | None) -> Any:
+    """Return a result with a note on what it leaves out, or print that beside one that holds no notes."""
+    note = left_out(len(_rows(found)), page, offset, limit, total)
+    if not note:
+        return found
+    if hasattr(found, "warnings"):
+        return replace(found, warnings=(*found.warnings, note))
+    print_notes([note])
+    return found
+
+
+def left_out(rows: int, page: int, offset: int, limit: int, total: int | None) -> str:
+    """``20 of 7,143; --page 2 shows the next``; empty where nothing is left out."""
+    last = offset + rows
+    if not rows or (rows < limit if total is None else last >= total):
+        return ""
     shown = f"{offset + 1:,}-{last:,}" if offset else f"{last:,}"
-    said = f"the first {shown}" if found.total is None else f"{shown} of {found.total:,}"
-    step = "`--limit N` shows more" if found.total is None else f"`--page {page + 1}` shows the next, `--limit N` more"
-    return replace(found, warnings=(*found.warnings, f"{said}; {step}"))
+    said = f"{shown} of {total:,}" if total is not None else f"{shown} of more" if offset else f"the first {shown}"
+    return f"{said}; `--page {page + 1}` shows the next, `--limit N` more"
 
 
 def many_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -340,13 +374,14 @@ def refusing(function: Callable[..., None]) -> Callable[..., None]:
         try:
             function(*args, **kwargs)
         except EngramError as exc:
-            from engram_py.interfaces.wording.render import error_text, error_values
+            from engram_py.interfaces.wording.render import error_text, error_values, person_text
 
             if kwargs.get("as_json"):
                 import json
 
                 click.echo(json.dumps(error_values(exc, "cli"), ensure_ascii=False))
-            click.echo(f"engram: {error_text(exc, 'cli')}", err=True)
+            at_terminal = sys.stderr is not None and sys.stderr.isatty()
+            click.echo(f"engram: {visible(person_text(exc)) if at_terminal else error_text(exc, 'cli')}", err=True)
             sys.exit(1)
 
     return run
@@ -422,78 +457,3 @@ def pass_json_on(ctx: click.Context, *, as_json: bool) -> bool:
     if ctx.invoked_subcommand is not None and as_json:
         ctx.default_map = {ctx.invoked_subcommand: {"as_json": True}}
     return ctx.invoked_subcommand is not None
-
-
-Row = tuple[str, str, str]
-
-
-class LazyGroup(click.Group):
-    """A click group over ``table``; ``--help`` imports no command.
-
-    ``table`` has for each command the module in ``engram_py.interfaces.cli`` that holds ``<name>_command``, what the
-    group's help says of it, and an example without the program's name. With ``groups`` the help lists what is ``first``
-    by what somebody wants to do.
-    """
-
-    def __init__(
-        self,
-        *args: Any,
-        table: Mapping[str, Row],
-        groups: Mapping[str, Mapping[str, Row]] | None = None,
-        first: Collection[str] = (),
-        **attributes: Any,
-    ) -> None:
-        super().__init__(*args, **attributes)
-        self.table = table
-        self.groups = groups or {"Commands": table}
-        self.first = first or tuple(table)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.table)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in self.table:
-            return None
-        module, _, example = self.table[name]
-        command: click.Command = getattr(
-            importlib.import_module(f"engram_py.interfaces.cli.{module}"), f"{name.replace('-', '_')}_command"
-        )
-        command.epilog = f"Example: {self._program(ctx)} {example}"
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        self._list(formatter, self.first)
-        left_out = sum(map(len, self.groups.values())) - len(self.first)
-        if left_out:
-            formatter.write_paragraph()
-            formatter.write_text(f"`engram help --all` lists {left_out} more, `engram help COMMAND` explains one.")
-
-    def every_command(self, ctx: click.Context) -> str:
-        """Return the list of all commands, as the help shows some."""
-        formatter = ctx.make_formatter()
-        self._list(formatter, self.table)
-        return formatter.getvalue().strip("\n")
-
-    def _list(self, formatter: click.HelpFormatter, names: Collection[str]) -> None:
-        for group, table in self.groups.items():
-            if rows := [(name, about) for name, (_, about, _) in table.items() if name in names]:
-                with formatter.section(group):
-                    formatter.write_dl(rows, col_max=16)
-
-    def _program(self, ctx: click.Context) -> str:
-        return ctx.command_path if ctx.info_name else "engram"
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem
-
-        begun = [(name, about) for name, (_, about, _) in self.table.items() if name.startswith(incomplete)]
-        commands = [CompletionItem(name, help=about) for name, about in begun]
-        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.exceptions.NoSuchCommand as exc:  # click knows only the commands that were imported
-            raise click.exceptions.NoSuchCommand(args[0], possibilities=self.table, ctx=ctx) from exc

@@ -17,6 +17,7 @@ from engram_py.interfaces.cli.commands import (
     dry_run_option,
     group,
     json_command,
+    limit_option,
     memory,
     progress_bars,
     project_option,
@@ -56,6 +57,7 @@ def index_documents() -> str:
 
 
 @result_command("list", collection_command)
+@limit_option(100, whole=True)
 @project_options
 def list_command(app: Engram, project: str | None, all_projects: bool) -> object:
     """List the collections of the project."""
@@ -63,16 +65,16 @@ def list_command(app: Engram, project: str | None, all_projects: bool) -> object
 
 
 @result_command("add", collection_command)
-@click.argument("path", help="A folder or a file.")
+@click.argument("path", type=PATH, help="A folder or a file.")
 @click.option("--name", help="Its name; default: the folder's.")
 @click.option("--glob", multiple=True, help="Which files, as in '*.md,notes/*.txt'; default: every kind of text.")
 @click.option("--context", help="What these documents are, shown with each hit.")
 @project_option
 def add_command(
-    app: Engram, path: str, name: str | None, glob: tuple[str, ...], context: str | None, project: str | None
+    app: Engram, path: Path, name: str | None, glob: tuple[str, ...], context: str | None, project: str | None
 ) -> object:
     """Add PATH as a collection and index it."""
-    return app.documents.add(path, name=name, glob=glob, context=context, project=project)
+    return app.documents.add(str(path), name=name, glob=glob, context=context, project=project)
 
 
 @result_command("update", collection_command)
@@ -240,6 +242,7 @@ def exists_command(path: str, project: str | None, *, as_json: bool) -> None:
 
 @result_command("list", vault_command)
 @click.argument("folder", required=False, default="", help="A folder of the vault; default: all of it.")
+@limit_option(100, whole=True)
 @project_option
 def list_files(app: Engram, folder: str, project: str | None) -> object:
     """List the files of the vault."""

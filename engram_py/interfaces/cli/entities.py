@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engram_py.dataclass import replace
+from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
     group,
+    left_out,
     limit_option,
     memory,
     place_options,
+    print_notes,
     project_option,
     project_options,
     result_command,
@@ -40,6 +43,7 @@ entity_command = group("entity", "Show what has a name here: people, services, l
 @click.option("--candidates", is_flag=True, help="Also list names that are mentioned too seldom to have a page.")
 @click.option("--archived", is_flag=True, help="Those put away as well.")
 @click.option("--kind", help="Only this kind, as in person or project.")
+@limit_option(100, whole=True)
 @place_options
 def list_command(app: Engram, **options: Any) -> object:
     """List the entities, by slug."""
@@ -223,6 +227,8 @@ def supersede_command(app: Engram, new: int, old: int, reasoning: str | None) ->
     As in `engram supersede 52 17 --reason "the team moved to httpx"`.
     """
     why = reasoning or "said by `engram supersede`"
+    if new == old:
+        raise InvalidArgumentError("OLD", f"#{old}", expected="another memory than NEW")
     return app.relations.compare(new, old, "supersedes", confidence=1.0, reasoning=why)
 
 
@@ -237,12 +243,12 @@ conflicts_command.add_command(judge_command)
 @result_command("list", conflicts_command)
 @click.option("--status", type=click.Choice(STATUSES), help="Only this state.")
 @click.option("--since", help="Only those found since this time (RFC 3339).")
-@click.option("--offset", type=int, default=0, show_default=True, help="How many to skip.")
-@limit_option(DEFAULT)
+@click.option("--offset", "skipped", type=int, default=0, help="How many to skip; the same as --page.")
+@limit_option(DEFAULT, paged=True)
 @project_options
-def conflicts_list_command(app: Engram, **options: Any) -> object:
+def conflicts_list_command(app: Engram, skipped: int, offset: int, **options: Any) -> object:
     """List relations, newest first, without those judged to be no conflict."""
-    return app.relations.page(**options)
+    return app.relations.page(offset=skipped or offset, **options)
 
 
 @value_command("show", conflicts_command)
@@ -265,6 +271,8 @@ def conflicts_show_command(relation: str) -> tuple[object, str]:
 @click.option("--confidence", type=float, default=1.0, show_default=True, help="0 to 1.")
 def compare_command(app: Engram, one: int, relation: str, other: int, **verdict: Any) -> object:
     """Say how one observation relates to another of its project; both texts stay."""
+    if one == other:
+        raise InvalidArgumentError("OTHER", f"#{other}", expected="another memory than ID")
     return app.relations.compare(one, other, relation, **verdict)
 
 
@@ -289,14 +297,16 @@ def scan_command(app: Engram, **options: Any) -> object:
 @value_command("deferred", conflicts_command)
 @click.option("--status", type=click.Choice(["deferred", "dead"]), help="Only this state.")
 @click.option("--replay", is_flag=True, help="Try to apply them again.")
-@limit_option(DEFAULT)
-def deferred_command(status: str | None, replay: bool, limit: int) -> tuple[object, str]:
+@limit_option(DEFAULT, paged=True)
+def deferred_command(status: str | None, replay: bool, limit: int, offset: int) -> tuple[object, str]:
     """List synced rows that could not be applied, with the reason."""
     with memory() as app:
         if replay:
             done = app.autosync.replay()
             return done, ", ".join(f"{count} {name}" for name, count in done.items())
-        total, rows = app.autosync.deferred(status=status, limit=max(1, limit))
+        limit = max(1, limit)
+        total, rows = app.autosync.deferred(status=status, limit=limit, offset=offset)
     from engram_py.interfaces.wording.sync import unapplied
 
-    return {"total": total, "rows": rows}, unapplied(rows, total)
+    print_notes(filter(None, [left_out(len(rows), offset // limit + 1, offset, limit, total)]))
+    return {"total": total, "rows": rows}, unapplied(rows)

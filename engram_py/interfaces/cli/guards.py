@@ -11,6 +11,7 @@ from engram_py.interfaces.cli.commands import (
     group,
     id_argument,
     json_command,
+    limit_option,
     memory,
     print_notes,
     print_value,
@@ -34,6 +35,7 @@ guard_command = group(
 
 @result_command("list", guard_command)
 @click.option("--offered", is_flag=True, help="Those that texts offer and nobody answered.")
+@limit_option(100, whole=True)
 @project_options
 def list_command(app: Engram, offered: bool = False, **options: Any) -> object:
     """List guards, how often each spoke and what came of it."""

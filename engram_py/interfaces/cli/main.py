@@ -3,13 +3,94 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import sys
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from engram_py import __version__
-from engram_py.interfaces.cli.commands import LazyGroup, value_command
+from engram_py.interfaces.cli.commands import value_command
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+Row = tuple[str, str, str]
+
+
+class LazyGroup(click.Group):
+    """A click group over ``table``; ``--help`` imports no command.
+
+    ``table`` has for each command the module in ``engram_py.interfaces.cli`` that holds ``<name>_command``, what the
+    group's help says of it, and an example without the program's name. With ``groups`` the help lists what is ``first``
+    by what somebody wants to do.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        table: Mapping[str, Row],
+        groups: Mapping[str, Mapping[str, Row]] | None = None,
+        first: Collection[str] = (),
+        **attributes: Any,
+    ) -> None:
+        super().__init__(*args, **attributes)
+        self.table = table
+        self.groups = groups or {"Commands": table}
+        self.first = first or tuple(table)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in self.table:
+            return None
+        module, _, example = self.table[name]
+        command: click.Command = getattr(
+            importlib.import_module(f"engram_py.interfaces.cli.{module}"), f"{name.replace('-', '_')}_command"
+        )
+        command.epilog = f"Example: {self._program(ctx)} {example}"
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self._list(formatter, self.first)
+        left_out = sum(map(len, self.groups.values())) - len(self.first)
+        if left_out:
+            formatter.write_paragraph()
+            formatter.write_text(f"`engram help --all` lists {left_out} more, `engram help COMMAND` explains one.")
+
+    def every_command(self, ctx: click.Context) -> str:
+        """Return the list of all commands, as the help shows some."""
+        formatter = ctx.make_formatter()
+        self._list(formatter, self.table)
+        return formatter.getvalue().strip("\n")
+
+    def _list(self, formatter: click.HelpFormatter, names: Collection[str]) -> None:
+        for group, table in self.groups.items():
+            if rows := [(name, about) for name, (_, about, _) in table.items() if name in names]:
+                with formatter.section(group):
+                    formatter.write_dl(rows, col_max=16)
+
+    def _program(self, ctx: click.Context) -> str:
+        return ctx.command_path if ctx.info_name else "engram"
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        begun = [(name, about) for name, (_, about, _) in self.table.items() if name.startswith(incomplete)]
+        commands = [CompletionItem(name, help=about) for name, about in begun]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand as exc:  # click knows only the commands that were imported
+            raise click.exceptions.NoSuchCommand(args[0], possibilities=self.table, ctx=ctx) from exc
+
 
 HIDDEN = "For programs"  # left out of every help
 # What somebody wants to do → command → (module, what the help says of it, an example).
@@ -21,7 +102,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "get": ("observations", "Print an observation whole.", "get 12"),
         "list": ("recall", "List observations, latest change first.", "list --type decision"),
         "edit": ("observations", "Edit an observation in your editor.", "edit 12"),
-        "undo": ("observations", "Take back the last change: an edit, deletion, move, pin or verdict.", "undo"),
+        "undo": ("observations", "Take back the last change: a save, edit, deletion, move, pin or verdict.", "undo"),
         "context": ("recall", "Print what a new session would be given.", "context"),
         "why": ("recall", "Say what a prompt, or a failure, is given unasked, and why.", 'why "How do we deploy?"'),
         "note": ("documents", "Append a note to today's, or print those of a day.", 'note "Ada owns billing"'),

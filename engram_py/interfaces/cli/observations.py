@@ -114,18 +114,19 @@ def unpin_command(app: Engram, observation_id: int) -> object:
 @click.argument(
     "observation_id", metavar="[ID]", type=OBSERVATION_ID, required=False, help="Its number: its newest change."
 )
-@click.option("--list", "listed", is_flag=True, help="Take nothing back; list the last twenty changes.")
+@click.option("--list", "listed", is_flag=True, help="Take nothing back; list the last changes.")
 @click.option("--change", type=int, metavar="N", help="The change of this number in --list.")
-def undo_command(app: Engram, observation_id: int | None, listed: bool, change: int | None) -> object:
-    """Take back the newest change of this machine: an edit, retag, pin, move, deletion, archiving or verdict.
+@limit_option(20)
+def undo_command(app: Engram, observation_id: int | None, listed: bool, change: int | None, limit: int) -> object:
+    """Take back the newest change of this machine: a save, edit, retag, pin, move, deletion, archiving or verdict.
 
     Called again it goes further back. With ID it takes back the newest change of that observation, and twice is
-    redoing. What was changed again since, as on another machine, is refused. `engram delete` hides what was saved new.
+    redoing. What was changed again since, as on another machine, is refused. A withdrawn save is a deleted one.
     """
     if sum((observation_id is not None, listed, change is not None)) > 1:
         raise click.UsageError("give ID, --list or --change")
     if listed:
-        return Listing("changes", app.changes.listed())
+        return Listing("changes", app.changes.listed(max(1, limit)))
     return app.changes.undo(observation_id, change=change)
 
 

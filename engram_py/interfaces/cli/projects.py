@@ -16,6 +16,7 @@ from engram_py.interfaces.cli.commands import (
     dry_run_option,
     group,
     json_command,
+    limit_option,
     memory,
     print_value,
     result_command,
@@ -64,6 +65,7 @@ projects_command = group("projects", "List, merge, rename and prune projects; al
 
 
 @result_command("list", projects_command)
+@limit_option(100, whole=True)
 def list_command(app: Engram) -> Listing:
     """List all projects, the most recently active first."""
     return Listing("projects", app.projects.list())

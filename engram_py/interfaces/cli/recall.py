@@ -189,6 +189,7 @@ def add_command(app: Engram, question: str, ids: tuple[int, ...], silent: bool, 
 
 
 @result_command("list", eval_command)
+@limit_option(100, whole=True)
 def list_questions(app: Engram) -> Listing:
     """List the questions."""
     return Listing("questions", app.evaluations.questions())

@@ -4,7 +4,6 @@ terminal).
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import sys
@@ -17,7 +16,6 @@ import click
 from engram_py.errors import EngramError, TerminalError
 from engram_py.files import expanded, here
 from engram_py.interfaces.cli.commands import PATH, json_command, memory, print_value, refusing, settings
-from engram_py.lazy import install_hint
 
 
 class NoTerminalError(TerminalError):
@@ -26,11 +24,6 @@ class NoTerminalError(TerminalError):
             f"engram tui needs a terminal that it can draw on: {why}",
             hint="`engram list`, `engram search` and `engram sessions` print anywhere",
         )
-
-
-class TextualMissingError(TerminalError):
-    def __init__(self) -> None:
-        super().__init__("the package textual is not installed", hint=f"run `{install_hint('tui')}`")
 
 
 @click.command("mcp")
@@ -227,12 +220,10 @@ def is_terminal() -> bool:
 @click.option("--project", help="The project to show first; default: the project of this folder, if it has memories.")
 @refusing
 def tui_command(project: str | None) -> None:
-    """Show memories, sessions, a search and what waits for review in this terminal; ? shows the keys.
+    """Show memories, sessions, searches, review, guards, projects and upkeep in this terminal; ? shows the keys.
 
-    Follows what agents save meanwhile. Needs the package textual.
+    Follows what agents save meanwhile.
     """
-    if importlib.util.find_spec("textual") is None:
-        raise TextualMissingError
     if not is_terminal():
         raise NoTerminalError("input, output or errors go elsewhere")
     if os.environ.get("TERM") == "dumb":

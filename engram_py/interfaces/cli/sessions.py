@@ -13,10 +13,11 @@ import click
 
 from engram_py.database.journal import count_rows
 from engram_py.errors import InvalidArgumentError, InvalidInputError
-from engram_py.files import here, open_regular
+from engram_py.files import expanded, here, open_regular
 from engram_py.interfaces.cli.commands import (
     PATH,
     group,
+    interruptible,
     json_command,
     limit_option,
     memory,
@@ -93,7 +94,8 @@ def flush_command(app: Engram, session_id: str | None) -> Flushed:
     That is done in the background a minute after the last message, and when a session ends; `engram turns` lists what
     it is made of. What agents saved as a summary stays as it is.
     """
-    return app.distilling.flush(session_id)
+    with interruptible("the summaries so far are kept, and the other sessions wait on"):
+        return app.distilling.flush(session_id)
 
 
 session_command = group("session", "End sessions that were left open; one that is used again is simply open.")
@@ -170,6 +172,7 @@ def ingest_command(app: Engram, file: Path, **options: Any) -> object:
 
 @result_command("agents")
 @click.argument("agent_id", metavar="[ID]", required=False, help="Only this one.")
+@limit_option(100, whole=True)
 def agents_command(app: Engram, agent_id: str | None) -> Listing:
     """List the agents whose sessions are kept, the last active first, with what they left."""
     from engram_py.sessions.checkpoints import agents
@@ -201,11 +204,19 @@ def _read(file: Path) -> dict[str, Any]:
 
 session_option = click.option("--session", "session_id", help="The session; default: that of the command line.")
 
+
+class _File(click.File):
+    """A file whose ``~`` is the home directory, though no shell expanded it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(str(expanded(value)) if isinstance(value, str) else value, param, ctx)
+
+
 checkpoint_command = group("checkpoint", "Keep the state of an agent, out of every search.", alone="list")
 
 
 @result_command("save", checkpoint_command)
-@click.argument("file", type=click.File("rb"), default="-", help="What to keep; by default standard input.")
+@click.argument("file", type=_File("rb"), default="-", help="What to keep; by default standard input.")
 @session_option
 @project_option
 def save_command(app: Engram, file: BinaryIO, **options: Any) -> object:

@@ -17,8 +17,6 @@ from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.files import here
 from engram_py.interfaces.cli.commands import (
     PATH,
-    LazyGroup,
-    Row,
     can_ask,
     group,
     json_command,
@@ -30,6 +28,7 @@ from engram_py.interfaces.cli.commands import (
     result_command,
     show,
 )
+from engram_py.interfaces.cli.main import LazyGroup, Row
 from engram_py.interfaces.wording.render import to_json
 from engram_py.sync.autosync.table import TARGET
 from engram_py.sync.errors import PassphraseMissingError

@@ -7,10 +7,10 @@ from __future__ import annotations
 import math
 import os
 import sys
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -281,6 +281,7 @@ _VARIABLE = "ENGRAM_EMBEDDER"
 _MOST_AT_ONCE, _OF_A_PASSAGE = 2_000, 10
 _PATIENCE_SECONDS = 5.0  # of a person who waits for the command
 _FEW = 16  # no bar for these
+_COMPUTED = "the vectors so far are kept, and `engram vectors on` computes the rest"
 
 
 vectors_command = group(
@@ -322,7 +323,8 @@ def turn_on(model: str | None = None, *, wait: bool = False) -> tuple[Embedded, 
     if spec.kind in ("sentence", "static"):
         _fetch(spec.kind, now.data_dir / "models")
     with memory(embedder=setting) as app:
-        app.vectors.open()
+        with interruptible("the model is there; `engram vectors on` loads it again"):
+            app.vectors.open()
         if not by_variable:
             keep_setting(now.data_dir, "embedder", setting)
         return compute_vectors(app, wait=wait), app.settings
@@ -335,7 +337,8 @@ def compute_vectors(app: Engram, *, wait: bool = False) -> Embedded:
     """
     memories, documents = app.vectors.pending()
     whole = wait or memories + documents * _OF_A_PASSAGE <= _MOST_AT_ONCE
-    with progress("Computing vectors") if memories + documents > _FEW else nullcontext() as report:
+    many = memories + documents > _FEW
+    with progress("Computing vectors", _COMPUTED) if many else interruptible(_COMPUTED) as report:
         done = app.vectors.compute(progress=report, seconds=None if whole else _PATIENCE_SECONDS)
     left = done.state.lacking
     if not left or whole or reason("vectors_elsewhere") in done.warnings:
@@ -470,7 +473,7 @@ def import_command(
         raise click.UsageError("name the export to read; --dry-run and --project go with --from")
     own = _is_own(file, trust)
     with progress("Importing", _IMPORTED) as report:
-        source = _standard_input() if file == STREAM else file
+        source = (sys.stdin.buffer if sys.stdin is not None else BytesIO()) if file == STREAM else file
         return app.transfer.import_file(source, trusted=own, progress=report)
 
 
@@ -479,13 +482,9 @@ _IMPORTED = "an import is there whole or not at all, and the same command again 
 
 def _is_own(file: Path, said: bool) -> bool:
     """Return whether the user says that the memories of a file are their own."""
-    if said or file == STREAM or not can_ask():
+    if said or file == STREAM or not can_ask() or not file.exists():  # the import says that it is missing
         return said
     return click.confirm(visible(f"Are the memories in {file} your own? Others stay apart, as not checked"), err=True)
-
-
-def _standard_input() -> BinaryIO:
-    return sys.stdin.buffer if sys.stdin is not None else BytesIO()
 
 
 def _source(kind: str, path: Path | None) -> Path:

@@ -1,171 +1,82 @@
-"""``engram tui`` itself: a list of one of four kinds, a preview beside it, the keys, what a person changes and how each
-change is taken back.
-"""
+"""``engram tui`` itself: a list of one of seven kinds, a preview beside it, the keys, and the dialogs that ask."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import click
+from rich.theme import Theme
 from textual import events, work
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, Static
 
 from engram_py.app import Engram
-from engram_py.dataclass import dataclass
 from engram_py.errors import EngramError
+from engram_py.guards.values import GuardLine
 from engram_py.interfaces.cli.observations import edit_in_editor
-from engram_py.interfaces.screen_values import Waiting
-from engram_py.interfaces.tui.navigation import ListRow, Navigation, RowList, content, shown_line
-from engram_py.interfaces.tui.panels import MemoryPanel, Panel, Reader, ReviewPanel, SearchPanel, SessionPanel, View
-from engram_py.interfaces.wording import render
-from engram_py.interfaces.wording.reasons import spelled
-from engram_py.observations.arguments import change_back, live_observation
-from engram_py.observations.errors import BulkFilterError
-from engram_py.observations.values import Change, Changed, Observation
-from engram_py.relations.values import VERBS, Relation
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeDone:
-    """A change that was made, in words, and the call that takes it back; None where nothing does."""
-
-    said: str
-    take_back: Callable[[Engram], object] | None = None
-
-
-def take_back(view: View, done: ChangeDone) -> ChangeDone:
-    assert done.take_back is not None
-    return ChangeDone(_said(done.take_back(view.app), view))
-
-
-def delete(view: View, observation_id: int) -> ChangeDone:
-    deleted = view.app.observations.delete(observation_id)
-    return ChangeDone(
-        f'Deleted [#{deleted.id}] "{deleted.title}"', lambda app: app.observations.undelete(observation_id)
-    )
-
-
-def pin(view: View, observation_id: int) -> ChangeDone:
-    """Pin what is not pinned, and unpin what is."""
-    to = not live_observation(view.app.store, observation_id).pinned
-    pinned = view.app.observations.pin(observation_id, pinned=to)
-    return ChangeDone(_said(pinned, view), lambda app: app.observations.pin(observation_id, pinned=not to))
-
-
-def archive(view: View, observation_id: int) -> ChangeDone:
-    """Archive what is not archived, and take out what is."""
-    to = live_observation(view.app.store, observation_id).lifecycle != "archived"
-    title = view.app.observations.update(observation_id, Change(archived=to)).title
-    said = "Archived, searches and contexts leave it out:" if to else "Taken out of the archive:"
-    return ChangeDone(
-        f'{said} [#{observation_id}] "{title}"',
-        lambda app: app.observations.update(observation_id, Change(archived=not to)),
-    )
-
-
-def accept(view: View, row: ListRow) -> ChangeDone:
-    """Stand for what was derived, imported or sent; say of what is overdue or changed that it still holds."""
-    _, one = row.value
-    if not isinstance(one, Waiting):
-        return ChangeDone("v says how the two relate")
-    if row.head in ("overdue", "changed"):
-        return ChangeDone(_said(view.app.observations.mark_reviewed(one.row.id), view))
-    if row.head == "rule":
-        return ChangeDone(_said(view.app.guards.accept(one.row.id), view), lambda app: app.guards.unaccept(one.row.id))
-    accepted = view.app.observations.accept(one.row.id)
-    return ChangeDone(_said(accepted, view), lambda app: app.observations.unaccept(accepted))
-
-
-def judge(view: View, relation: str, verdict: str) -> ChangeDone:
-    return ChangeDone(_said(view.app.relations.judge(relation, verdict), view))
-
-
-def update(view: View, base: Observation, change: Change) -> ChangeDone:
-    """Keep an edit of ``base``. Raises ChangedMeanwhileError."""
-    updated = view.app.observations.update(base.id, change, base=base, by="person")
-    if updated.outcome == "unchanged":
-        return ChangeDone(_said(updated, view))
-    before = change_back(base, updated.changed)
-    now = live_observation(view.app.store, base.id)
-
-    def put_back(app: Engram) -> Changed:
-        assert before is not None
-        return app.observations.update(base.id, before, base=now)
-
-    return ChangeDone(_said(updated, view), put_back if before else None)
-
-
-def _said(value: object, view: View) -> str:
-    return render.text(value, now=view.now, door="cli").replace("\n", "; ")
-
-
-_KEYS = (
-    ("1 2 3 4", "memories, sessions, search, review"),
-    ("j k ↓ ↑", "next and previous; PgDn PgUp a page, g G the ends"),
-    ("/", "narrow the list, or search; an empty line shows all again"),
-    ("Enter", "read in the full width; Esc goes back"),
-    ("Tab", "go to the preview, to scroll it, and back"),
-    ("p", "choose a project"),
-    ("e", "edit in $VISUAL or $EDITOR"),
-    ("d", "delete; it is hidden, and u brings it back"),
-    ("u", "take the last change back, then the one before it"),
-    ("t", "pin on top of every session's context, or unpin"),
-    ("x", "archive, or take out of the archive"),
-    ("h", "with earlier texts"),
-    ("a", "in review: accept, or say that it still holds"),
-    ("v", "in review: say how a pair relates"),
-    ("?", "these keys"),
-    ("q", "quit"),
+from engram_py.interfaces.tui.changes import (
+    ChangeDone,
+    Reader,
+    View,
+    Work,
+    accept,
+    archive,
+    blank,
+    decline,
+    delete,
+    judge,
+    merge,
+    merge_projects,
+    move,
+    pin,
+    recorded,
+    remove_guard,
+    revert,
+    run,
+    save,
+    silence,
+    state,
+    take_back,
+    turn,
+    update,
+    versions,
 )
-
-
-class KeysScreen(ModalScreen[None]):
-    """The keys; any of ``?``, Enter, Esc and ``q`` closes it."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,enter,q", "dismiss", show=False)]
-
-    def compose(self) -> ComposeResult:
-        lines = [part for key, what in _KEYS for part in ((f"{key:>8}  ", "bold"), (f"{what}\n", ""))]
-        with VerticalScroll(classes="dialog"):
-            yield Static(content([("Keys\n\n", "bold"), *lines]), markup=False)
-
-
-class ChoiceScreen(ModalScreen[str | None]):
-    """Answers one of ``options``, None for Esc."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss(None)", show=False),
-        Binding("j", "app.simulate_key('down')", show=False),
-        Binding("k", "app.simulate_key('up')", show=False),
-    ]
-    _CELLS = 60
-
-    def __init__(self, question: str, options: Sequence[tuple[str, str]]) -> None:
-        """``options`` are values with what is shown for them."""
-        super().__init__()
-        self._question, self._options = question, options
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
-            yield Static(content([(self._question, "bold")]), markup=False)
-            shown = [Content(shown_line(label, self._CELLS)) for _, label in self._options]
-            yield OptionList(*shown, markup=False, compact=True)
-
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._options[event.option_index][0])
-
+from engram_py.interfaces.tui.navigation import (
+    STYLES,
+    ListRow,
+    Navigation,
+    Part,
+    RowList,
+    content,
+    rendered,
+    shown_line,
+)
+from engram_py.interfaces.tui.panels import (
+    GuardPanel,
+    MemoryPanel,
+    Panel,
+    ProjectPanel,
+    ReviewPanel,
+    SearchPanel,
+    SessionPanel,
+    UpkeepPanel,
+)
+from engram_py.interfaces.tui.previews import AskScreen, ChoiceScreen, KeysScreen
+from engram_py.interfaces.wording.render import person_text
+from engram_py.observations.arguments import live_observation
+from engram_py.observations.errors import BulkFilterError
+from engram_py.observations.values import Change, Observation
+from engram_py.projects.values import ProjectLine
+from engram_py.relations.values import VERBS, Relation
 
 T = TypeVar("T")
 
 LOOK_SECONDS = 0.5
+STACKED_BELOW = 100  # cells: a preview beside the list needs as much
 # A cursor that goes on at once needs no preview, and one that goes on soon none that takes long.
 _REST_SECONDS, _LONG_REST_SECONDS = 0.03, 0.4
 
@@ -173,17 +84,24 @@ _REST_SECONDS, _LONG_REST_SECONDS = 0.03, 0.4
 class TerminalApp(Navigation):
     """Shows an open memory, and follows what other processes write to it."""
 
+    TITLE = "engram tui"
+
     def __init__(self, app: Engram, *, project: str | None = None) -> None:
         # The terminal's own colours: nobody is asked whether it is dark or light.
         super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
+        self.console.push_theme(Theme(STYLES))
+        self.set_class(not (getattr(sys.__stderr__, "encoding", "") or "").lower().startswith("utf"), "ascii")
         self._reader = Reader(app, project)
         self._data_dir = app.settings.data_dir
-        self.panels: tuple[Panel, ...] = (MemoryPanel(), SessionPanel(), SearchPanel(), ReviewPanel())
+        self.panels: tuple[Panel, ...] = (
+            *(MemoryPanel(), SessionPanel(), SearchPanel(), ReviewPanel()),
+            *(GuardPanel(), ProjectPanel(), UpkeepPanel()),
+        )
         self.panel: Panel = self.panels[0]
         self._done: list[ChangeDone] = []
         self._history = False
-        self._shown: tuple[object, str] = (None, "")  # the row and the text of the preview
+        self._shown: tuple[object, Sequence[Part]] = (None, ())  # the row and the parts of the preview
         self._version: object = None
         self._looking = False
 
@@ -205,23 +123,23 @@ class TerminalApp(Navigation):
         self.query_one("#status", Static).update(Content(shown_line(text, max(20, self.size.width - 2))))
 
     def _show_head(self) -> None:
-        parts = [(" engram ", "bold")]
+        parts: list[Part] = []
         for number, panel in enumerate(self.panels, start=1):
-            parts.append((f" {number} {panel.name} ", "bold reverse" if panel is self.panel else ""))
-        project = self._reader.project
-        parts.append((f"  {shown_line(project, 20)}" if project else "  all projects", "dim"))
+            parts += [(f"{number} {panel.name}", "bold reverse" if panel is self.panel else ""), (" ", "")]
+        room = max(0, self.size.width - sum(len(text) for text, _ in parts) - 1)
+        parts.append((shown_line(self._reader.project or "all projects", room).rjust(room), "dim"))
         self.query_one("#head", Static).update(content(parts))
         typed = self.panel.typed
         asked = [("/ ", "bold"), (shown_line(typed, 200), "")] if typed else [(f"/ {self.panel.asks}", "dim")]
         self.query_one("#asked", Static).update(content(asked))
-        self.query_one("#keys", Static).update(content([(f"{self.panel.keys}  p project  ? keys  q quit", "")]))
+        self.query_one("#keys", Static).update(content([(f"{self.panel.keys}  p project  ? keys", "")]))
 
     async def _asked(self, answer: Awaitable[T]) -> T | None:
         """Return an answer; None where it is refused, which is said at the foot."""
         try:
             return await answer
         except EngramError as exc:
-            self.say(f"{exc.message}. {spelled(exc.next_step, 'cli')}")
+            self.say(person_text(exc).replace("\n", "; "))
         return None
 
     async def _show_rows(self, *, keep: bool = False) -> None:
@@ -245,7 +163,7 @@ class TerminalApp(Navigation):
         panel, row = self.panel, self.rows.row
         if row is None:
             if not self.rows.length:
-                self._put(content(panel.nothing()), None)
+                self._put(tuple(panel.nothing()), None)
             return
         await asyncio.sleep(_REST_SECONDS)
         await self._put_preview(panel, row, whole=self._history)
@@ -255,20 +173,20 @@ class TerminalApp(Navigation):
 
     async def _put_preview(self, panel: Panel, row: ListRow, *, whole: bool) -> None:
         try:
-            made = await self._reader.ask(lambda view: content(panel.preview(view, row, whole=whole)))
+            parts = await self._reader.ask(lambda view: tuple(panel.preview(view, row, whole=whole)))
         except EngramError as exc:  # it was deleted meanwhile
-            made = content([(f"{exc.message}\n", "bold"), (spelled(exc.next_step, "cli"), "")])
-        self._put(made, row)
+            parts = ((person_text(exc), ""),)
+        self._put(parts, row)
 
-    def _put(self, made: Content, row: ListRow | None) -> None:
+    def _put(self, parts: Sequence[Part], row: ListRow | None) -> None:
         """Show a preview; where it is the same row's as before, the reader stays at the line they are at."""
         key = (self.panel.name, None if row is None else row.key)
-        if (key, made.plain) == self._shown:
+        if (key, parts) == self._shown or not self.query("#side"):  # the interface is closing
             return
         if key != self._shown[0]:
             self.side.scroll_home(animate=False)
-        self._shown = (key, made.plain)
-        self.query_one("#preview", Static).update(made)
+        self._shown = (key, parts)
+        self.query_one("#preview", Static).update(rendered(parts))
 
     @work(group="look")  # which ends with the application
     async def _look(self) -> None:
@@ -320,6 +238,15 @@ class TerminalApp(Navigation):
         self.action_leave()
         await self._show_rows()
 
+    async def action_read(self) -> None:
+        """Give the preview the whole width; of a project show its memories."""
+        value = self._value
+        if not isinstance(value, ProjectLine):
+            await super().action_read()
+            return
+        self._reader.project = value.name
+        await self.action_panel(0)
+
     def action_keys(self) -> None:
         self.push_screen(KeysScreen())
 
@@ -343,8 +270,8 @@ class TerminalApp(Navigation):
 
     # --- changing ---------------------------------------------------------------------------------------------
 
-    async def _change(self, work: Callable[[View], ChangeDone]) -> None:
-        done = await self._asked(self._reader.ask(work))
+    async def _change(self, work: Work, *, in_log: bool = True) -> None:
+        done = await self._asked(self._reader.ask(lambda view: recorded(view, work) if in_log else work(view)))
         if done is not None:
             await self._finish(done)
 
@@ -354,6 +281,13 @@ class TerminalApp(Navigation):
         self.say(f"{done.said}{'. u takes it back' if done.take_back else ''}")
         await self._show_rows(keep=True)
 
+    @property
+    def _value(self) -> Any:
+        """The value of the row under the cursor, of Review what waits."""
+        row = self.rows.row
+        value = row.value if row is not None else None
+        return value[1] if isinstance(self.panel, ReviewPanel) and value is not None else value
+
     def _here(self) -> int | None:
         """Return the memory under the cursor."""
         row = self.rows.row
@@ -362,33 +296,142 @@ class TerminalApp(Navigation):
             self.say("No memory is chosen here")
         return found
 
-    async def action_delete(self) -> None:
+    async def _change_here(self, change: Callable[[View, int], ChangeDone]) -> None:
         if (here := self._here()) is not None:
-            await self._change(lambda view: delete(view, here))
+            await self._change(lambda view: change(view, here))
+
+    async def action_delete(self) -> None:
+        value = self._value
+        if isinstance(value, GuardLine):
+            await self._change(lambda view: remove_guard(view, value))
+        else:
+            await self._change_here(delete)
 
     async def action_pin(self) -> None:
-        if (here := self._here()) is not None:
-            await self._change(lambda view: pin(view, here))
+        await self._change_here(pin)
 
     async def action_archive(self) -> None:
-        if (here := self._here()) is not None:
-            await self._change(lambda view: archive(view, here))
+        await self._change_here(archive)
 
     async def action_undo(self) -> None:
         if not self._done:
             self.say("Nothing was changed here that could be taken back")
             return
         done = self._done.pop()
-        await self._change(lambda view: take_back(view, done))
+        await self._change(lambda view: take_back(view, done), in_log=False)
 
     async def action_accept(self) -> None:
+        row, value = self.rows.row, self._value
+        if isinstance(value, Relation):
+            self.say("v says how the two relate")
+            return
+        head = row.head if row is not None else ""
+        await self._change_here(lambda view, here: accept(view, here, head))
+
+    async def action_decline(self) -> None:
         row = self.rows.row
-        if isinstance(self.panel, ReviewPanel) and row is not None:
-            await self._change(lambda view: accept(view, row))
+        if row is None or row.head not in ("rule", "offered"):
+            self.say("No offered guard is chosen here")
+            return
+        await self._change_here(decline)
+
+    async def action_off(self) -> None:
+        value = self._value
+        if isinstance(value, GuardLine):
+            await self._change(lambda view: silence(view, value))
+        else:
+            self.say("No guard is chosen here")
+
+    async def action_run(self) -> None:
+        row, value = self.rows.row, self._value
+        if not isinstance(self.panel, UpkeepPanel):
+            await self._choose_version()
+        elif row is not None and row.head == "run":
+            self.say("It runs …")
+            await self._change(lambda view: run(view, value), in_log=False)
+        elif row is not None and row.head == "switch":
+            await self._change(lambda view: turn(view, value), in_log=False)
+
+    async def _choose_version(self) -> None:
+        here = self._here()
+        found = await self._asked(self._reader.ask(lambda view: versions(view, here or 0))) if here else None
+        if not found:
+            self.say("It has no earlier text" if here else "No memory is chosen here")
+            return
+        options = [(str(one.version), f"version {one.version}: {one.title}") for one in found]
+
+        async def chosen(version: str | None) -> None:
+            if version is not None:
+                await self._change(lambda view: revert(view, here or 0, int(version)))
+
+        self.push_screen(ChoiceScreen("Bring back", options), chosen)
+
+    async def action_merge(self) -> None:
+        value = self._value
+        if isinstance(value, ProjectLine):
+            await self._merge_project(value.name)
+            return
+        here = self._here()
+        if here is None:
+            return
+
+        async def typed(number: str | None) -> None:
+            if number is not None and number.removeprefix("#").isdecimal():
+                await self._change(lambda view: merge(view, here, int(number.removeprefix("#"))))
+            elif number is not None:
+                self.say("A memory's number is asked, as in 12")
+
+        self.push_screen(AskScreen("Merge into which memory? Its number:"), typed)
+
+    async def _merge_project(self, name: str) -> None:
+        async def chosen(into: str | None) -> None:
+            if into is None:
+                return
+
+            async def sure(answer: str | None) -> None:
+                if answer:
+                    await self._change(lambda view: merge_projects(view, name, into), in_log=False)
+
+            asked = f"Merge {name} into {into}? Nothing parts them again."
+            self.push_screen(ChoiceScreen(asked, [("", "leave them"), ("yes", "merge them")]), sure)
+
+        await self._ask_project(f"Merge {name} into", but=name, chosen=chosen)
+
+    async def action_move_to(self) -> None:
+        here = self._here()
+        if here is None:
+            return
+
+        async def chosen(name: str | None) -> None:
+            if name is not None:
+                await self._change(lambda view: move(view, here, name))
+
+        await self._ask_project(f"Move #{here} to", but="", chosen=chosen)
+
+    async def _ask_project(self, question: str, *, but: str, chosen: Callable[[str | None], Awaitable[None]]) -> None:
+        found = await self._asked(self._reader.ask(lambda view: view.app.projects.list())) or ()
+        options = [(one.name, one.name) for one in found if one.name != but]
+        if options:
+            self.push_screen(ChoiceScreen(question, options), chosen)
+        else:
+            self.say("There is no other project")
+
+    async def action_new(self) -> None:
+        if isinstance(self.panel, UpkeepPanel):
+
+            async def typed(text: str | None) -> None:
+                if text is not None:
+                    await self._change(lambda view: state(view, text))
+
+            self.push_screen(AskScreen("What holds of you always? Every context begins with it:"), typed)
+            return
+        place = await self._asked(self._reader.ask(lambda view: view.app.projects.for_write(view.project)))
+        if place is not None:
+            base = blank(place.project)
+            await self._edit(base, lambda view, change: save(view, base, change))
 
     def action_verdict(self) -> None:
-        row = self.rows.row
-        pair = row.value[1] if isinstance(self.panel, ReviewPanel) and row is not None else None
+        pair = self._value
         if not isinstance(pair, Relation):
             return
         relation = pair.sync_id
@@ -405,17 +448,18 @@ class TerminalApp(Navigation):
         if here is None:
             return
         base = await self._asked(self._reader.ask(lambda view: live_observation(view.app.store, here)))
-        if base is None:
-            return
+        if base is not None:
+            await self._edit(base, lambda view, change: update(view, base, change))
 
+    async def _edit(self, base: Observation, work: Callable[[View, Change], ChangeDone]) -> None:
         def keep(change: Any) -> ChangeDone:
-            return self._reader.ask_here(lambda view: update(view, base, change))
+            return self._reader.ask_here(lambda view: recorded(view, lambda view: work(view, change)))
 
         try:
             with self._given_away():
                 done = edit_in_editor(base, self._data_dir, keep)
         except (EngramError, click.ClickException, OSError, UnicodeDecodeError) as exc:
-            said = exc.message if isinstance(exc, EngramError | click.ClickException) else str(exc)
+            said = person_text(exc) if isinstance(exc, EngramError) else getattr(exc, "message", str(exc))
             self.say("; ".join([said, *getattr(exc, "__notes__", ())]))
             return
         await self._finish(done)
@@ -425,4 +469,5 @@ class TerminalApp(Navigation):
         return self.suspend() if self._driver is not None and self._driver.can_suspend else contextlib.nullcontext()
 
     def on_resize(self, event: events.Resize) -> None:
-        self.set_class(event.size.width < 60, "narrow")
+        self.set_class(event.size.width < STACKED_BELOW, "narrow")
+        self._show_head()

@@ -1,5 +1,5 @@
-"""The screen, the keys to move about in it, and a list of any length that holds a few pages of it: those around the
-rows on the screen. Text of a memory is shown as text, whatever markup or control characters it holds.
+"""The screen, the keys to move about in it, a list of any length that holds a few pages of it, and how texts are shown:
+Markdown is rendered, and a control character is named instead of obeyed.
 """
 
 from __future__ import annotations
@@ -8,11 +8,15 @@ import re
 import unicodedata
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterable
-from typing import Any, ClassVar
+from functools import cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.cells import cell_len, set_cell_size
+from rich.console import Group, RenderableType
 from rich.segment import Segment
 from rich.style import Style
+from rich.text import Text
 from textual import events, work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -27,9 +31,14 @@ from textual.widgets import Input, Static
 from engram_py.dataclass import dataclass
 from engram_py.lazy import regex
 
-# A text and its style; an empty style is plain.
-Part = tuple[str, str]
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
+# A text and its style; an empty style is plain, and MARKDOWN renders the text.
+Part = tuple[str, str]
+MARKDOWN = "markdown"
+
+_MOST_RENDERED = 10_000  # characters, which take a quarter of a second; a longer text is shown as it was written
 _LOOKED_AT = 4  # characters that are looked at for each cell of a line
 # Control characters, marks that turn text around, and characters that nobody sees.
 _UNSEEN = regex(
@@ -75,9 +84,56 @@ def content(parts: Iterable[Part]) -> Content:
     return Content.assemble(*((printable(text), style) for text, style in parts))
 
 
+def rendered(parts: Iterable[Part]) -> RenderableType:
+    """Return the parts one below the other, their Markdown rendered."""
+    found: list[RenderableType] = []
+    for is_markdown, group in groupby(parts, key=lambda part: part[1] == MARKDOWN):
+        if is_markdown:
+            found += [_markdown(text) if len(text) <= _MOST_RENDERED else Text(printable(text)) for text, _ in group]
+        else:
+            text = Text.assemble(*((printable(text), style) for text, style in group))
+            if text.plain.endswith("\n"):  # the next one begins a line anyway
+                text.right_crop(1)
+            found.append(text)
+    return Group(*found)
+
+
+def _markdown(text: str) -> RenderableType:
+    """Return a memory's Markdown. A line end stays one, headings keep left, and code has no colours."""
+    from rich.markdown import Markdown
+
+    made = Markdown("", hyperlinks=False, code_theme="ansi_dark")
+    made.parsed = _parser().parse(printable(text))
+    for token in made.parsed:
+        token.tag = "h2" if token.tag == "h1" else token.tag
+        token.info = ""
+        for child in token.children or ():
+            child.type = "hardbreak" if child.type == "softbreak" else child.type
+            child.content = printable(child.content)  # a character may be written as `&#x202e;`
+    return made
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
+
+
+# Rich's own styles set colours that cannot be read on every ground.
+STYLES = {
+    **dict.fromkeys(("markdown.h1", "markdown.h2", "markdown.table.header"), "bold underline"),
+    **dict.fromkeys(("markdown.h3", "markdown.h4", "markdown.h5", "markdown.h6", "markdown.code"), "bold"),
+    **dict.fromkeys(("markdown.item.bullet", "markdown.item.number"), "bold"),
+    **dict.fromkeys(("markdown.link_url", "markdown.hr", "markdown.table.border"), "dim"),
+    **dict.fromkeys(("markdown.link", "markdown.code_block", "markdown.table.row"), ""),
+    "markdown.block_quote": "italic",
+}
+
 PAGE = 100
 MOST_PAGES = 6
-_MOST_HEAD = 11
+_MOST_HEAD, _MOST_KIND = 11, 12
+_KIND_FROM = 50  # cells of a list that has room for a column of kinds
 _AHEAD = 30  # rows before the end at which the next page is fetched
 
 _HEAD, _PLAIN, _CURSOR, _FAINT_CURSOR = Style(dim=True), Style(), Style(reverse=True), Style(bold=True)
@@ -85,13 +141,15 @@ _HEAD, _PLAIN, _CURSOR, _FAINT_CURSOR = Style(dim=True), Style(), Style(reverse=
 
 @dataclass(frozen=True, slots=True)
 class ListRow:
-    """A line of a list: ``head`` before its label, ``note`` at its end. ``key`` tells rows apart."""
+    """A line of a list: ``head`` before its label, ``kind`` and ``note`` in columns at its end. ``key`` tells rows
+    apart."""
 
     key: Hashable
     head: str
     label: str
     note: str
     value: Any
+    kind: str = ""
 
 
 # Gives the rows from a place on, at most a page of them.
@@ -120,7 +178,7 @@ class RowList(ScrollView, can_focus=True):
         self._loading: set[int] = set()
         self._generation = 0
         self._told: Hashable = None
-        self._head_cells = 0  # the widest head that was seen, so that labels stand below each other
+        self._cells: tuple[int, int, int] = 0, 0, 0  # the widest head, kind and note, each a column
 
     # --- what is shown ----------------------------------------------------------------------------------------
 
@@ -175,8 +233,9 @@ class RowList(ScrollView, can_focus=True):
         return None
 
     def _resize(self) -> None:
-        heads = (cell_len(row.head) for rows in self._pages.values() for row in rows)
-        self._head_cells = min(max(heads, default=0), _MOST_HEAD)
+        rows = [row for page in self._pages.values() for row in page]
+        head, kind, note = (_widest(getattr(row, name) for row in rows) for name in ("head", "kind", "note"))
+        self._cells = min(head, _MOST_HEAD), min(kind, _MOST_KIND), note
         self.virtual_size = Size(self.size.width, self.length + (not self.complete))
         self.refresh()
 
@@ -232,8 +291,12 @@ class RowList(ScrollView, can_focus=True):
             return Strip([Segment(padded("  …", width), _HEAD)], width)
         is_cursor = place == self.cursor
         style = (_CURSOR if self.has_focus else _FAINT_CURSOR) if is_cursor else _PLAIN
-        head = f"{'>' if is_cursor else ' '} {padded(row.head, self._head_cells)} "
-        note = f" {shown_line(row.note, width // 3)} " if row.note else " "
+        head_cells, kind_cells, note_cells = self._cells
+        head = f"{'>' if is_cursor else ' '} {padded(row.head, head_cells)} "
+        note = shown_line(row.note, width // 3)
+        note = " " * (min(note_cells, width // 3) - cell_len(note) + 1) + note + " "
+        if kind_cells and width >= _KIND_FROM:
+            note = f" {padded(row.kind, kind_cells)}{note}"
         label = padded(row.label, width - cell_len(head) - cell_len(note))
         faint = style if is_cursor else _HEAD
         return Strip([Segment(head, faint), Segment(label, style), Segment(note, faint)], width)
@@ -272,10 +335,14 @@ class RowList(ScrollView, can_focus=True):
         self.move_to(self.scroll_offset.y + event.y)
 
 
+def _widest(texts: Iterable[str]) -> int:
+    return max(map(cell_len, texts), default=0)
+
+
 # Keys and what they do. The application itself handles each before the next one, so that keys that come faster than
 # the screen changes do not reach what had the focus before.
 _KEYS = {
-    **{str(place): f"panel({place - 1})" for place in range(1, 5)},
+    **{str(place): f"panel({place - 1})" for place in range(1, 8)},
     "up,k": "move(-1)",
     "down,j": "move(1)",
     "pageup,ctrl+b": "page(-1)",
@@ -294,7 +361,13 @@ _KEYS = {
     "x": "archive",
     "h": "history",
     "a": "accept",
+    "c": "decline",
     "v": "verdict",
+    "m": "merge",
+    "w": "move_to",
+    "n": "new",
+    "r": "run",
+    "o": "off",
     "escape": "leave",
     "q": "close",
 }
@@ -342,7 +415,7 @@ class Navigation(App[None]):
         self.query_one("#body").remove_class("wide")
         self.set_focus(self.rows)
 
-    def action_read(self) -> None:
+    async def action_read(self) -> None:
         """Give the preview the whole width."""
         self.query_one("#body").add_class("wide")
         self.set_focus(self.side)

@@ -1,229 +1,50 @@
-"""The four lists (memories, sessions, the hits of a search, what waits for review), read on a worker thread, and what
-is shown beside each: a memory whole, why a hit was found, what a session was given, what waits and why.
+"""The lists, and what is shown beside each: memories, sessions, the hits of a search with why they were found, what
+waits for review, guards and fixes with what came of them, projects, and upkeep.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterable
+from typing import Protocol
 
-from engram_py.app import Engram
-from engram_py.dataclass import dataclass
-from engram_py.interfaces.cli.commands import local_now
+from engram_py.failures.fixes import FixLine
+from engram_py.identity.table import Statement
 from engram_py.interfaces.screen_values import (
-    EXPLAINED,
-    AskedPrompt,
     FailedSession,
     Waiting,
+    called,
     review,
-    session_given,
     session_names,
-    start_text,
 )
+from engram_py.interfaces.tui.changes import RUNS, View
 from engram_py.interfaces.tui.navigation import PAGE, ListRow, Part, shown_line
-from engram_py.interfaces.wording import render, search
-from engram_py.interfaces.wording.context import nearly
-from engram_py.interfaces.wording.phrases import age, amount, one_line
-from engram_py.interfaces.wording.reasons import spelled
+from engram_py.interfaces.tui.previews import (
+    DERIVED,
+    DUE,
+    FAINT,
+    HEADING,
+    OFFERED,
+    ORDER,
+    STALE,
+    UNCHECKED,
+    failed,
+    fix,
+    guard,
+    hit,
+    how,
+    memory,
+    pair,
+    possibly,
+    session,
+    upkeep,
+    waiting,
+)
+from engram_py.interfaces.wording.phrases import age, amount
 from engram_py.interfaces.wording.search import named
-from engram_py.ledger.citations import Given, sessions_given
 from engram_py.observations.listing import ObservationLine
-from engram_py.recall.values import Hit, Results
-from engram_py.relations.values import VERBS, Relation
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """The source of a list or a preview: the memory, the time, and the project it is narrowed to, None for all."""
-
-    app: Engram
-    now: datetime
-    project: str | None
-
-    @property
-    def place(self) -> dict[str, Any]:
-        """The project, as most services take it."""
-        return {"project": self.project, "all_projects": self.project is None}
-
-
-class Reader:
-    """Runs calls of services in threads, so that keys are answered meanwhile.
-
-    Reading counts nothing as shown and teaches no search, as on the page: each call has a view of its own.
-    """
-
-    def __init__(self, app: Engram, project: str | None) -> None:
-        self._app = app
-        self.project = project
-
-    async def ask(self, work: Callable[[View], T]) -> T:
-        """Return what ``work`` makes of the memory. Raises what it raises."""
-        return await asyncio.to_thread(self.ask_here, work)
-
-    def ask_here(self, work: Callable[[View], T]) -> T:
-        """Do the same in this thread."""
-        app = self._app.for_caller(None)
-        with app.usage.paused():
-            return work(View(app, local_now(app.settings), self.project))
-
-    async def version(self) -> object:
-        """Return what is another value after every write of any process."""
-        return await asyncio.to_thread(self._app.store.version)
-
-
-_HEADING, _FAINT = "bold", "dim"
-_SESSIONS, _PROMPT_CHARS, _PROMPTS, _TITLE_CHARS = 20, 600, 50, 100
-
-
-def memory(view: View, observation_id: int, *, history: bool = False) -> Iterator[Part]:
-    """Yield an observation in the words of ``engram get``, and the sessions that were given it."""
-    detail = view.app.observations.get(observation_id, history=history)
-    title, about, *rest = render.text(detail, now=view.now, door="cli", full=True).split("\n")
-    yield f"{title}\n", _HEADING
-    yield f"{about}\n", _FAINT
-    yield "\n".join(rest), ""
-    if given := sessions_given(view.app.store, observation_id, limit=_SESSIONS):
-        yield "\n\nSessions that were given it\n", _HEADING
-    for one in given:
-        cited = " · cited" if one.cited else ""
-        how = f" · given: {one.surfaces.replace(',', ', ')}" if one.surfaces else ""
-        yield f"{one.agent or 'session'} {one.id[:24]} · {age(one.started_at, view.now)}{how}{cited}\n", ""
-
-
-def hit(view: View, found: Results, one: Hit) -> Iterator[Part]:
-    """Yield why a hit is there, in the words of ``engram search --explain``, and then the memory itself."""
-    about = [one.type, age(one.updated_at, view.now), one.project, *search.marks(one)]
-    yield f"[#{one.id}] {search.named(one)}\n", _HEADING
-    yield f"({' · '.join(about)})\n", _FAINT
-    if one.snippet:
-        yield f"\n{one.snippet}\n", ""
-    numbers = next((row for row in found.explain.hits if row.id == one.id), None) if found.explain else None
-    if numbers is not None:
-        yield "\nWhy this\n", _HEADING
-        yield f"words it has: {', '.join(numbers.words) or 'none'}\n", ""
-        place = [row.id for row in found.explain.hits].index(one.id) if found.explain else 0
-        hits = search.sections(found)[0]
-        for name, value in list(zip(hits.columns, hits.rows[place], strict=True))[1:-1]:
-            yield f"{name:>10}  ", _FAINT
-            yield f"{value}\n", ""
-        yield f"{hits.legend}\n", _FAINT
-    yield "\nHow the search went\n", _HEADING
-    yield from how(found)
-    yield "\n", ""
-    yield "The memory\n", _HEADING
-    yield from memory(view, one.id)
-
-
-def how(found: Results) -> Iterator[Part]:
-    """Yield the steps of a search and the words of its query."""
-    yield "\n".join([*search.head(found, "cli"), *search.unknown_words(found)]) + "\n", ""
-    for section in search.sections(found)[1 if found.results else 0 :]:
-        yield f"{section.title}: {section.legend}\n", _FAINT
-        for row in section.rows:
-            yield f"  {row[0]}: ", _HEADING
-            named = zip(section.columns[1:-1], row[1:-1], strict=True)
-            yield f"{', '.join(f'{name} {value}' for name, value in named)}; {row[-1]}\n", ""
-    if found.explain:
-        yield f"{search.foot(found.explain)}\n", _FAINT
-    for note in found.warnings:
-        yield f"note: {spelled(note, 'cli')}\n", ""
-
-
-def session(view: View, session_id: str, *, whole: bool) -> Iterator[Part]:
-    """Yield what my agent got; ``whole`` with what takes longer: why prompts were given nothing, and the start text."""
-    found = session_given(view.app, session_id, explained=EXPLAINED if whole else 0)
-    one = found.session
-    ended = f"ended {age(one.ended_at, view.now)}" if one.ended_at else "open"
-    tokens = amount((found.counts.bytes + 3) // 4, "token")
-    yield f"{session_names(view.app, [one])[one.id]}\n", _HEADING
-    yield f"{one.agent or 'session'} {one.id}\n", _FAINT
-    yield f"{one.project} · started {age(one.started_at, view.now)}, {ended}\n", _FAINT
-    yield f"given {found.counts.given}, cited {found.counts.cited} · {tokens}\n", _FAINT
-    if one.summary:
-        yield f"\n{one.summary}\n", ""
-    if not found.sections:
-        yield "\nThe session was given nothing at its start; what its prompts were given stands below.\n", ""
-    for title, rows in found.sections.items():
-        yield f"\n{title}\n", _HEADING
-        yield from _given(rows)
-    yield "\nPrompts\n", _HEADING
-    prompts = found.prompts[-_PROMPTS:]
-    if earlier := found.earlier + len(found.prompts) - len(prompts):
-        yield f"{amount(earlier, 'earlier one')} not shown here.\n", _FAINT
-    if not prompts:
-        yield "None were recorded.\n", ""
-    yield from _prompts(view, prompts)
-    if found.cost.doors:
-        yield "\nTokens\n", _HEADING
-    for door in found.cost.doors:
-        yield f"{door.door} {door.name}: {amount(door.calls, 'call')}, {amount(door.tokens, 'token')}\n", ""
-    if whole:
-        yield f"\nA session of {one.project} that starts now begins with\n", _HEADING
-        yield start_text(view.app, one.project) or "Nothing.", ""
-
-
-def _prompts(view: View, prompts: Sequence[AskedPrompt]) -> Iterator[Part]:
-    for asked in prompts:
-        yield f"{age(asked.prompt.created_at, view.now):>4} ", _FAINT
-        yield f"{one_line(asked.prompt.content, _PROMPT_CHARS)}\n", _HEADING
-        yield from _given(asked.given)
-        if not asked.given:
-            yield f"  Given nothing.{f' Asked again now: {asked.why}.' if asked.why else ''}\n", ""
-            if asked.words:
-                yield f"  Words looked up: {asked.words}\n", _FAINT
-            for near in nearly({"nearest": asked.nearest}):
-                yield f"  Nearest: {near}\n", _FAINT
-
-
-def _given(rows: Sequence[Given]) -> Iterator[Part]:
-    for one in rows:
-        about = [one.type, *([f"{one.times} times"] if one.times > 1 else []), *(["deleted"] if one.deleted else [])]
-        yield f"  [#{one.id}] {one_line(one.title, _TITLE_CHARS)} ({', '.join(about)})", ""
-        yield " cited\n" if one.cited else "\n", _HEADING
-
-
-def waiting(view: View, kind: str, one: Waiting) -> Iterator[Part]:
-    """Yield a memory that waits for a person."""
-    yield f"{kind}{f': {one.why}' if one.why else ''}\n", _HEADING
-    yield f"{_DO[kind]}\n\n", _FAINT
-    yield from memory(view, one.row.id)
-
-
-ORDER, DERIVED, DUE, STALE = "Instructions to agents", "Derived, not confirmed", "Overdue for review", "Changed files"
-UNCHECKED, OFFERED = "From elsewhere, not checked", "Rules that can speak before they are broken"
-_DO = {
-    ORDER: "It tells an agent what to do. Agents get it only after you accept it. a accepts it, d deletes it",
-    UNCHECKED: "Somebody else wrote it. Agents see it apart and only in its project. a makes it yours, d deletes it",
-    DERIVED: "It was distilled from a session. It fades unless it is accepted or used. a accepts it, d deletes it",
-    DUE: "a confirms that it still holds, e edits it, d deletes it",
-    STALE: "a confirms that it still holds, e edits it, d deletes it",
-    OFFERED: "a lets it speak before an agent breaks it; `engram guard decline` never offers it again",
-}
-
-
-def pair(view: View, one: Relation) -> Iterator[Part]:
-    """Two memories that may contradict each other."""
-    yield "Possible contradiction\n", _HEADING
-    yield f"v says how they relate: {', '.join(verb.replace('_', ' ') for verb in VERBS)}\n", _FAINT
-    for end in (one.source_observation, one.target_observation):
-        yield "\n", ""
-        if end is None:
-            yield "A deleted memory.\n", _FAINT
-        else:
-            yield from memory(view, end)
-            yield "\n", ""
-
-
-def failed(one: FailedSession) -> Iterator[Part]:
-    """Yield a session that a distiller failed on."""
-    yield f"Session {one.id}\n", _HEADING
-    yield f"{one.project}{' · given up' if one.state == 'dead' else ''}\n\n", _FAINT
-    yield f"{one.detail}\n\n`engram flush {one.id}` tries again.", ""
-
+from engram_py.projects.values import ProjectLine
+from engram_py.recall.values import Related, Results
+from engram_py.relations.values import Relation
 
 _HITS = 20
 
@@ -258,14 +79,16 @@ class MemoryPanel:
 
     name, slow = "Memories", False
     asks = "filters: type:decision since:7d is:pinned; or words to search for"
-    keys = "/ filter  Enter read  e edit  d delete  u undo"
+    keys = "/ filter  Enter read  n new  e edit  d delete  u undo"
 
     def __init__(self) -> None:
         self.typed = ""
 
     def rows(self, view: View, offset: int) -> list[ListRow]:
-        found = view.app.bulk.listed(self.typed, **view.place, limit=PAGE, offset=offset)
-        return [_memory_row(one, view) for one in found.items]
+        found = view.app.bulk.listed(self.typed, **view.place, limit=PAGE, offset=offset).items
+        summaries = view.app.browsing.whole([one.id for one in found if one.type == "session_summary"])
+        names = {row.id: called(row) for row in summaries}
+        return [_memory_row(one, names.get(one.id, one.title), view) for one in found]
 
     def preview(self, view: View, row: ListRow, *, whole: bool) -> Iterable[Part]:
         return memory(view, row.value.id, history=whole)
@@ -283,14 +106,15 @@ class MemoryPanel:
         return int(row.value.id)
 
 
-def _memory_row(one: ObservationLine, view: View) -> ListRow:
-    pinned = "pinned " if one.pinned else ""
-    return ListRow(one.id, f"#{one.id}", one.title, f"{pinned}{_when(one.updated_at, one.project, view)}", one)
+def _memory_row(one: ObservationLine, name: str, view: View) -> ListRow:
+    label = f"pinned: {name}" if one.pinned else name
+    return ListRow(one.id, f"#{one.id}", label, _when(one.updated_at, one.project, view), one, one.type)
 
 
 def _when(moment: str, project: str, view: View) -> str:
     """Return the age; before it the project, where there are several."""
-    return f"{shown_line(project, 12)} {age(moment, view.now)}" if view.project is None else age(moment, view.now)
+    when = age(moment, view.now)
+    return when if view.project else f"{shown_line(project, 12)} {when:>3}"
 
 
 class SessionPanel:
@@ -307,7 +131,7 @@ class SessionPanel:
         found = view.app.sessions.page(**view.place, containing=self.typed, limit=PAGE, offset=offset)
         names = session_names(view.app, found)
         return [
-            ListRow(one.id, one.agent or "?", names[one.id], _when(one.last_activity_at, one.project, view), one)
+            ListRow(one.id, one.agent or "other", names[one.id], _when(one.last_activity_at, one.project, view), one)
             for one in found
         ]
 
@@ -340,10 +164,18 @@ class SearchPanel:
             self.typed, **view.place, limit=_HITS, explain=True, recorded=False
         )
         likely = {one.id: f"{one.probability:.0%}" for one in found.explain.hits} if found.explain else {}
-        return [ListRow(one.id, f"#{one.id}", named(one), likely.get(one.id, ""), one) for one in found.results]
+        hits = [
+            ListRow(one.id, f"#{one.id}", named(one), likely.get(one.id, ""), one, one.type) for one in found.results
+        ]
+        return hits + [
+            ListRow(("related", place), f"#{one.id}" if one.id else "file", one.title, "", one, "possibly")
+            for place, one in enumerate(found.related)
+        ]
 
     def preview(self, view: View, row: ListRow, *, whole: bool) -> Iterable[Part]:
         assert self._found is not None
+        if isinstance(row.value, Related):
+            return possibly(view, row.value)
         return hit(view, self._found, row.value)
 
     def nothing(self) -> Iterable[Part]:
@@ -352,15 +184,15 @@ class SearchPanel:
         return [("Press / and type a question, as an agent would.\n", ""), ("Each hit says why it was found.", "dim")]
 
     def observation(self, row: ListRow) -> int | None:
-        hit: Hit = row.value
-        return hit.id
+        found: int | None = row.value.id
+        return found
 
 
 class ReviewPanel:
     """Lists what waits for a person's review; words narrow it to what contains them."""
 
     name, asks, slow = "Review", "words of the title", False
-    keys = "a accept  v verdict  e edit  d delete  u undo"
+    keys = "a accept  c decline  v verdict  e edit  d delete  u undo"
 
     def __init__(self) -> None:
         self.typed = ""
@@ -382,7 +214,11 @@ class ReviewPanel:
             "rule": (OFFERED, found.offered),
         }
         for head, (kind, items) in kinds.items():
-            rows += [ListRow((head, one.row.id), head, one.row.title, "", (kind, one)) for one in items]
+            rows += [
+                ListRow((head, row.id), head, called(row), age(row.updated_at, view.now), (kind, one), row.type)
+                for one in items
+                for row in [one.row]
+            ]
         rows += [ListRow(("failed", one.id), "failed", one.id, "", ("", one)) for one in found.failed]
         return [row for row in rows if self.typed.lower() in f"{row.head} {row.label}".lower()][:PAGE]
 
@@ -412,3 +248,127 @@ class ReviewPanel:
     def observation(self, row: ListRow) -> int | None:
         one = row.value[1]
         return one.row.id if isinstance(one, Waiting) else None
+
+
+class GuardPanel:
+    """Lists guards with what came of them, those that are offered, and the fixes that were kept."""
+
+    name, asks, slow = "Guards", "words of the title", False
+    keys = "a accept  c decline  o off  d remove  u undo"
+
+    def __init__(self) -> None:
+        self.typed = ""
+
+    def rows(self, view: View, offset: int) -> list[ListRow]:
+        if offset:
+            return []
+        rows = [
+            ListRow((one.id, one.number), "guard", one.title, f"{one.fired:,} spoken, {one.heeded:,} heeded", one)
+            for one in view.app.guards.listed(**view.place)
+        ]
+        rows += [
+            ListRow(("offered", one.id), "offered", one.title, "", one) for one in view.app.guards.offered(**view.place)
+        ]
+        rows += [
+            ListRow(("fix", one.id), "fix", one.title, f"fixed {sum(each.times for each in one.remedies):,}×", one)
+            for one in view.app.failures.fixes(**view.place, limit=PAGE)
+        ]
+        return [row for row in rows if self.typed.lower() in row.label.lower()]
+
+    def preview(self, view: View, row: ListRow, *, whole: bool) -> Iterable[Part]:
+        if isinstance(row.value, FixLine):
+            return fix(view, row.value)
+        return guard(view, row.value)
+
+    def nothing(self) -> Iterable[Part]:
+        return [
+            ("No guard and no fix yet.\n\n", "bold"),
+            ("A guard speaks before an agent breaks a decision: `engram guard add`. A fix is kept when a command ", ""),
+            ("that failed passes after a change.", ""),
+        ]
+
+    def observation(self, row: ListRow) -> int | None:
+        found: int = row.value.id
+        return found
+
+
+class ProjectPanel:
+    """Lists the projects, the most recently active first."""
+
+    name, asks, slow = "Projects", "words of the name", False
+    keys = "Enter its memories  m merge"
+
+    def __init__(self) -> None:
+        self.typed = ""
+
+    def rows(self, view: View, offset: int) -> list[ListRow]:
+        found = [one for one in view.app.projects.list() if self.typed.lower() in one.name.lower()]
+        return [
+            ListRow(
+                one.name,
+                "",
+                f"{one.name}, also {', '.join(one.aliases)}" if one.aliases else one.name,
+                f"{amount(one.observations, 'memory'):>14} {age(one.last_activity_at, view.now):>4}",
+                one,
+            )
+            for one in found[offset : offset + PAGE]
+        ]
+
+    def preview(self, view: View, row: ListRow, *, whole: bool) -> Iterable[Part]:
+        one: ProjectLine = row.value
+        counted = [amount(one.observations, "memory"), amount(one.sessions, "session"), amount(one.prompts, "prompt")]
+        return [
+            (f"{one.name}\n", HEADING),
+            (f"{' · '.join(counted)}\n", ""),
+            (f"last active {age(one.last_activity_at, view.now)}\n" if one.last_activity_at else "", FAINT),
+            (f"\nOther names: {', '.join(one.aliases)}\n" if one.aliases else "", ""),
+            ("\nm merges it into another project, and its name keeps working.", FAINT),
+        ]
+
+    def nothing(self) -> Iterable[Part]:
+        return [("No project has these words." if self.typed else "No project yet.", "")]
+
+    def observation(self, row: ListRow) -> int | None:
+        return None
+
+
+_SWITCHES = {
+    "enabled": "Hooks",
+    "record": "Prompts, messages and learnings are kept",
+    "inject": "Memories are given to agents unasked",
+}
+
+
+class UpkeepPanel:
+    """Lists what can be run now, the switches of the hooks, and what holds of the person always."""
+
+    name, asks, slow = "Upkeep", "words", False
+    keys = "r run or switch  n new statement  d remove  u undo"
+
+    def __init__(self) -> None:
+        self.typed = ""
+
+    def rows(self, view: View, offset: int) -> list[ListRow]:
+        if offset:
+            return []
+        server = view.app.autosync.status().server
+        runs = [ListRow(key, "run", label, "", key) for key, (label, _) in RUNS.items() if key != "sync" or server]
+        allowed = view.app.switches.allowed(view.project or "")
+        switches = [
+            ListRow(key, "switch", label, "on" if getattr(allowed, key) else "off", key)
+            for key, label in _SWITCHES.items()
+        ]
+        said = view.app.identity.listed(project=view.project).items
+        mine = [ListRow(one.id, "you", one.text, age(one.said_at, view.now), one) for one in said]
+        return [row for row in runs + switches + mine if self.typed.lower() in row.label.lower()]
+
+    def preview(self, view: View, row: ListRow, *, whole: bool) -> Iterable[Part]:
+        if isinstance(row.value, Statement):
+            return memory(view, row.value.id)
+        return upkeep(view, row)
+
+    def nothing(self) -> Iterable[Part]:
+        return [("Nothing contains this.", "")]
+
+    def observation(self, row: ListRow) -> int | None:
+        return row.value.id if isinstance(row.value, Statement) else None

@@ -22,9 +22,9 @@ from markupsafe import Markup, escape
 
 from engram_py.anchors.values import AnchorState
 from engram_py.app import Engram
-from engram_py.capture.passive import goal
 from engram_py.dataclass import dataclass
 from engram_py.files import is_folder
+from engram_py.interfaces.screen_values import called
 from engram_py.interfaces.wording.phrases import age, anchor, place, plural
 from engram_py.interfaces.wording.reasons import spelled
 from engram_py.lazy import regex
@@ -85,15 +85,9 @@ def preview(text: str) -> Markup:
     return _sanitised(_renderer().renderInline(visible(_EMAIL.sub("[e-mail]", text))))
 
 
-def named(row: Any) -> str:
-    """Return the title of a memory; of a session's summary its goal: every one has the same title."""
-    is_summary = row.type == "session_summary" and row.title.startswith("Session summary")
-    return (goal(row.content) if is_summary else "") or str(row.title)
-
-
 def first_line(row: Any) -> str:
     """Return the first line of a memory's text that its name does not say, without the marks of Markdown's blocks."""
-    name = named(row)
+    name = called(row)
     lines = (_BLOCK.sub("", line).strip() for line in row.content[:_LOOKED_AT].splitlines())
     found = next((line for line in lines if line and line not in name and _HEADING.match(line) is None), "")
     return found if len(found) <= _LINE else f"{found[:_LINE]}…"
@@ -194,7 +188,7 @@ def templates() -> Environment:
         "plural": plural,
     }
     made.globals |= {
-        "named": named,
+        "named": called,
         "first_line": first_line,
         "ago": ago,
         "shell": quote,

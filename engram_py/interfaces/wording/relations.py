@@ -44,11 +44,7 @@ def _sentence(value: Relation, verb: str) -> str:
 
 
 def _page(value: RelationPage, now: datetime) -> str:
-    if not value.relations:
-        return "No relations"
-    lines = [_relation_line(one) for one in value.relations]
-    more = value.total - value.offset - len(lines)
-    return "\n".join([*lines, *([f"and {more:,} more"] if more > 0 else [])])
+    return "\n".join(_relation_line(one) for one in value.relations) or "No relations"
 
 
 def _relation_line(one: Relation) -> str:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from engram_py.dataclass import fields, is_dataclass
-from engram_py.errors import EngramError
+from engram_py.errors import EngramError, InvalidArgumentError
 from engram_py.interfaces.wording import search
 from engram_py.interfaces.wording.phrases import SpelledWords, Words, notes
 from engram_py.interfaces.wording.reasons import Door, call, spelled
@@ -149,6 +149,19 @@ def _rare_to_json(value: Any, door: Door) -> Any:
 def error_text(error: EngramError, door: Door) -> str:
     """Return a failure in the same words everywhere: the code, the fact, the next step."""
     return f"{error.code}: {spelled(error.told, door)}\nhint: {spelled(error.next_step, door)}"
+
+
+def person_text(error: EngramError) -> str:
+    """Return a failure for somebody at a terminal: without the code, and with the choices that there are."""
+    said, step = spelled(error.told, "cli"), spelled(error.next_step, "cli")
+    if isinstance(error, InvalidArgumentError):
+        return said if error.expected == "given" else f"{said}: it must be {error.expected}"
+    if candidates := getattr(error, "candidates", ()):
+        import shlex
+
+        choices = ", ".join(f"--project {shlex.quote(one)}" for one in candidates)
+        return f"{said.partition(' (candidates:')[0]}\nchoose one: {choices}"
+    return f"{said}\nhint: {step}"
 
 
 def error_values(error: EngramError, door: Door) -> dict[str, Any]:

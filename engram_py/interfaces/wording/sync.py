@@ -487,14 +487,14 @@ def _counts(value: CloudSynced) -> str:
     return f"sent {value.sent + value.known:,}{known}, received {value.received:,} ({value.applied:,} new{waiting})"
 
 
-def unapplied(rows: Sequence[Mapping[str, Any]], total: int) -> str:
+def unapplied(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the synced rows that could not be applied, a line each, with the reason."""
     lines = [
         f"{row['id']} {row['entity']} {row['entity_key']} of {row['project']}: {row['apply_status']}, "
         f"{row['last_error'] or row['reason_code']}"
         for row in rows
     ] or ["Nothing waits to be applied"]
-    return "\n".join([*lines, *([f"and {total - len(rows):,} more"] if rows and total > len(rows) else [])])
+    return "\n".join(lines)
 
 
 WORDS: Words = {

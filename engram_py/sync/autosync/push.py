@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from engram_py.clock import due_before
 from engram_py.database.store import Row
 from engram_py.dataclass import dataclass, field
 from engram_py.sync.autosync import table
@@ -15,6 +14,7 @@ from engram_py.sync.autosync.client import TURN_SECONDS, Channel, PushReply, Ser
 from engram_py.sync.autosync.table import TARGET
 from engram_py.sync.errors import CloudFailedError
 from engram_py.sync.mutation import Changes, Mutation, entry_of
+from engram_py.times import due_before
 
 # The limits of Engram's own server. Reading as many holds the lock about as long as applying a step.
 MOST_ROWS, MOST_BYTES = 100, 2**20

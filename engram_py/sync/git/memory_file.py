@@ -11,11 +11,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from engram_py.clock import MOST_DEVICE_CHARS, ZERO, Stamp, parse_stamp
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.lazy import regex
 from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation, precedence
 from engram_py.text.normalize import dashed, folded, has_conflict
+from engram_py.times import MOST_DEVICE_CHARS, ZERO, Stamp, parse_stamp
 
 # A content of 50,000 bytes, its title, and what stands in the front matter.
 MOST_FILE_BYTES = 2**19

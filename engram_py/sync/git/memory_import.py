@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from engram_py.clock import ZERO
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row
 from engram_py.dataclass import dataclass, replace
@@ -24,7 +23,7 @@ from engram_py.sync.git.memory_folder import Commits, Listed
 from engram_py.sync.git.table import ChunkRefusal, MemoriesRead, Noted
 from engram_py.sync.mutation import OWN_BLOCK, AppliedBatch, Mutation
 from engram_py.sync.replica.project_access import folder_rows
-from engram_py.times import to_text
+from engram_py.times import ZERO, to_text
 
 _STEP = 50  # rows in one transaction, for which other writers wait
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from engram_py.anchors import table as anchor_table
-from engram_py.clock import consequence, just_after
 from engram_py.database.journal import NATURAL, TABLES
 from engram_py.database.store import Row
 from engram_py.dataclass import replace
@@ -31,6 +30,7 @@ from engram_py.sync.replica.parse import (
     read_version,
     redacted,
 )
+from engram_py.times import consequence, just_after
 
 # What a row of Engram itself does not say: the row here keeps its own.
 _OURS = ("pinned", *SPECIAL, *OWN_COLUMNS, *OWN_SOMETIMES)

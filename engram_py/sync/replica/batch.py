@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from engram_py.clock import dated, is_ahead
 from engram_py.database import journal
 from engram_py.database.journal import Journal
 from engram_py.database.store import Row, Store
@@ -29,6 +28,7 @@ from engram_py.sync.mutation import (
 )
 from engram_py.sync.replica import table
 from engram_py.sync.replica.outgoing import Outgoing
+from engram_py.times import dated, is_ahead
 
 _CLAIM_CHARS = 80
 # The source of a state that this machine itself held: when its time comes, all others have to hear of it.

@@ -13,7 +13,6 @@ from pydantic import BaseModel, ValidationError
 
 from engram_py.anchors.values import MOST_ANCHORS
 from engram_py.capture.redact import redact
-from engram_py.clock import parse_stamp
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.entities.values import is_edge
 from engram_py.errors import EngramError
@@ -53,7 +52,7 @@ from engram_py.sync.mutation import (
     version_owner,
 )
 from engram_py.text.words import derived_terms
-from engram_py.times import to_text
+from engram_py.times import parse_stamp, to_text
 
 _MODES = ("shared", "project_owned")
 _LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp() * 1000

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC
 from typing import Any
 
-from engram_py.clock import due_before
 from engram_py.database import journal
 from engram_py.database.connection import of_any_driver
 from engram_py.database.fts import erase
@@ -40,6 +39,7 @@ from engram_py.sync.mutation import (
 from engram_py.sync.replica import table
 from engram_py.sync.replica.batch import HERE, Batch
 from engram_py.sync.replica.outgoing import Outgoing
+from engram_py.times import due_before
 
 
 def load_names(store: Store) -> Names:

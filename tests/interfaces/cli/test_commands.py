@@ -58,7 +58,7 @@ def test_what_is_no_id_is_wrong_usage(run: Run, typed: str) -> None:
         pytest.param(["delete", "session", "nope", "--yes"], "session_not_found", id="delete-unknown-session"),
         pytest.param(["delete", "project", "nope", "--yes"], "unknown_project", id="delete-unknown-project"),
         pytest.param(["clear", "project", "nope", "--yes"], "unknown_project", id="clear-unknown-project"),
-        pytest.param(["undo", "1"], "no_earlier_version", id="undo-of-nothing"),
+        pytest.param(["undo", "--change", "9"], "nothing_to_undo", id="undo-of-nothing"),
         pytest.param(["revert", "1", "--version", "7"], "no_earlier_version", id="revert-to-unknown-version"),
         pytest.param(["conflicts", "show", "²"], "judgment_not_found", id="relation-with-a-raised-digit"),
         pytest.param(["conflicts", "scan", "--limit", "0"], "invalid_argument", id="scan-of-nothing"),
@@ -376,6 +376,8 @@ def test_a_relative_path_begins_at_the_working_directory(run: Run, here: Path) -
         pytest.param(["maintain"], "upkeep.maintenance.Maintenance.run", "the rest stays due", id="maintain"),
         pytest.param(["import", "x.json"], "interchange.transfer.Transfer.import_file", "whole or not", id="import"),
         pytest.param(["backup"], "database.backup.Backups.create", "no copy was made", id="backup"),
+        pytest.param(["flush"], "distill.distilling.Distilling.flush", "the summaries so far are kept", id="flush"),
+        pytest.param(["vectors", "on"], "vectors.model.fetch", "the model is not there yet", id="vectors"),
         pytest.param(
             ["collection", "update"], "documents.documents.Documents.update", "goes on from there", id="collection"
         ),

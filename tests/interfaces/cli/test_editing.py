@@ -209,7 +209,7 @@ def test_sessions_prompts_and_turns_are_cut_by_the_same_rule(four: Run, app: Eng
         pages = [answer(four(name, "--limit", "1", "--page", str(page), "--json"))[whole] for page in (1, 2, 3)]
         assert [row for page in pages for row in page] == every[:3], name
         assert f"note: 1 of {len(every)}; `--page 2`" in four(name, "--limit", "1").stderr, name
-    assert "the first 1; `--limit N` shows more" in four("prompts", "use", "--limit", "1").stderr
+    assert "the first 1; `--page 2` shows the next" in four("prompts", "use", "--limit", "1").stderr
 
 
 # --- delete by number -------------------------------------------------------------------------------------

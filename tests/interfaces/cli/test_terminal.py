@@ -77,3 +77,24 @@ def test_a_memory_cannot_write_control_sequences_to_a_terminal(run: Run) -> None
     run("save", f"Rename {hostile}", f"Clear {hostile}")
     for words in (["search", "tokens"], ["search", "tokens", "--explain"], ["get", "1"], ["context"]):
         assert not control_sequences(in_terminal(80, *words))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        pytest.param("get 99", "engram: observation #99 does not exist\nhint: find the id with", id="fact-and-hint"),
+        pytest.param("save T x --scope zz", "engram: scope is 'zz': it must be one of project,", id="in-one-line"),
+        pytest.param("supersede 1 1", "engram: OLD is '#1': it must be another memory than NEW", id="own-words"),
+    ],
+)
+def test_a_refusal_speaks_to_a_person_without_a_code(furnished: None, words: str, said: str) -> None:
+    assert plain(in_terminal(120, *words.split(), code=1)).startswith(said)
+
+
+def test_of_several_projects_a_person_chooses_one(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("api", "web"):
+        (tmp_path / "several" / name / ".git").mkdir(parents=True)
+        (tmp_path / "several" / name / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    monkeypatch.chdir(tmp_path / "several")
+    assert "choose one: --project api, --project web" in plain(in_terminal(160, "save", "T", "x", code=1))
+    assert "(an agent asks the user)" in run("save", "T", "x").stderr

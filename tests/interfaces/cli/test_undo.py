@@ -67,9 +67,10 @@ def test_calls_go_further_back_until_nothing_is_left(two: Run) -> None:
         if words[0] not in ("delete", "projects"):
             two(*words)
 
-    while two("undo").exit_code == 0:
-        pass
+    while "the save of" not in two("undo", "--list", "--limit", "1").stdout:
+        assert two("undo").exit_code == 0
     assert rows(two) == before
+    assert [two("undo").exit_code for _ in range(3)] == [0, 0, 0]
     assert "nothing_to_undo: no change of this machine is left" in refusal(two("undo"))
 
 
@@ -97,7 +98,10 @@ def test_a_number_takes_back_the_newest_change_of_that_memory_and_twice_is_redoi
     two("undo", "1")
     assert answer(two("get", "1", "--json"))["content"] == "9 s."
     assert answer(two("get", "2", "--json"))["pinned"]
-    assert [one["kind"] for one in answer(two("undo", "--list", "--json"))["changes"]] == ["pin", "edit"]
+    assert [one["kind"] for one in answer(two("undo", "--list", "--limit", "2", "--json"))["changes"]] == [
+        "pin",
+        "edit",
+    ]
 
 
 def test_of_a_change_of_many_a_number_takes_back_its_own_part(two: Run) -> None:
@@ -111,11 +115,13 @@ def test_of_a_change_of_many_a_number_takes_back_its_own_part(two: Run) -> None:
 def test_the_list_says_what_each_would_take_back(two: Run) -> None:
     two("pin", "1")
     two("supersede", "2", "1")
-    assert two("undo", "--list").stdout == (
-        '2 the verdict that [#2] supersedes [#1] (now)\n1 the pin of [#1] "Timeout" (now)\n'
+    assert two("undo", "--list", "--limit", "3").stdout == (
+        "5 the verdict that [#2] supersedes [#1] (now)\n"
+        '4 the pin of [#1] "Timeout" (now)\n'
+        '3 the save of [#3] "Colours" (now)\n'
     )
-    assert 'the pin of [#1] "Timeout"' in two("undo", "--change", "1").stdout
-    assert "no change 1 is left" in refusal(two("undo", "--change", "1"))
+    assert 'the pin of [#1] "Timeout"' in two("undo", "--change", "4").stdout
+    assert "no change 4 is left" in refusal(two("undo", "--change", "4"))
     assert two("undo", "1", "--list").exit_code == 2
 
 
@@ -138,8 +144,9 @@ def test_agents_changes_are_taken_back_and_those_of_upkeep_are_not(two: Run, app
     app.save(Draft("Cache", "Two hours.", topic_key="topic/cache"))
     assert 'the edit of [#4] "Cache"' in two("undo").stdout
     assert app.get(4).observation.content == "One hour."
+    assert 'the save of [#4] "Cache"' in two("undo").stdout
     assert 'the edit of [#1] "Timeout"' in two("undo").stdout
-    assert two("undo").exit_code == 1
+    assert 'the save of [#3] "Colours"' in two("undo", "--list").stdout.splitlines()[0]
     assert app.get(2).observation.content == "By upkeep."
 
 
@@ -147,9 +154,9 @@ def test_a_merge_of_projects_is_refused_with_what_to_do(two: Run) -> None:
     two("pin", "1")
     two("projects", "merge", "gizmos", "--into", "widgets", "--yes")
     said = refusal(two("undo"))
-    assert "merged_for_good: change 2 is not taken back: the sessions, prompts and topics of gizmos and widgets" in said
+    assert "merged_for_good: change 5 is not taken back: the sessions, prompts and topics of gizmos and widgets" in said
     assert "`engram undo --change N`" in said
-    assert "the pin of" in two("undo", "--change", "1").stdout
+    assert "the pin of" in two("undo", "--change", "4").stdout
 
 
 def test_what_another_machine_changed_since_is_refused(desk: Machine, laptop: Machine) -> None:
@@ -166,7 +173,7 @@ def test_what_another_machine_changed_since_is_refused(desk: Machine, laptop: Ma
     with pytest.raises(ChangedSinceError, match=r"\[#1\] was changed again since \(text\)"):
         desk.app.changes.undo()
     assert desk.app.get(one.id).observation.content == "20 s."
-    desk.app.changes.undo(change=1)  # the pin is as this machine left it
+    desk.app.changes.undo(change=2)  # the pin is as this machine left it
     exchange_all([desk, laptop])
     now = laptop.app.get(there).observation
     assert (now.content, now.pinned) == ("20 s.", False)
@@ -175,8 +182,7 @@ def test_what_another_machine_changed_since_is_refused(desk: Machine, laptop: Ma
 def test_what_is_destroyed_leaves_no_change_behind(two: Run, app: Engram) -> None:
     two("update", "1", "--topic", "secret/topic")
     two("delete", "1", "--hard", "--yes")
-    assert two("undo").exit_code == 1
-    assert not app.store.rows("select * from changed")
+    assert not app.store.rows("select * from changed where observation_id = 1")
 
 
 def test_the_latest_thousand_changes_are_kept(app: Engram) -> None:
@@ -188,3 +194,36 @@ def test_the_latest_thousand_changes_are_kept(app: Engram) -> None:
         app.store.execute("update sqlite_sequence set seq = 1500 where name = 'changes'")
     app.observations.update(one, Change(type="note"))
     assert [made.change for made in app.changes.listed()] == [1501]
+
+
+def test_a_save_is_withdrawn_and_comes_back(two: Run) -> None:
+    assert two("undo").stdout == 'Took back the save of [#3] "Colours", made just now.\n'
+    assert "#3" not in two("list", "--all").stdout
+    assert "Colours" in two("list", "--all", "is:deleted").stdout + two("undelete", "3").stdout
+    assert two("undo", "1").stdout == 'Took back the save of [#1] "Timeout", made just now.\n'
+    assert "deletion" in two("undo", "1").stdout
+    assert "Timeout" in two("list").stdout
+
+
+def test_a_save_that_was_edited_is_withdrawn_after_the_edit(two: Run) -> None:
+    two("update", "3", "--content", "Green.")
+    assert "the edit of [#3]" in two("undo").stdout
+    assert "the save of [#3]" in two("undo").stdout
+
+
+def test_a_save_that_another_machine_revised_gets_the_text_before(desk: Machine, laptop: Machine) -> None:
+    saved = desk.app.save(Draft("Timeout", "5 seconds."), project="widgets")
+    exchange_all([desk, laptop])
+    [theirs] = laptop.app.bulk.listed(all_projects=True).items
+    laptop.app.observations.update(theirs.id, Change(content="Ten."))
+    exchange_all([desk, laptop])
+    with pytest.raises(ChangedSinceError):
+        desk.app.changes.undo()
+    desk.app.changes.undo(saved.id)
+    assert desk.app.get(saved.id).observation.content == "5 seconds."
+
+
+def test_what_is_derived_or_imported_is_no_change_of_anybody(app: Engram) -> None:
+    app.save(Draft("Found", "A text.", origin="derived"))
+    app.save(Draft("Brought", "Another text.", origin="import"))
+    assert app.changes.listed() == ()

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from rich.console import Console
+from rich.theme import Theme
 from textual.pilot import Pilot
 from textual.widgets import Static
 from textual.worker import WorkerCancelled
 
 from engram_py import Draft, Engram
 from engram_py.interfaces.tui.app import TerminalApp
+from engram_py.interfaces.tui.navigation import STYLES
 
 
 @dataclass
@@ -65,7 +69,11 @@ class Seen:
 
     @property
     def preview(self) -> str:
-        return self._static("preview")
+        """The text beside the list, in lines of 400 cells."""
+        written = io.StringIO()
+        parts = self.app.screen_stack[0].query_one("#preview", Static).content
+        Console(width=400, file=written, theme=Theme(STYLES)).print(parts)
+        return "\n".join(line.rstrip() for line in written.getvalue().splitlines())
 
     @property
     def status(self) -> str:

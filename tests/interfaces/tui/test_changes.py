@@ -39,7 +39,7 @@ async def test_a_deleted_memory_leaves_the_list_and_undo_brings_it_back(kept: En
         with pytest.raises(EngramError):
             kept.get(2)
         await seen.press("u")
-        assert 'Restored [#2] "Prices are integers of cents"' in seen.status
+        assert 'Took back the deletion of [#2] "Prices are integers of cents"' in seen.status
         assert len(seen.list) == 3
         await seen.press("u")
         assert "Nothing was changed here" in seen.status
@@ -90,7 +90,7 @@ async def test_undo_does_not_overwrite_what_somebody_wrote_since(kept: Engram, e
         await seen.press("e")
         kept.observations.update(3, Change(content="Theirs."))
         await seen.press("u")
-        assert "changed meanwhile" in seen.status
+        assert "is not taken back: [#3] was changed again since" in seen.status
         assert kept.get(3).observation.content == "Theirs."
 
 
@@ -157,6 +157,7 @@ async def test_a_long_list_reads_what_is_looked_at_and_keeps_a_few_pages() -> No
         assert rows.held <= MOST_PAGES * PAGE
         rows.move_to(0)
         await pilot.pause()
+        await app.workers.wait_for_complete()
         assert rows.row is not None
         assert rows.row.label == "row 0"
 
@@ -239,7 +240,7 @@ async def test_a_title_of_ten_thousand_letters_takes_one_line(app: Engram) -> No
     async with opened(app) as seen:
         assert len(seen.list) == 1
         assert seen.list[0].endswith("now")
-        assert "y" * 1_000 in seen.preview
+        assert "y" * 300 in seen.preview
 
 
 async def test_markup_in_the_filter_is_text(app: Engram) -> None:

@@ -1,0 +1,249 @@
+"""What a person changes in the terminal, each by the service that page and command line call, and what takes it back:
+the log of ``engram undo``, or for what that does not hold a call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TypeVar
+
+from engram_py.app import Engram
+from engram_py.dataclass import dataclass
+from engram_py.errors import EmptyFieldError, InvalidArgumentError
+from engram_py.guards.values import GuardLine
+from engram_py.interfaces.cli.commands import local_now
+from engram_py.interfaces.wording import render
+from engram_py.observations.arguments import live_observation
+from engram_py.observations.values import DEFAULT_TYPE, Change, Draft, Observation
+from engram_py.relations.values import Version
+
+T = TypeVar("T")
+_REASON = "merged in the terminal"
+_VERSIONS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The source of a list or a preview: the memory, the time, and the project it is narrowed to, None for all."""
+
+    app: Engram
+    now: datetime
+    project: str | None
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """The project, as most services take it."""
+        return {"project": self.project, "all_projects": self.project is None}
+
+
+class Reader:
+    """Runs calls of services in threads, so that keys are answered meanwhile.
+
+    Reading counts nothing as shown and teaches no search, as on the page: each call has a view of its own.
+    """
+
+    def __init__(self, app: Engram, project: str | None) -> None:
+        self._app = app
+        self.project = project
+
+    async def ask(self, work: Callable[[View], T]) -> T:
+        """Return what ``work`` makes of the memory. Raises what it raises."""
+        return await asyncio.to_thread(self.ask_here, work)
+
+    def ask_here(self, work: Callable[[View], T]) -> T:
+        """Do the same in this thread."""
+        app = self._app.for_caller(None)
+        with app.usage.paused():
+            return work(View(app, local_now(app.settings), self.project))
+
+    async def version(self) -> object:
+        """Return what is another value after every write of any process."""
+        return await asyncio.to_thread(self._app.store.version)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeDone:
+    """A change that was made, in words, and the call that takes it back; None where nothing does."""
+
+    said: str
+    take_back: Callable[[Engram], object] | None = None
+
+
+Work = Callable[[View], ChangeDone]
+
+
+def recorded(view: View, work: Work) -> ChangeDone:
+    """Do ``work``; what it writes into the log of changes is taken back as ``engram undo --change`` does."""
+    with view.app.store.transaction():
+        before = view.app.changes.listed(1)
+        done = work(view)
+        after = view.app.changes.listed(1)
+    if not after or after == before:
+        return done
+    number = after[0].change
+    return ChangeDone(done.said, lambda app: app.changes.undo(change=number))
+
+
+def take_back(view: View, done: ChangeDone) -> ChangeDone:
+    assert done.take_back is not None
+    return ChangeDone(said(done.take_back(view.app), view))
+
+
+def said(value: object, view: View) -> str:
+    if isinstance(value, str):
+        return value
+    return render.text(value, now=view.now, door="cli").replace("\n", "; ")
+
+
+# --- one memory -----------------------------------------------------------------------------------------------
+
+
+def delete(view: View, observation_id: int) -> ChangeDone:
+    deleted = view.app.observations.delete(observation_id)
+    return ChangeDone(f'Deleted [#{deleted.id}] "{deleted.title}"')
+
+
+def pin(view: View, observation_id: int) -> ChangeDone:
+    """Pin what is not pinned, and unpin what is."""
+    to = not live_observation(view.app.store, observation_id).pinned
+    return ChangeDone(said(view.app.observations.pin(observation_id, pinned=to), view))
+
+
+def archive(view: View, observation_id: int) -> ChangeDone:
+    """Archive what is not archived, and take out what is."""
+    to = live_observation(view.app.store, observation_id).lifecycle != "archived"
+    title = view.app.observations.update(observation_id, Change(archived=to)).title
+    done = "Archived, searches and contexts leave it out:" if to else "Taken out of the archive:"
+    return ChangeDone(f'{done} [#{observation_id}] "{title}"')
+
+
+def move(view: View, observation_id: int, project: str) -> ChangeDone:
+    moved = view.app.observations.move(observation_id, project)
+    return ChangeDone(f'Moved to {moved.project}: [#{moved.id}] "{moved.title}"')
+
+
+def merge(view: View, observation_id: int, into: int) -> ChangeDone:
+    """Let another memory replace this one: searches find that one, and both texts stay."""
+    if into == observation_id:
+        raise InvalidArgumentError("the number", f"#{into}", expected="that of another memory")
+    view.app.relations.compare(into, observation_id, "supersedes", confidence=1.0, reasoning=_REASON)
+    return ChangeDone(f"Merged: searches find [#{into}] instead of [#{observation_id}]")
+
+
+def update(view: View, base: Observation, change: Change) -> ChangeDone:
+    """Keep an edit of ``base``. Raises ChangedMeanwhileError."""
+    return ChangeDone(said(view.app.observations.update(base.id, change, base=base, by="person"), view))
+
+
+def versions(view: View, observation_id: int) -> tuple[Version, ...]:
+    """Return the earlier texts of a memory, newest first."""
+    return tuple(view.app.observations.get(observation_id, history=True).versions[:_VERSIONS])
+
+
+def revert(view: View, observation_id: int, version: int) -> ChangeDone:
+    return ChangeDone(said(view.app.observations.revert(observation_id, version), view))
+
+
+def blank(project: str) -> Observation:
+    """Return an empty memory, as the editor shows it."""
+    return Observation(
+        0, "", "", project, "project", DEFAULT_TYPE, "", "", None, "", None, "user", "active", False, 1.0, 0, None,
+        None, None, None, None, 1, 0, None, "", "", None,
+    )  # fmt: skip
+
+
+def save(view: View, base: Observation, change: Change) -> ChangeDone:
+    """Save what was written into a blank one as the user's own. Raises EmptyFieldError."""
+    if not (change.title or "").strip():
+        raise EmptyFieldError("title")
+    draft = Draft(
+        change.title or "",
+        change.content or "",
+        change.type or base.type,
+        change.scope or base.scope,
+        change.topic_key,
+        origin="user",
+    )
+    return ChangeDone(said(view.app.observations.save(draft, project=base.project), view))
+
+
+def accept(view: View, observation_id: int, head: str) -> ChangeDone:
+    """Let an offered guard speak; stand for a memory that was derived, imported or sent; of any other one say that it
+    still holds. ``head`` is that of its row."""
+    app = view.app
+    if head in ("rule", "offered"):
+        return ChangeDone(
+            said(app.guards.accept(observation_id), view), lambda app: app.guards.unaccept(observation_id)
+        )
+    row = live_observation(app.store, observation_id)
+    waits = head in ("order", "unchecked", "derived") or row.unchecked or row.origin in ("derived", "import")
+    if head in ("overdue", "changed") or not waits:
+        return ChangeDone(said(app.observations.mark_reviewed(observation_id), view))
+    accepted = app.observations.accept(observation_id)
+    return ChangeDone(said(accepted, view), lambda app: app.observations.unaccept(accepted))
+
+
+def judge(view: View, relation: str, verdict: str) -> ChangeDone:
+    return ChangeDone(said(view.app.relations.judge(relation, verdict), view))
+
+
+# --- guards, projects, upkeep ---------------------------------------------------------------------------------
+
+
+def remove_guard(view: View, one: GuardLine) -> ChangeDone:
+    removed = view.app.guards.remove(one.id, one.number)
+    return ChangeDone(said(removed, view), lambda app: app.guards.add(one.id, one.rule))
+
+
+def silence(view: View, one: GuardLine) -> ChangeDone:
+    """Switch a guard off in the session it spoke in last."""
+    return ChangeDone(said(view.app.guards.off(one.id), view), lambda app: app.guards.on(one.id))
+
+
+def decline(view: View, observation_id: int) -> ChangeDone:
+    """Never offer the guard of a memory again."""
+    declined = view.app.guards.decline(observation_id)
+
+    def offer_again(app: Engram) -> str:
+        return f"The guard of [#{app.observations.guard(observation_id, None).id}] is offered again"
+
+    return ChangeDone(said(declined, view), offer_again)
+
+
+def merge_projects(view: View, name: str, into: str) -> ChangeDone:
+    return ChangeDone(said(view.app.merging.merge([name], into), view))
+
+
+def state(view: View, text: str) -> ChangeDone:
+    """Keep what holds of the person always."""
+    where = view.project or next((one.name for one in view.app.projects.list()), None)
+    return ChangeDone(said(view.app.identity.add(text, project=where, origin="user"), view))
+
+
+def turn(view: View, switch: str) -> ChangeDone:
+    """Turn a switch of the hooks over, in the project or everywhere."""
+    to = not getattr(view.app.switches.allowed(view.project or ""), switch)
+    view.app.switches.turn([switch], on=to, project=view.project)
+
+    where = f"in {view.project}" if view.project else "everywhere"
+
+    def back(app: Engram) -> str:
+        app.switches.turn([switch], on=not to, project=view.project)
+        return f"Turned {'off' if to else 'on'} again {where}"
+
+    return ChangeDone(f"Turned {'on' if to else 'off'} {where}", back)
+
+
+# The key of a row of upkeep, what it does, and the service that does it.
+RUNS: dict[str, tuple[str, Callable[[Engram], object]]] = {
+    "consolidate": ("Run consolidation now", lambda app: app.maintenance.run("consolidate")),
+    "synthesize": ("Write summaries now", lambda app: app.maintenance.run("synthesize")),
+    "flush": ("Summarize the sessions that wait", lambda app: app.distilling.flush()),
+    "sync": ("Sync now with the server", lambda app: app.autosync.sync_now()),
+}
+
+
+def run(view: View, name: str) -> ChangeDone:
+    return ChangeDone(said(RUNS[name][1](view.app), view))
