@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,24 @@ def test_a_new_memory_has_every_page(visitor: Visitor, path: str) -> None:
     assert len([one for tag, one in seen.page.tags if tag == "a" and one.get("aria-current") == "page"]) == 1
     assert ("html", {"lang": "en"}) in seen.page.tags
     assert len([tag for tag, _ in seen.page.tags if tag == "h1"]) == 1
+
+
+def test_a_server_that_takes_requests_has_loaded_its_first_page(folder: Path) -> None:
+    code = """
+import sys
+from engram_py import Draft, Engram
+from engram_py.interfaces.web import Page
+from engram_py.interfaces.web.rendering import templates
+with Engram() as app:
+    app.save(Draft("Tea", "On the *second* shelf."))
+    page = Page(app, port=7437)
+    page.prepare()
+    before = set(sys.modules)
+    page.prepare()
+    print(sorted(set(sys.modules) - before), len(templates().cache))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[] 3", "modules of the second page, and the templates of the first"
 
 
 def test_a_search_finds_what_the_tool_finds_and_says_why(app: Engram, visitor: Visitor) -> None:
