@@ -120,6 +120,7 @@
 
   // The project of the bar keeps what the page shows now, which a search may have changed since it was loaded.
   document.addEventListener("change", (event) => {
+    if (event.target.matches("[data-sends]")) event.target.form.requestSubmit();
     const field = event.target.closest("[data-acts]");
     if (!field) return;
     const target = new URL(field.form.action, location.href);
