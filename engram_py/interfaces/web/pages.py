@@ -221,7 +221,8 @@ def today_page(visit: Visit) -> Shown:
 
 
 def _of(visit: Visit, session: SessionLine, saved: Sequence[Observation]) -> _Today:
-    given = sorted(given_to_session(visit.app.store, session.id), key=lambda one: one.at, reverse=True)
+    latest = sorted(given_to_session(visit.app.store, session.id), key=lambda one: one.at)
+    given = list({one.id: one for one in latest}.values())[::-1]  # each once, as it is counted
     own = [row for row in saved if row.session_id == session.id]
     return _Today(session, counts(visit.app.store, session.id), given, own)
 
