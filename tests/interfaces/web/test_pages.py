@@ -172,9 +172,9 @@ def test_a_pair_that_may_contradict_gets_its_verdict(app: Engram, visitor: Visit
     saved = app.save(Draft("The API listens on port 9090", "It was moved there again.", "config"))
     assert saved.judgment_required
     seen = visitor.look("/ui/review")
-    form = seen.page.form("replaces")
+    form = seen.page.form("supersedes")
     done = visitor.send(form, relation="supersedes")
-    assert "Saved: the first replaces the second" in done.text
+    assert "Saved: the first supersedes the second" in done.text
     other = visitor.send(done.page.form("holds elsewhere than"), relation="scoped")
     assert "Saved: the first holds elsewhere than the second" in other.text
     visitor.send(other.page.form("holds elsewhere than"), relation="supersedes")
