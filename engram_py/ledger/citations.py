@@ -43,14 +43,21 @@ where session_id = :session_id and surface in (select value from json_each(:surf
 
 _HIDE = "update injections set visible = 0 where session_id = :session_id and visible = 1"
 
-# An id that names nothing, or what was destroyed, is no citation.
+# An id that names nothing, or what was destroyed, is no citation. Nor is one of another project that the session was
+# never shown: `[#1]` may mean an issue there.
 _CITE = """
 insert into citations (session_id, observation_id, times, injected, last_at)
 select
     :session_id, observations.id, :times,
     exists (select 1 from injections where session_id = :session_id and observation_id = observations.id),
     :now
-from observations where observations.id = :id
+from observations
+where observations.id = :id and (
+    scope = 'personal'
+    or project = coalesce((select project from sessions where id = :session_id), project)
+    or exists (select 1 from injections where session_id = :session_id and observation_id = :id)
+    or exists (select 1 from recalls where session_id = :session_id and observation_id = :id)
+)
 on conflict (session_id, observation_id) do update set
     times = times + excluded.times, injected = max(injected, excluded.injected), last_at = excluded.last_at
 """
@@ -109,7 +116,7 @@ class Citations:
             self._store.execute(_HIDE, session_id=session_id)
 
     def cite(self, session_id: str, ids: Iterable[int]) -> int:
-        """Count each id as often as it is given; the number of ids that name an observation."""
+        """Count each id as often as it is given; the number of ids that name an observation of the session's."""
         counted = Counter(ids)
         if not counted:
             return 0

@@ -203,13 +203,15 @@ from given left join seen using (session_id)
 group by week
 """
 
-# The prompts of sessions that hooks gave anything: elsewhere no hook may have been there to answer.
+# Prompts are silent in sessions that hooks gave anything: elsewhere no hook may have been there to answer.
 _SILENT = f"""
 {SCOPE},
 asked as (
-    select session_id, {_MONDAY.format("created_at")} as week, count(*) as prompts from user_prompts
+    select
+        session_id, {_MONDAY.format("created_at")} as week, count(*) as prompts,
+        exists (select 1 from ledger where session_id = user_prompts.session_id and door = 'hook') as hooked
+    from user_prompts
     where {IN_SCOPE} and created_at >= :since
-      and exists (select 1 from ledger where session_id = user_prompts.session_id and door = 'hook')
     group by session_id, week
 ),
 answered as (
@@ -217,7 +219,7 @@ answered as (
     where {IN_SCOPE} and day >= :since and door = 'hook' and name = 'user-prompt'
     group by session_id, week
 )
-select week, sum(prompts), sum(max(0, prompts - coalesce(calls, 0)))
+select week, sum(prompts), sum(iif(hooked, max(0, prompts - coalesce(calls, 0)), 0))
 from asked left join answered using (session_id, week)
 group by week
 """
@@ -359,15 +361,13 @@ def _kept(store: Store, project: str | None, mondays: list[date]) -> tuple[list[
     saved, change = [0] * len(mondays), [0] * len(mondays)
     for made, gone, count in store.tuples(_KEPT, project=project):
         place = _place(made, mondays)
-        if place is not None:
-            change[place] += count
-            saved[place] += count if made >= mondays[0].isoformat() else 0
-        if gone is not None and (place := _place(max(gone, made), mondays)) is not None:
-            change[place] -= count
+        change[place] += count
+        saved[place] += count if made >= mondays[0].isoformat() else 0
+        if gone is not None:
+            change[_place(max(gone, made), mondays)] -= count
     return list(accumulate(change)), saved
 
 
-def _place(day: str, mondays: list[date]) -> int | None:
-    """Return the week that a day counts in: the first one for what is older, None for what is yet to come."""
-    weeks = max(0, (date.fromisoformat(day) - mondays[0]).days // 7)
-    return weeks if weeks < len(mondays) else None
+def _place(day: str, mondays: list[date]) -> int:
+    """Return the week that a day counts in: the first one for what is older, the last for a clock that is ahead."""
+    return min(max(0, (date.fromisoformat(day) - mondays[0]).days // 7), len(mondays) - 1)

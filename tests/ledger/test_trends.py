@@ -67,7 +67,7 @@ def test_a_prompt_that_a_hook_gave_nothing_is_a_silent_answer(app: Engram, clock
     hook(app, "s1", "user-prompt", 100)
     app.prompts.save("by hand, where no hook runs", session_id=session(app, "s2"))
     [found] = weeks(app, clock)
-    assert (found.prompts, found.silent) == (3, 2)
+    assert (found.prompts, found.silent) == (4, 2)  # as `engram stats` counts prompts
 
 
 def test_growth_counts_what_is_kept_at_the_end_of_each_week(app: Engram, clock: FakeClock) -> None:
@@ -88,7 +88,7 @@ def test_growth_of_what_another_machine_dates_ahead_or_not_at_all(app: Engram, c
         row = app.save(draft(day, f"Content of {day}.")).id
         with app.store.transaction():
             app.store.update("observations", {"id": row}, {"created_at": day})
-    assert [(one.saved, one.kept) for one in weeks(app, clock)] == [(0, 0)]
+    assert [(one.saved, one.kept) for one in weeks(app, clock)] == [(1, 1)]  # kept, whatever its machine's clock said
 
 
 def test_trends_of_one_project_leave_out_the_others(app: Engram, clock: FakeClock) -> None:
@@ -167,6 +167,16 @@ def test_what_names_no_observation_is_no_citation(app: Engram, ids: list[int]) -
 def test_what_is_shown_to_a_session_nobody_started_is_not_recorded(app: Engram, ids: list[int]) -> None:
     app.citations.inject("s9", {ids[0]: 10}, "session")
     assert rows_of(app, "injections") == 0
+
+
+def test_what_is_of_another_project_is_cited_where_the_session_was_shown_it(app: Engram) -> None:
+    foreign, shown = (app.save(draft(name, f"{name} content."), project="gadgets").id for name in ("Foreign", "Shown"))
+    own = app.save(draft("Own", "Own content.")).id
+    mine = app.save(draft("Mine", "Personal content.", scope="personal"), project="gadgets").id
+    session(app, "s1")
+    app.citations.inject("s1", {shown: 10}, "session")
+    assert app.citations.cite("s1", [foreign, shown, own, mine]) == 3
+    assert set(app.citations.tallies([foreign, shown, own, mine])) == {shown, own, mine}
 
 
 def test_a_citation_knows_whether_it_was_injected_before(app: Engram, ids: list[int]) -> None:

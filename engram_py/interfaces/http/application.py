@@ -256,6 +256,8 @@ def run(app: Engram, listening: Listening, *, tools: str | None, announce: Calla
     said = f"engram serves {listening.shown} (MCP at {MCP}); Ctrl-C ends it."
     if app.settings.http_open and not listening.is_private:
         said += f" {OPENED}"
+    if listening.checked_port is not None:
+        Page(app, port=listening.checked_port).prepare()
     server = server_of(application, most_head=MOST_HEAD)
     run_until_told(server, listening.socket, started=lambda: announce(said))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Page:
-    """The page as an ASGI application; it is loaded when it is first looked at, which most servers never are."""
+    """The page as an ASGI application; it is loaded when a server starts, or when it is first asked for."""
 
     def __init__(self, app: Engram, *, port: int, ending: Callable[[], bool] = lambda: False) -> None:
         self._app = app
@@ -32,6 +32,10 @@ class Page:
         from engram_py.interfaces.web.application import PageApplication
 
         return PageApplication(self._app, port=self._port, ending=self._ending)
+
+    def prepare(self) -> None:
+        """Load what the page that opens first needs before anybody asks for it."""
+        self._application.prepare()
 
     def visitor(self, cookies: str) -> str | None:
         """Return whom a browser's cookies name; None for a stranger. Raises DataDirError."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -30,7 +30,7 @@ from engram_py.interfaces.http.errors import (
     status_of,
 )
 from engram_py.interfaces.http.routing import check_text, fields_of
-from engram_py.interfaces.web import pages, pages_memory  # noqa: F401 - each module of pages registers them
+from engram_py.interfaces.web import pages, pages_memory  # noqa: F401 - each module of pages registers its own
 from engram_py.interfaces.web.access import (
     COOKIE_SECONDS,
     Access,
@@ -188,6 +188,12 @@ class PageApplication:
             "kept": {name: text for name in _KEPT if (text := query.get(name, ""))},
         }
         return _rendered(shown.template, values | dict(shown.values), shown.status)
+
+    def prepare(self) -> None:
+        """Answer the page that opens first to nobody: its modules are loaded and its templates compiled then."""
+        view = self._app.for_caller(None)
+        with suppress(EngramError), view.usage.paused():  # whoever asks for the page is told what is wrong
+            self._html(pages.search_page(Visit(view, {}, {}, {}, self._undo)), "", HOME, {})
 
     def refused(self, error: EngramError, *, entered: bool = False) -> Response:
         """Return a page that asks neither the memory nor the key: one of them may be what failed."""

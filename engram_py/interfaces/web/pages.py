@@ -21,9 +21,10 @@ from engram_py.interfaces.screen_values import (
     start_text,
 )
 from engram_py.interfaces.web.visit import HOME, Goto, Shown, Visit, observation_number, page, page_number, version_of
-from engram_py.interfaces.wording import render, search
+from engram_py.interfaces.wording import search
 from engram_py.interfaces.wording.acting import rule_and_use
 from engram_py.interfaces.wording.context import why_nothing
+from engram_py.interfaces.wording.phrases import clock
 from engram_py.interfaces.wording.projects import clearing
 from engram_py.interfaces.wording.upkeep import compared
 from engram_py.ledger.citations import Given, GivenCounts, counts, given_in_vain, given_to_session, most_cited
@@ -35,10 +36,11 @@ from engram_py.recall.values import Results
 from engram_py.sessions.checkpoints import last_active
 from engram_py.sessions.table import first_prompts
 from engram_py.sessions.values import SessionLine
-from engram_py.settings import setting_values
+from engram_py.settings import BY_NAME, Setting, keep_setting, setting_values
 from engram_py.times import parse_time
 
-_HITS, _LATEST, _ROWS = 20, 25, 30
+# Few enough that no page is taller than 4,000 pixels on a phone.
+_HITS, _LATEST, _ROWS, _ENTITIES, _PROJECTS = 15, 20, 20, 40, 20
 _LOOKED_AT = 500
 _FACTS = 50
 
@@ -48,8 +50,8 @@ def search_page(visit: Visit) -> Shown:
     """Return the hits of a query with their numbers; without one, what was changed last."""
     query, kind, scope = (visit.asked(name) for name in ("q", "type", "scope"))
     values = {"query": query, "type": kind, "scope": scope, "any": visit.asked("match") == "any"}
-    values |= {"types": TYPES, "scopes": SCOPES, "found": None, "latest": (), "error": None}
-    if query or kind or scope:
+    values |= {"types": TYPES, "scopes": SCOPES, "found": None, "latest": (), "error": None, "most": _HITS}
+    if query:
         try:
             found = visit.app.searches.search(
                 query,
@@ -64,8 +66,29 @@ def search_page(visit: Visit) -> Shown:
         except InvalidInputError as exc:  # said above the form that it was typed into
             return Shown("search.html", values | {"error": exc}, status=400)
         return Shown("search.html", values | _answer(found))
-    counts = visit.app.statistics.count(visit.project).types
-    return Shown("search.html", values | {"latest": visit.latest(_LATEST), "counts": counts})
+    try:
+        return Shown("search.html", values | _latest(visit, kind, scope))
+    except InvalidInputError as exc:
+        return Shown("search.html", values | {"error": exc}, status=400)
+
+
+def _latest(visit: Visit, kind: str, scope: str) -> dict[str, object]:
+    """Return a page of the observations that were changed last, of a type or a scope.
+
+    Counting those that are listed takes long in a large memory; how many are kept of a type is known.
+    """
+    number = page_number(visit)
+    start = _LATEST * number
+    place = {**visit.place, "type": kind or None, "scope": scope or None}
+    found = visit.app.bulk.listed(**place, limit=_LATEST + 1, offset=start).items
+    lines, more = found[:_LATEST], len(found) > _LATEST
+    types = visit.app.statistics.count(visit.project).types
+    end, kept = start + len(lines), types.get(kind, 0) if kind else sum(types.values())
+    said = f"{start + 1:,} to {end:,}" + (f" of {kept:,} kept" if not scope else "")
+    said += f"; {kept - end:,} archived or superseded not listed" if kept > end and not (more or scope) else ""
+    latest = visit.app.browsing.whole([line.id for line in lines])
+    values: dict[str, object] = {"latest": latest, "said": said, "counts": () if kind or scope else types}
+    return values | _pages(number, more=more)
 
 
 def _answer(found: Results) -> dict[str, object]:
@@ -76,7 +99,7 @@ def _answer(found: Results) -> dict[str, object]:
         "unseen": search.unknown_words(found) if found.results else (),
         "numbers": numbers,
         "marks": {hit.id: search.marks(hit) for hit in found.results},
-        "titles": {hit.id: search.named(hit) for hit in found.results},
+        "titles": {hit.id: hit.goal or hit.title for hit in found.results},
         "tables": search.sections(found)[1:] if found.results else search.sections(found),
         "foot": search.foot(found.explain) if found.explain else "",
     }
@@ -105,7 +128,8 @@ def timeline_page(visit: Visit) -> Shown:
     shown = rows[:_ROWS]
     days = [(day, list(found)) for day, found in groupby(shown, key=lambda row: day_of(row.created_at, zone))]
     older = {"before": f"{shown[-1].created_at},{shown[-1].id}"} if len(rows) > _ROWS else None
-    return Shown("timeline.html", {"days": days, "older": older, "newer": {} if before else None})
+    clocks = {row.id: clock(row.created_at, visit.app.journal.moment().astimezone(zone), "%H:%M") for row in shown}
+    return Shown("timeline.html", {"days": days, "clocks": clocks, "older": older, "newer": {} if before else None})
 
 
 def _before(visit: Visit) -> tuple[str, int] | None:
@@ -132,12 +156,13 @@ def entities_page(visit: Visit) -> Shown:
     if name := visit.asked("name"):
         return _entity(visit, name, project)
     lines = visit.app.entities.listed(archived=True, project=project).entities
-    kind = visit.asked("kind")
-    shown = [one for one in lines if kind in ("", one.kind)]
+    kind, number = visit.asked("kind"), page_number(visit)
+    found = sorted((one for one in lines if kind in ("", one.kind)), key=lambda one: one.state != "active")
+    shown = found[_ENTITIES * number : _ENTITIES * (number + 1)]
     states = [(state, [one for one in shown if one.state == state]) for state in ("active", "archived")]
     kinds = Counter(one.kind for one in lines if one.kind)
     values = {"project": project, "names": names, "states": states, "kind": kind, "kinds": kinds.most_common()}
-    return Shown("entities.html", values)
+    return Shown("entities.html", values | _pages(number, more=len(found) > _ENTITIES * (number + 1)))
 
 
 def _entity(visit: Visit, name: str, project: str) -> Shown:
@@ -148,10 +173,10 @@ def _entity(visit: Visit, name: str, project: str) -> Shown:
     return Shown("entity.html", values)
 
 
-_SESSIONS, _LISTED, _GIVEN, _SAVED = 40, 25, 3, 5
+_SESSIONS, _LISTED, _GIVEN, _SAVED = 40, 20, 3, 3
 # --- sessions: what each was given, saved and cost ------------------------------------------------------------
 
-_TOP, _SHOWN, _PROMPTS = 10, 5, 10
+_TOP, _SHOWN, _PROMPTS, _GUARDS, _FIXES = 10, 4, 6, 8, 15
 _DAYS = {"7": 7, "30": 30, "365": 365}
 # How many weeks are shown beside the sums of these days: one alone tells no trend.
 _WEEKS = {"7": 8, "30": 13}
@@ -188,7 +213,7 @@ def today_page(visit: Visit) -> Shown:
             "names": session_names(visit.app, active[:_SHOWN]),
             "more": len(active) - _SHOWN,
             "notes": [row for row in saved if row.type == "note"][:_SAVED],
-            "others": [row for row in saved if row.type != "note" and row.session_id not in shown][:_LATEST],
+            "others": [row for row in saved if row.type != "note" and row.session_id not in shown][:_SAVED],
             "most_given": _GIVEN,
             "most_saved": _SAVED,
         },
@@ -196,7 +221,8 @@ def today_page(visit: Visit) -> Shown:
 
 
 def _of(visit: Visit, session: SessionLine, saved: Sequence[Observation]) -> _Today:
-    given = sorted(given_to_session(visit.app.store, session.id), key=lambda one: one.at, reverse=True)
+    latest = sorted(given_to_session(visit.app.store, session.id), key=lambda one: one.at)
+    given = list({one.id: one for one in latest}.values())[::-1]  # each once, as it is counted
     own = [row for row in saved if row.session_id == session.id]
     return _Today(session, counts(visit.app.store, session.id), given, own)
 
@@ -248,7 +274,8 @@ def ask_page(visit: Visit) -> Shown:
     values["asked_in"] = project
     if prompt.strip():
         found: Explained = explained(as_a_hook(visit.app, project=project), prompt, session_id, door="cli")
-        values |= {"found": found, "why": why_nothing(found.values)}
+        results = visit.app.browsing.whole([hit.id for hit in found.found.results])
+        values |= {"found": found, "why": why_nothing(found.values), "results": results}
     elif project is not None:
         values["start"] = start_text(visit.app, project)
     return Shown("ask.html", values)
@@ -257,10 +284,12 @@ def ask_page(visit: Visit) -> Shown:
 @page("GET", "/ui/guards")
 def guards_page(visit: Visit) -> Shown:
     """Return the guards with how often each spoke and what came of it, and the fixes that were kept."""
-    guards = visit.app.guards.listed(**visit.place)
-    fixes = visit.app.failures.fixes(**visit.place, limit=_LATEST)
-    values = {"guards": guards, "rules": [rule_and_use(one.rule) for one in guards], "fixes": fixes}
-    return Shown("guards.html", values | {"done": visit.asked("done")})
+    number, found = page_number(visit), visit.app.guards.listed(**visit.place)
+    guards = found[_GUARDS * number : _GUARDS * (number + 1)]
+    fixes = visit.app.failures.fixes(**visit.place, limit=_FIXES)
+    values = {"guards": guards, "rules": [rule_and_use(one.rule) for one in guards], "done": visit.asked("done")}
+    pages = _pages(number, more=len(found) > _GUARDS * (number + 1))
+    return Shown("guards.html", {**values, "fixes": fixes, **pages})
 
 
 @page("POST", "/ui/guards")
@@ -301,7 +330,7 @@ def worth_page(visit: Visit) -> Shown:
 
 # --- settings and projects, and what clears -------------------------------------------------------------------
 
-_CLEAR = "/ui/clear"
+_CLEAR, _SETTINGS = "/ui/clear", "/ui/settings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,17 +345,60 @@ class _Connected:
     last_at: str
 
 
-@page("POST", "/ui/settings")
-def switch(visit: Visit) -> Goto:
-    """Turn what hooks record or give on or off, in the project or everywhere."""
-    name, project = visit.form.get("switch", ""), visit.form.get("project") or None
-    if name not in SWITCHES:
+# What a form may set: nothing that names a program or an address, or opens the server to others.
+_FORM_KINDS, _NOT_HERE = ("switch", "choice", "whole", "number", "zone"), ("http_open",)
+
+
+@page("POST", _SETTINGS)
+def change_settings(visit: Visit) -> Goto:
+    """Turn a switch of the hooks, write a setting into config.json, or put Engram into an agent or take it out."""
+    project = visit.form.get("project") or None
+    if name := visit.form.get("setting", ""):
+        done = _set(visit, name, visit.form.get("to", ""))
+    elif name := visit.form.get("agent", ""):
+        done = _set_up(visit, name, visit.form.get("to", ""))
+    elif (name := visit.form.get("switch", "")) in SWITCHES:
+        visit.app.switches.turn([name], on=visit.form.get("to") == "on", project=project)
+        done = ""
+    else:
         raise InvalidArgumentError("switch", name, expected=", ".join(SWITCHES))
-    visit.app.switches.turn([name], on=visit.form.get("to") == "on", project=project)
-    return Goto("/ui/settings", {"project": project} if project else {})
+    return Goto(_SETTINGS, ({"project": project} if project else {}) | ({"done": done} if done else {}))
 
 
-@page("GET", "/ui/settings")
+def _set(visit: Visit, name: str, text: str) -> str:
+    """Keep a setting, the default where the text is empty. Raises InvalidArgumentError."""
+    found = BY_NAME.get(name)
+    if found is None or not _is_set_here(found):
+        raise InvalidArgumentError("setting", name, expected="one that has a field on this page")
+    value, _ = found.take(text, name) if text else (None, None)
+    if text and value is None:
+        raise InvalidArgumentError(name, text, expected=found.accepted)
+    keep_setting(visit.app.settings.data_dir, name, value)
+    said = "the default" if value is None else {True: "on", False: "off"}.get(value, value)
+    return f"{name} is {said} now. Servers and agents read it when they start."
+
+
+def _is_set_here(setting: Setting) -> bool:
+    return bool(setting.key) and setting.kind in _FORM_KINDS and setting.name not in _NOT_HERE
+
+
+def _set_up(visit: Visit, name: str, to: str) -> str:
+    """Put Engram into an agent for this user, or take it out of everywhere. Raises UnknownAgentError, SetupError."""
+    from engram_py.interfaces.setup.agents import Parts
+    from engram_py.interfaces.setup.installing import agents_named, setup_here
+
+    [agent], app = agents_named([name]), visit.app
+    setup = setup_here(app.projects.settings_here().directory, app.settings.data_dir)
+    if to == "on":
+        made = setup.set_up(agent, "user", Parts())
+        return f"{made.title} is set up. Restart it: it reads its files when it starts. {made.note}".strip()
+    for one, scope in setup.in_use():
+        if one == agent.name:
+            setup.take_out(agent, scope)
+    return f"Engram is out of {agent.title}. Restart it. The memory stays."
+
+
+@page("GET", _SETTINGS)
 def settings_page(visit: Visit) -> Shown:
     """Return what is recorded, given, kept and connected, and each setting with where its value comes from."""
     app = visit.app
@@ -336,6 +408,8 @@ def settings_page(visit: Visit) -> Shown:
         "settings.html",
         {
             "cleared": visit.asked("cleared"),
+            "done": visit.asked("done"),
+            "set_here": [name for name, one in values.items() if _is_set_here(one.setting)],
             "state": app.switches.state(),
             "allowed": app.switches.allowed(visit.project or ""),
             "values": values,
@@ -368,64 +442,11 @@ def _connected(visit: Visit) -> Iterator[_Connected]:
         yield _Connected(name, title, tuple(used.get(name, ())), name in here, sessions, at)
 
 
-_UPKEEP = "/ui/upkeep"
-_BARS, _RUNS, _SAID_CHARS = 10, 10, 400
-
-
-@page("GET", _UPKEEP)
-def upkeep_page(visit: Visit) -> Shown:
-    """Return what holds of the person, episodes, facts by weight, and how upkeep fares."""
-    app = visit.app
-    facts = _rows(visit, "type:fact")
-    return Shown(
-        "upkeep.html",
-        {
-            "done": visit.asked("done"),
-            "statements": app.identity.listed(project=visit.project).items,
-            "profile": app.identity.profile(project=visit.project),
-            "episodes": _rows(visit, "type:session_summary"),
-            "facts": sorted(facts, key=lambda row: (-row.salience, -row.access_count, -row.id)),
-            "most": max((row.access_count for row in facts), default=0),
-            "upkeep": app.upkeep_reports.runs(limit=_RUNS),
-            "stats": app.statistics.count(visit.project),
-            "cloud": app.autosync.status(),
-        },
-    )
-
-
-def _rows(visit: Visit, filters: str) -> list[Observation]:
-    lines = visit.app.bulk.listed(filters, **visit.place, limit=_BARS).items
-    return list(visit.app.browsing.whole([line.id for line in lines]))
-
-
-@page("POST", _UPKEEP)
-def tend(visit: Visit) -> Goto:
-    """Run a pass, summarize what waits, or change what holds of the person; then show the page with what was done."""
-    app, what = visit.app, visit.form.get("what", "")
-    text, project = visit.form.get("text", ""), visit.form.get("project") or None
-    match what:
-        case "consolidate" | "synthesize" | "heartbeat":
-            done: object = app.maintenance.run(what)
-        case "flush":
-            done = app.distilling.flush()
-        case "sync":
-            done = app.autosync.sync_now()
-        case "add":
-            where = project or next((one.name for one in app.projects.list()), None)
-            done = app.identity.add(text, project=where, origin="user")
-        case "remove":
-            done = app.identity.remove(text, project=project)
-        case _:
-            raise InvalidArgumentError(
-                "what", what, expected="consolidate, synthesize, heartbeat, flush, sync, add or remove"
-            )
-    said = render.text(done, now=app.journal.moment(), door="cli")
-    return Goto(_UPKEEP, {"done": said[:_SAID_CHARS]} | ({"project": project} if project else {}))
-
-
 @page("GET", "/ui/projects")
 def projects_page(visit: Visit) -> Shown:
-    return Shown("projects.html", {"lines": visit.app.projects.list()})
+    number, found = page_number(visit), visit.app.projects.list()
+    lines = found[_PROJECTS * number : _PROJECTS * (number + 1)]
+    return Shown("projects.html", {"lines": lines} | _pages(number, more=len(found) > _PROJECTS * (number + 1)))
 
 
 @page("GET", _CLEAR)
@@ -441,7 +462,7 @@ def clear(visit: Visit) -> Shown | Goto:
     if visit.form.get("name", "").strip() != name:
         return _asking(visit, what, project, name, wrong=True)
     visit.app.clearing.clear(what, project=project)
-    return Goto("/ui/settings", {"cleared": name})
+    return Goto(_SETTINGS, {"cleared": name})
 
 
 def _target(visit: Visit, what: str, project: str) -> tuple[str, str | None, str]:

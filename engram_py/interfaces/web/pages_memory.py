@@ -1,4 +1,4 @@
-"""A memory and every change of it; and Review: the memories and the pairs that wait for a person."""
+"""The pages that change the memory: one memory; Review, what waits for a person; Upkeep, what runs by itself."""
 
 from __future__ import annotations
 
@@ -9,15 +9,23 @@ from typing import Any
 
 from engram_py.app import Engram
 from engram_py.dataclass import dataclass
-from engram_py.errors import EmptyFieldError, EngramError, TextTooLongError
+from engram_py.errors import EmptyFieldError, EngramError, InvalidArgumentError, TextTooLongError
 from engram_py.interfaces.screen_values import Waiting, review, session_names
 from engram_py.interfaces.web.access import NoPageError
 from engram_py.interfaces.web.rendering import diff, files_of, history, not_here, where_it_was_saved
-from engram_py.interfaces.web.visit import Goto, Shown, Taken, Visit, observation_number, page, page_number
+from engram_py.interfaces.web.visit import HOME, Goto, Shown, Taken, Visit, observation_number, page, page_number
+from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.phrases import whence
 from engram_py.ledger.citations import sessions_given
-from engram_py.observations.arguments import change_back, change_from, edited_texts, live_observation
+from engram_py.observations.arguments import (
+    change_back,
+    change_from,
+    edited_texts,
+    kept_observation,
+    live_observation,
+)
 from engram_py.observations.errors import ChangedMeanwhileError, ObservationNotFoundError
+from engram_py.observations.listing import Made
 from engram_py.observations.values import (
     CONTENT_LIMIT_BYTES,
     DEFAULT_TYPE,
@@ -50,11 +58,11 @@ def memory_page(visit: Visit) -> Shown:
     if row is None:
         raise ObservationNotFoundError(visit.observation_id)
     if row.deleted_at:
-        return Shown("deleted.html", {"row": row}, status=410)
+        return Shown("deleted.html", {"row": row, "seen": seen(row)}, status=410)
     app = where_it_was_saved(visit.app, row)
     detail = app.observations.get(row.id, history=True)
     given = sessions_given(app.store, row.id, limit=_SESSIONS)
-    older = list(detail.versions[:_VERSIONS])
+    older = list(detail.versions[: None if visit.asked("versions") else _VERSIONS])
     now = Version(detail.version_total + 1, row.title, row.content, row.updated_at)
     return Shown(
         "memory.html",
@@ -65,6 +73,7 @@ def memory_page(visit: Visit) -> Shown:
             "seen": seen(row),
             "steps": history(now, older),
             "more_versions": detail.version_total - len(older),
+            "most_versions": _VERSIONS,
             "files": files_of(app, detail),
             "not_here": not_here(app, row),
             "sessions": given,
@@ -253,6 +262,16 @@ def delete(visit: Visit) -> Shown | Goto:
     return back_to(visit, row.id, "deleted")
 
 
+@page("POST", _PATH + "/destroy")
+def destroy(visit: Visit) -> Goto:
+    """Destroy the hidden observation that was shown, for good."""
+    row = kept_observation(visit.app.store, visit.observation_id)
+    if not row.deleted_at or visit.form.get("seen") != seen(row):
+        raise ChangedMeanwhileError(row.id)
+    visit.app.observations.delete(row.id, hard=True)
+    return Goto(HOME)
+
+
 @page("POST", _PATH + "/undelete")
 def undelete(visit: Visit) -> Goto:
     visit.app.observations.undelete(visit.observation_id)
@@ -357,6 +376,7 @@ def review_page(visit: Visit) -> Shown:
             "failed": found.failed,
             "kind": visit.asked("kind"),
             "number": page_number(visit),
+            "authors": [one for one in visit.app.trust.arrivals().items if one.rows and not one.trusted],
             "verbs": VERBS,
             "judged": verdict,
             "seen": seen(row) if row is not None else "",
@@ -379,3 +399,71 @@ def judge(visit: Visit) -> Goto:
     """Give a verdict on a pair; another one takes its place."""
     judged = visit.app.relations.judge(visit.form.get("id", ""), visit.form.get("relation", ""))
     return Goto("/ui/review", {"judged": judged.sync_id} | _place(visit))
+
+
+# --- upkeep ------------------------------------------------------------------------------------------------------
+
+_UPKEEP = "/ui/upkeep"
+_BARS, _RUNS, _SAID_CHARS, _CHANGES = 8, 10, 400, 6
+
+
+@page("GET", _UPKEEP)
+def upkeep_page(visit: Visit) -> Shown:
+    """Return what holds of the person, episodes, facts by weight, and how upkeep fares."""
+    app = visit.app
+    facts, changes = _rows(visit, "type:fact"), app.changes.listed(_CHANGES)
+    return Shown(
+        "upkeep.html",
+        {
+            "done": visit.asked("done"),
+            "statements": app.identity.listed(project=visit.project).items,
+            "profile": app.identity.profile(project=visit.project),
+            "episodes": _rows(visit, "type:session_summary"),
+            "facts": sorted(facts, key=lambda row: (-row.salience, -row.access_count, -row.id)),
+            "most": max((row.access_count for row in facts), default=0),
+            "upkeep": app.upkeep_reports.runs(limit=_RUNS),
+            "stats": app.statistics.count(visit.project),
+            "cloud": app.autosync.status(),
+            "changes": [(one, _worded(visit, one)) for one in changes],
+        },
+    )
+
+
+def _worded(visit: Visit, made: Made) -> str:
+    """Return what a change did, without its number: it has a button."""
+    said = render.text(made, now=visit.app.journal.moment(), door="cli").removeprefix(f"{made.change} ")
+    return said[:1].upper() + said[1:]
+
+
+def _rows(visit: Visit, filters: str) -> list[Observation]:
+    lines = visit.app.bulk.listed(filters, **visit.place, limit=_BARS).items
+    return list(visit.app.browsing.whole([line.id for line in lines]))
+
+
+@page("POST", _UPKEEP)
+def tend(visit: Visit) -> Goto:
+    """Run a pass, summarize what waits, or change what holds of the person; then show the page with what was done."""
+    app, what = visit.app, visit.form.get("what", "")
+    text, project = visit.form.get("text", ""), visit.form.get("project") or None
+    match what:
+        case "consolidate" | "synthesize" | "heartbeat":
+            done: object = app.maintenance.run(what)
+        case "flush":
+            done = app.distilling.flush(text or None)
+        case "undo":
+            done = app.changes.undo(change=observation_number(text))
+        case "trust":
+            done = app.trust.author(text, project=project)
+        case "sync":
+            done = app.autosync.sync_now()
+        case "add":
+            where = project or next((one.name for one in app.projects.list()), None)
+            done = app.identity.add(text, project=where, origin="user")
+        case "remove":
+            done = app.identity.remove(text, project=project)
+        case _:
+            raise InvalidArgumentError(
+                "what", what, expected="consolidate, synthesize, heartbeat, flush, sync, undo, trust, add or remove"
+            )
+    said = render.text(done, now=app.journal.moment(), door="cli")
+    return Goto(_UPKEEP, {"done": said[:_SAID_CHARS]} | ({"project": project} if project else {}))

@@ -43,8 +43,10 @@ _HERE = Path(__file__).parent
 _LINKS = {"http", "https", "mailto"}
 # How much of a text is looked at for its first line, and how much of that is shown.
 _LOOKED_AT, _LINE = 1_000, 160
-_BLOCK = regex(r"^\s*(?:#+\s+|[-*+]\s+|>\s*)?(?:\*\*What\*\*:\s*)?")
-_HEADING = regex(r"^(?:Goal|Done|Summary|What)\W*$")
+_BLOCK = regex(r"^\s*(?:[-*+]\s+|>\s*)?(?:\*\*What\*\*:\s*)?")
+_HEADING = regex(r"^\s*#+\s|^(?:Goal|Done|Summary|What)\W*$")
+# The mark of a heading, which a search's passage may hold in the middle of a line.
+_MARK = regex(r"(?<![^\s…])#{1,6}\s+")
 _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s",
     "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
@@ -82,7 +84,7 @@ def markdown(text: str) -> Markup:
 
 def preview(text: str) -> Markup:
     """Return a part of a memory as HTML in a line, with e-mail addresses left out: others may see this screen."""
-    return _sanitised(_renderer().renderInline(visible(_EMAIL.sub("[e-mail]", text))))
+    return _sanitised(_renderer().renderInline(visible(_EMAIL.sub("[e-mail]", _MARK.sub("", text)))))
 
 
 def first_line(row: Any) -> str:

@@ -14,7 +14,7 @@ from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.web.access import NoPageError
-from engram_py.observations.values import Change, Observation
+from engram_py.observations.values import Change
 
 HOME = "/ui/"
 # The addresses of Aurelius's pages (spec/seed-capabilities.md row 129), and the page here that shows the same.
@@ -90,11 +90,6 @@ class Visit:
         """The same, as most services take it."""
         project = self.project
         return {"project": project, "all_projects": project is None}
-
-    def latest(self, limit: int) -> list[Observation]:
-        """Return the observations changed last, pinned ones among them."""
-        lines = self.app.bulk.listed(**self.place, limit=limit).items
-        return list(self.app.browsing.whole([line.id for line in lines]))
 
     @property
     def observation_id(self) -> int:

@@ -6,11 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from bench.corpus import Corpus
+from bench.filling import fill
 from engram_py import Draft
+from engram_py.guards.values import Guard
 from tests.interfaces.web.browser import until
 from tests.interfaces.web.test_browser import ENTER, Place, place
 
@@ -250,16 +254,23 @@ def pages(place: Place) -> list[str]:
     with place.app() as app:
         app.sessions.start("seen", project="widgets")
         app.entities.link("Ada", "works_on", "Tea", project="widgets")
+        app.prompts.save("where is the zebra?", session_id="seen")
+        app.citations.inject("seen", {1: 40}, "session")
+        gone = app.save(Draft("Where the sugar is", "In the cellar.", "note")).id
+        app.observations.delete(gone)
+        app.save(Draft("The API listens on port 8080", "It was moved there in May.", "config"))
+        app.save(Draft("The API listens on port 9090", "It was moved there in June.", "config"))
     entities = "/ui/entities?project=widgets"
     return [
         "/ui/", "/ui/?q=tea", "/ui/?q=zebra", "/ui/memory/1", f"/ui/memory/{place.evil}", "/ui/memory/1/edit", REFUSED,
         "/ui/given", "/ui/session?id=seen", "/ui/ask?project=widgets", "/ui/today", "/ui/review", "/ui/worth",
         entities, f"{entities}&name=Ada", "/ui/projects", "/ui/timeline", "/ui/settings", "/ui/new", "/ui/guards",
-        "/ui/upkeep",
+        "/ui/upkeep", "/ui/?type=note", f"/ui/memory/{gone}", "/ui/clear?what=everything", "/ui/ask?prompt=tea",
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 390), ("dark", 768), ("light", 1_280)])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 768, 1_280])
 def test_axe_finds_nothing_serious_on_any_page(place: Place, axe: str, theme: str, width: int) -> None:
     place.browser.theme(theme)
     place.browser.narrow(width)
@@ -297,9 +308,63 @@ def test_the_project_of_the_bar_acts_at_once_and_keeps_the_search(place: Place) 
     assert browser.run("return document.querySelector('a[href^=\"/ui/worth\"]').checkVisibility()")
 
 
+def test_a_setting_acts_at_once_and_keeps_the_focus(place: Place) -> None:
+    browser = place.browser
+    place.open("/ui/settings")
+    with browser.leaving():
+        browser.run(
+            "const one = document.querySelector('[aria-label=hook_pretool]'); one.value = 'on';"
+            " one.dispatchEvent(new Event('change', {bubbles: true}))"
+        )
+    assert "hook_pretool is on now" in browser.text
+    assert browser.run("return document.activeElement.getAttribute('aria-label')") == "hook_pretool"
+    assert '"hook_pretool": true' in (place.data_dir / "config.json").read_text()
+    assert browser.run("return sessionStorage.getItem('engram.field')") is None
+
+
 def test_no_page_scrolls_sideways_on_a_phone(place: Place) -> None:
     place.browser.narrow(NARROW)
     for path in pages(place):
         place.open(path)
         wide, room = place.browser.run("const it = document.documentElement; return [it.scrollWidth, it.clientWidth]")
         assert wide <= room <= NARROW, path
+
+
+WIDTHS = (390, 768, 1_280)
+TALLEST = 4_000
+
+
+@pytest.fixture
+def large(place: Place) -> Place:
+    """A memory of 5,000 in three projects, with a lot of everything that a page lists."""
+    fill(place.data_dir, place.folder, Corpus.load().many(4_900), projects=3, step=timedelta(minutes=30))
+    long = "Why does the worker lose jobs when it reconnects to the queue in the middle of a deployment? " * 5
+    with place.app() as app:
+        for number in range(200, 240):
+            for turn in range(12):
+                app.prompts.save(f"{turn} {long}", session_id=f"bench-{number}")
+            shown = dict.fromkeys(range(number, number + 12), 400)
+            app.citations.inject(f"bench-{number}", shown, "session")
+            app.citations.inject(f"bench-{number}", shown, "prompt")
+        for number in range(60):
+            app.entities.link(f"Service {number}", "depends_on", f"Library {number}", project="widgets")
+            app.save(Draft(f"Derived {number}", long, "discovery", origin="derived"))
+            app.save(Draft(f"Note {number}", long, "note"))
+            app.identity.add(f"I prefer tool number {number} over its neighbours", project="widgets", origin="user")
+        for number in range(20):
+            row = app.save(Draft(f"Call tool{number} and not tool{number}x", long, "decision")).id
+            app.guards.add(row, Guard(command=f"tool{number}x *", use=f"tool{number}"))
+    return place
+
+
+def test_no_page_of_5_000_memories_is_taller_than_4_000_pixels(large: Place) -> None:
+    tall: dict[tuple[str, int], object] = {}
+    more = ("/ui/?type=bugfix", "/ui/?q=queue", "/ui/session?id=bench-239", "/ui/ask?project=widgets&prompt=worker")
+    for path in [*pages(large), *more]:
+        for width in WIDTHS:
+            large.browser.narrow(width)
+            large.open(path)
+            found = large.browser.run("const it = document.documentElement; return [it.scrollHeight, it.scrollWidth]")
+            if found[0] > TALLEST or found[1] > width:
+                tall[path, width] = found
+    assert tall == {}

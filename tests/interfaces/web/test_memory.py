@@ -257,3 +257,22 @@ def test_a_memory_that_changed_meanwhile_is_neither_merged_nor_moved(app: Engram
     assert visitor.press(stale, "Merge", into=str(other)).status == 409
     assert visitor.press(stale, "Move", to="gadgets").status == 409
     assert app.get(row).observation.project == "widgets"
+
+
+def test_what_was_deleted_is_destroyed_where_it_still_reads_the_same(app: Engram, visitor: Visitor, row: int) -> None:
+    deleted = visitor.press(visitor.look(f"/ui/memory/{row}"), "Delete")
+    form = deleted.page.form("Destroy")
+    assert visitor.send(form, seen="another").status == 409
+    assert visitor.send(form).status == 200
+    assert visitor.look(f"/ui/memory/{row}").status == 404
+
+
+def test_upkeep_takes_back_the_changes_that_the_command_line_lists(app: Engram, visitor: Visitor, row: int) -> None:
+    app.observations.update(row, Change(title="Where the coffee is"))
+    [made] = app.changes.listed()
+    seen = visitor.look("/ui/upkeep")
+    assert f"The edit of [#{row}]" in seen.text
+    assert seen.page.form("Undo").fields["text"] == str(made.change)
+    assert "Took back the edit of" in visitor.press(seen, "Undo").text
+    assert app.get(row).observation.title == "Where the tea is"
+    assert app.changes.listed() == ()

@@ -14,7 +14,7 @@ from engram_py.interfaces.setup.installing import setup_here
 from engram_py.interfaces.web.access import Access
 from engram_py.settings import load_settings
 from tests.interfaces.http.asking import HOST, PORT, Asker
-from tests.interfaces.web.visiting import Visitor
+from tests.interfaces.web.visiting import Form, Seen, Visitor
 
 TOKEN = "correct-" + "horse9-" + "Battery"
 
@@ -37,6 +37,11 @@ def reader(data_dir: Path, folder: Path) -> Visitor:
     return visitor
 
 
+def field(seen: Seen, name: str) -> Form:
+    """The form of a setting; two of them where it stands above the list as well."""
+    return next(one for one in seen.page.forms if one.fields.get("setting") == name)
+
+
 def row(text: str, name: str) -> str:
     """The line of a setting: from its variable on."""
     return text[text.index(name) + len(name) :][:120]
@@ -48,11 +53,41 @@ def test_each_setting_says_where_its_value_comes_from(
     data_dir.mkdir(parents=True, exist_ok=True)
     (data_dir / "config.json").write_text(json.dumps({"gate": "off", "documents": "off", "log_level": "loud"}))
     monkeypatch.setenv("ENGRAM_DOCUMENTS", "on")
-    text = reader(data_dir, folder).look("/ui/settings").text
-    assert row(text, "ENGRAM_GATE").startswith(" off config.json")
-    assert row(text, "ENGRAM_DOCUMENTS").startswith(" on ENGRAM_DOCUMENTS")
-    assert row(text, "ENGRAM_LOG_LEVEL").startswith(" error default")
-    assert "log_level 'loud' was ignored" in text
+    seen = reader(data_dir, folder).look("/ui/settings")
+    assert field(seen, "gate").fields["to"] == "off"
+    assert "config.json" in row(seen.text, "ENGRAM_GATE")
+    assert row(seen.text, "ENGRAM_DOCUMENTS").startswith(" on ENGRAM_DOCUMENTS")
+    assert field(seen, "log_level").fields["to"] == "error"
+    assert "default" in row(seen.text, "ENGRAM_LOG_LEVEL")
+    assert "log_level 'loud' was ignored" in seen.text
+
+
+def test_a_setting_is_kept_and_an_empty_field_is_the_default(home: Path, app: Engram, visitor: Visitor) -> None:
+    kept = app.settings.data_dir / "config.json"
+    seen = visitor.look("/ui/settings")
+    done = visitor.send(field(seen, "hook_pretool"), to="on")
+    assert "hook_pretool is on now. Servers and agents read it when they start." in done.text
+    done = visitor.send(field(done, "turn_retention_days"), to="7")
+    assert json.loads(kept.read_text()) == {"hook_pretool": True, "turn_retention_days": 7}
+    assert field(done, "turn_retention_days").fields["to"] == "7"
+    visitor.send(field(done, "turn_retention_days"), to="")
+    assert json.loads(kept.read_text()) == {"hook_pretool": True}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("gate", "sometimes"),
+        ("turn_retention_days", "many"),
+        ("distill_command", "rm"),
+        ("http_open", "on"),
+        ("x", "1"),
+    ],
+)
+def test_a_form_sets_nothing_else(home: Path, app: Engram, visitor: Visitor, name: str, value: str) -> None:
+    refused = visitor.send(field(visitor.look("/ui/settings"), "gate"), setting=name, to=value)
+    assert refused.status == 400
+    assert not (app.settings.data_dir / "config.json").exists()
 
 
 def test_a_secret_setting_is_named_and_never_shown(
@@ -96,8 +131,19 @@ def test_agents_are_shown_with_how_they_are_connected_and_their_last_call(
         other.sessions.start("s1", project="widgets")
     text = visitor.look("/ui/settings").text
     assert "Cursor user 1" in text
-    assert "Gemini CLI installed, not set up 0 never engram setup gemini All" in text
+    assert "Gemini CLI installed, not set up 0 never Set up" in text
     assert "Windsurf" not in text
+
+
+def test_a_button_sets_an_agent_up_and_takes_it_out_again(home: Path, visitor: Visitor) -> None:
+    (home / ".gemini").mkdir()
+    file = home / ".gemini" / "settings.json"
+    file.write_text("{}")
+    done = visitor.press(visitor.look("/ui/settings"), "Set up")
+    assert "Gemini CLI is set up. Restart it" in done.text
+    assert "engram" in file.read_text()
+    assert "Engram is out of Gemini CLI" in visitor.press(done, "Take out").text
+    assert file.read_text() == "{}"
 
 
 def test_a_machine_without_agents_says_so(home: Path, visitor: Visitor) -> None:

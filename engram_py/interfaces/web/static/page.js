@@ -19,6 +19,7 @@
     ["?", "these keys"],
   ];
   const PLACE = "engram.place";
+  const FIELD = "engram.field";
   // Fields of an address that say where in a list the reader was, and what was done: of another choice they are false.
   const GONE = ["before", "page", "done", "undo", "id", "judged"];
 
@@ -114,12 +115,19 @@
     sessionStorage.removeItem(PLACE);
     const links = stops().filter((one) => !one.closest(".done"));
     if (path === location.pathname) go(links[Math.min(index, links.length - 1)]);
+    const field = sessionStorage.getItem(FIELD);
+    sessionStorage.removeItem(FIELD);
+    if (field) go(all("[data-sends]").find((one) => visible(one) && one.getAttribute("aria-label") === field));
   }
 
   // --- choices that act at once ----------------------------------------------------------------------
 
   // The project of the bar keeps what the page shows now, which a search may have changed since it was loaded.
   document.addEventListener("change", (event) => {
+    if (event.target.matches("[data-sends]")) {
+      sessionStorage.setItem(FIELD, event.target.getAttribute("aria-label"));
+      event.target.form.requestSubmit();
+    }
     const field = event.target.closest("[data-acts]");
     if (!field) return;
     const target = new URL(field.form.action, location.href);

@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const HEIGHT = 160;
-  const STEP = 84; // pixels between two labels
+  const STEP = 64; // pixels between two labels
   const compact = new Intl.NumberFormat("en", { notation: "compact" });
 
   const text = (cell) => cell.textContent.trim().replace(/\s+/g, " ");
@@ -16,6 +16,12 @@
   function number(figure) {
     const value = parseFloat(figure.replaceAll(",", ""));
     return Number.isNaN(value) ? null : value;
+  }
+
+  // "Mar 23" of 2026-03-23.
+  function short(day) {
+    const date = new Date(`${day}T00:00Z`);
+    return Number.isNaN(date.getTime()) ? day : date.toLocaleDateString("en", { month: "short", day: "numeric", timeZone: "UTC" });
   }
 
   function colour(name) {
@@ -42,6 +48,7 @@
       {
         width: place.clientWidth,
         height: HEIGHT,
+        padding: [null, 24, null, null],
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
         scales: {
           x: { time: false, range: () => [-0.5, Math.max(rows.length, 1) - 0.5] },
@@ -54,7 +61,7 @@
             gap: 8,
             grid: { show: false },
             splits: () => rows.map((_, index) => index).filter((index) => index % every() === 0),
-            values: (_, splits) => splits.map((index) => rows[index].day),
+            values: (_, splits) => splits.map((index) => short(rows[index].day)),
           },
           {
             ...axis,
