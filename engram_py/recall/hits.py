@@ -4,6 +4,7 @@ answer, and the reasons why there is none.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -290,16 +291,20 @@ def _line_chars(one: Ranked, anchors: Sequence[AnchorState]) -> int:
 def _different_first(ranked: list[Ranked], limit: int) -> list[Ranked]:
     """Return the same rows, those that say the same as one before them moved behind the others; looked for until
     ``limit`` different ones were found."""
-    texts: list[tuple[int, frozenset[str]]] = []
+    of_words = Counter(one.scored.words for one in ranked)  # what holds other words of the question says another thing
+    texts: dict[tuple[str, ...], list[tuple[int, frozenset[str]]]] = {}
     different: list[Ranked] = []
     repeated: list[Ranked] = []
     for number, one in enumerate(ranked):
         if len(different) >= limit:
             return [*different, *ranked[number:], *repeated]
-        words = shingles(f"{one.row.title} {one.row.content}")
-        like = next((other for other, seen in texts if alike(words, seen, SAME)), None)
+        if of_words[one.scored.words] == 1:
+            different.append(one)
+            continue
+        words, others = shingles(f"{one.row.title} {one.row.content}"), texts.setdefault(one.scored.words, [])
+        like = next((other for other, seen in others if alike(words, seen, SAME)), None)
         if like is None:
-            texts.append((one.row.id, words))
+            others.append((one.row.id, words))
             different.append(one)
         else:
             repeated.append(replace(one, like=like))

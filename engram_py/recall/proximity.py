@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence, Set
 from itertools import accumulate, pairwise
 
 from engram_py.capture.passive import unframed
-from engram_py.dataclass import dataclass, replace
+from engram_py.dataclass import dataclass
 from engram_py.lazy import regex
 from engram_py.recall.index import Length
 from engram_py.recall.score import USUAL_TITLE, Scored, Term, norm, saturated, title_weight
@@ -96,13 +96,27 @@ def term_finder(terms: Sequence[Term]) -> TermFinder | None:
     return TermFinder(stems, re.compile("|".join(branches)), owners)
 
 
-def read(text: str, finder: TermFinder, terms: Sequence[Term], *, besides: Set[int] = frozenset()) -> Reading:
-    """Read the first 8,000 characters of ``text``.
+def read(parts: Sequence[str], finder: TermFinder, terms: Sequence[Term]) -> list[Reading]:
+    """Read the first 8,000 characters of each part of a text; terms that the parts before have do not decide which
+    passage of a part is the best.
 
     Each pair counts once, where it stands closest: the smaller idf of the two, less up to half of it with distance.
-    ``besides`` are terms that the title already has: the others decide which passage is the best.
     """
-    found = finder.found_in(folded(text[:READ_CHARS]))
+    texts = [folded(part[:READ_CHARS]) for part in parts]
+    found = finder.found_in("\n".join(texts))
+    readings: list[Reading] = []
+    besides: set[int] = set()
+    start = first = 0
+    for text in texts:
+        start += len(text) + 1
+        last = bisect_left(found, (start,), first)
+        readings.append(_reading(found[first:last], terms, besides))
+        besides |= readings[-1].seen.keys()
+        first = last
+    return readings
+
+
+def _reading(found: Found, terms: Sequence[Term], besides: Set[int]) -> Reading:
     if not found:
         return NOTHING_READ
     others = [one for one in found if one[1] not in besides] if besides else found
@@ -112,62 +126,46 @@ def read(text: str, finder: TermFinder, terms: Sequence[Term], *, besides: Set[i
     return Reading(seen, passage(others, terms), _pairs(found, terms))
 
 
-def read_texts(
-    terms: list[Term],
-    scored: Mapping[int, Scored],
-    rows: Mapping[int, Text],
-    sizes: Mapping[int, Length],
-    average: float,
-) -> list[Term]:
-    """Read the texts for the words each holds and how near they stand; return the terms, those that were read marked as
-    visible."""
-    finder = term_finder(terms)
-    held: dict[int, set[int]] = {row: set() for row in scored}
-    for number, term in enumerate(terms):
-        for row in term.mentions.keys() & held.keys():
-            held[row].add(number)
-    met: set[int] = set()
-    reader = _Reader(terms, finder, average) if finder is not None else None
-    for row, one in scored.items():
-        if reader is None:  # nothing but days and files
-            one.passage = frozenset(held[row])
-        else:
-            met |= reader.read_row(one, rows[row], held[row], sizes.get(row))
-        one.words = tuple([terms[number].text for number in sorted(held[row])])
-    return [replace(term, visible=True) if number in met else term for number, term in enumerate(terms)]
+class Reader:
+    """Reads the texts of rows for the words each holds and how near they stand. ``met`` are the numbers of the terms it
+    read in any."""
 
-
-class _Reader:
-    """Reads the texts of rows for the terms of one query."""
-
-    def __init__(self, terms: Sequence[Term], finder: TermFinder, average: float) -> None:
+    def __init__(self, terms: Sequence[Term], average: float) -> None:
+        self.met: set[int] = set()
         self._terms = terms
-        self._finder = finder
+        self._finder = term_finder(terms)
         self._average = average
         self._total_idf = sum(term.idf for term in terms) or 1.0
         self._counted = {number for number, term in enumerate(terms) if term.counted}
         self._common = {number for number, term in enumerate(terms) if not term.looked_up}
+        self.uncounted = sum([term.weight for term in terms if not (term.counted and term.looked_up)])
         self._indexed = {number for number, term in enumerate(terms) if term.indexed}
 
-    def read_row(self, one: Scored, row: Text, held: set[int], length: Length | None) -> set[int]:
-        """Score the text of a row; return the numbers of the terms that were read in it, and add them to those it
-        ``held``.
+    def read(self, one: Scored, row: Text, length: Length | None) -> None:
+        """Score the text of a row."""
+        held = {number for number, term in enumerate(self._terms) if one.id in term.mentions}
+        scored = held
+        if self._finder is None:  # nothing but days and files
+            one.passage = frozenset(held)
+        else:
+            scored = self._read(one, row, held, length, self._finder)
+        one.words = tuple([self._terms[number].text for number in sorted(held)])
+        one.coverage = sum([self._terms[number].idf for number in scored]) / self._total_idf
+
+    def _read(self, one: Scored, row: Text, held: set[int], length: Length | None, finder: TermFinder) -> set[int]:
+        """Score the text of a row, add the terms that are read in it to those it ``held``, and return those that count.
 
         The title of a session's summary is made of the project's name, and its headings of a template: only its text
         counts.
         """
         if row.is_summary:
-            one.bm25 = one.coverage = 0.0
+            one.bm25 = 0.0
             held -= self._indexed
-            title = names = NOTHING_READ
-            text = unframed(row.content)[1]
+            parts = ("", "", unframed(row.content)[1])
         else:
-            title = read(row.title, self._finder, self._terms)
-            named_so = f"{row.topic_key or ''} {row.aliases}"
-            names = read(named_so, self._finder, self._terms) if len(named_so) > 1 else NOTHING_READ
-            text = row.content
+            parts = (row.title, f"{row.topic_key or ''} {row.aliases}", row.content)
+        title, names, body = read(parts, finder, self._terms)
         named = title.seen.keys() | names.seen.keys()
-        body = read(text, self._finder, self._terms, besides=named)
         one.proximity = title.proximity + body.proximity
         one.titled = frozenset(named)
         one.named = min(1.0, len(title.seen) / max(1, length.title)) if length else 0.0
@@ -176,10 +174,12 @@ class _Reader:
         unscored = seen - held if row.is_summary else (seen & (held | self._common)) - (held & self._counted)
         if unscored:
             self._score(one, unscored, (title, names, body), held, length)
+        counting = held | unscored
         held |= seen
         # Parts of a word that the index finds stand in no text; a passage has them too.
         one.passage = frozenset(held - (body.seen.keys() - body.passage - named))
-        return seen
+        self.met |= seen
+        return counting
 
     def _score(
         self, one: Scored, numbers: Set[int], parts: tuple[Reading, ...], held: Set[int], length: Length | None
@@ -196,8 +196,6 @@ class _Reader:
             one.bm25 += weight * saturated(count, by)
             if number in held:
                 one.bm25 -= weight * mentioned
-            else:
-                one.coverage += weight / self._total_idf
 
 
 def _of_a_file(text: str, at: int) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from datetime import date
+from itertools import chain
 from typing import Generic, Protocol, TypeVar
 
 from engram_py.capture.passive import goal
@@ -13,8 +14,8 @@ from engram_py.entities.table import has_any
 from engram_py.observations.values import Observation
 from engram_py.reasons import Reason, reason
 from engram_py.recall.dates import Days, days_asked, is_day_term, names_days, with_dates
-from engram_py.recall.index import Totals, lengths, totals
-from engram_py.recall.proximity import read_texts, term_finder
+from engram_py.recall.index import Length, Totals, lengths, totals
+from engram_py.recall.proximity import Reader, term_finder
 from engram_py.recall.query import Query
 from engram_py.recall.scope_filter import ScopeFilter, VisibleRows
 from engram_py.recall.score import (
@@ -49,12 +50,16 @@ from engram_py.sessions.values import SUMMARY_TITLE
 BEST = 60
 READ = 40
 _POOL = 400
-_A_FEW = 30
+# Where a text stands out by what is read (words near to each other, common ones), its score is seldom above so many
+# times that of its words and this part of the words whose mentions were not counted: other rows are not read. The first
+# five stay the same in 97 to 100 of 100 questions of nine sets (LoCoMo's sessions 93), recall at 5 in all of them.
+GAIN, UNCOUNTED, _AT_ONCE = 1.25, 0.6, 12
 # Beside an answer, a row is padding whose passage tells less than this part of what the best tells, unless its score is
 # this near to the best.
 PADDING = 0.25
 NEARLY = 0.5
-_ASKED_ABOUT = 100
+# Whether a row that may be shown has a word is asked of its newest rows, then of more, then of all.
+_ASKED_ABOUT = (10, 200, None)
 _MOST_SUBSTITUTED = 4
 # One of the first five has to answer, and as many lines are said of what may have to do with a question.
 JUDGED = 5
@@ -204,7 +209,7 @@ def retrieve_terms(
 ) -> Retrieved[T]:
     """Look up ``terms`` among the ``visible`` rows, and substitutes for the words that nobody ever saw."""
     least = threshold("shown") if least is None else least
-    retrieval = _Retrieval(store, query, visible, index)
+    retrieval = _Retrieval(store, query, visible, index, limit=limit)
     found = retrieval.rank(terms)
     best = max((scored.coverage for scored in found.scored), default=0.0)
     first, common = len(found.scored), [term.text for term in found.terms if term.rows and not term.looked_up]
@@ -229,7 +234,8 @@ def retrieve_terms(
 class _Retrieval(Generic[T]):
     """Ranks the visible rows by terms, once or again with other terms."""
 
-    def __init__(self, store: Store, query: Query, visible: Readable[T], index: Totals) -> None:
+    def __init__(self, store: Store, query: Query, visible: Readable[T], index: Totals, *, limit: int) -> None:
+        self._wanted = max(limit, 2 * JUDGED)
         self._store = store
         self._query = query
         self._visible = visible
@@ -269,20 +275,20 @@ class _Retrieval(Generic[T]):
         visible, query = self._visible, self._query
         terms = look_up(self._store, query, terms, within=visible.project_rows(self._index.rows))
         own = first_scores(terms)
-        neighbours, asked = self._best(own)
+        neighbours = self._best(own)
         filtered_away = 0
         if visible.filtered and not neighbours and own:
             filtered_away = len(visible.among(list(own), filtered=False))
-        terms = self._with_visibility(terms, list(neighbours), asked)
+        terms = self._with_visibility(terms, neighbours.keys())
         rows = {*neighbours, *(row for one in neighbours.values() for row, _ in one.parts())}
         sizes = lengths(self._store, {row for term in terms for row in term.mentions.keys() & rows})
         scored = score(terms, neighbours, sizes, self._index.average)
         if query.phrases or query.excluded:  # a neighbour may lack the phrase, or hold the excluded word
             scored = {row: one for row, one in scored.items() if row in neighbours}
-        loaded = self._loaded(scored)
+        reader = Reader(terms, self._index.average)
+        loaded = self._read(scored, sizes, reader)
         scored = {row: scored[row] for row in loaded}
-        sizes |= lengths(self._store, loaded.keys() - sizes.keys())
-        terms = read_texts(terms, scored, loaded, sizes, self._index.average)
+        terms = [replace(term, visible=True) if number in reader.met else term for number, term in enumerate(terms)]
         sessions = {row: text.group for row, text in loaded.items()}
         set_relevance(scored, sessions)
         ranked = sorted(scored.values(), key=lambda one: (-one.relevance, -one.id))
@@ -292,15 +298,31 @@ class _Retrieval(Generic[T]):
         found = Retrieved(ranked, loaded, terms, evidence=evidence, filtered_away=filtered_away)
         return with_replacements(found, visible)
 
-    def _loaded(self, scored: Mapping[int, Scored]) -> dict[int, T]:
-        """Load the best rows by their own words and their neighbours'."""
-        best = sorted(scored.values(), key=lambda one: (-(one.bm25 + one.neighbour_score), -one.id))
-        most = round(READ * self._visible.share)
-        return load_first(self._visible, [one.id for one in best], most=most)
+    def _read(self, scored: Mapping[int, Scored], sizes: Mapping[int, Length], reader: Reader) -> dict[int, T]:
+        """Read the texts of ``scored``, best first, until no other can come among the first; return the rows."""
+        most, left = round(READ * self._visible.share), list(scored.values())
+        rows: dict[int, T] = {}
+        found: list[float] = []
+        while left and len(rows) < most and not self._is_hopeless(left[0], found, reader.uncounted):
+            part, left = left[:_AT_ONCE], left[_AT_ONCE:]
+            loaded = self._visible.load([one.id for one in part])
+            more = lengths(self._store, loaded.keys() - sizes.keys())
+            for one in part[: most - len(rows)]:
+                if one.id in loaded:
+                    rows[one.id] = loaded[one.id]
+                    reader.read(one, loaded[one.id], sizes.get(one.id) or more.get(one.id))
+                    found.append(one.bm25 + one.neighbour_score + one.proximity)
+        return rows
 
-    def _best(self, own: Mapping[int, float]) -> tuple[dict[int, Neighbours], list[int]]:
-        """Return the best visible rows by their own words, best first, with their neighbours, and all that were asked
-        about."""
+    def _is_hopeless(self, one: Scored, found: Sequence[float], uncounted: float) -> bool:
+        """Return whether no text brings a row among the first that were ``found``."""
+        if len(found) < self._wanted:
+            return False
+        most = (one.bm25 + one.neighbour_score) * GAIN + uncounted * UNCOUNTED
+        return most < sorted(found, reverse=True)[self._wanted - 1]
+
+    def _best(self, own: Mapping[int, float]) -> dict[int, Neighbours]:
+        """Return the best visible rows by their own words, best first, with their neighbours."""
         visible, most = self._visible, round(BEST * self._visible.share)
         pool = best_of(own, _POOL)
         shown: dict[int, Neighbours] = {}
@@ -311,35 +333,18 @@ class _Retrieval(Generic[T]):
         if len(shown) < most // 2 and len(own) > len(pool):  # most of the best are of other projects
             pool = sorted(visible.among(list(own)), key=lambda row: (-own[row], -row))
             shown = visible.neighbours(pool[:most])
-        return {row: shown[row] for row in [one for one in pool if one in shown][:most]}, pool
+        return {row: shown[row] for row in [one for one in pool if one in shown][:most]}
 
-    def _with_visibility(self, terms: Sequence[Term], best: Sequence[int], asked: Sequence[int]) -> list[Term]:
-        """Return the terms, those that only other projects know marked; rows that were ``asked`` about come first."""
-        return [
-            replace(term, visible=self._is_visible(term, best, asked))
-            if term.rows and (term.looked_up or term.mentions)
-            else term
-            for term in terms
-        ]
-
-    def _is_visible(self, term: Term, best: Sequence[int], asked: Sequence[int]) -> bool:
-        if any(row in term.mentions for row in best):
-            return True
-        rows = [row for row in asked if row in term.mentions] + sorted(term.mentions, reverse=True)[:_ASKED_ABOUT]
-        if self._visible.among(rows):
-            return True
-        return len(term.mentions) > _ASKED_ABOUT and bool(self._visible.among(list(term.mentions)))
-
-
-def load_first(visible: Readable[T], ids: Sequence[int], *, most: int) -> dict[int, T]:
-    """Return the first ``most`` that may be shown, whole, in their order."""
-    rows: dict[int, T] = {}
-    at = 0
-    while len(rows) < most and at < len(ids):
-        part = ids[at : at + max(_A_FEW, most - len(rows))]
-        rows |= visible.load(part)
-        at += len(part)
-    return {row: rows[row] for row in [one for one in ids[:at] if one in rows][:most]}
+    def _with_visibility(self, terms: Sequence[Term], best: Set[int]) -> list[Term]:
+        """Return the terms, those that only other projects know marked: none of the ``best`` and no other row that may
+        be shown has them."""
+        known = [at for at, term in enumerate(terms) if term.rows and (term.looked_up or term.mentions)]
+        unsure = [at for at in known if best.isdisjoint(terms[at].mentions)]
+        for most in _ASKED_ABOUT:
+            rows = {at: sorted(terms[at].mentions, reverse=True)[:most] for at in unsure}
+            seen = self._visible.among(list({*chain.from_iterable(rows.values())})) if any(rows.values()) else set()
+            unsure = [at for at in unsure if seen.isdisjoint(rows[at])]
+        return [replace(term, visible=at not in unsure) if at in known else term for at, term in enumerate(terms)]
 
 
 def likeliest(ranked: Sequence[Scored]) -> Evidence:

@@ -135,24 +135,24 @@ def weigh_evidence(
     if not whole:
         return
     words = math.log(1 + len(terms))
+    told_by: dict[Set[int], tuple[float, ...]] = {}  # many rows hold the same words
     for one in scored:
-        one.passage_share = sum(held_here[number] for number in one.passage) / whole
-        held = sum(ordinarily[number] for number in one.passage)
-        missing = sum(here[number] for number in due if number not in one.passage)
-        share = held / (held + missing) if held else 0.0
-        told, rare = _rarest(ordinarily, one.passage), _rarest(held_here, one.passage)
-        title = sum(held_here[number] for number in one.titled)
-        complete, strength = float(share >= ALL_WORDS), _strength(one, terms)
+        if one.passage not in told_by:
+            held = sum([ordinarily[number] for number in one.passage])
+            missing = sum([here[number] for number in due if number not in one.passage])
+            told, rare = (_rarest(weights, one.passage) for weights in (ordinarily, held_here))
+            most = (K1 + 1) * sum([terms[number].weight for number in one.passage])
+            part = sum([held_here[number] for number in one.passage]) / whole
+            told_by[one.passage] = part, held / (held + missing) if held else 0.0, told, rare, most
+        one.passage_share, share, told, rare, most = told_by[one.passage]
+        title = sum([held_here[number] for number in one.titled])
+        strength = min(_MOST_STRENGTH, one.relevance / most) if most else 0.0
+        complete = float(share >= ALL_WORDS)
         one.evidence = Evidence(share, complete, strength, told, rare, title, one.named, words, float(asks))
 
 
 def _rarest(weights: Sequence[float], numbers: Set[int]) -> float:
-    return sum(sorted((weights[number] for number in numbers), reverse=True)[:TELLING])
-
-
-def _strength(one: Scored, terms: Sequence[Term]) -> float:
-    most = (K1 + 1) * sum(terms[number].weight for number in one.passage)
-    return min(_MOST_STRENGTH, one.relevance / most) if most else 0.0
+    return sum(sorted([weights[number] for number in numbers], reverse=True)[:TELLING])
 
 
 # k1 as FTS5 has it. b below its .75: from .55 over .65 to .75 chats about code gain (R@5 .42, .44, .46), fixes and
@@ -315,21 +315,27 @@ def best_of(scores: Mapping[int, float], count: int) -> list[int]:
 
 
 def score(
-    terms: Sequence[Term], neighbours: Mapping[int, Neighbours], lengths: Mapping[int, Length], average: float
+    terms: Sequence[Term],
+    neighbours: Mapping[int, Neighbours],
+    lengths: Mapping[int, Length],
+    average: float,
 ) -> dict[int, Scored]:
-    """Score the rows of ``neighbours`` and those beside them by their own words and those of their neighbours."""
+    """Score the rows of ``neighbours`` and those beside them by their own words and those of their neighbours, best
+    first."""
     beside = {row: tuple(one.parts()) for row, one in neighbours.items()}
     rows = dict.fromkeys([*beside, *(other for parts in beside.values() for other, _ in parts)])
-    found = {row: Scored(row) for row in rows}
-    total_idf = sum(term.idf for term in terms) or 1.0
+    by_words, lent = dict.fromkeys(rows, 0.0), dict.fromkeys(rows, 0.0)
+    norms: dict[int, float] = {}
     for term in terms:  # most rows lack most terms: only those that have one are gone through
         own = term.mentions.keys() & rows.keys()
+        weight, titled = term.weight, term.titled
         for row in own:
-            length = lengths.get(row)
-            in_title = title_weight(length.title if length else USUAL_TITLE)
-            count = term.mentions[row] + term.titled.get(row, 0.0) * in_title
-            found[row].bm25 += term.weight * saturated(count, norm(length, average))
-            found[row].coverage += term.weight / total_idf
+            if row not in norms:
+                norms[row] = norm(lengths.get(row), average)
+            count = term.mentions[row]
+            if row in titled:
+                count += titled[row] * title_weight(lengths[row].title if row in lengths else USUAL_TITLE)
+            by_words[row] += weight * saturated(count, norms[row])
         if term.for_neighbours:
             parts: dict[int, float] = {}
             for giver in own & beside.keys():
@@ -337,8 +343,9 @@ def score(
                     if other not in own:
                         parts[other] = max(part, parts.get(other, 0.0))
             for row, part in parts.items():
-                found[row].neighbour_score += term.weight * part
-    return found
+                lent[row] += weight * part
+    best = sorted([(by_words[row] + lent[row], row) for row in rows], reverse=True)
+    return {row: Scored(row, by_words[row], lent[row]) for _, row in best}
 
 
 def set_relevance(scored: Mapping[int, Scored], sessions: Mapping[int, str]) -> None:

@@ -263,7 +263,7 @@ class Search:
         hits = self._hits.hits(found, ranked, limit=limit, stale_only=stale_only, snippet_chars=snippet_chars)
         hits = sorted_by(hits, ranked, sort)
         silence = None if hits else explain_no_results(self._store, parsed, found, scope_filter, least)
-        if silence is not None and recorded and self._has_archived(request):
+        if silence is not None and recorded and self._has_archived(request, found):
             silence = replace(silence, reason=reason("only_archived"), unknown=(), elsewhere=())
         if recorded:
             self._usage.surfaced([hit.id for hit in hits])
@@ -348,12 +348,14 @@ class Search:
         ranked = self._ranked(request, found, rows, limit=JUDGED) if rows else []
         return related_lines(found, [one.scored for one in ranked])
 
-    def _has_archived(self, request: _Request) -> bool:
-        """Return whether what was archived answers where nothing else does."""
+    def _has_archived(self, request: _Request, found: Retrieved[Observation]) -> bool:
+        """Return whether what was archived answers where nothing else that was ``found`` does."""
         query, scope = request.query, request.scope
         if not query.asks or scope.values["archived"] or scope.stale or query.observation_id is not None:
             return False
         scope = replace(scope, values=scope.values | {"archived": 1})
+        if not VisibleRows(self._store, scope).among(list({row for term in found.terms for row in term.mentions})):
+            return False
         today = self._journal.moment().date()
         found = retrieve(self._store, query, scope, limit=1, least=request.least, today=today)
         return found.probability >= request.least

@@ -84,7 +84,6 @@ def test_a_row_borrows_of_its_neighbours_in_part_what_it_has_not_itself_each_wor
         {4: BEFORE * 2.0, 5: 0.0, 6: AFTER * 2.0, 7: SECOND * 2.0}
     )
     assert BEFORE < SECOND < AFTER < 1
-    assert [found[row].coverage for row in (4, 5, 6)] == [0.0, 1.0, 0.0]
     words = [term({1: 1.0, 2: 1.0, 3: 1.0}), term({1: 1.0, 2: 1.0}, idf=3.0)]
     around = {1: Neighbours(after=2, second=3), 2: Neighbours(before=1, after=3), 3: Neighbours()}
     found = score(words, around, {}, USUAL)
@@ -213,7 +212,8 @@ def wanted_term(stem: str, *, idf: float = 2.0, substitutes: tuple[str, ...] = (
 def reading(text: str, *terms: Term) -> Reading:
     finder = term_finder(terms)
     assert finder is not None
-    return read(text, finder, terms)
+    [found] = read([text], finder, terms)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -285,8 +285,8 @@ def test_only_words_that_stand_together_are_a_passage_whatever_the_title_says() 
     finder = term_finder(terms)
     assert finder is not None
     text = "The deadlock struck. " + "x" * 700 + " The worker of the queue was blocked."
-    assert read(text, finder, terms).passage == {0}
-    assert read(text, finder, terms, besides={0}).passage == {1, 2}
+    assert [one.passage for one in read([text], finder, terms)] == [{0}]
+    assert [one.passage for one in read(["A deadlock", text], finder, terms)] == [{0}, {1, 2}]
 
 
 @given(text=st.text(), stems=st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=6))
