@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from engram_py import __version__
 from engram_py.interfaces.mcp.profiles import PROFILES, declared
+from engram_py.interfaces.mcp.protocol import SUMMARY
 from engram_py.interfaces.setup.agents import AGENTS, PROTOCOL, SERVER_NAME, entry, hook_items
 from engram_py.interfaces.setup.installing import MARKETPLACE, render
 from engram_py.interfaces.setup.machine import Launcher
@@ -25,7 +26,6 @@ from engram_py.interfaces.setup.machine import Launcher
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 REPOSITORY: str = PROJECT["urls"]["Repository"]
-SUMMARY = "Memory for coding agents: what one session learned, the next one finds."
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 
 PLUGIN = "plugins/engram"

@@ -16,6 +16,7 @@ import yaml
 from docs import manifests
 from docs.manifests import ROOT
 from engram_py import __version__
+from engram_py.interfaces.mcp.protocol import SERVER_INFO
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -40,6 +41,10 @@ def test_every_version_in_a_manifest_is_the_version_of_the_package() -> None:
     ]
     assert {said for _, said in found} == {__version__}
     assert len({name for name, _ in found}) == 5
+
+
+def test_the_server_says_the_address_of_the_manifests() -> None:
+    assert SERVER_INFO["websiteUrl"] == manifests.REPOSITORY
 
 
 def test_paths_in_the_manifests_lead_to_files_of_the_repository() -> None:

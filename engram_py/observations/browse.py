@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from engram_py.database import journal
 from engram_py.database.journal import TABLES
@@ -14,7 +14,7 @@ from engram_py.observations.arguments import MAX_ID, clamp, clean_scope
 from engram_py.observations.listing import ObservationLine
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation
-from engram_py.privacy.provenance import is_withheld, unchecked
+from engram_py.privacy.provenance import is_withheld, own, unchecked
 from engram_py.projects import table as project_table
 from engram_py.projects.projects import Core
 from engram_py.projects.values import normalize_project
@@ -58,6 +58,23 @@ select {COLUMNS} from (
 where deleted_at is null and lifecycle = 'active'
   and (:projects is null or project in (select value from json_each(:projects)))
 order by id desc
+"""
+
+
+_COMPLETES = f"""
+where deleted_at is null and {own("observations")}
+  and (:projects is null or project in (select value from json_each(:projects)))
+"""
+# What completes a part of a value: values that begin with it first, the latest first; of ids only those.
+COMPLETIONS = {
+    column: f"""
+select {column} from observations {_COMPLETES} and {column} is not null and instr(lower({column}), lower(:part))
+group by {column} order by instr(lower({column}), lower(:part)) > 1, max(updated_at) desc, {column} limit :limit
+"""
+    for column in ("topic_key", "type")
+}
+COMPLETIONS["id"] = f"""
+select cast(id as text) from observations {_COMPLETES} and instr(id, :part) = 1 order by id desc limit :limit
 """
 
 
@@ -147,6 +164,12 @@ class Browsing:
         return tuple(
             observation_table.saved_before(self._store, projects=place.reads, moment=moment, below=below, limit=limit)
         )
+
+    def values_of(self, column: Literal["topic_key", "id", "type"], part: str, *, limit: int) -> tuple[str, ...]:
+        """Return the values of a column in the current project that ``part`` may stand for, the latest first."""
+        reads = self._projects.for_read(head=False).reads
+        found = self._store.tuples(COMPLETIONS[column], projects=reads, part=part, limit=limit)
+        return tuple(row[0] for row in found)
 
     def whole(self, ids: Sequence[int]) -> tuple[Observation, ...]:
         """Return the observations of these ids that exist, in the order of ``ids``."""

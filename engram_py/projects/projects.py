@@ -243,6 +243,11 @@ class Projects:
         """Return all projects, the most recently active first."""
         return tuple(table.lines(self._store))
 
+    def named_like(self, part: str) -> tuple[str, ...]:
+        """Return the names that hold ``part``, those that begin with it first, then the most recently active."""
+        found = [name for name in table.latest_names(self._store) if part.lower() in name.lower()]
+        return tuple(sorted(found, key=lambda name: not name.lower().startswith(part.lower())))
+
 
 @dataclass(frozen=True)
 class Core:

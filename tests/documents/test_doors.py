@@ -44,6 +44,7 @@ def asked(open_memory: Opener, history: Repo) -> Engram:
 
 def tool(app: Engram, name: str, **arguments: Any) -> str:
     result = run_tool(declared()[name], arguments, Memory(lambda agent: app), "test")
+    assert isinstance(result, dict)
     return str(result["content"][0]["text"])
 
 

@@ -20,7 +20,10 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp.types import (
     CallToolResult,
+    CompleteResult,
     GetPromptResult,
+    Icon,
+    InputRequiredResult,
     ListPromptsResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
@@ -28,7 +31,7 @@ from mcp.types import (
     ReadResourceResult,
 )
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
@@ -38,8 +41,8 @@ from engram_py.dataclass import dataclass
 from engram_py.errors import EngramError
 from engram_py.interfaces.http.routing import app_in
 from engram_py.interfaces.mcp.profiles import INSTRUCTIONS, select_tools
-from engram_py.interfaces.mcp.protocol import AT_ONCE, RequestError, answer, listing
-from engram_py.interfaces.mcp.tool_calls import CLOSING_SECONDS, Memory, opener
+from engram_py.interfaces.mcp.protocol import AT_ONCE, SERVER_INFO, RequestError, answer, elicits, listing
+from engram_py.interfaces.mcp.tool_calls import ASKING_SECONDS, CLOSING_SECONDS, Memory, Question, opener
 from engram_py.sessions.sessions import SessionMode
 from engram_py.settings import Settings
 
@@ -170,6 +173,7 @@ _SERVED: dict[str, tuple[str, type[BaseModel]]] = {
     "read_resource": ("resources/read", ReadResourceResult),
     "list_prompts": ("prompts/list", ListPromptsResult),
     "get_prompt": ("prompts/get", GetPromptResult),
+    "completion": ("completion/complete", CompleteResult),
 }
 
 
@@ -195,11 +199,20 @@ def build_server(
             if method in AT_ONCE:
                 return result.model_validate(listing(method, names))
             given = {} if params is None else params.model_dump(by_alias=True, exclude_none=True)
-            work = partial(answer, method, given, names, memory_for(ctx), _client_name(ctx))
+            memory, agent = memory_for(ctx), _client_name(ctx)
+            work = partial(answer, method, given, names, memory, agent, asks=_asks_person(ctx))
             try:
-                return result.model_validate(await anyio.to_thread.run_sync(work, abandon_on_cancel=True))
+                found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
             except RequestError as exc:
                 raise MCPError(code=exc.code, message=exc.message, data=exc.data) from exc
+            if not isinstance(found, Question):
+                return result.model_validate(found)
+            if not _speaks_handshake(ctx):
+                return InputRequiredResult.model_validate(found.required)
+            response = await _asked(ctx, found)
+            return result.model_validate(
+                await anyio.to_thread.run_sync(found.settled, response, memory, agent, abandon_on_cancel=True)
+            )
 
         return handle
 
@@ -207,6 +220,10 @@ def build_server(
     return Server(
         "engram",
         version=__version__,
+        title=SERVER_INFO["title"],
+        description=SERVER_INFO["description"],
+        website_url=SERVER_INFO["websiteUrl"],
+        icons=[Icon.model_validate(icon) for icon in SERVER_INFO["icons"]],
         instructions=INSTRUCTIONS,
         lifespan=_lifetime(Memory(opener(settings, project, failure))),
         **handlers,
@@ -228,3 +245,27 @@ def _client_name(ctx: Call) -> str:
     """Return the name of the client: ``claude-code``, ``cursor``."""
     params: Any = ctx.session.client_params
     return "" if params is None else str(params.client_info.name)[:100]
+
+
+def _speaks_handshake(ctx: Call) -> bool:
+    return ctx.session.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+def _asks_person(ctx: Call) -> bool:
+    """Return whether the client can put a question to the person, and can be sent one now."""
+    capabilities: Any = ctx.session.client_capabilities
+    if capabilities is None or (_speaks_handshake(ctx) and not ctx.session.can_send_request):
+        return False
+    return elicits(capabilities.model_dump(by_alias=True, exclude_none=True))
+
+
+async def _asked(ctx: Call, question: Question) -> object:
+    """Return what the person answered, None where that was nothing in time."""
+    with anyio.move_on_after(ASKING_SECONDS):
+        try:
+            form = question.form
+            said = await ctx.session.elicit_form(form["message"], form["requestedSchema"], ctx.request_id)
+        except (MCPError, ValidationError):
+            return None
+        return said.model_dump(by_alias=True, exclude_none=True)
+    return None

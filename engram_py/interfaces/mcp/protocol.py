@@ -1,5 +1,5 @@
 """The Model Context Protocol as a server meets it: messages, versions, and what each method is answered. Besides tools
-it offers each memory as a resource, and two prompts.
+it offers each memory as a resource, and two prompts; it completes their arguments.
 
 The answers are the same on stdin and stdout as over HTTP. There are two eras. A client that says ``initialize``
 first speaks the versions up to 2025-11-25; one whose first request carries the envelope of 2026-07-28 speaks that,
@@ -9,7 +9,7 @@ and repeats the envelope in every request.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 from urllib.parse import quote, unquote
 
 from engram_py import __version__
@@ -19,7 +19,7 @@ from engram_py.interfaces.shared_arguments import as_text, is_text
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
-    from engram_py.interfaces.mcp.tool_calls import Memory
+    from engram_py.interfaces.mcp.tool_calls import Memory, Question
 
 
 OBSERVATION = "engram://observation/"
@@ -113,6 +113,35 @@ def _prompt(text: str) -> Json:
     return {"role": "user", "content": {"type": "text", "text": text}}
 
 
+# The prompt or template and its argument → what completes it.
+_COMPLETED: dict[tuple[str, str], Literal["topic_key", "id", "project"]] = {
+    ("recall", "topic"): "topic_key",
+    (OBSERVATION + "{id}", "id"): "id",
+    (CONTEXT + "{project}", "project"): "project",
+}
+MOST_COMPLETED = 100  # that the protocol allows
+
+
+def complete(app: Engram, ref: Json, argument: Json) -> Json:
+    """Return the values an argument may have that hold what was typed, those that begin with it first.
+
+    A topic is searched for, so ``type:`` is completed there as well. Raises InvalidArgumentError for a prompt or
+    template that does not exist.
+    """
+    target, part = str(ref.get("name") or ref.get("uri")), as_text(argument["value"])
+    if target not in {*(one["name"] for one in PROMPTS), *(one["uriTemplate"] for one in TEMPLATES)}:
+        raise InvalidArgumentError("ref", target, expected="a prompt or a resource template of this server")
+    column = _COMPLETED.get((target, argument["name"]))
+    head = "type:" if column == "topic_key" and part.startswith("type:") else ""
+    found: Sequence[str] = ()
+    if column == "project":
+        found = app.projects.named_like(part)
+    elif column is not None:
+        found = app.browsing.values_of("type" if head else column, part.removeprefix(head), limit=MOST_COMPLETED + 1)
+    values = [head + one for one in found[:MOST_COMPLETED]]
+    return {"values": values, "hasMore": len(found) > MOST_COMPLETED}
+
+
 class UnknownResourceError(NotFoundError):
     def __init__(self, uri: str) -> None:
         super().__init__(f"no resource {uri[:200]!r}", hint=f"{OBSERVATION}ID and {CONTEXT}PROJECT exist")
@@ -123,9 +152,24 @@ ENVELOPED = ("2026-07-28",)
 VERSION, CLIENT, CAPABILITIES, SERVER = (
     f"io.modelcontextprotocol/{name}" for name in ("protocolVersion", "clientInfo", "clientCapabilities", "serverInfo")
 )
-SERVER_INFO = {"name": "engram", "version": __version__}
+WEBSITE = "https://github.com/engram-py/engram-py"
+SUMMARY = "Memory for coding agents: what one session learned, the next one finds."
+# 16 by 16 pixels, black and white.
+ICON = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAABAAAAAQAQAAAAA3iMLMAAAAGklEQVR42mP4/58BiB6wQ9Hj/yCEyQYisEoAJLoW"
+    "uWybZ7oAAAAASUVORK5CYII="
+)
+SERVER_INFO: Json = {
+    "name": "engram",
+    "title": "Engram",
+    "version": __version__,
+    "description": SUMMARY,
+    "websiteUrl": WEBSITE,
+    "icons": [{"src": ICON, "mimeType": "image/png", "sizes": ["16x16"]}],
+}
 OFFERED = {
     "capabilities": {
+        "completions": {},
         "prompts": {"listChanged": False},
         "resources": {"subscribe": False, "listChanged": False},
         "tools": {"listChanged": False},
@@ -138,13 +182,16 @@ INVALID_PARAMS, INTERNAL_ERROR, UNSUPPORTED_VERSION = -32602, -32603, -32022
 # What a method's params hold: name → (type, whether it must be there). Every method may have a _meta.
 METHODS: dict[str, dict[str, tuple[type, bool]]] = {
     "tools/list": {"cursor": (str, False)},
-    "tools/call": {"name": (str, True), "arguments": (dict, False)},
+    "tools/call": {
+        "name": (str, True), "arguments": (dict, False), "inputResponses": (dict, False), "requestState": (str, False),
+    },
     "resources/list": {"cursor": (str, False)},
     "resources/templates/list": {"cursor": (str, False)},
     "resources/read": {"uri": (str, True)},
     "prompts/list": {"cursor": (str, False)},
     "prompts/get": {"name": (str, True), "arguments": (dict, False)},
-}
+    "completion/complete": {"ref": (dict, True), "argument": (dict, True), "context": (dict, False)},
+}  # fmt: skip
 # These are answered from what is stored with the package: no memory is opened, and nobody waits.
 AT_ONCE = frozenset({"tools/list", "resources/templates/list", "prompts/list"})
 
@@ -163,6 +210,7 @@ class Client:
     def __init__(self) -> None:
         self._enveloped: bool | None = None  # which era it is, from the first request on
         self._name: str | None = None  # what a client of the first era calls itself
+        self._capabilities: object = None  # what that client can do
 
     def admit(self, method: str, params: Json) -> str:
         """Return the name of the client of a request that can be answered. Raises RequestError for any other."""
@@ -188,6 +236,8 @@ class Client:
                 raise _invalid_params()
         _check_meta(params)
         self._name = name
+        if method == "initialize":
+            self._capabilities = params["capabilities"]
         return name or ""
 
     def _of_envelope(self, method: str, params: Json) -> str:
@@ -215,6 +265,15 @@ class Client:
         _check_meta(params)
         return as_text(client["name"])[:100] if client else ""
 
+    @property
+    def is_enveloped(self) -> bool:
+        """Whether it speaks the protocol that repeats the envelope in every request."""
+        return bool(self._enveloped)
+
+    def asks_person(self, params: Json) -> bool:
+        """Return whether the client of an admitted request can put a question to the person."""
+        return elicits(params["_meta"][CAPABILITIES] if self._enveloped else self._capabilities)
+
     def at_once(self, method: str, params: Json, names: Sequence[str]) -> Json | None:
         """Return the answer to what needs no memory, by a server that offers these tools."""
         if method == "initialize":
@@ -231,7 +290,7 @@ class Client:
         """Return the result with what the client's version of the protocol asks for."""
         if not self._enveloped:
             return result
-        result = {**result, "resultType": "complete", "_meta": {SERVER: SERVER_INFO}}
+        result = {"resultType": "complete", **result, "_meta": {SERVER: SERVER_INFO}}
         if method not in ("tools/call", "prompts/get"):  # what a client could keep
             result |= {"ttlMs": 0, "cacheScope": "private"}
         return result
@@ -265,6 +324,12 @@ def _is_client(value: object) -> TypeGuard[Json]:
     return isinstance(value, dict) and _are(value, name=str, version=str)
 
 
+def elicits(capabilities: object) -> bool:
+    """Return whether a client that can do this shows a form to the person: ``{}`` is what that was before modes."""
+    found = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
+    return isinstance(found, dict) and ("form" in found or "url" not in found)
+
+
 def _are(values: Json, **kinds: type) -> bool:
     return all(isinstance(values.get(name), kind) for name, kind in kinds.items())
 
@@ -280,6 +345,13 @@ def _check(method: str, params: Json) -> None:
     prompted = params.get("arguments") if method == "prompts/get" else None
     if prompted and not all(isinstance(one, str) for one in prompted.values()):
         raise _invalid_params()
+    if method == "completion/complete" and not _is_completion(**params):
+        raise _invalid_params()
+
+
+def _is_completion(ref: Json, argument: Json, **_: object) -> bool:
+    named = {"ref/prompt": "name", "ref/resource": "uri"}.get(str(ref.get("type")))
+    return named is not None and isinstance(ref.get(named), str) and _are(argument, name=str, value=str)
 
 
 def _check_meta(params: Json) -> None:
@@ -304,16 +376,23 @@ def listing(method: str, names: Sequence[str]) -> Json:
     return {"resourceTemplates": TEMPLATES}
 
 
-def answer(method: str, params: Json, names: Sequence[str], memory: Memory, agent: str) -> Json:
-    """Return the answer to any other method. Raises RequestError."""
+def answer(
+    method: str, params: Json, names: Sequence[str], memory: Memory, agent: str, *, asks: bool = False
+) -> Json | Question:
+    """Return the answer to any other method. Raises RequestError.
+
+    ``asks``: the client can put a question to the person, which a call may answer with.
+    """
     if method == "tools/call":
-        return _call(params, names, memory, agent)
+        return _call(params, names, memory, agent, asks=asks)
     try:
         with memory.use(agent) as app:
             if method == "resources/list":
                 return {"resources": list_resources(app)}
             if method == "resources/read":
                 return {"contents": [read_resource(app, as_text(params["uri"]))]}
+            if method == "completion/complete":
+                return {"completion": complete(app, params["ref"], params["argument"])}
             given = {name: as_text(one) for name, one in (params.get("arguments") or {}).items()}
             return {"messages": [get_prompt(app, as_text(params["name"]), given)]}
     except EngramError as exc:
@@ -323,10 +402,17 @@ def answer(method: str, params: Json, names: Sequence[str], memory: Memory, agen
         raise RequestError(code, f"{exc.message}; {spelled(exc.next_step, 'mcp')}", {"code": exc.code}) from exc
 
 
-def _call(params: Json, names: Sequence[str], memory: Memory, agent: str) -> Json:
+def _call(params: Json, names: Sequence[str], memory: Memory, agent: str, *, asks: bool) -> Json | Question:
     name = params["name"]
     if name not in names:
         raise RequestError(INVALID_PARAMS, f"unknown tool {name[:80]!r}; this server offers {', '.join(names)}")
-    from engram_py.interfaces.mcp.tool_calls import run_tool
+    from engram_py.interfaces.mcp.tool_calls import REPLACE, Question, run_tool
 
-    return run_tool(declared()[name], params.get("arguments") or {}, memory, agent)
+    state = params.get("requestState")
+    if state is None:
+        return run_tool(declared()[name], params.get("arguments") or {}, memory, agent, asks=asks)
+    try:
+        question = Question.of_state(state)
+    except ValueError:
+        raise RequestError(INVALID_PARAMS, "Invalid or expired requestState") from None
+    return question.settled((params.get("inputResponses") or {}).get(REPLACE), memory, agent)

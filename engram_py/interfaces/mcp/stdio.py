@@ -30,7 +30,7 @@ from engram_py.interfaces.mcp.protocol import (
     is_message,
     plain_id,
 )
-from engram_py.interfaces.mcp.tool_calls import Memory, opener
+from engram_py.interfaces.mcp.tool_calls import ASKING_SECONDS, Memory, Question, opener
 from engram_py.lazy import logger_of
 from engram_py.settings import Settings, load_settings
 
@@ -175,6 +175,8 @@ class StdioClient:
         self._changed = threading.Condition()
         self._open: list[_Request] = []  # read, and neither answered nor cancelled
         self._at_work = 0
+        self._questions: dict[str, _Request] = {}  # put to the person, and not answered yet
+        self._deaf = False  # stdin is closed: nobody can answer any more
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._unwritten = 0
         self._gone = False
@@ -214,6 +216,10 @@ class StdioClient:
     def _drain(self) -> None:
         """Wait until all calls are answered and all answers written, or none was for ``DRAIN_SECONDS``."""
         with self._changed:
+            self._deaf, unanswered = True, list(self._questions)
+        for question in unanswered:
+            self._heard(question, None)
+        with self._changed:
             self._waiting = True
             while (left := len(self._open) + self._unwritten) and not self._stopping:
                 moved = self._changed.wait_for(lambda: len(self._open) + self._unwritten < left, DRAIN_SECONDS)
@@ -232,7 +238,7 @@ class StdioClient:
         if not is_message(message):
             self._refuse(request_id, RequestError(INVALID_REQUEST, "not a JSON-RPC 2.0 request"))
         elif "method" not in message:
-            return  # an answer: this server asks nothing
+            self._heard(request_id, message.get("result"))
         elif "id" not in message:
             self._notice(message["method"], message.get("params") or {})
         else:
@@ -258,7 +264,7 @@ class StdioClient:
         if at_once is not None:
             self._answer(request_id, method, at_once)
             return
-        request = _Request(request_id, method, params, agent)
+        request = _Request(request_id, method, params, agent, asks=self._client.asks_person(params))
         with self._changed:
             self._open.append(request)
             if len(self._open) > self._workers < WORKERS:
@@ -276,15 +282,23 @@ class StdioClient:
             with self._changed:
                 self._at_work += 1
             try:
-                result: Json | RequestError = answer(
-                    request.method, request.params, self._names, self._memory, request.agent
-                )
+                result: Json | Question | RequestError = self._result(request)
             except RequestError as exc:
                 result = exc
             except Exception:
                 logger.exception("%s failed", request.method)
                 result = RequestError(INTERNAL_ERROR, "Internal server error")
-            self._done(request, result)
+            if not isinstance(result, Question):
+                self._done(request, result)
+            elif self._client.is_enveloped:
+                self._done(request, result.required)
+            else:
+                self._ask(request, result)
+
+    def _result(self, request: _Request) -> Json | Question:
+        if request.question is not None:
+            return request.question.settled(request.response, self._memory, request.agent)
+        return answer(request.method, request.params, self._names, self._memory, request.agent, asks=request.asks)
 
     def _done(self, request: _Request, result: Json | RequestError) -> None:
         if not request.cancelled:
@@ -297,6 +311,38 @@ class StdioClient:
             if not request.cancelled:
                 self._open.remove(request)
             self._changed.notify_all()
+
+    # The questions.
+
+    def _ask(self, request: _Request, question: Question) -> None:
+        """Put a question to the person. No thread waits for the answer, and the call is answered in time without."""
+        request.question = question
+        with self._changed:
+            self._at_work -= 1
+            name = f"engram-{request.id}-{question.newer}"
+            self._questions[name] = request
+            deaf = self._deaf
+        if deaf:
+            self._heard(name, None)
+            return
+        self._write({"jsonrpc": "2.0", "id": name, "method": "elicitation/create", "params": question.form})
+        timer = threading.Timer(ASKING_SECONDS, self._given_up, [name])
+        timer.daemon = True
+        timer.start()
+
+    def _heard(self, name: object, response: object) -> None:
+        """Have the call answered whose question the person answered; None stands for no answer."""
+        with self._changed:
+            request = self._questions.pop(name, None) if isinstance(name, str) else None
+        if request is not None:
+            request.response = response
+            self._requests.put(request)
+
+    def _given_up(self, name: str) -> None:
+        if name in self._questions:
+            params = {"requestId": name, "reason": "the time for an answer is over"}
+            self._write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+            self._heard(name, None)
 
     # The answers.
 
@@ -340,10 +386,12 @@ class StdioClient:
 
 
 class _Request:
-    """A request that a thread answers."""
+    """A request that a thread answers; with a ``question``, once the person answered that."""
 
-    __slots__ = ("agent", "cancelled", "id", "method", "params")
+    __slots__ = ("agent", "asks", "cancelled", "id", "method", "params", "question", "response")
 
-    def __init__(self, request_id: object, method: str, params: Json, agent: str) -> None:
-        self.id, self.method, self.params, self.agent = request_id, method, params, agent
+    def __init__(self, request_id: object, method: str, params: Json, agent: str, *, asks: bool) -> None:
+        self.id, self.method, self.params, self.agent, self.asks = request_id, method, params, agent, asks
         self.cancelled = False
+        self.question: Question | None = None
+        self.response: object = None

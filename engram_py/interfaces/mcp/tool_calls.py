@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from engram_py.dataclass import dataclass, replace
 from engram_py.errors import EngramError
 from engram_py.interfaces.shared_arguments import as_text
 from engram_py.lazy import logger_of
@@ -18,6 +19,7 @@ from engram_py.lazy import logger_of
 if TYPE_CHECKING:
     from engram_py.app import Engram
     from engram_py.interfaces.mcp.tool_registry import Tool
+    from engram_py.observations.values import Candidate
     from engram_py.settings import Settings
 
 
@@ -114,18 +116,95 @@ def opener(settings: Settings, project: str | None, failure: EngramError | None)
     return opened
 
 
-def run_tool(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str) -> Json:
-    """Return the answer to a call. A refusal carries code, message and hint; a bug only says that it happened."""
+# How long the person has for a question. The save is stored by then, and the agent waits for its answer.
+ASKING_SECONDS = 30.0
+# The name of the question among those of a call, and of the box in its form.
+REPLACE = "replace"
+_SAID_BY_PERSON = "the person said so, asked when it was saved"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question to the person: whether what was saved just now replaces what it seems to contradict.
+
+    ``kept`` is the answer of the call where it does not, ``replaced`` where it does.
+    """
+
+    newer: int
+    older: int
+    message: str
+    kept: str
+    replaced: str
+
+    @classmethod
+    def of_state(cls, state: str) -> Question:
+        """Return the question that a client was given. Raises ValueError."""
+        values = json.loads(state)
+        kinds = (int, int, str, str, str)
+        if not isinstance(values, list) or [type(one) for one in values] != list(kinds):
+            raise ValueError("no state of a question")
+        return cls(*values)
+
+    @property
+    def form(self) -> Json:
+        """The parameters of ``elicitation/create``: one box to tick, so that a client that accepts by itself replaces
+        nothing."""
+        box = {"type": "boolean", "title": f"Replace #{self.older}"}
+        schema = {"type": "object", "properties": {REPLACE: box}, "required": [REPLACE]}
+        return {"mode": "form", "message": self.message, "requestedSchema": schema}
+
+    @property
+    def required(self) -> Json:
+        """The result that asks it, in the protocol of 2026-07-28."""
+        state = json.dumps([self.newer, self.older, self.message, self.kept, self.replaced])
+        asked = {REPLACE: {"method": "elicitation/create", "params": self.form}}
+        return {"resultType": "input_required", "inputRequests": asked, "requestState": state}
+
+    def settled(self, response: object, memory: Memory, agent: str) -> Json:
+        """Return the answer of the call after what the person said, None where that was nothing."""
+        try:
+            if self._is_accepted(response) and self._record(memory, agent):
+                return _result(self.replaced)
+        except EngramError as exc:  # the older one was deleted meanwhile
+            logger.warning("#%d does not replace #%d: %s", self.newer, self.older, exc.message)
+        return _result(self.kept)
+
+    def _is_accepted(self, response: object) -> bool:
+        if not isinstance(response, dict) or response.get("action") != "accept":
+            return False
+        content = response.get("content")
+        return isinstance(content, dict) and content.get(REPLACE) is True
+
+    def _record(self, memory: Memory, agent: str) -> bool:
+        """Return whether it was recorded: a pair that was judged meanwhile stays as it is."""
+        with memory.use(agent) as app:
+            known = app.relations.between(self.newer, self.older)
+            if known is None or known.judgment_status != "pending":
+                return False
+            app.relations.compare(self.newer, self.older, "supersedes", confidence=1.0, reasoning=_SAID_BY_PERSON)
+            return True
+
+
+def run_tool(
+    tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str, *, asks: bool = False
+) -> Json | Question:
+    """Return the answer to a call. A refusal carries code, message and hint; a bug only says that it happened.
+
+    ``asks``: a save that seems to contradict something may answer with a question to the person.
+    """
     shown: set[int] = set()
-    result = _answered(tool, arguments, memory, agent, shown)
+    found = _answered(tool, arguments, memory, agent, shown, asks=asks)
     if memory.opened is not None:  # a refusal costs too
         session_id = arguments.get("id" if tool.name in OF_SESSIONS else "session_id")
+        result = _result(found.kept) if isinstance(found, Question) else found
         size = sum(len(part["text"].encode()) for part in result["content"])
         count_answer(memory.opened, "mcp", tool.name, size, session_id=session_id, shown=shown)
-    return result
+    return found
 
 
-def _answered(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str, shown: set[int]) -> Json:
+def _answered(
+    tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str, shown: set[int], *, asks: bool
+) -> Json | Question:
     """Return the answer; ``shown`` is given the ids of the observations in it."""
     # Like the memory itself, its words are imported by the first call, not by the list of tools.
     from engram_py.interfaces.wording import render
@@ -142,19 +221,47 @@ def _answered(tool: Tool, arguments: dict[str, Any], memory: Memory, agent: str,
             now = app.journal.moment()
             notes += app.store.tell()
         shown |= surfaced
-        if answer == "json":
-            return _result(_json_answer(value, notes))
-        said = (
-            render.text(value, now=now, door="mcp", full=answer == "full")
-            or render.why_empty(value, "mcp")
-            or tool.nothing
-        )
-        return _result(render.with_notes(said, notes, "mcp"))
+
+        def worded(value: object) -> str:
+            if answer == "json":
+                return _json_answer(value, notes)
+            said = (
+                render.text(value, now=now, door="mcp", full=answer == "full")
+                or render.why_empty(value, "mcp")
+                or tool.nothing
+            )
+            return render.with_notes(said, notes, "mcp")
+
+        return _asked(value, worded) if asks else _result(worded(value))
     except EngramError as exc:
         return _failure(exc, notes, wants_json=wants_json)
     except Exception:
         logger.exception("%s failed", tool.name)
         return _failure(InternalError(tool.name), notes, wants_json=wants_json)
+
+
+def _asked(value: Any, worded: Callable[[object], str]) -> Json | Question:
+    """Return the answer, or the question that comes before it where a decision was saved against another."""
+    older = _contradicted(value)
+    if older is None:
+        return _result(worded(value))
+    from engram_py.interfaces.wording.relations import replaces
+    from engram_py.observations.values import RelationNote
+
+    others = tuple(one for one in value.candidates if one is not older)
+    note = RelationNote("replaced", older.id, older.title)
+    after = replace(value, outcome="superseded", candidates=others, replaced=(note,))
+    message = as_text(replaces(value, older))
+    return Question(value.id, older.id, message, as_text(worded(value)), as_text(worded(after)))
+
+
+def _contradicted(value: object) -> Candidate | None:
+    """Return what a save most likely contradicts: decisions, policies and preferences exclude each other."""
+    from engram_py.observations.values import REVIEW_MONTHS, Saved
+
+    if not isinstance(value, Saved) or value.type not in REVIEW_MONTHS:
+        return None
+    return next((one for one in value.candidates if one.type in REVIEW_MONTHS), None)
 
 
 class InternalError(EngramError):

@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from engram_py.interfaces.wording.phrases import Words, amount
-from engram_py.observations.values import RelationNote
+from engram_py.observations.values import Candidate, RelationNote, Saved
 from engram_py.relations.values import Relation, RelationPage, RelationStats, Scanned
 
 _RELATED = {
@@ -30,6 +30,12 @@ def relation(note: RelationNote) -> str:
     handle = f"[#{note.id}]" if note.id is not None else "a deleted observation"
     gone = " (deleted)" if note.deleted and note.id else ""
     return f"{_RELATED.get(note.label, note.label)} {handle} {note.title}".rstrip() + gone
+
+
+def replaces(saved: Saved, older: Candidate) -> str:
+    """``[#12] "Use RS256" seems to contradict [#4] "Use HS256". Does it replace that?``"""
+    new, old = (f'[#{one.id}] "{one.title}"' for one in (saved, older))
+    return f"{new} seems to contradict {old}. Does it replace that?"
 
 
 def _judged(value: Relation, now: datetime) -> str:

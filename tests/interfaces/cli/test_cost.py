@@ -28,6 +28,7 @@ def server(data_dir: Path, here: Path) -> Iterator[Engram]:
 
 def call(app: Engram, tool: str, **arguments: Any) -> str:
     result = run_tool(declared()[tool], arguments, Memory(lambda _: app), "test")
+    assert isinstance(result, dict)
     [part] = result["content"]
     return str(part["text"])
 

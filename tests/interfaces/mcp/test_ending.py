@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 from engram_py import Engram
 from engram_py.errors import EngramError
 from engram_py.interfaces.http.mcp_endpoint import build_server
-from engram_py.interfaces.mcp import stdio
+from engram_py.interfaces.mcp import stdio, tool_calls
 from engram_py.settings import Settings
 from tests.database.files import filled
 from tests.interfaces.mcp.agent import (
@@ -375,3 +375,52 @@ async def test_a_later_process_finds_what_an_earlier_one_saved(repository: Path,
         opened = await second.told("mem_get_observation", id=f"[#{best}]", include_history=True)
         now, _, before = opened.partition("--- version")
         assert ("5 minutes" in now, "15 minutes" in now, "15 minutes" in before) == (True, False, True)
+
+
+def asked() -> list[dict[str, Any]]:
+    """The messages of a client that can ask its person, and saves a decision against another."""
+    declared = INITIALIZE["params"] | {"capabilities": {"elicitation": {}}}  # type: ignore[operator]
+    saves = [
+        tool_call(number, "mem_save", title=f"Use {name} for tokens", content=f"{name}.", type="decision")
+        for number, name in enumerate(("HS256", "RS256"))
+    ]
+    return [INITIALIZE | {"params": declared}, INITIALIZED, *saves]
+
+
+def test_a_question_that_nobody_can_answer_any_more_is_a_no(here: Path, data_dir: Path) -> None:
+    server = start_server(here)
+    talk(server, *asked()[:3])
+    output, _ = server.communicate(as_line(asked()[3]), timeout=60)
+
+    answers = {one["id"]: one for one in map(json.loads, output.splitlines())}
+    assert "May relate to [#1]" in answers[1]["result"]["content"][0]["text"]
+    assert rows(data_dir)["observations"] == 2
+
+
+def test_a_question_that_is_not_answered_in_time_is_withdrawn_and_a_late_answer_changes_nothing(
+    here: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stdio, "ASKING_SECONDS", 0.05)
+    reads, writes = os.pipe()
+    with Engram(settings=Settings(data_dir), directory=here) as app, os.fdopen(reads, encoding="utf-8") as answers:
+        seen: list[dict[str, Any]] = []
+
+        def client() -> Iterator[str]:
+            for number, message in enumerate(asked()):
+                yield json.dumps(message)
+                awaited = ("start", None, 0, 1)[number]
+                while awaited is not None and not any(one.get("id") == awaited for one in seen):
+                    seen.append(json.loads(answers.readline()))
+            [question] = [one for one in seen if one.get("method") == "elicitation/create"]
+            yes = {"action": "accept", "content": {"replace": True}}
+            yield json.dumps({"jsonrpc": "2.0", "id": question["id"], "result": yes})
+
+        stdio.StdioClient(("mem_save",), tool_calls.Memory(lambda _: app), writes).serve(client())
+        os.close(writes)
+        pending = app.relations.pending()
+
+    assert [one.get("method", one.get("id")) for one in seen] == [
+        "start", 0, "elicitation/create", "notifications/cancelled", 1,
+    ]  # fmt: skip
+    assert "May relate to [#1]" in seen[-1]["result"]["content"][0]["text"]
+    assert len(pending) == 1

@@ -148,11 +148,11 @@ import os, subprocess, sys
 from engram_py.interfaces.mcp import stdio
 
 real = stdio.answer
-def noisy(*given):
+def noisy(*given, **options):
     print("printed by a library", flush=True)
     os.write(1, b"written by a library\\n")
     subprocess.run(["cat"], check=True)  # reads what is left of stdin, if it is given it
-    return real(*given)
+    return real(*given, **options)
 stdio.answer = noisy
 from engram_py.interfaces.cli.main import run
 sys.argv = ["engram", "mcp"]

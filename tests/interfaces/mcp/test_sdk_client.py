@@ -14,6 +14,7 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
+from mcp.types import ElicitRequestFormParams, ElicitResult, PromptReference, ResourceTemplateReference
 
 from engram_py.interfaces.http.mcp_endpoint import build_server
 from engram_py.interfaces.mcp.profiles import stored
@@ -65,6 +66,7 @@ async def test_both_offer_and_answer_the_same(settings: Settings, here: Path, mo
                 await client.list_resource_templates(),
                 await client.list_prompts(),
                 await client.get_prompt("wrap-up"),
+                await client.complete(RECALL, {"name": "topic", "value": "to"}),
                 await refused(client, "engram://observation/99"),
                 await refused(client, "other://thing"),
                 await Agent(client).refusal("mem_search", query="uv", limit="many"),
@@ -112,3 +114,100 @@ async def test_who_gives_up_a_call_that_waits_is_answered_the_next(
                 other.execute("rollback")
 
             assert "Saved" in await Agent(client).told("mem_save", title=f"{title} again", content=f"{title}, then.")
+
+
+RECALL, MEMORY, CONTEXT = (
+    PromptReference(name="recall"),
+    ResourceTemplateReference(uri="engram://observation/{id}"),
+    ResourceTemplateReference(uri="engram://context/{project}"),
+)
+
+
+@MODES
+async def test_arguments_of_prompts_and_templates_are_completed(settings: Settings, here: Path, mode: Mode) -> None:
+    async with clients(settings, here, mode) as both:
+        for key in ("decision/tokens", "config/port", "bug/decision-lost"):
+            await Agent(both[0]).told("mem_save", title=f"About {key}", content="x", type="policy", topic_key=key)
+        for client in both:
+
+            async def completed(ref: PromptReference | ResourceTemplateReference, name: str, value: str) -> list[str]:
+                return (await client.complete(ref, {"name": name, "value": value})).completion.values  # noqa: B023
+
+            assert await completed(RECALL, "topic", "deci") == ["decision/tokens", "bug/decision-lost"]
+            assert await completed(RECALL, "topic", "type:po") == ["type:policy"]
+            assert await completed(MEMORY, "id", "") == ["3", "2", "1"]
+            assert await completed(MEMORY, "id", "2") == ["2"]
+            assert await completed(CONTEXT, "project", "wid") == ["widgets"]
+            assert await completed(RECALL, "other", "") == []
+            with pytest.raises(MCPError) as caught:
+                await completed(PromptReference(name="zap"), "topic", "")
+            assert caught.value.error.code == -32602
+
+
+class Person:
+    """Answers the questions of a server, and remembers them."""
+
+    def __init__(self, action: Literal["accept", "decline"], **content: bool) -> None:
+        self.asked: list[str] = []
+        self._answer = ElicitResult(action=action, content=dict(content) if action == "accept" else None)
+
+    async def __call__(self, context: object, params: ElicitRequestFormParams | object) -> ElicitResult:
+        assert isinstance(params, ElicitRequestFormParams)
+        self.asked.append(params.message)
+        return self._answer
+
+
+async def contradict(client: Client) -> str:
+    """The answer to a decision that excludes an earlier one."""
+    await Agent(client).told("mem_save", title="Use HS256 for tokens", content="One key.", type="decision")
+    return await Agent(client).told("mem_save", title="Use RS256 for tokens", content="Two keys.", type="decision")
+
+
+SERVERS = pytest.mark.parametrize("server", ["stdio", "http"])
+ASKED = '[#2] "Use RS256 for tokens" seems to contradict [#1] "Use HS256 for tokens". Does it replace that?'
+
+
+def judged(data_dir: Path) -> list[tuple[str, str]]:
+    with closing(sqlite3.connect(data_dir / "engram.db")) as database:
+        return database.execute("select relation, judgment_status from memory_relations").fetchall()
+
+
+@MODES
+@SERVERS
+async def test_a_person_who_says_that_a_decision_replaces_another_is_asked_once(
+    here: Path, data_dir: Path, http: Running, mode: Mode, server: str
+) -> None:
+    person = Person("accept", replace=True)
+    async with Client(
+        command(here) if server == "stdio" else http.mcp(), mode=mode, elicitation_callback=person
+    ) as client:
+        said = await contradict(client)
+        await contradict(client)
+
+    assert "It replaces [#1] Use HS256 for tokens" in said
+    assert "May relate" not in said
+    assert person.asked == [ASKED]
+    assert judged(data_dir) == [("supersedes", "judged")]
+
+
+@MODES
+@SERVERS
+@pytest.mark.parametrize(
+    "person",
+    [
+        pytest.param(Person("decline"), id="declines"),
+        pytest.param(Person("accept", replace=False), id="accepts-without-the-tick"),
+        pytest.param(Person("accept"), id="accepts-nothing"),
+        pytest.param(None, id="cannot-be-asked"),
+    ],
+)
+async def test_without_a_yes_the_answer_is_as_ever(
+    here: Path, data_dir: Path, http: Running, mode: Mode, server: str, person: Person | None
+) -> None:
+    async with Client(
+        command(here) if server == "stdio" else http.mcp(), mode=mode, elicitation_callback=person
+    ) as client:
+        said = await contradict(client)
+
+    assert 'May relate to [#1] "Use HS256 for tokens"' in said
+    assert judged(data_dir) == [("pending", "pending")]
