@@ -46,7 +46,7 @@ TABLES = {
     "sync_folders": "Which projects go through which git repository. Never synced, like the next four.",
     "sync_chunk_progress": "How many rows of a long chunk are here: the next reading goes on after them.",
     "sync_chunks": "The chunks of a repository's `.engram` folder: read, refused or missing, and why.",
-    "sync_memory_files": "The files of `.engram/memories` as they were seen or written, and what their memories made then.",
+    "sync_memory_files": "The files of `.engram/memories`: their bytes when seen last, and what their memories made.",
     "sync_memory_folders": "Up to which change such a folder was written, and how it stood when it was read last.",
     "sync_exports": "Which changes of the queue are in which chunk.",
     "sync_present": "Changes that came here by another way and are in the repository's folder already.",
