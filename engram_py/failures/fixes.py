@@ -19,7 +19,7 @@ from engram_py.anchors.anchors import Anchors
 from engram_py.anchors.values import AnchorState
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field, replace
-from engram_py.failures import table
+from engram_py.failures import failures as table
 from engram_py.failures.signature import Signature, flattened, is_in, is_of, words_of
 from engram_py.git.program import Deadline, ask_git
 from engram_py.lazy import regex
@@ -33,7 +33,7 @@ from engram_py.projects.values import Place
 from engram_py.times import to_text
 
 if TYPE_CHECKING:
-    from engram_py.failures.table import Failure
+    from engram_py.failures.failures import Failure
     from engram_py.observations.observations import Observations
     from engram_py.observations.usage import Usage
 

@@ -10,7 +10,7 @@ import pytest
 
 from engram_py import Engram
 from engram_py.capture.acts import Act
-from engram_py.failures import table
+from engram_py.failures import failures as table
 from engram_py.failures.signature import flattened, is_in, normalized, signature_of
 from engram_py.settings import Settings
 from tests.failures.test_failures import MISSING, RUN, Agent

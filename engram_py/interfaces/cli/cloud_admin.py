@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from engram_py.interfaces.cli.commands import group, memory, refusing, value_command
-from engram_py.text.fences import visible
+from engram_py.text.normalize import visible
 
 _SECONDS = 30.0
 # The server's own hint is about grants of projects, and no grant makes an admin.

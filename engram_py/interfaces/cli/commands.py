@@ -19,7 +19,7 @@ from engram_py.dataclass import is_dataclass, replace
 from engram_py.errors import EmbedderError, EngramError, NotConfirmedError
 from engram_py.files import expanded, here
 from engram_py.lazy import regex
-from engram_py.text.fences import visible
+from engram_py.text.normalize import visible
 
 if TYPE_CHECKING:
     from engram_py.app import Engram

@@ -38,7 +38,7 @@ from engram_py.interfaces.shared_arguments import SAVE, UPDATE, names_document
 from engram_py.observations.arguments import change_from, change_of, draft_of, edited_texts
 from engram_py.observations.listing import Listing
 from engram_py.observations.values import EDITED, Change, Observation
-from engram_py.text.fences import visible
+from engram_py.text.normalize import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

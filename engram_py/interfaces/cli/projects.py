@@ -26,7 +26,7 @@ from engram_py.interfaces.cli.commands import (
 )
 from engram_py.interfaces.cli.documents import index_documents
 from engram_py.observations.listing import Listing
-from engram_py.text.fences import visible
+from engram_py.text.normalize import visible
 
 if TYPE_CHECKING:
     from engram_py.app import Engram

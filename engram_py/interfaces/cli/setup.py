@@ -29,7 +29,7 @@ from engram_py.interfaces.hooks.entry import LEAST_LIMIT_MS, MOST_LIMIT_MS
 from engram_py.interfaces.hooks.protocol import EVENTS
 from engram_py.reasons import Told
 from engram_py.settings import BY_NAME, Setting, SettingValue, keep_setting, setting_values
-from engram_py.text.fences import visible
+from engram_py.text.normalize import visible
 
 if TYPE_CHECKING:
     from engram_py.interfaces.setup.agents import Agent

@@ -33,7 +33,7 @@ from engram_py.interfaces.wording.render import to_json
 from engram_py.sync.autosync.table import TARGET
 from engram_py.sync.errors import PassphraseMissingError
 from engram_py.sync.sealing import secret_of, secret_of_file
-from engram_py.text.fences import visible
+from engram_py.text.normalize import visible
 
 if TYPE_CHECKING:
     from engram_py.app import Engram

@@ -20,7 +20,7 @@ from engram_py.projects.values import ProjectLine
 from engram_py.recall.values import Hit, Results
 from engram_py.relations.values import Relation
 from engram_py.sessions.values import Prompt, SessionLine
-from engram_py.text.fences import visible
+from engram_py.text.normalize import visible
 from engram_py.upkeep.values import Report
 
 if TYPE_CHECKING:

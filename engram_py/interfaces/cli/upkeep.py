@@ -42,7 +42,7 @@ from engram_py.interfaces.cli.commands import (
 )
 from engram_py.lazy import install_command, packages_of
 from engram_py.reasons import reason
-from engram_py.text.fences import visible
+from engram_py.text.normalize import visible
 
 if TYPE_CHECKING:
     from engram_py.app import Engram

@@ -17,7 +17,7 @@ from engram_py.interfaces.wording.reasons import Door, call, spelled
 from engram_py.observations.values import Observation
 from engram_py.recall.values import counted
 from engram_py.sessions.values import Prompt, Said, SessionLine
-from engram_py.text.fences import harmless
+from engram_py.text.normalize import harmless
 from engram_py.times import parse_time
 
 PREVIEW_CHARS = 300

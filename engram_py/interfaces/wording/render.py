@@ -16,7 +16,7 @@ from engram_py.observations.listing import Listing
 from engram_py.observations.values import Changed, Detail, Saved
 from engram_py.reasons import Reason, Sentence, Told
 from engram_py.recall.values import Results
-from engram_py.text.fences import harmless
+from engram_py.text.normalize import harmless
 
 # Kinds that most answers are not, so that a search does not import them.
 _RARE = ("engram_py.context.values", "engram_py.upkeep.values")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engram_py.text.fences import harmless, visible
+from engram_py.text.normalize import harmless, visible
 from engram_py.times import span_of, to_text
 
 
