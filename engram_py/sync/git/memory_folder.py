@@ -136,21 +136,23 @@ class MemoryFolder:
 @dataclass(frozen=True, slots=True)
 class Commits:
     """The commits of a file in the history of HEAD: who made the last one and when (Unix milliseconds, the author's
-    own). ``here``: it was made in this clone, and did not arrive by a pull. ``blobs`` are the file's bytes after each
-    commit by git's name, newest first, empty where it was deleted."""
+    own). ``here``: it was made in this clone, and did not arrive by a pull. ``ids`` are the commits, newest first, and
+    ``blobs`` git's names of the file's bytes after each, empty where it was deleted."""
 
     milliseconds: int
     author: str
     here: bool
+    ids: list[str] = field(default_factory=list)
     blobs: list[str] = field(default_factory=list)
 
     @property
     def count(self) -> int:
         return len(self.blobs)
 
-    def has_brought_back(self, blob: str) -> bool:
-        """Return whether a file with these bytes was deleted, and is there again."""
-        return "" in self.blobs and blob in self.blobs[self.blobs.index("") :]
+    @property
+    def deletion(self) -> str:
+        """The commit that deleted the file last, empty without one."""
+        return self.ids[self.blobs.index("")] if "" in self.blobs else ""
 
 
 class GitView:
@@ -181,7 +183,8 @@ class GitView:
         """The commits of each file that the history of HEAD has, and of those it had."""
         if self._repository.commit is None:
             return {}
-        wanted = ("-c", "--no-renames", "--raw", "--no-abbrev", "-z", "--format=%x01%H%x00%at%x00%an")
+        # All of it: of two sides that were merged git leaves the one out whose files were not taken.
+        wanted = ("--full-history", "-c", "--no-renames", "--raw", "--no-abbrev", "-z", "--format=%x01%H%x00%at%x00%an")
         found: dict[str, Commits] = {}
         for record in self._ask("log", *wanted, "HEAD", "--", FOLDER).split("\1")[1:]:
             commit, at, author, *rest = (part.strip("\n") for part in record.split("\0"))
@@ -189,8 +192,17 @@ class GitView:
             for about, path in zip(changes[::2], changes[1::2], strict=False):
                 last = Commits(int(at) * 1000, author, commit in self._made_here)
                 blob = about.split(" ")[-2]  # that after the commit stands before the letters of what it did
-                found.setdefault(_name(path), last).blobs.append(blob if blob.strip("0") else "")
+                known = found.setdefault(_name(path), last)
+                known.ids.append(commit)
+                known.blobs.append(blob if blob.strip("0") else "")
         return found
+
+    def is_before(self, commit: str, later: str) -> bool:
+        """Return whether a commit is in the history of another."""
+        return (
+            ask_git(self._repository.root, "merge-base", "--is-ancestor", commit, later, deadline=self._deadline)
+            is not None
+        )
 
     @cached_property
     def elsewhere(self) -> frozenset[str]:

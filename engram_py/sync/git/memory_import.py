@@ -17,7 +17,7 @@ from engram_py.observations import topics
 from engram_py.privacy import provenance
 from engram_py.relations import table as relations
 from engram_py.sync.git import table
-from engram_py.sync.git.memories import OPEN, MemoryPlace
+from engram_py.sync.git.memories import MemoryPlace
 from engram_py.sync.git.memory_file import MemoryFile, MemoryFileError, after, blob, mutations, parse
 from engram_py.sync.git.memory_folder import Commits, Listed
 from engram_py.sync.git.table import ChunkRefusal, MemoriesRead, Noted
@@ -113,7 +113,7 @@ class MemoryImport:
                     raise MemoryFileError(f"with it, this reading would be of more than {job.most // 2**20} MiB")
                 data = self._place.folder.read(name)
                 self._notes[name] = note._replace(blob=blob(data))
-                if row.blob == blob(data) and row.state not in OPEN:
+                if row.blob == blob(data) and row.state == "here":
                     continue
                 file = parse(data, name)
                 found[name] = file if file.sync_id else replace(file, sync_id=id_of(name))
@@ -154,8 +154,8 @@ class MemoryImport:
         row = self._place.known.get(note.name)
         if row is None or row.sync_id != here["sync_id"] or row.state not in ("here", "gone", "removed"):
             return False
-        if here["deleted_at"]:
-            return last.has_brought_back(row.blob)
+        if here["deleted_at"]:  # who brought it back knew that it was deleted
+            return bool(last.deletion) and self._place.git.is_before(last.deletion, last.ids[0])
         if row.blob == note.blob or row.blob not in last.blobs:
             return False
         text = self._place.rendered([row.sync_id], {row.sync_id}).get(row.sync_id)
@@ -168,6 +168,12 @@ class MemoryImport:
             self._refuse(seen.noted, f"{file.sync_id} is a memory of another project here")
             return
         counts, of_branch = seen.own or seen.reviewed, self._place.branch_source
+        row, last = self._place.known.get(name), self._place.git.commits.get(name)
+        if row is not None and row.state in ("gone", "removed") and not seen.moment:
+            # Another branch's, or put there by who did not know of the deletion: then the export removes it again.
+            state = "here" if last is not None and last.deletion else row.state
+            self._notes[name] = seen.noted._replace(state=state, blob=row.blob)
+            return
         is_known = here is not None and here["source"] != of_branch
         state, source, author = "here", job.target, seen.author
         if not counts and is_known:

@@ -347,7 +347,8 @@ select distinct sync_id from (
     where queued.seq > :after and queued.entity = 'relation' and relation.source_id not like 'entity:%'
     union all
     select o.sync_id from sync_memory_files as file join observations as o on o.sync_id = file.sync_id
-    where file.target = :target and file.state = 'here' and o.project <> :project
+    where file.target = :target and file.state = 'here'
+      and (o.project <> :project or o.deleted_at is not null and o.folded_into is null)
 )
 order by sync_id
 """
