@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint types check soak clients browser postgres replicas budgets bench recall schemas docs bundle workflows pictures lock clean
+.PHONY: demo test lint types check soak clients browser postgres replicas histories budgets bench recall schemas docs bundle workflows pictures lock clean
 
 # Installs what the program needs; developer tools come with `make test`.
 demo:
@@ -48,6 +48,10 @@ postgres: $(STAMP)
 EXAMPLES ?= 2000
 replicas: $(STAMP)
 	ENGRAM_REPLICA_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n auto tests/sync/replica/test_convergence.py
+
+# Text folders against chunks and direct exchange, in real git: 2,000 take an hour.
+histories: $(STAMP)
+	ENGRAM_HISTORY_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n auto tests/sync/git/test_memory_histories.py
 
 # The budgets that hold on any machine: tokens of schema, start and memory of `engram mcp`, a silent prompt hook, against
 # baselines of the same run.

@@ -25,7 +25,7 @@ from engram_py.sync.git.memory_folder import joined_lines
 from tests.sync.git.conftest import Member, run_git
 
 # `make histories` asks for 2,000; a run of everything takes a look at fewer.
-EXAMPLES = int(os.environ.get("ENGRAM_HISTORY_EXAMPLES", "3"))
+EXAMPLES = int(os.environ.get("ENGRAM_HISTORY_EXAMPLES", "2"))
 STEPS = 14
 
 _PICK = st.integers(0, 20)
