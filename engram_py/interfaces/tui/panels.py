@@ -40,7 +40,6 @@ from engram_py.interfaces.tui.previews import (
     waiting,
 )
 from engram_py.interfaces.wording.phrases import age, amount
-from engram_py.interfaces.wording.search import named
 from engram_py.observations.listing import ObservationLine
 from engram_py.projects.values import ProjectLine
 from engram_py.recall.values import Related, Results
@@ -165,7 +164,8 @@ class SearchPanel:
         )
         likely = {one.id: f"{one.probability:.0%}" for one in found.explain.hits} if found.explain else {}
         hits = [
-            ListRow(one.id, f"#{one.id}", named(one), likely.get(one.id, ""), one, one.type) for one in found.results
+            ListRow(one.id, f"#{one.id}", one.goal or one.title, likely.get(one.id, ""), one, one.type)
+            for one in found.results
         ]
         return hits + [
             ListRow(("related", place), f"#{one.id}" if one.id else "file", one.title, "", one, "possibly")

@@ -40,6 +40,7 @@ HEADING, FAINT = "bold", "dim"
 _SESSIONS, _PROMPT_CHARS, _PROMPTS, _TITLE_CHARS, _RUNS = 20, 600, 50, 100, 10
 
 
+_WAYS = {"session": "at the start", "prompt": "with a prompt", "file": "before a file was edited"}
 _BY = {"agent": "by an agent", "user": "by you", "derived": "derived from a session", "import": "imported"}
 
 
@@ -60,7 +61,8 @@ def memory(view: View, observation_id: int, *, history: bool = False) -> Iterato
         names = session_names(view.app, [view.app.sessions.get(one.id) for one in given])
     for one in given:
         cited = " · cited" if one.cited else ""
-        how = f" · given {one.surfaces.replace(',', ', ')}" if one.surfaces else ""
+        ways = [_WAYS.get(way, way) for way in one.surfaces.split(",") if way]
+        how = f" · given {', '.join(ways)}" if ways else ""
         yield f"{one_line(names[one.id], _TITLE_CHARS)}\n", ""
         yield f"  {one.agent or 'session'} · {age(one.started_at, view.now)}{how}{cited}\n", FAINT
 
