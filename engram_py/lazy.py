@@ -69,8 +69,32 @@ def install_command(*packages: str) -> list[str]:
     return ["uv", "pip", "install", "--python", sys.executable, *packages]
 
 
+def install_source() -> str:
+    """Return where this copy was installed from, as installers take it: its folder, a git address, else its name on an
+    index."""
+    import json
+    from contextlib import suppress
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    with suppress(PackageNotFoundError, ValueError, KeyError):
+        said = json.loads(distribution("engram-py").read_text("direct_url.json") or "{}")
+        if "vcs_info" in said:
+            return f"git+{said['url']}"
+        if said["url"].startswith("file:"):
+            return url2pathname(urlsplit(said["url"]).path)
+        return str(said["url"])
+    return "engram-py"
+
+
 def install_hint(extra: str) -> str:
-    """Return the command that installs the packages of an extra, as it is typed: engram itself is on no index.
+    """Return the command that installs the packages of an extra, as it is typed: engram itself is on no index."""
+    return package_hint(*packages_of(extra))
+
+
+def package_hint(*packages: str) -> str:
+    """Return the command that installs packages here, as it is typed.
 
     An environment that ``uv tool`` or ``pipx`` made gets them through that, so that an upgrade keeps them.
     """
@@ -78,7 +102,7 @@ def install_hint(extra: str) -> str:
     import subprocess
     from pathlib import Path
 
-    packages, here = packages_of(extra), Path(sys.prefix)
+    here = Path(sys.prefix)
     receipt = here / "uv-receipt.toml"
     if receipt.is_file():
         words = _uv_tool(receipt.read_text(encoding="utf-8"), packages)
@@ -89,7 +113,7 @@ def install_hint(extra: str) -> str:
     return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
 
 
-def _uv_tool(receipt: str, packages: list[str]) -> list[str]:
+def _uv_tool(receipt: str, packages: tuple[str, ...]) -> list[str]:
     """Return the command that installs the tool of a receipt again, from where it came, with more packages."""
     import tomllib
 

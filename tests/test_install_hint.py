@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engram_py.lazy import install_hint, packages_of
+from engram_py.lazy import install_hint, install_source, packages_of
 
 RECEIPT = """[tool]
 requirements = [
@@ -50,3 +50,25 @@ def test_an_environment_of_its_own_gets_them_by_its_pip() -> None:
 
 def test_no_extra_is_empty_but_the_one_that_every_install_has() -> None:
     assert packages_of("tui") == []
+
+
+@pytest.mark.parametrize(
+    ("said", "source"),
+    [
+        pytest.param('{"url": "file:///src/my%20engram", "dir_info": {}}', "/src/my engram", id="folder"),
+        pytest.param(
+            '{"url": "https://example.invalid/e.git", "vcs_info": {"vcs": "git"}}',
+            "git+https://example.invalid/e.git",
+            id="git",
+        ),
+        pytest.param('{"url": "https://example.invalid/e.whl"}', "https://example.invalid/e.whl", id="file"),
+        pytest.param(None, "engram-py", id="index"),
+        pytest.param("no json", "engram-py", id="unreadable"),
+    ],
+)
+def test_what_starts_a_copy_that_will_not_stay_names_where_it_came_from(
+    monkeypatch: pytest.MonkeyPatch, said: str | None, source: str
+) -> None:
+    monkeypatch.setattr("importlib.metadata.Distribution.read_text", lambda *_: said, raising=False)
+    monkeypatch.setattr("importlib.metadata.PathDistribution.read_text", lambda *_: said)
+    assert install_source() == source

@@ -6,6 +6,7 @@ import math
 
 from engram_py.dataclass import dataclass
 from engram_py.errors import EmbedderError
+from engram_py.lazy import package_hint
 from engram_py.reasons import Reason, Told
 
 # How much a cosine counts beside words (recall/search.py): a sentence model reads, a table of words does not.
@@ -113,7 +114,7 @@ class EmbedderMissingError(EmbedderError):
     def __init__(self, setting: str, package: str) -> None:
         self.setting, self.package = setting, package
         lane = package in ("numpy", "onnxruntime")
-        hint = "run `engram vectors on`: it installs what is missing" if lane else f"pip install {package}"
+        hint = "run `engram vectors on`: it installs what is missing" if lane else f"run `{package_hint(package)}`"
         super().__init__(f"{setting} needs the package {package}", hint=hint)
 
 

@@ -131,7 +131,7 @@ def test_a_package_that_is_not_installed_is_named_with_how_to_get_it(
     with pytest.raises(EmbedderMissingError) as refused:
         load_embedder(parse_embedder(f"{package}:{tmp_path}"))
     assert refused.value.package == package
-    assert refused.value.hint == f"pip install {package}"
+    assert refused.value.hint == f"run `{sys.executable} -m pip install {package}`"
 
 
 @pytest.mark.parametrize("kind", ["model2vec", "fastembed"])

@@ -13,6 +13,7 @@ from typing import Literal
 
 from engram_py.dataclass import dataclass
 from engram_py.files import expanded
+from engram_py.lazy import install_source
 
 System = Literal["linux", "darwin", "windows"]
 
@@ -152,7 +153,7 @@ def _runner(machine: Machine, folder: Path) -> tuple[str, ...] | None:
     if not any(pair in pairs for pair in _PASSING):
         return None
     if "uv" in folder.parts and (uvx := machine.program("uvx")):
-        return (uvx, "--from", "engram-py", "engram")
+        return (uvx, "--from", install_source(), "engram")
     if "pipx" in folder.parts and (pipx := machine.program("pipx")):
-        return (pipx, "run", "--spec", "engram-py", "engram")
+        return (pipx, "run", "--spec", install_source(), "engram")
     return None

@@ -21,6 +21,7 @@ from engram_py.interfaces.setup.manifest import (
     opened,
     replace,
 )
+from engram_py.lazy import install_source
 
 from .conftest import MachineOf, tree
 
@@ -290,8 +291,8 @@ def test_the_script_beside_the_interpreter_is_started_or_python_that_ignores_the
 @pytest.mark.parametrize(
     ("prefix", "runner", "words"),
     [
-        ("/home/jo/.cache/uv/archive-v0/x1y2", "uvx", ["--from", "engram-py", "engram", "mcp"]),
-        ("/home/jo/.local/pipx/.cache/ab12", "pipx", ["run", "--spec", "engram-py", "engram", "mcp"]),
+        ("/home/jo/.cache/uv/archive-v0/x1y2", "uvx", ["--from", "SOURCE", "engram", "mcp"]),
+        ("/home/jo/.local/pipx/.cache/ab12", "pipx", ["run", "--spec", "SOURCE", "engram", "mcp"]),
     ],
 )
 def test_from_an_environment_that_will_not_stay_its_runner_is_registered(
@@ -301,7 +302,10 @@ def test_from_an_environment_that_will_not_stay_its_runner_is_registered(
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     machine = machine_of("linux", PATH=str(tmp_path))
-    assert launcher(machine, executable=f"{prefix}/bin/python", prefix=prefix).server() == [str(program), *words]
+    assert launcher(machine, executable=f"{prefix}/bin/python", prefix=prefix).server() == [
+        str(program),
+        *(install_source() if word == "SOURCE" else word for word in words),
+    ]
 
 
 @pytest.mark.parametrize("name", AGENTS)
