@@ -149,6 +149,8 @@ class TerminalApp(Navigation):
             rows = await self._asked(self._reader.ask(lambda view: panel.rows(view, offset)))
             return rows or []
 
+        if not self.query("#rows"):  # the interface is closing
+            return
         await self.rows.show(fetch, keep=keep)
         self._show_preview()
 
