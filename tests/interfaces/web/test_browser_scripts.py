@@ -15,6 +15,7 @@ from bench.corpus import Corpus
 from bench.filling import fill
 from engram_py import Draft
 from engram_py.guards.values import Guard
+from engram_py.observations.values import Change
 from tests.interfaces.web.browser import until
 from tests.interfaces.web.test_browser import ENTER, Place, place
 
@@ -353,14 +354,17 @@ def large(place: Place) -> Place:
             app.identity.add(f"I prefer tool number {number} over its neighbours", project="widgets", origin="user")
         for number in range(20):
             row = app.save(Draft(f"Call tool{number} and not tool{number}x", long, "decision")).id
+            app.observations.update(row, Change(content="A line of a long text.\n\n" * 600))
             app.guards.add(row, Guard(command=f"tool{number}x *", use=f"tool{number}"))
     return place
 
 
 def test_no_page_of_5_000_memories_is_taller_than_4_000_pixels(large: Place) -> None:
     tall: dict[tuple[str, int], object] = {}
+    with large.app() as app:
+        last = app.bulk.listed("type:decision").items[0].id
     more = ("/ui/?type=bugfix", "/ui/?q=queue", "/ui/session?id=bench-239", "/ui/ask?project=widgets&prompt=worker")
-    for path in [*pages(large), *more]:
+    for path in [*pages(large), *more, f"/ui/memory/{last}"]:
         for width in WIDTHS:
             large.browser.narrow(width)
             large.open(path)

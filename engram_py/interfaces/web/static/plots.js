@@ -30,12 +30,11 @@
 
   function draw(place) {
     const table = document.getElementById(place.dataset.table);
-    if (!table || !table.tBodies[0].rows.length) {
-      place.closest("figure").hidden = true;
-      return null;
-    }
     const column = Number(place.dataset.column);
-    const rows = read(table, column, Number(place.dataset.day));
+    const rows = table ? read(table, column, Number(place.dataset.day)) : [];
+    // A plot of nothing says no more than its table.
+    place.closest("figure").hidden = !rows.some((row) => number(row.figure));
+    if (place.closest("figure").hidden) return null;
     // Where the pointer is nowhere, the latest is shown.
     const at = (index) => rows[index ?? rows.length - 1];
     const head = table.tHead.rows[0].cells;
