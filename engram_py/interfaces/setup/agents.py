@@ -95,6 +95,8 @@ TIMEOUT = 15
 
 _STARTS = "startup|resume|clear|compact"
 _ACTING = "Bash|Edit|Write|MultiEdit|NotebookEdit"
+# Left out of what Claude Code 2.1 offers: PostCompact and CwdChanged pass nothing on to the model (SessionStart comes
+# after a compaction as well, and each event names the folder), and a hook at WorktreeCreate has to make the worktree.
 _CLAUDE_EVENTS: dict[str, tuple[str, str | None]] = {
     "session-start": ("SessionStart", _STARTS),
     "user-prompt": ("UserPromptSubmit", None),
