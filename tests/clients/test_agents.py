@@ -380,4 +380,5 @@ def test_hooks_that_codex_does_not_trust_are_said_by_the_doctor(install: Install
 
     codex.run("exec", "--dangerously-bypass-approvals-and-sandbox", "Decide where the orders live.")
 
-    assert "no hook of codex ran since setup" in codex.engram("doctor", "--check", "hooks")
+    [check] = json.loads(codex.engram("doctor", "--check", "hooks", "--json"))["checks"]
+    assert (check["result"], "no hook of codex ran since setup" in check["message"]) == ("warning", True)
