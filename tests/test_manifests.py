@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,3 +130,12 @@ def test_the_workflows_run_targets_that_the_makefile_has() -> None:
     jobs = yaml.safe_load(text)["jobs"]
     named = {word for line in re.findall(r"run: make ([a-z ]+)$", text, re.MULTILINE) for word in line.split()}
     assert named | set(jobs["programs"]["strategy"]["matrix"]["target"]) <= targets
+
+
+def test_the_source_distribution_holds_everything_that_is_tracked() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode or not listed.stdout:
+        pytest.skip("this is no checkout: the source distribution itself, say")
+    tops = {line.partition("/")[0] for line in listed.stdout.splitlines()}
+    kept = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]
+    assert tops - set(kept["sdist"]["include"]) <= {".ci", ".gitignore", "pyproject.toml"}  # hatch adds the last two

@@ -19,14 +19,14 @@ _PATH_LIMIT = 4_096
 # Without what is neither letter nor digit; a call whose input names none of the keys below changes nothing anyway.
 _WRITERS = """
 edit write multiedit notebookedit update replace writefile editfile applypatch fswrite strreplace createfile editfiles
-writetofile replaceinfile searchreplace strreplaceeditor
+patch writetofile replaceinfile searchreplace strreplaceeditor
 """
 _WRITING = frozenset(_WRITERS.split())
 _FILES = ("file_path", "filePath", "notebook_path", "absolute_path", "target_file", "path", "files")
 _NEW = ("new_string", "newString", "new_str", "content", "contents", "new_source", "file_text", "replace", "text")
 _OLD = ("old_string", "oldString", "old_str", "search")
 _COMMAND = ("command", "cmd", "commandLine")
-_PATCH = ("command", "patch", "input")
+_PATCH = ("command", "patch", "input", "patchText")
 _PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ")
 
 _EXIT_CODE = "Exit Code: "  # Gemini writes the line where the code is not 0

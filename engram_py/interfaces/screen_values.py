@@ -93,6 +93,7 @@ _SURFACES = {
     "compact": "Given after its context was compacted",
     "file": "Given before it edited a file",
     "subagent": "Given to its subagents",
+    "project": "Given when it moved to another project",
 }
 
 

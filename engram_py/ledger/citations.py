@@ -15,7 +15,7 @@ from engram_py.lazy import regex
 from engram_py.projects.projects import Core
 from engram_py.sessions.values import Tally
 
-Surface = Literal["session", "prompt", "pointer", "compact", "subagent", "file"]
+Surface = Literal["session", "prompt", "pointer", "compact", "subagent", "file", "project"]
 SURFACES: tuple[Surface, ...] = get_args(Surface)
 
 MOST_KEPT = 20_000

@@ -173,8 +173,10 @@ _RAN = """
 select count(*), coalesce(sum(exists (select 1 from session_hosts where session_id = sessions.id)
     or exists (select 1 from transcripts where session_id = sessions.id)
     or exists (select 1 from user_prompts where session_id = sessions.id)), 0)
-from sessions where agent = :agent and updated_at >= :at
+from sessions where (agent = :agent or agent like :client) and updated_at >= :at
 """
+# What an agent calls itself to a server, where that is not its name or begins with it: codex-mcp-client.
+_CLIENTS = {"vscode": "Visual Studio Code%"}
 
 
 def expect(data_dir: Path, agent: str, now: datetime | None) -> None:
@@ -199,7 +201,7 @@ def _never_ran(store: Store) -> dict[str, tuple[str, bool]]:
     """Return the agents whose hooks left nothing since setup: when that was, and whether its server was used since."""
     silent: dict[str, tuple[str, bool]] = {}
     for agent, at in sorted(_expected(store.path.parent).items()):
-        [(sessions, ran)] = store.tuples(_RAN, agent=agent, at=at)
+        [(sessions, ran)] = store.tuples(_RAN, agent=agent, client=_CLIENTS.get(agent, f"{agent}-%"), at=at)
         if not ran:
             silent[agent] = (at, sessions > 0)
     return silent

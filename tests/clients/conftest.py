@@ -78,6 +78,12 @@ class Client:
         assert done.code == 0, f"{self.name} {' '.join(words)}: {done.out}\n{done.err}"
         return done
 
+    def run_node(self, *words: str) -> str:
+        """Run a script of ours with node, in the project; what it printed."""
+        done = self._started("node", *words)
+        assert done.code == 0, done.out + done.err
+        return done.out
+
     def engram(self, *words: str) -> str:
         """Run ``engram`` as the owner of this home would; what it printed."""
         done = self._started(str(Path(sys.executable).with_name("engram")), *words)

@@ -252,4 +252,5 @@ def tools_of(request: Json) -> list[tuple[str, str]]:
 
 def tool_named(suffix: str, request: Json) -> tuple[str, str]:
     """The client's own name of a tool, ``mcp__plugin_engram_engram__mem_save`` for ``mem_save``, and its namespace."""
-    return next((one for one in tools_of(request) if one[0].endswith(suffix)), (suffix, ""))
+    found = [one for one in tools_of(request) if one[0].endswith(suffix)]
+    return min(found, key=lambda one: len(one[0]), default=(suffix, ""))  # `write`, not `todowrite`

@@ -8,6 +8,7 @@ import pytest
 
 from tests.clients.conftest import Client, Install
 from tests.clients.model import Call, Json, Model
+from tests.clients.test_agents import CONFIGURATION
 
 BREAKS = "import whale_tables\nprint(whale_tables.rows())\n"
 MENDED = "def rows():\n    return 3\n"
@@ -117,6 +118,132 @@ def test_codex_is_told_what_mended_a_failure_and_what_a_decision_forbids(codex: 
     ask_codex(codex, "Install the packages.")
     assert not (codex.project / "ran.txt").exists()
     assert SAID in conversation(model.requests[1])
+
+
+@pytest.fixture
+def opencode(install: Install, model: Model) -> Client:
+    client = install("opencode")
+    path = client.home / ".config" / "opencode" / "opencode.jsonc"
+    path.parent.mkdir(parents=True)
+    path.write_text(CONFIGURATION.replace("HERE", f"{model.url}/v1"))
+    client.engram("setup", "opencode")
+    return client
+
+
+def test_opencode_is_told_what_mended_a_failure_and_what_a_decision_forbids(opencode: Client, model: Model) -> None:
+    (opencode.project / "report.py").write_text(BREAKS)
+    write = Call("write", {"filePath": str(opencode.project / "whale_tables.py"), "content": MENDED})
+    model.play(bash(prints("report.py")), write, bash(prints("report.py")), "It prints 3.")
+    opencode.run("run", "Print the report.")
+
+    nested = opencode.project / "other"
+    nested.mkdir()
+    (nested / "sums.py").write_text("# sums\n\n" + BREAKS)
+    model.play(bash("cd other && python3 sums.py"), "I see.")
+    opencode.run("run", "Print the sums.")
+    assert "whale_tables.py" in conversation(model.requests[1]).partition("This error was fixed before")[2]
+
+    with_a_rule(opencode)
+    model.play(bash("npm install --offline --dry-run || true"), "Then pnpm.")
+    opencode.run("run", "Install the packages.")
+    assert SAID in conversation(model.requests[1])
+
+
+def test_opencode_does_not_run_what_a_strict_guard_denies(opencode: Client, model: Model) -> None:
+    with_a_rule(opencode, "--strict")
+    model.play(bash("npm install && touch ran.txt"), "Then pnpm.")
+    opencode.run("run", "Install the packages.")
+    assert not (opencode.project / "ran.txt").exists()
+    assert SAID in conversation(model.requests[1])
+
+
+# What version 2 documents (opencode.ai/docs/build/plugins) and npm does not have: its hooks, called as in a session.
+VERSION_2 = """
+const { default: plugin } = await import(process.argv[2])
+const hooks = {}
+const hook = (name, call) => { hooks[name] = call }
+const stream = async function* () {
+  yield { type: "session.text.ended", data: { sessionID: "ses_2", text: "Then pnpm." } }
+  yield { type: "session.execution.succeeded", data: { sessionID: "ses_2" } }
+}
+let stopped
+const stops = new Promise((resolve) => { stopped = resolve })
+const ctx = {
+  location: { directory: process.cwd() },
+  session: { hook, get: async () => ({ location: { directory: process.cwd() } }) },
+  tool: { hook },
+  event: { subscribe: async function* () { await stops; yield* stream() } },
+}
+const cleanup = await plugin.setup(ctx)
+const sessionID = "ses_2"
+const heard = []
+const request = async () => {
+  const event = { sessionID, kind: "primary", system: [] }
+  await hooks.context(event)
+  heard.push(event.system.map((part) => part.text))
+}
+await hooks.prompt({ sessionID, prompt: { text: "Please install the packages of the shop." } })
+await request()
+const call = { sessionID, tool: "shell", id: "call_1", input: { command: "npm install" } }
+await hooks["execute.before"](call)
+const done = { ...call, status: "completed", result: { content: "added 3", metadata: { exit: 0 } } }
+await hooks["execute.after"](done)
+heard.push(done.result.content)
+await hooks.compaction({ sessionID, system: [] })
+await request()
+await hooks["execute.before"]({ sessionID, tool: "engram_mem_save", id: "call_2", input: { title: "x" } })
+stopped()
+await new Promise((resolve) => setTimeout(resolve, 1500))
+await cleanup()
+console.log(JSON.stringify(heard))
+"""
+
+
+COMPACTED = """
+const { default: plugin } = await import(process.argv[2])
+const client = { session: { get: async () => ({ data: {} }) } }
+const hooks = await plugin.server({ client, directory: process.cwd() })
+const sessionID = "ses_1"
+const parts = [{ id: "prt_0123456789ab", type: "text", text: "Please install the packages of the shop." }]
+await hooks["chat.message"]({ sessionID }, { message: { id: "msg_1" }, parts })
+const output = { system: ["Be brief."] }
+await hooks["experimental.chat.system.transform"]({ sessionID }, output)
+const before = output.system.length
+await hooks["experimental.session.compacting"]({ sessionID }, { context: [] })
+await hooks.event({ event: { type: "session.compacted", properties: { sessionID } } })
+await hooks["experimental.chat.system.transform"]({ sessionID }, output)
+await hooks.dispose()
+console.log(JSON.stringify([parts, before, output.system]))
+"""
+
+
+def test_version_1_of_opencode_is_told_after_a_compaction_what_was_kept(opencode: Client) -> None:
+    with_a_rule(opencode)
+    script = opencode.project / "session.mjs"
+    script.write_text(COMPACTED)
+    plugin = opencode.home / ".config" / "opencode" / "plugins" / "engram.js"
+
+    parts, before, system = json.loads(opencode.run_node(str(script), str(plugin)))
+
+    assert "Use pnpm for packages" in parts[1]["text"]
+    assert (parts[1]["synthetic"], before) == (True, 1)
+    assert "mem_session_summary" in system[1]
+
+
+def test_the_plugin_tells_version_2_of_opencode_the_same(opencode: Client) -> None:
+    with_a_rule(opencode)
+    script = opencode.project / "session.mjs"
+    script.write_text(VERSION_2)
+    plugin = opencode.home / ".config" / "opencode" / "plugins" / "engram.js"
+
+    began, result, compacted = json.loads(opencode.run_node(str(script), str(plugin)))
+
+    assert "Use pnpm for packages" in "".join(began)
+    assert SAID in result
+    assert "mem_session_summary" in "".join(compacted)
+    [session] = [one for one in json.loads(opencode.engram("sessions", "--json"))["sessions"] if one["id"] == "ses_2"]
+    assert (session["agent"], session["ended_at"] is not None) == ("opencode", True)
+    assert "Then pnpm." in opencode.engram("turns", "--json")
 
 
 def test_gemini_is_told_what_mended_a_failure_and_what_a_decision_forbids(install: Install, model: Model) -> None:

@@ -215,6 +215,27 @@ def test_a_session_saves_and_a_later_one_finds_it(opencode: Client, model: Model
     assert not [path for path in Path(opencode.home).rglob("*engram*") if ".npm" not in path.parts]
 
 
+def test_opencode_gives_its_model_what_an_earlier_session_decided(opencode: Client, model: Model) -> None:
+    opencode.engram("setup", "opencode")
+
+    asked = "Decide in which database the orders of the shop live."
+    saving = {"title": "Orders live in SQLite", "type": "decision", "content": "**Why**: one file, no server."}
+    model.play(Call("mem_save", saving), "Saved.")
+    opencode.run("run", asked)
+    assert "Orders live in SQLite" not in json.dumps(model.requests[0]["messages"])
+    # `opencode run` quotes a prompt of several words; what the hooks add is no prompt.
+    assert [one["content"] for one in json.loads(opencode.engram("prompts", "--json"))["prompts"]] == [f'"{asked}"']
+    assert ("assistant", "Saved.") in turns(opencode)
+
+    model.play("In SQLite [#1].")
+    opencode.run("run", "Please look at tokens.py.")
+    assert "[#1] Orders live in SQLite" in json.dumps(model.requests[0]["messages"])
+
+    sessions = [one for one in json.loads(opencode.engram("sessions", "--json"))["sessions"] if one["observations"]]
+    assert [(one["agent"], one["ended_at"] is not None) for one in sessions] == [("opencode", True)]
+    assert "no hook failed" in opencode.engram("doctor", "--check", "hooks")
+
+
 CODEX = '# Mine.\nmodel = "gpt-5"   # the big one\n\n[mcp_servers.other]\ncommand = "/nowhere"\nenabled = false\n'
 # Comments are what both take; a trailing comma neither does.
 COMMENTED = '{\n  // Mine.\n  "mcpServers": {\n    "other": {"command": "/nowhere"} // gone\n  }\n}\n'
@@ -359,4 +380,5 @@ def test_hooks_that_codex_does_not_trust_are_said_by_the_doctor(install: Install
 
     codex.run("exec", "--dangerously-bypass-approvals-and-sandbox", "Decide where the orders live.")
 
-    assert "no hook of codex ran since setup" in codex.engram("doctor", "--check", "hooks")
+    [check] = json.loads(codex.engram("doctor", "--check", "hooks", "--json"))["checks"]
+    assert (check["result"], "no hook of codex ran since setup" in check["message"]) == ("warning", True)

@@ -370,6 +370,25 @@ def test_a_session_of_the_agent_tells_whether_its_hooks_ran(app: Engram, written
     assert check.result == ("ok" if hosts else "warning")
 
 
+@pytest.mark.parametrize(
+    ("agent", "client"),
+    [
+        ("codex", "codex-mcp-client"), ("gemini", "gemini-cli-mcp-client"), ("qwen", "qwen-code-mcp-client"),
+        ("cursor", "cursor-vscode"), ("vscode", "Visual Studio Code - Insiders"), ("opencode", "opencode"),
+        ("claude-code", "claude-code"),
+    ],
+)  # fmt: skip
+def test_a_server_that_an_agent_used_without_its_hooks_is_told_by_any_name_of_it(
+    app: Engram, written: Path, agent: str, client: str
+) -> None:
+    expect(written, "codex", None)
+    expect(written, agent, START)
+    with app.store.transaction():
+        app.store.insert("sessions", session_row(client))
+    [check] = app.doctor.examine(check="hooks").checks
+    assert (check.result, f"no hook of {agent} ran since setup" in check.message) == ("warning", True)
+
+
 def session_row(agent: str) -> dict[str, str]:
     now = to_text(START + timedelta(seconds=1))
     names = {"id": "s9", "project": "widgets", "directory": "", "agent": agent}

@@ -133,7 +133,33 @@ def _user_prompt(call: Call) -> str:
         except EngramError as exc:
             call.note(exc)
     call.settled = call.attempt(lambda: _keep_prompt(call, context, text, held))
-    return text
+    elsewhere: list[str] = []
+    if reaches_model(call):
+        call.attempt(lambda: elsewhere.append(_elsewhere(call)))
+    return "\n\n".join(filter(None, [*elsewhere, text]))
+
+
+def _elsewhere(call: Call) -> str:
+    """Return a short context of another project that the agent works in by now, once: each event names its folder."""
+    app, request = call.app, call.request
+    session = app.sessions.get(request.session_id)
+    if not session.directory or request.directory.is_relative_to(session.directory):
+        return ""
+    project = app.projects.for_read(head=False).project
+    if not project or project == session.project:
+        return ""
+    context = app.contexts.assemble(
+        project,
+        session_id=request.session_id,
+        mode="session",
+        unasked=True,
+        compact=True,
+        budget_tokens=SUBAGENT_TOKENS,
+    )
+    rows = {item.id for section in context.sections for item in section.items if isinstance(item, Observation)}
+    if not context.memories or rows & app.citations.visible(request.session_id, "project"):
+        return ""
+    return shown(call, context, "project")
 
 
 def _keep_prompt(call: Call, context: Context | None, text: str, held: tuple[int, ...]) -> None:

@@ -90,6 +90,7 @@ _DENIALS: dict[str, Callable[[str], object]] = {
         }
     },
     "cline": lambda reason: {"cancel": True, "errorMessage": reason},
+    "opencode": lambda reason: {"decision": "deny", "reason": reason},  # as our own plugin reads it
 }
 
 
@@ -206,12 +207,13 @@ _TASK = ("task", "prompt", "description")
 # Objects in which some agents put what is particular to an event.
 _INNER = ("userPromptSubmit", "taskStart", "tool_info", "preToolUse", "taskComplete", "taskMetadata")
 _DIRECTORY_VARIABLES = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR", "CURSOR_PROJECT_DIR")
-# The memory's tools that belong to a session → the argument that names it, and how Claude Code and Codex call them.
+# The memory's tools that belong to a session → the argument that names it, and how Claude Code, Codex and OpenCode call
+# them.
 _OF_SESSIONS = """
 mem_save mem_save_prompt mem_session_summary mem_capture_passive mem_judge mem_fact mem_note mem_identity mem_entity
 """
 MEMORY_TOOLS = dict.fromkeys(_OF_SESSIONS.split(), "session_id") | {"mem_session_start": "id", "mem_session_end": "id"}
-_MEMORY_SERVERS = ("mcp__engram__", "mcp__plugin_engram_engram__")
+_MEMORY_SERVERS = ("mcp__engram__", "mcp__plugin_engram_engram__", "engram_")
 _OPTIONS = ("--agent", "--limit-ms", "--pretool", "--data-dir")
 _CHUNK = 1 << 20
 

@@ -2,20 +2,22 @@
 what each of their files should hold.
 
 Checked against the agents' own documentation in November 2026, and for Claude Code, Codex, Gemini CLI, OpenCode and
-Qwen Code by running them (tests/clients). Windsurf's and Cline's hooks cannot give the model anything to read, Kiro's
-belong to one custom agent, OpenCode's are JavaScript: those agents get the server and the instructions.
+Qwen Code by running them (tests/clients), of OpenCode version 1; version 2 by its documentation. Windsurf's and Cline's
+hooks cannot give the model anything to read, Kiro's belong to one custom agent: those get the server and instructions.
 
 Not run, and known from their documentation alone: Kilo Code (kilo.ai/docs, packages/kilo-docs in Kilo-Org/kilocode),
 Kimi Code (moonshotai.github.io/kimi-code), Command Code (commandcode.ai/docs/mcp/manage), Pi, which reads servers
 through pi-mcp-adapter, Copilot CLI (docs.github.com, cli-config-dir-reference), Amp (its settings schema), Roo Code
-(docs.roocode.com), Continue (core/context/mcp/json in continuedev/continue) and Droid (docs.factory.ai). Antigravity's
-places are known from users (agy, July 2026) and from what Engram writes.
+(docs.roocode.com), Continue (core/context/mcp/json in continuedev/continue), Droid (docs.factory.ai) and Goose
+(goose-docs.ai, config-files). Antigravity's places are known from users (agy, July 2026) and from what Engram writes.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,7 +40,7 @@ class Servers:
 
     paths: tuple[str, ...]
     keys: tuple[str, ...] = ("mcpServers",)
-    shape: Literal["plain", "typed", "one-list"] = "plain"
+    shape: Literal["plain", "typed", "one-list", "goose"] = "plain"
     format: Format = "json"
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -47,13 +49,14 @@ class Servers:
 class Hooks:
     """The place of hooks. ``events``: our event → (the agent's name for it, its matcher).
 
-    ``shape``: ``grouped`` is Claude Code's list of matchers with hooks, ``flat`` a list of commands.
+    ``shape``: ``grouped`` is Claude Code's list of matchers with hooks, ``flat`` a list of commands, ``module`` a file
+    of JavaScript that calls them.
     ``unit`` is what a timeout counts, 0 where nobody says.
     """
 
     path: str
     events: Mapping[str, tuple[str, str | None]]
-    shape: Literal["grouped", "flat"] = "grouped"
+    shape: Literal["grouped", "flat", "module"] = "grouped"
     unit: int = 1
     version: bool = False
     own: bool = False
@@ -92,6 +95,8 @@ TIMEOUT = 15
 
 _STARTS = "startup|resume|clear|compact"
 _ACTING = "Bash|Edit|Write|MultiEdit|NotebookEdit"
+# Left out of what Claude Code 2.1 offers: PostCompact and CwdChanged pass nothing on to the model (SessionStart comes
+# after a compaction as well, and each event names the folder), and a hook at WorktreeCreate has to make the worktree.
 _CLAUDE_EVENTS: dict[str, tuple[str, str | None]] = {
     "session-start": ("SessionStart", _STARTS),
     "user-prompt": ("UserPromptSubmit", None),
@@ -133,12 +138,28 @@ _CURSOR_EVENTS: dict[str, tuple[str, str | None]] = {
     "session-end": ("sessionEnd", None),
 }
 
+_OPENCODE_EVENTS: dict[str, tuple[str, str | None]] = {
+    "session-start": ("chat.message", None),
+    "user-prompt": ("chat.message", None),
+    "pre-tool": ("tool.execute.before", None),
+    "post-tool": ("tool.execute.after", None),
+    "tool-failed": ("execute.after", None),  # of version 2 alone
+    "pre-compact": ("experimental.session.compacting", None),
+    "subagent-start": ("chat.message", None),
+    "subagent-stop": ("session.idle", None),
+    "stop": ("session.idle", None),
+    "session-end": ("dispose", None),
+}
+
 # Claude Code 2.1 hides the tools of MCP servers behind a search for tools, and starts without waiting for a server.
 # A tool that has to be searched for is not used unasked, and ours cost less than 2,000 tokens together.
 ALWAYS_LOADED = {"alwaysLoad": True}
 
 # pi-mcp-adapter hides tools behind one of its own, unless a server asks for them to be tools of Pi.
 _DIRECT = {"directTools": True}
+
+# A description is asked for by older releases; the timeout is in seconds.
+_OF_GOOSE = {"description": "What earlier sessions learned", "envs": {}, "timeout": 300}
 
 _KILO = ("kilo.jsonc", "kilo.json", "opencode.json")
 _AGENTS_MD = Instructions("{project}/AGENTS.md")
@@ -194,7 +215,11 @@ AGENTS: dict[str, Agent] = {
             {"user": Servers(("{config}/opencode/opencode.json", "{config}/opencode/opencode.jsonc"),
                              ("mcp",), "one-list"),
              "project": Servers(("{project}/opencode.json", "{project}/opencode.jsonc"), ("mcp",), "one-list")},
-            instructions={"user": Instructions("{config}/opencode/AGENTS.md"), "project": _AGENTS_MD},
+            {"user": Hooks("{config}/opencode/plugins/engram.js", _OPENCODE_EVENTS, shape="module", own=True),
+             "project": Hooks("{project}/.opencode/plugins/engram.js", _OPENCODE_EVENTS, shape="module", own=True)},
+            {"user": Instructions("{config}/opencode/AGENTS.md"), "project": _AGENTS_MD},
+            hook_note="OpenCode 1 fetches a package from npm when it first starts with a plugin, and without a network "
+                      "waits minutes for it; `--no-hooks` leaves the plugin out.",
         ),
         Agent(
             "vscode", "VS Code (Copilot)", ("{code}", "{code_insiders}"), ("code", "code-insiders"),
@@ -302,6 +327,11 @@ AGENTS: dict[str, Agent] = {
              "project": Servers(("{project}/.factory/mcp.json",), shape="typed")},
             instructions={"project": _AGENTS_MD},
         ),
+        Agent(
+            "goose", "Goose", ("{goose}",), ("goose",),
+            {"user": Servers(("{goose}/config.yaml",), ("extensions",), "goose", "yaml", _OF_GOOSE)},
+            instructions={"user": Instructions("{goose}/.goosehints")},
+        ),
     )
 }  # fmt: skip
 
@@ -325,6 +355,8 @@ def entry(servers: Servers, command: list[str]) -> dict[str, Any]:
             made = {"type": "stdio", "command": command[0], "args": command[1:]}
         case "one-list":
             made = {"type": "local", "command": command, "enabled": True}
+        case "goose":
+            made = {"type": "stdio", "name": SERVER_NAME, "cmd": command[0], "args": command[1:], "enabled": True}
     return {**made, **servers.extra}
 
 
@@ -408,12 +440,23 @@ def chosen(templates: tuple[str, ...], machine: Machine) -> Path:
 def _hook_edits(hooks: Hooks, agent: str, machine: Machine, start: Launcher, parts: Parts) -> FileEdits:
     items = hook_items(hooks, agent, start, pre_tool=parts.pre_tool)
     path = machine.place(hooks.path)
+    if hooks.shape == "module":
+        return FileEdits(path, "own", (Text(_module(start, pre_tool=parts.pre_tool)),))
     if hooks.own:
         body = {"version": 1, "hooks": {name: [item] for name, item in items.items()}}
         return FileEdits(path, "own", (Text(json.dumps(body, indent=2) + "\n"),))
     edits: list[Edit] = [Member(("version",), 1, lasting=True)] if hooks.version else []
     edits += [ListItem(("hooks", name), item, agent) for name, item in items.items()]
     return FileEdits(path, "json", tuple(edits))
+
+
+def _module(start: Launcher, *, pre_tool: bool) -> str:
+    """Return OpenCode's plugin with the command of this installation."""
+    text = (resources.files("engram_py.interfaces.setup") / "opencode.js").read_text(encoding="utf-8")
+    told = ["--pretool", "on"] if pre_tool else []
+    for name, words in (("COMMAND", start.words), ("OPTIONS", start.options), ("BEFORE_A_TOOL", told)):
+        text = re.sub(rf"(?m)^const {name} = .*$", lambda _: f"const {name} = {json.dumps(words)}", text)  # noqa: B023
+    return text
 
 
 def _item(hooks: Hooks, event: str, matcher: str | None, line: str) -> dict[str, Any]:

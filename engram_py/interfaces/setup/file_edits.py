@@ -28,7 +28,7 @@ from engram_py.interfaces.setup.manifest import (
     replace,
 )
 
-Format = Literal["json", "commented-json", "toml", "text", "own"]
+Format = Literal["json", "commented-json", "toml", "yaml", "text", "own"]
 _COMMAND_CHARS = 80
 
 
@@ -170,7 +170,7 @@ def _started_by(server: Any) -> str:
     """Return how a server is started, for people to recognise it; never its environment, which holds secrets."""
     if not isinstance(server, dict):
         return "of another form"
-    command, args = server.get("command"), server.get("args")
+    command, args = server.get("command", server.get("cmd")), server.get("args")
     words = command if isinstance(command, list) else [command, *(args if isinstance(args, list) else ())]
     line = " ".join(" ".join(word.split()) for word in words if isinstance(word, str))
     line = line or str(server.get("url") or server.get("httpUrl") or "no command")

@@ -1,4 +1,4 @@
-"""Edit JSON with comments and TOML in place: whatever nobody asked to change keeps its bytes.
+"""Edit JSON with comments, TOML and YAML in place: whatever nobody asked to change keeps its bytes.
 
 An edit is a splice of the text. It counts when a strict parser reads from the result just what was wanted.
 """
@@ -26,7 +26,8 @@ class UnreadableTextError(ValueError):
 
 
 class Document:
-    """A JSON or TOML text, read and changed by path: ``("mcpServers", "engram")``; an item of a list by its index.
+    """A JSON, TOML or YAML text, read and changed by path: ``("mcpServers", "engram")``; an item of a list by its
+    index.
 
     JSON may have comments and trailing commas; as ``commented-json`` comments alone.
     """
@@ -62,7 +63,11 @@ class Document:
         for depth, name in enumerate(path):
             above, kind = self.get(path[:depth]), list if isinstance(name, int) else dict
             if above is not MISSING and not isinstance(above, kind):
-                called = "a list" if kind is list else {"json": "an object", "toml": "a table"}[self._format]
+                called = (
+                    "a list"
+                    if kind is list
+                    else {"json": "an object", "toml": "a table", "yaml": "a mapping"}[self._format]
+                )
                 raise UnreadableTextError(f"{'.'.join(map(str, path[:depth]))} is not {called}")
         self._become(path, value)
 
@@ -87,14 +92,18 @@ class Document:
 
 def _parsed(text: str, format: str) -> dict[str, Any]:
     try:
-        values: Any = tomllib.loads(text) if format == "toml" else _json(_strict(text) if text.strip() else "{}")
+        values: Any = _PARSERS.get(format, _lenient_json)(text)
     except RecursionError:
         raise UnreadableTextError("it is nested too deeply") from None
     except ValueError as exc:
         raise UnreadableTextError(str(exc)[:200]) from exc
     if not isinstance(values, dict):
-        raise UnreadableTextError("it does not hold a JSON object")
+        raise UnreadableTextError(f"it does not hold {'a mapping' if format == 'yaml' else 'a JSON object'}")
     return values
+
+
+def _lenient_json(text: str) -> Any:
+    return _json(_strict(text) if text.strip() else "{}")
 
 
 def _json(text: str) -> Any:
@@ -370,4 +379,77 @@ def _edit_json(text: str, path: KeyPath, value: Any) -> str:
     return _cut_json(text, path, value) if value is MISSING else _put_json(text, path, value)
 
 
-_EDITS: dict[str, tuple[_Edit, ...]] = {"json": (_edit_json,), "toml": (_put_table, _by_tomlkit)}
+# --- YAML -------------------------------------------------------------------------------------------------
+
+
+def _yaml(text: str) -> Any:
+    """Return the values; a key with nothing behind it holds an empty mapping. Raises ValueError."""
+    import yaml  # for one agent
+
+    try:
+        values = yaml.safe_load(text) or {}
+    except yaml.YAMLError as exc:
+        raise ValueError(" ".join(str(exc).split())) from exc
+    return {name: {} if one is None else one for name, one in values.items()} if isinstance(values, dict) else values
+
+
+def _edit_yaml(text: str, path: KeyPath, value: Any) -> str:
+    """Edit a member of a mapping at the top that is written in lines, or remove that mapping: by whole lines."""
+    import yaml
+
+    lines = lines_of(text, ends=True)
+    lines[-1:] = [line if line.endswith("\n") else line + "\n" for line in lines[-1:]]
+    root = yaml.compose(text)
+    held = _yaml_member(root, path[0])
+    if held is None:
+        return "".join([*lines, f"{path[0]}:\n", *_yaml_lines(path[1], value, 2)])
+    if len(path) == 1:
+        return "".join(lines[: held.first] + lines[held.end :])
+    if getattr(held.value, "flow_style", False):
+        if held.value.value:
+            raise ValueError("it is written in braces")
+        lines[held.first] = re.sub(r" *\{ *\}", "", lines[held.first], count=1)
+    indent = held.value.value[0][0].start_mark.column if held.value.value else 2
+    fresh = [] if value is MISSING else _yaml_lines(path[1], value, indent)
+    member = _yaml_member(held.value, path[1])
+    first, end = (member.first, member.end) if member else (held.end, held.end)
+    return "".join([*lines[:first], *fresh, *lines[end:]])
+
+
+@dataclass(slots=True)
+class _Member:
+    """A member of a mapping: its value's node, its first line, and the line behind its last."""
+
+    value: Any
+    first: int
+    end: int
+
+
+def _yaml_member(node: Any, name: str | int) -> _Member | None:
+    pairs = node.value if node is not None and isinstance(node.value, list) else []
+    for key, value in reversed(pairs):
+        if key.value == name:
+            return _Member(value, key.start_mark.line, _yaml_end(key, value))
+    return None
+
+
+def _yaml_end(key: Any, value: Any) -> int:
+    """Return the line behind a value; the mark of a mapping stands behind the comments that follow it."""
+    while isinstance(value.value, list) and value.value and not value.flow_style:
+        last = value.value[-1]
+        key, value = last if isinstance(last, tuple) else (last, last)
+    return int(max(key.end_mark.line, value.end_mark.line - (value.end_mark.column == 0))) + 1
+
+
+def _yaml_lines(name: str | int, value: dict[str, Any], indent: int) -> list[str]:
+    """Return the lines of a mapping. What JSON writes in one line is YAML as well."""
+    members = [f"{' ' * indent * 2}{key}: {json.dumps(one, ensure_ascii=False)}\n" for key, one in value.items()]
+    return [f"{' ' * indent}{name}:\n", *members]
+
+
+_PARSERS: dict[str, Callable[[str], Any]] = {"toml": tomllib.loads, "yaml": _yaml}
+_EDITS: dict[str, tuple[_Edit, ...]] = {
+    "json": (_edit_json,),
+    "toml": (_put_table, _by_tomlkit),
+    "yaml": (_edit_yaml,),
+}

@@ -60,6 +60,9 @@ class Machine:
                 return self.project
             case "zed":
                 return self._roaming() / "Zed" if self.system == "windows" else self._folder("config") / "zed"
+            case "goose":
+                windows = self.system == "windows"
+                return self._roaming() / "Block" / "goose" / "config" if windows else self._folder("config") / "goose"
             case "code":
                 return self._application("Code") / "User"
             case "code_insiders":

@@ -113,6 +113,22 @@ def test_a_folder_that_is_gone_below_several_projects_is_named_in_the_log(
     assert logged() == ["cwd_missing", "ambiguous_project"]
 
 
+def test_an_agent_that_moves_to_another_project_is_told_of_it_once(hook: Hook, memory: Engram, tmp_path: Path) -> None:
+    other = tmp_path / "gadgets"
+    (other / ".git").mkdir(parents=True)
+    (tmp_path / "widgets" / "src").mkdir()
+    memory.save(draft("In one file.", title="Widgets live in SQLite", type="decision"))
+    memory.save(draft("For its locks.", title="Gadgets live in Postgres", type="decision"), project="gadgets")
+    hook("session-start")
+    prompt = "Please rename the button of the first page."
+
+    assert hook("user-prompt", prompt=prompt, cwd=str(tmp_path / "widgets" / "src")).stdout == b""
+    told = hook("user-prompt", prompt=prompt, cwd=str(other)).context
+    assert "Gadgets live in Postgres" in told
+    assert "Widgets" not in told
+    assert hook("user-prompt", prompt=prompt, cwd=str(other)).stdout == b""
+
+
 def test_a_subagent_gets_a_short_context(hook: Hook, memory: Engram) -> None:
     assert hook("subagent-start").stdout == b""  # there is nothing yet
     for number in range(40):

@@ -48,6 +48,22 @@ args = ["-y", "other"]
 [projects."/home/jo/widgets"]
 trust_level = "trusted"
 """
+YAML = """\
+# Mine.
+GOOSE_MODE: smart_approve  # asks
+
+extensions:
+  # Comes with it.
+  other:
+    type: builtin
+    args:
+    - one
+
+    - two  # the last
+
+# What I changed since
+GOOSE_TELEMETRY_ENABLED: false
+"""
 TEXT = "# My rules\n\nAlways answer in rhyme.\n"
 
 
@@ -87,7 +103,8 @@ def furnish(machine: Machine, name: str, scope: Scope, *, newline: str = "\n", m
     agent = AGENTS[name]
     servers = agent.servers[scope]
     jsonc = JSONC if agent.trailing_commas else re.sub(r",(?=(\s|/\*.*?\*/|//.*)*[\]}])", "", JSONC)
-    contents = {machine.place(servers.paths[0]): TOML if servers.format == "toml" else jsonc % servers.keys[0]}
+    own = {"toml": TOML, "yaml": YAML}.get(servers.format) or jsonc % servers.keys[0]
+    contents = {machine.place(servers.paths[0]): own}
     hooks, instructions = agent.hooks.get(scope), agent.instructions.get(scope)
     if hooks and not hooks.own:
         contents.setdefault(machine.place(hooks.path), jsonc % "mcpServers")

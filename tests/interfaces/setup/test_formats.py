@@ -1,4 +1,4 @@
-"""JSON with comments and TOML keep every byte that nobody asked to change."""
+"""JSON with comments, TOML and YAML keep every byte that nobody asked to change."""
 
 from __future__ import annotations
 
@@ -232,3 +232,61 @@ def test_a_table_between_two_others_leaves_one_empty_line(around: str) -> None:
     document = Document("[a]\nx = 1\n" + around.format(ours) + "[b]\n", "toml")
     document.remove(TABLE_PATH)
     assert document.text() == "[a]\nx = 1\n\n[b]\n"
+
+
+GOOSE = {"type": "stdio", "cmd": "/opt/engram", "args": ["mcp"], "enabled": True, "envs": {}}
+YAMLS = {
+    "nothing": "",
+    "comments-alone": "# Mine.\n",
+    "no-extensions": "GOOSE_MODE: auto # mine\n\n# end",
+    "empty-extensions": "a: 1\nextensions:   # mine\n\nb: 2\n",
+    "no-newline-at-the-end": "extensions:\n  x:\n    enabled: true",
+    "four-blanks": "extensions:\n    x:\n        args:\n        - a\n        - >-\n          b\n\n          c\n"
+    "# end\nb: [1,\n  2]\n",
+    "braces-below": "extensions:\n  x: {enabled: true,\n      args: []} # x\n  # last\nb: 2\n",
+    "crlf": "a: 1\r\nextensions:\r\n  x:\r\n    enabled: true\r\nb: 2\r\n",
+}
+
+
+@pytest.mark.parametrize("text", YAMLS.values(), ids=YAMLS)
+def test_an_extension_is_added_to_yaml_and_every_other_line_stays(text: str) -> None:
+    document = Document(text, "yaml")
+    document.set(("extensions", "engram"), GOOSE)
+
+    assert Document(document.text(), "yaml").get(("extensions", "engram")) == GOOSE
+    left = iter(document.text().splitlines())
+    assert all(line in left for line in text.splitlines())
+    document.remove(("extensions", "engram"))
+    assert "engram" not in document.text()
+    assert Document(document.text(), "yaml").get(("extensions", "x")) == Document(text, "yaml").get(("extensions", "x"))
+
+
+def test_empty_braces_make_room_for_an_extension() -> None:
+    document = Document("a: 1\nextensions: {}\nb: 2\n", "yaml")
+    document.set(("extensions", "engram"), GOOSE)
+    assert document.text().startswith("a: 1\nextensions:\n  engram:\n")
+
+
+def test_an_extension_of_our_name_is_replaced_where_it_stands() -> None:
+    theirs = "extensions:\n  engram:\n    cmd: other\n    args:\n    - serve\n\n  # theirs\n  x:\n    enabled: true\n"
+    document = Document(theirs, "yaml")
+    document.set(("extensions", "engram"), GOOSE)
+
+    assert document.get(("extensions", "engram")) == GOOSE
+    assert document.text().endswith("\n\n  # theirs\n  x:\n    enabled: true\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("extensions: {x: {enabled: true}}\n", id="braces"),
+        pytest.param("extensions:\n- x\n", id="a-list"),
+        pytest.param("extensions: all\n", id="a-text"),
+        pytest.param("a: [1\n", id="no-yaml"),
+        pytest.param("- 1\n", id="a-list-alone"),
+        pytest.param("a: 1\n---\nb: 2\n", id="two-documents"),
+    ],
+)
+def test_yaml_that_cannot_be_edited_by_lines_is_refused(text: str) -> None:
+    with pytest.raises(UnreadableTextError):
+        Document(text, "yaml").set(("extensions", "engram"), GOOSE)

@@ -55,11 +55,11 @@ def test_the_server_is_registered_beside_the_others_absolute_for_a_user_and_port
 
     row = AGENTS[name].servers[scope]
     text = chosen(row.paths, setup.machine).read_text(encoding="utf-8")
-    whole = tomllib.loads(text) if row.format == "toml" else Document(text, "json").get(())
+    whole = Document(text, row.format).get(())
     servers = whole[row.keys[0]]
 
     assert set(servers) == {"other", "engram"}
-    command = servers["engram"]["command"]
+    command = servers["engram"].get("command", servers["engram"].get("cmd"))
     words = command if isinstance(command, list) else [command, *servers["engram"]["args"]]
     assert words == ["/opt/engram/bin/engram" if scope == "user" else "engram", "mcp"]
 
