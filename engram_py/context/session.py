@@ -201,15 +201,16 @@ class SessionMemory:
             :_FILE_ROWS
         ]
         apart = findings.told_apart(_FILE_ROWS - len(rows))
-        self._vetting.look_at_files([*rows, *apart], findings)
         named = self._named_by(paths, place.reads, without=unnamed | set(ids)) if place.project else []
+        named = self._vetting.vetted(named, findings, unasked=True)
+        self._vetting.look_at_files([*rows, *apart, *named], findings)
         return Context(
             project=place.project,
             project_source=place.source,
             sections=(
                 Section(FILE_SECTION, tuple(rows)),
                 *([Section("unchecked", tuple(apart))] if apart else []),
-                Section(POINTED, tuple(self._vetting.vetted(named, findings, unasked=True))),
+                Section(POINTED, tuple(named)),
             ),
             max_bytes=FILE_BYTES,
             mode="query",

@@ -13,7 +13,17 @@ from engram_py.capture.passive import unframed
 from engram_py.dataclass import dataclass
 from engram_py.lazy import regex
 from engram_py.recall.index import Length
-from engram_py.recall.score import USUAL_TITLE, Scored, Term, norm, saturated, title_weight
+from engram_py.recall.score import (
+    K1,
+    USUAL_TEXT,
+    USUAL_TITLE,
+    Scored,
+    Term,
+    norm,
+    ordinary_rarity,
+    saturated,
+    title_weight,
+)
 from engram_py.recall.values import Text
 from engram_py.text.normalize import folded
 from engram_py.text.words import is_unspaced
@@ -139,6 +149,7 @@ class Reader:
         self._counted = {number for number, term in enumerate(terms) if term.counted}
         self._common = {number for number, term in enumerate(terms) if not term.looked_up}
         self.uncounted = sum([term.weight for term in terms if not (term.counted and term.looked_up)])
+        self._worth = [ordinary_rarity(term) * term.discount for term in terms]
         self._indexed = {number for number, term in enumerate(terms) if term.indexed}
 
     def read(self, one: Scored, row: Text, length: Length | None) -> None:
@@ -178,8 +189,18 @@ class Reader:
         held |= seen
         # Parts of a word that the index finds stand in no text; a passage has them too.
         one.passage = frozenset(held - (body.seen.keys() - body.passage - named))
+        one.strength = self._strength(one.passage, (title, names, body), length)
         self.met |= seen
         return counting
+
+    def _strength(self, numbers: Set[int], parts: tuple[Reading, ...], length: Length | None) -> float:
+        title, names, body = (part.seen for part in parts)
+        in_title, by = title_weight(length.title if length else USUAL_TITLE), norm(length, USUAL_TEXT)
+        found = 0.0
+        for number in numbers:
+            count = title.get(number, 0) * in_title + names.get(number, 0) + body.get(number, 0)
+            found += self._worth[number] * saturated(count or 1, by)
+        return found / ((K1 + 1) * (sum([self._worth[number] for number in numbers]) or 1.0))
 
     def _score(
         self, one: Scored, numbers: Set[int], parts: tuple[Reading, ...], held: Set[int], length: Length | None

@@ -25,22 +25,20 @@ BACKGROUND = 300
 TELLING = 3
 # A word that more ordinary texts have than this (`user`, `file`, `change`) does not say what a text is about.
 _INFORMATIVE_RATE = 0.03
-# Mentions and neighbours together may add to what the words alone are worth, to this much at most.
-_MOST_STRENGTH = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """The evidence for one row. What a search weighs of it, no further memory about the same thing makes less.
 
-    ``share`` is what the row holds of the question: the rarity of its words there, by ordinary texts, beside that of
-    the missing ones, by this memory as well; ``whole`` is 1 where none is missing. ``strength`` is its score beside the
-    most that these words could bring it. ``told`` is the rarity of its three rarest words by ordinary texts, ``rare``
-    by this memory as well; an unknown word has 1. ``title`` is the rarity of the words in its title, topic and aliases,
-    ``named`` the share of the title's words that were asked, ``words`` ln(1 + how many words were asked). ``asks`` is 1
-    of a question; only a prompt may be none. ``meaning`` is how near its vector is beside what the nearest of as many
-    texts is by chance; None without vectors. A search weighs neither ``rare``, ``title`` nor ``named``, a prompt
-    neither ``whole``, ``strength`` nor ``told``.
+    ``share`` is what the row holds of the question: the rarity of its words there, by ordinary texts, beside that
+    of the missing ones, by this memory as well; ``whole`` is 1 where none is missing. ``strength`` is how often it
+    has them, beside the most that counts, whatever other texts this memory holds. ``told`` is the rarity of its
+    three rarest words by ordinary texts, ``rare`` by this memory as well; an unknown word has 1. ``title`` is the
+    rarity of the words in its title, topic and aliases, ``named`` the share of the title's words that were asked,
+    ``words`` ln(1 + how many words were asked). ``asks`` is 1 of a question; only a prompt may be none. ``meaning``
+    is how near its vector is beside what the nearest of as many texts is by chance; None without vectors. A search
+    weighs neither ``rare``, ``title`` nor ``named``, a prompt neither ``whole``, ``strength`` nor ``told``.
     """
 
     share: float = 0.0
@@ -94,7 +92,8 @@ def rarity(term: Term, total: int) -> float:
     """Return the rarity (0..1) of a word among ``total`` rows; 1 of one that no visible row holds."""
     here = term.rows if term.visible and not term.substitutes else 0
     rate = max((ordinary().get(stem, 0.0) for stem in term.stems), default=0.0)
-    return _weight(here + BACKGROUND * rate, total) / _weight(0, total)
+    # A row without the word makes it no rarer than it is in ordinary texts.
+    return min(_weight(here + BACKGROUND * rate, total) / _weight(0, total), _of_ordinary(rate))
 
 
 def _weight(rows: float, total: int) -> float:
@@ -141,14 +140,12 @@ def weigh_evidence(
             held = sum([ordinarily[number] for number in one.passage])
             missing = sum([here[number] for number in due if number not in one.passage])
             told, rare = (_rarest(weights, one.passage) for weights in (ordinarily, held_here))
-            most = (K1 + 1) * sum([terms[number].weight for number in one.passage])
             part = sum([held_here[number] for number in one.passage]) / whole
-            told_by[one.passage] = part, held / (held + missing) if held else 0.0, told, rare, most
-        one.passage_share, share, told, rare, most = told_by[one.passage]
+            told_by[one.passage] = part, held / (held + missing) if held else 0.0, told, rare
+        one.passage_share, share, told, rare = told_by[one.passage]
         title = sum([held_here[number] for number in one.titled])
-        strength = min(_MOST_STRENGTH, one.relevance / most) if most else 0.0
         complete = float(share >= ALL_WORDS)
-        one.evidence = Evidence(share, complete, strength, told, rare, title, one.named, words, float(asks))
+        one.evidence = Evidence(share, complete, one.strength, told, rare, title, one.named, words, float(asks))
 
 
 def _rarest(weights: Sequence[float], numbers: Set[int]) -> float:
@@ -165,6 +162,7 @@ B = 0.65
 # many. The same weight for all titles gains on conversations and loses as much on recipes.
 TITLE = 4.0
 USUAL_TITLE = 6.0  # words, until the length of a row was read
+USUAL_TEXT = 60.0  # words, where a row is not set beside the others of its memory
 # A word that a row lacks counts this much if the row saved right before it in the session has it (a question and its
 # answer, a fix and what followed), of one two before or right after less.
 AFTER, SECOND, BEFORE = 0.5, 0.35, 0.25
@@ -256,7 +254,7 @@ class Scored:
     (words that stand near to each other) and ``session`` (a share of the best in its session). ``coverage`` is the
     share of the query's idf that the row has, ``passage_share`` the share of its rarity that the best passage has.
     ``passage`` and ``titled`` are the numbers of the terms in its best passage, and in its title, topic or aliases;
-    ``named`` is the share of the title's words these are.
+    ``named`` is the share of the title's words these are; ``strength`` as in ``Evidence``.
     """
 
     id: int
@@ -271,6 +269,7 @@ class Scored:
     passage: frozenset[int] = frozenset()
     titled: frozenset[int] = frozenset()
     named: float = 0.0
+    strength: float = 0.0
     evidence: Evidence = NONE
 
     @property

@@ -208,6 +208,7 @@ class Search:
         self.resolve_scope = partial(
             resolve_scope, core.projects, partial(rows_of_file, core.store, anchors), core.journal
         )
+        self._anchors = anchors
         self._usage = usage
         self._vectors = vectors
         self._fusion = core.settings.fusion
@@ -345,8 +346,11 @@ class Search:
 
     def _related(self, request: _Request, found: Retrieved[Observation]) -> tuple[Related, ...]:
         rows = found.relating()
-        ranked = self._ranked(request, found, rows, limit=JUDGED) if rows else []
-        return related_lines(found, [one.scored for one in ranked])
+        ranked = self._ranked(request, found, rows, limit=JUDGED)[:JUDGED] if rows else []
+        lines = related_lines(found, [one.scored for one in ranked])
+        states = self._anchors.states([one.row for one in ranked])
+        changed = (tuple(state for state in states.get(one.id or 0, ()) if state.stale) for one in lines)
+        return tuple(replace(one, anchors=stale) if stale else one for one, stale in zip(lines, changed, strict=True))
 
     def _has_archived(self, request: _Request, found: Retrieved[Observation]) -> bool:
         """Return whether what was archived answers where nothing else that was ``found`` does."""

@@ -98,7 +98,7 @@ class Explain:
 class Related:
     """An observation, or a passage of a document that ``source`` opens, that may have to do with a question: it has
     ``words`` of it, or lies near it in meaning. ``probability`` is how likely it answers; ``snippet`` is what a short
-    line has room for beside the title."""
+    line has room for beside the title. ``anchors`` are those of its files that changed."""
 
     title: str
     project: str
@@ -108,6 +108,7 @@ class Related:
     id: int | None = None
     sync_id: str = ""
     source: str = ""
+    anchors: tuple[AnchorState, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from engram_py import Engram
 from engram_py.reasons import Reason, reason
@@ -59,15 +61,25 @@ def test_related_are_at_most_five_and_none_that_has_only_ordinary_words(app: Eng
     assert all(one.words == ("gyroscope",) and 0 < one.probability < 0.5 for one in found.related)
 
 
-def test_another_memory_about_the_asked_thing_never_makes_an_answer_less_likely(app: Engram) -> None:
-    kept(app, "RabbitMQ delivers the invoices at night.", title="Invoices")
-    before = 0.0
-    for number in range(24):
-        found = app.searches.search("why did we ditch RabbitMQ?", explain=True, floor=0.0)
-        assert found.explain is not None
-        assert found.explain.probability >= before - 0.01
-        before = max(before, found.explain.probability)
-        kept(app, f"RabbitMQ has queue {number}{number} as well.", title=f"Queue {number}{number}")
+_ASKED = ("rabbitmq", "invoices", "ditch", "night")
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    held=st.sets(st.sampled_from(_ASKED), min_size=1),
+    more=st.lists(st.tuples(st.sets(st.sampled_from(_ASKED), min_size=1), st.integers(0, 40)), min_size=1, max_size=6),
+)
+def test_another_memory_about_the_asked_thing_never_makes_an_answer_less_likely(
+    tmp_path_factory: pytest.TempPathFactory, held: set[str], more: list[tuple[set[str], int]]
+) -> None:
+    with Engram(tmp_path_factory.mktemp("memory"), directory=tmp_path_factory.mktemp("widgets")) as app:
+        before = 0.0
+        for words, others in [(held, 3), *more]:
+            kept(app, f"{' '.join(sorted(words))} {'tulips ' * others}", title="Saved")
+            found = app.searches.search("why did we ditch the RabbitMQ invoices at night?", explain=True, floor=0.0)
+            assert found.explain is not None
+            assert found.explain.probability >= before
+            before = found.explain.probability
 
 
 def test_a_summary_that_is_near_is_named_by_its_goal(app: Engram) -> None:

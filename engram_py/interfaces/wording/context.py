@@ -211,7 +211,7 @@ def _section(section: Section, context: Context, now: datetime, door: Door) -> I
         yield from file_lines(section, items, context)
         return
     if section.name == POINTED:
-        yield _pointed([item for item in items if isinstance(item, Observation)])
+        yield _pointed([item for item in items if isinstance(item, Observation)], context)
         return
     note = f" ({spelled(section.note, door)})" if section.note else ""
     yield f"## {_HEADINGS.get(section.name, section.name.capitalize())}{note}"
@@ -224,9 +224,10 @@ def _section(section: Section, context: Context, now: datetime, door: Door) -> I
             yield _item(item, section, context, now)
 
 
-def _pointed(rows: Sequence[Observation]) -> str:
-    """Return the rows by their titles in one line of about 60 tokens."""
-    named = (f"[#{row.id}] {one_line(row.title, _POINTED_BYTES // len(rows))}" for row in rows)
+def _pointed(rows: Sequence[Observation], context: Context) -> str:
+    """Return the rows by their titles in one line of about 60 tokens, each with whether a file of it changed."""
+    changed = {row.id: " (its file changed)" if row.id in context.remarks.files else "" for row in rows}
+    named = (f"[#{row.id}] {one_line(row.title, _POINTED_BYTES // len(rows))}{changed[row.id]}" for row in rows)
     return _first_bytes(f"related: {'; '.join(named)}", _POINTED_BYTES)
 
 

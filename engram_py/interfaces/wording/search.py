@@ -118,9 +118,11 @@ def nothing(value: Results, door: Door) -> list[str]:
 
 
 def related(one: Related) -> str:
-    """Return a memory or a document in a line of 100 characters, which are about 25 tokens."""
+    """Return a memory or a document in a line of 100 characters, which are about 25 tokens, and what became of its
+    files."""
     text = f"{one.title}: {one.snippet}" if one.snippet else one.title
-    return plain_line(f"[{one.source or f'#{one.id}'}] {text}", _RELATED_CHARS)
+    line = plain_line(f"[{one.source or f'#{one.id}'}] {text}", _RELATED_CHARS)
+    return f"{line}; {anchors(one.anchors)}" if one.anchors else line
 
 
 def _why(silence: NoResults, door: Door) -> str:

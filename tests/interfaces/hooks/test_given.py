@@ -337,10 +337,12 @@ def test_a_memory_that_the_name_of_a_file_leads_to_is_named_in_a_line_once_a_ses
     hook: Hook, repository: Path, memory: Engram
 ) -> None:
     text = "The page asked for each doctor by itself; one query with a join now."
-    saved = memory.save(draft(text, title="Calendar was slow with more than 500 appointments")).id
+    title = "Calendar was slow with more than 500 appointments"
+    saved = memory.save(draft(text, title=title, files=("auth.py",))).id
+    (repository / "auth.py").write_text("Nothing of it is left.\n", encoding="utf-8")
     path = str(repository / "src" / "appointments" / "calendarView.py")
 
-    assert edit(hook, path, ON) == f"related: [#{saved}] Calendar was slow with more than 500 appointments"
+    assert edit(hook, path, ON) == f"related: [#{saved}] {title} (its file changed)"
     assert edit(hook, path, ON) == ""
     assert edit(hook, str(repository / "src" / "billing" / "totals.py"), ON) == ""
 

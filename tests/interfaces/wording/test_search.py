@@ -188,6 +188,7 @@ def test_what_may_have_to_do_with_a_question_is_named_in_a_line_of_25_tokens_eac
     related = (
         Related("Login timeout", "widgets", id=3),
         Related("Why RabbitMQ " * 20, "widgets", source="docs/adr/0007.md:12"),
+        Related("Sessions", "widgets", id=4, anchors=(AnchorState("src/session.py", None, None, "gone"),)),
     )
     lines = silent("does kafka rebalance the login?", unknown=("kafka",), related=related)
     assert lines[:2] == [
@@ -195,7 +196,8 @@ def test_what_may_have_to_do_with_a_question_is_named_in_a_line_of_25_tokens_eac
         "[#3] Login timeout",
     ]
     assert lines[2].startswith("[docs/adr/0007.md:12] Why RabbitMQ Why")
-    assert max(map(len, lines[1:])) <= 100
+    assert max(map(len, lines[1:3])) <= 100
+    assert lines[3] == "[#4] Sessions; src/session.py gone"
     assert "Searched only type:policy." in silent(**POLICY, related=related)[0]
 
 
