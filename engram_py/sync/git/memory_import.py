@@ -73,11 +73,10 @@ class MemoryImport:
             seen = self._seen(file, self._notes[name], here.get(file.sync_id))
             if seen is not None:
                 self._take(seen, here.get(file.sync_id))
-        present = {note.sync_id for note in self._notes.values()} | {
-            row.sync_id for name, row in place.known.items() if name in listing
-        }
-        for name in missing:
-            self._miss(place.known[name], here.get(place.known[name].sync_id), present)
+        present = {note.sync_id for note in self._notes.values()}
+        present |= {row.sync_id for name, row in place.known.items() if name in listing}
+        for row in [place.known[name] for name in missing]:
+            self._miss(row, here.get(row.sync_id), present)
         news = sum(self._is_news(note) for note in self._notes.values())
         applied = self._apply()
         self._more = self._more or not place.git.answers
@@ -162,36 +161,44 @@ class MemoryImport:
         return text is not None and blob(text) == row.render
 
     def _take(self, seen: _Seen, here: Row | None) -> None:
-        """Decide what a file becomes: the state of its memory, a memory of this branch, or a change that waits."""
-        file, name, job = seen.file, seen.noted.name, self._place.job
+        """Note what a file is, and apply what is new in it."""
+        sync_id, name, job = seen.file.sync_id, seen.noted.name, self._place.job
         if here is not None and job.names is not None and here["project"] not in job.names:
-            self._refuse(seen.noted, f"{file.sync_id} is a memory of another project here")
+            self._refuse(seen.noted, f"{sync_id} is a memory of another project here")
             return
-        counts, of_branch = seen.own or seen.reviewed, self._place.branch_source
-        row, last = self._place.known.get(name), self._place.git.commits.get(name)
+        state, is_news = self._standing(seen, here)
+        known = self._place.known.get(name)
+        kept = known.blob if known is not None and state in ("gone", "removed") else seen.noted.blob
+        self._notes[name] = seen.noted._replace(state=state, blob=kept)
+        if state == "here" and here is not None and here["source"] == self._place.branch_source:
+            self._promoted[sync_id] = seen.author
+        if state in ("here", "branch"):
+            self._clocks[sync_id] = seen.clock
+        if is_news:
+            self._add(seen, here, is_of_branch=state == "branch")
+
+    def _standing(self, seen: _Seen, here: Row | None) -> tuple[str, bool]:
+        """Return the state of a file, and whether it is applied: as the memory's state, as a memory of this branch, or
+        not at all, because it waits, is an older one, or its memory is deleted."""
+        row, last = self._place.known.get(seen.noted.name), self._place.git.commits.get(seen.noted.name)
         if row is not None and row.state in ("gone", "removed") and not seen.moment:
             # Another branch's, or put there by who did not know of the deletion: then the export removes it again.
-            state = "here" if last is not None and last.deletion else row.state
-            self._notes[name] = seen.noted._replace(state=state, blob=row.blob)
-            return
-        is_known = here is not None and here["source"] != of_branch
-        state, source, author = "here", job.target, seen.author
-        if not counts and is_known:
-            # An older state, or the same under another name, is no news.
-            state = "here" if here is not None and seen.clock <= here["clock"] else "waits"
-        elif not counts:
-            branch = self._place.repository.branch or "without a name"
-            state, source, author = "branch", of_branch, f"{author or 'somebody'}, on branch {branch}"
-        self._notes[name] = seen.noted._replace(state=state)
-        if counts and here is not None and here["source"] == of_branch:
-            self._promoted[file.sync_id] = author
-        if state == "waits" or (is_known and not counts):
-            self._clocks |= {file.sync_id: seen.clock} if state == "here" else {}
-            return
-        self._clocks[file.sync_id] = seen.clock
-        self._by_hand |= {name} if seen.by_hand else set()
+            return ("here" if last is not None and last.deletion else row.state), False
+        if seen.own or seen.reviewed:
+            return "here", True
+        if here is None or here["source"] == self._place.branch_source:
+            return "branch", True
+        # An older state, or the same under another name, is no news.
+        return ("here" if seen.clock <= here["clock"] else "waits"), False
+
+    def _add(self, seen: _Seen, here: Row | None, *, is_of_branch: bool) -> None:
+        file, source, author = seen.file, self._place.job.target, seen.author
+        if is_of_branch:
+            source = self._place.branch_source
+            author = f"{author or 'somebody'}, on branch {self._place.repository.branch or 'without a name'}"
+        self._by_hand |= {seen.noted.name} if seen.by_hand else set()
         self._edited += file.edited and self._is_news(seen.noted)
-        made = mutations(file, job.project, seen.clock if seen.moment else "", seen.moment)
+        made = mutations(file, self._place.job.project, seen.clock if seen.moment else "", seen.moment)
         if here is not None and here["clock"] == seen.clock:
             made = made[1:]  # as it is here: only a verdict can be new
         # What this person wrote by hand is theirs; what a machine wrote stays whose it was.
