@@ -130,7 +130,7 @@ class MemoryImport:
         committed = git.head.get(note.name) == note.blob
         last = git.commits.get(note.name) if committed else None
         reviewed = git.default is None or git.default.get(note.name) == note.blob
-        passed = last is not None and here is not None and self._is_passed(note, last, here)
+        passed = last is not None and here is not None and self._is_passed(file, note, last, here)
         changed = file.edited or passed
         if changed and committed and last is None:
             self._more = True
@@ -147,7 +147,7 @@ class MemoryImport:
         own = by_hand or (last is not None and last.here)
         return _Seen(file, noted, clock, moment, last.author if last else "", by_hand, own, reviewed)
 
-    def _is_passed(self, note: Noted, last: Commits, here: Row) -> bool:
+    def _is_passed(self, file: MemoryFile, note: Noted, last: Commits, here: Row) -> bool:
         """Return whether git had what is here and says something else since: a revert, a side of a conflict that a
         person took, a deleted file that is back. Its clock is an older one."""
         row = self._place.known.get(note.name)
@@ -155,7 +155,8 @@ class MemoryImport:
             return False
         if here["deleted_at"]:  # who brought it back knew that it was deleted
             return bool(last.deletion) and self._place.git.is_before(last.deletion, last.ids[0])
-        if row.blob == note.blob or row.blob not in last.blobs:
+        says_the_same = row.blob == note.blob or (not file.edited and file.clock == here["clock"])
+        if says_the_same or row.blob not in last.blobs:
             return False
         text = self._place.rendered([row.sync_id], {row.sync_id}).get(row.sync_id)
         return text is not None and blob(text) == row.render

@@ -143,7 +143,8 @@ class TextFolders(RuleBasedStateMachine):
             if len({member.git("rev-parse", "HEAD") for member in self.people}) == 1:
                 break
         texts = [self._memory(member) for member in self.people]
-        assert all(text == texts[0] for text in texts[1:]), "by the files alone"
+        for text in texts[1:]:
+            assert text == texts[0], "by the files alone"
         for member in self.people:
             read = member.sync.sync(format="text").memories_read
             assert read is None or read.refused == ()
