@@ -155,8 +155,7 @@ class MemoryImport:
             return False
         if here["deleted_at"]:  # who brought it back knew that it was deleted
             return bool(last.deletion) and self._place.git.is_before(last.deletion, last.ids[0])
-        says_the_same = row.blob == note.blob or (not file.edited and file.clock == here["clock"])
-        if says_the_same or row.blob not in last.blobs:
+        if file.clock >= here["clock"] or row.blob == note.blob or row.blob not in last.blobs:
             return False
         text = self._place.rendered([row.sync_id], {row.sync_id}).get(row.sync_id)
         return text is not None and blob(text) == row.render
