@@ -180,9 +180,10 @@ CONFIGURATION = """\
 
 
 def configuration(client: Client) -> dict[str, bytes]:
-    """OpenCode's own files about it: what it is configured with."""
+    """OpenCode's own files about it: what it is configured with, not what it installs once there is a plugin."""
     folder = client.home / ".config" / "opencode"
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in (".jsonc", ".json", ".md")}
+    files = (path for path in folder.iterdir() if path.suffix in (".jsonc", ".json", ".md"))
+    return {path.name: path.read_bytes() for path in files if not path.name.startswith("package")}
 
 
 def tools(request: Json) -> list[str]:
