@@ -445,7 +445,7 @@ def _read_shared_unasked(app: Engram) -> bool:
     except EngramError as exc:
         logger.info("the .engram folder was not read: %s", exc.message)
         return False
-    return done is not None and done.read is not None and done.read.applied.applied > 0
+    return done is not None and done.applied > 0
 
 
 def _fill(folder: Path, directory: Path, lessons: Sequence[Lesson]) -> None:

@@ -12,8 +12,8 @@ from typing import Literal
 from engram_py.database import runs
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
-from engram_py.ledger import table
-from engram_py.ledger.table import IN_SCOPE, SCOPE
+from engram_py.ledger import ledger as table
+from engram_py.ledger.ledger import IN_SCOPE, SCOPE
 from engram_py.observations.arguments import clamp
 from engram_py.observations.validation import clean_session_id
 from engram_py.projects.projects import Core

@@ -266,7 +266,7 @@ def test_what_came_from_engram_goes_back_to_it(
     assert len(reader.all("observation")) == 14
     assert {row["judgment_status"] for row in reader.all("relation")} <= {"judged"}
     folder = engram_reader.Engram(tmp_path / "folder")
-    here.git_sync.sync(read=False)
+    here.git_sync.sync(read=False, format="chunks")
     folder.read_folder(root / ".engram")
     shared = 13 + (way == "folder")  # the personal row stays here; in its own folder it is there already
     assert len(folder.all("observation")) == shared
@@ -280,7 +280,7 @@ def test_engram_reads_every_row_of_a_folder_of_chunks(here: Engram, root: Path, 
     share_prompts(here)
     crowd(here, tmp_path)
 
-    written = here.git_sync.sync(read=False).written
+    written = here.git_sync.sync(read=False, format="chunks").written
 
     reader = engram_reader.Engram(tmp_path / "reader")
     reader.read_folder(root / ".engram")

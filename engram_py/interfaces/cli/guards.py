@@ -162,7 +162,7 @@ def check_command(
 
 
 def _reviewed(what: tuple[str, ...], *, form: str, strict: bool, as_json: bool) -> int:
-    from engram_py.interfaces.wording import sync as words
+    from engram_py.interfaces.wording import relations as words
 
     if len(what) != 1 or form == "sarif":
         raise click.UsageError("--memory takes one range, as in origin/main..HEAD, and prints text or github")

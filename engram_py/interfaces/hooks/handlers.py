@@ -14,7 +14,7 @@ from engram_py.database.errors import StoreBusyError
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.errors import EngramError, StoreError
 from engram_py.files import lines_of
-from engram_py.interfaces.hooks.protocol import Event, Request, listens
+from engram_py.interfaces.hooks.protocol import BadInput, Event, Request, listens
 from engram_py.lazy import regex
 from engram_py.observations.validation import clean_session_id
 from engram_py.observations.values import Observation
@@ -29,6 +29,7 @@ SUBAGENT_TOKENS = 400
 PATIENCE_SHARE = 0.25  # of what is left of the limit, for another process's write
 GIT_SHARE = 0.5  # of the same, for git to say which files were renamed
 _AGAIN_SECONDS = 0.05
+_MOST_FILES = 5
 
 
 @dataclass(slots=True)
@@ -85,18 +86,14 @@ def handle(call: Call) -> str:
         return ""
     match call.event:
         case "session-start":
-            from engram_py.interfaces.hooks.session_start import session_start
+            from engram_py.interfaces.hooks.session_events import session_start
 
             return session_start(call)
         case "user-prompt":
             return _user_prompt(call)
         case "pre-tool" if not call.request.memory_tool:
-            from engram_py.interfaces.hooks.tools import before_tool
-
             return before_tool(call)
         case "post-tool" | "tool-failed":
-            from engram_py.interfaces.hooks.tools import after_tool
-
             return after_tool(call)
         case "pre-tool" | "register":
             call.attempt(lambda: ensure_session(call))
@@ -104,7 +101,7 @@ def handle(call: Call) -> str:
         case "subagent-start":
             return _subagent_start(call)
         case _:
-            from engram_py.interfaces.hooks.capture import look_back, nudge
+            from engram_py.interfaces.hooks.session_events import look_back, nudge
 
             call.attempt(lambda: ensure_session(call))
             look_back(call)
@@ -273,3 +270,110 @@ def shown_whole(context: Context, text: str) -> set[int]:
     printed = " ".join(text.split())
     rows = [item for section in context.sections for item in section.items if isinstance(item, Observation)]
     return {row.id for row in rows if f"[#{row.id}]" in printed and " ".join(row.content.split()) in printed}
+
+
+# --- before and after a tool: the guard it breaks, what is known of its files, what made a command pass that failed ---
+
+
+def before_tool(call: Call) -> str:
+    """Return what the agent reads before the tool runs; ``call.denies`` where it is not to run."""
+    request, said = call.request, []
+    if call.allowed.records:
+        call.attempt(lambda: call.app.failures.did(request.act, session_id=request.session_id))
+    call.attempt(lambda: said.append(_guards(call, only_denials=not listens(call.agent, "pre-tool"))))
+    if call.about_files and not call.denies and reaches_model(call):
+        call.attempt(lambda: said.append(_files(call)))
+    return "\n\n".join(filter(None, said))
+
+
+def after_tool(call: Call) -> str:
+    """Return what the agent reads after the tool: the fix of a failure, and a guard where nothing before is heard."""
+    outcome, said = call.request.outcome, []
+    if outcome.failed is not None and call.request.act.command and call.allowed.records:
+        call.attempt(lambda: said.append(_failed(call) if outcome.failed else _passed(call)))
+    if reaches_model(call) and not listens(call.agent, "pre-tool"):
+        call.attempt(lambda: said.append(_guards(call)))
+    call.attempt(lambda: _what_came(call))
+    return "\n\n".join(filter(None, said))
+
+
+def _guards(call: Call, *, only_denials: bool = False) -> str:
+    request = call.request
+    if not call.allowed.injects:
+        return ""
+    found = call.app.guards.before(
+        request.act,
+        session_id=request.session_id,
+        directory=request.directory,
+        until=call.until(),
+        only_denials=only_denials,
+    )
+    if found is None:
+        return ""
+    from engram_py.interfaces.wording.acting import objection
+
+    call.denies = found.denies
+    call.ready = objection(found)
+    return call.ready
+
+
+def _failed(call: Call) -> str:
+    ensure_session(call)
+    request = call.request
+    advice = call.app.failures.failed(
+        request.act,
+        request.outcome.output,
+        session_id=request.session_id,
+        directory=request.directory,
+        until=call.until(),
+    )
+    if advice is None or not reaches_model(call):
+        return ""
+    from engram_py.interfaces.wording.acting import advice_text
+
+    text = advice_text(advice)
+    call.app.failures.told(advice, session_id=request.session_id, size=len(text.encode()))
+    return text
+
+
+def _passed(call: Call) -> str:
+    request = call.request
+    call.app.failures.passed(
+        request.act, session_id=request.session_id, directory=request.directory, until=call.until()
+    )
+    return ""
+
+
+def _what_came(call: Call) -> None:
+    """Record what came of what was said before the tool ran, or of the memories of a file that is edited now."""
+    app, act, session_id = call.app, call.request.act, call.request.session_id
+    if app.moments.unsettled(session_id, "guard"):
+        app.guards.after(act, session_id=session_id, directory=call.request.directory)
+    if act.files:
+        app.moments.edited(act.files, session_id)
+
+
+def _files(call: Call) -> str:
+    """Return what is known of the files that are about to be written, once a session."""
+    from engram_py.ledger.citations import SURFACES
+
+    app, session_id = call.app, call.request.session_id
+    known = app.citations.visible(session_id, "file")
+    unnamed = app.citations.visible(session_id, *SURFACES)
+    begun = time.monotonic()
+    seconds = max(0.0, call.deadline - begun) * GIT_SHARE
+    files = call.request.act.files[:_MOST_FILES]
+    context = app.session_memory.of_files(files, session_id=session_id, without=known, unnamed=unnamed, seconds=seconds)
+    if time.monotonic() - begun > seconds / 2:
+        call.note(BadInput("git_slow"))  # so what was recorded under another name may be missing
+    if not any(section.items for section in context.sections):
+        return ""
+    call.attempt(lambda: ensure_session(call))
+    if app.settings.holdout:
+        from engram_py.context.prompt_gate import without_held_back
+
+        context, held = without_held_back(context, app.moments, session_id, "file")
+        call.attempt(lambda: app.moments.begin(session_id, held, "file", given=False))
+        if not any(section.items for section in context.sections):
+            return ""
+    return shown(call, context, "file")

@@ -4,11 +4,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from engram_py.interfaces.wording.phrases import Words, amount
+from engram_py.interfaces.wording.phrases import Words, amount, joined
 from engram_py.observations.values import Candidate, RelationNote, Saved
 from engram_py.relations.values import Relation, RelationPage, RelationStats, Scanned
+
+if TYPE_CHECKING:
+    from engram_py.guards.values import Found
+    from engram_py.sync.git.memory_review import Contradiction, MemoryReview, ReviewedMemory
 
 _RELATED = {
     "related": "related to",
@@ -88,3 +94,66 @@ WORDS: Words = {
     RelationStats: _relation_stats,
     Scanned: _scanned,
 }
+
+
+# --- what a branch does to the memory, for a reviewer ---
+
+_PART_NAMES = {"content": "text", "shown": "verdicts"}
+_WHY = {
+    "title": "their titles speak of the same thing",
+    "topic": "both have one topic",
+    "conflicts_with": "it says so itself",
+}
+
+
+def review(value: MemoryReview) -> list[str]:
+    """Return what a range does to the memories, as Markdown for a reviewer."""
+    counts = {"adds": value.added, "changes": value.changed, "removes": value.removed}
+    said = [f"{verb} {amount(len(some), 'memory')}" for verb, some in counts.items() if some]
+    lines = [f"This branch {joined(said)}." if said else "This branch changes no memory."]
+    for verb, some in counts.items():
+        lines += ["", f"**{verb.capitalize()}**", *map(_reviewed, some)] if some else []
+    lines += _section("Replaces", [f"- {_ends(one)}" for one in value.replaced])
+    lines += _section("May contradict", [f"- {_ends(one)}: {_WHY[one.why]}" for one in value.contradictions])
+    if value.contradictions:
+        lines.append(
+            "\nWhere the new one takes the place of the old, write `supersedes: [ID]` into its front matter, with the "
+            "id named here, or remove the old file."
+        )
+    broken = value.code.found if value.code is not None else ()
+    lines += _section("The code of this branch is against", [f"- {_place(one)}" for one in broken])
+    return lines + _section("Cannot be read", [f"- `{one.chunk}`: {one.reason}" for one in value.unreadable])
+
+
+def review_annotations(value: MemoryReview) -> str:
+    """Return what a reviewer should not miss as GitHub's annotations, a line each."""
+    from engram_py.interfaces.wording.acting import escaped, github
+
+    lines = [
+        f"::warning file={escaped(one.file, ':,')},title=engram::{escaped(f'may contradict {_ends(one)}')}"
+        for one in value.contradictions
+    ]
+    lines += [
+        f"::error file=.engram/memories/{escaped(one.chunk, ':,')},title=engram::{escaped(one.reason)}"
+        for one in value.unreadable
+    ]
+    return "\n".join([*lines, *([github(value.code)] if value.code is not None and value.code.found else [])])
+
+
+def _section(title: str, lines: Sequence[str]) -> list[str]:
+    return ["", f"**{title}**", *lines] if lines else []
+
+
+def _reviewed(one: ReviewedMemory) -> str:
+    parts = joined([_PART_NAMES.get(part, part) for part in one.parts])
+    return f"- {one.type} “{one.title}”{f': {parts}' if parts else ''} (`{one.file}`)"
+
+
+def _ends(one: Contradiction) -> str:
+    other = f"{one.other_type} “{one.other_title}” (`{one.other_file}`, {one.other_id})"
+    return f"“{one.title}” (`{one.file}`) and {other}"
+
+
+def _place(one: Found) -> str:
+    where = f"`{one.file}`{f' line {one.line}' if one.line else ''}" if one.file else "the branch"
+    return f"{one.type} “{one.title}” at {where}{f'; use {one.use}' if one.use else ''}"

@@ -172,8 +172,7 @@ class GitSync:
             while renew is not None and renew() and time.monotonic() < until:
                 part = min(until, time.monotonic() + _PART_SECONDS)
                 done = self.read_new(until=part, longest=MOST_PLAIN_BYTES)
-                parts = (done.read, done.memories_read) if done is not None else ()
-                if not any(one is not None and one.more for one in parts):
+                if done is None or not done.more:
                     return
 
     def is_encrypted(self) -> bool:

@@ -146,6 +146,16 @@ class GitSynced:
     memories_read: MemoriesRead | None = None
     memories_written: MemoriesWritten | None = None
 
+    @property
+    def applied(self) -> int:
+        """How many rows were new or newer."""
+        return sum(one.applied.applied for one in (self.read, self.memories_read) if one is not None)
+
+    @property
+    def more(self) -> bool:
+        """Whether there was no time for all of it."""
+        return any(one.more for one in (self.read, self.memories_read) if one is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class Device:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engram_py import Engram
-from engram_py.interfaces.hooks.session_start import RECOVERY
+from engram_py.interfaces.hooks.session_events import RECOVERY
 from engram_py.observations.values import Change
 from tests.interfaces.hooks.conftest import Hook, prompts_of
 from tests.memory import Git, draft, rows_of

@@ -181,11 +181,11 @@ def commit(tmp_path: Path, git: Git) -> Commit:
     git(root, "init", "-q", "-b", "main")
     git(root, "remote", "add", "origin", str(bare))
 
-    def committed(*titles: str) -> None:
+    def committed(*titles: str, format: str = "text") -> None:
         with Engram(settings=Settings(tmp_path / "ada" / "data"), directory=root) as app:
             for title in titles:
                 app.save(Draft(title, f"{title}, as Ada decided.", "decision"))
-            app.git_sync.sync()
+            app.git_sync.sync(format=format)
         git(root, "add", "-A")
         git(root, "commit", "-q", "-m", "memory")
         git(root, "push", "-q", "origin", "main")
@@ -237,7 +237,7 @@ async def test_mem_context_of_an_empty_project_reads_the_folder_first(
 def test_a_clone_under_another_name_goes_by_the_project_of_its_chunks(
     commit: Commit, cloned: Clone, hook: Hook, memory: App
 ) -> None:
-    commit("Tokens live 5 minutes")
+    commit("Tokens live 5 minutes", format="chunks")  # whose project they are stands in them
     cloned("gadgets")
 
     said = hook("session-start", source="startup").context

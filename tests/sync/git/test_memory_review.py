@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engram_py.guards.values import Guard, NoDiffError
-from engram_py.interfaces.wording import sync as words
+from engram_py.interfaces.wording import relations as words
 from tests.sync.git.conftest import Member
 from tests.sync.git.test_memory_files import bare, edit, files
 
