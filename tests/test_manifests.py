@@ -49,6 +49,11 @@ def test_the_server_says_the_address_of_the_manifests() -> None:
     assert SERVER_INFO["websiteUrl"] == manifests.REPOSITORY
 
 
+def test_the_workflow_that_reviews_memory_installs_from_the_repository() -> None:
+    text = (ROOT / "docs" / "engram-memory.yml").read_text(encoding="utf-8")
+    assert f'uvx --from "git+{manifests.REPOSITORY}" engram check --memory' in text
+
+
 def test_paths_in_the_manifests_lead_to_files_of_the_repository() -> None:
     for host in ("codex", "cursor"):
         folder = ROOT / manifests.PLUGIN
