@@ -364,13 +364,15 @@ order by sync_id
 """
 _WITHOUT_FILE = """
 select sync_id from observations
-where project = :project and (deleted_at is null or folded_into is not null) and scope <> 'personal' and type <> :not_a_file
+where project = :project and (deleted_at is null or folded_into is not null)
+  and scope <> 'personal' and type <> :not_a_file
   and not exists (
       select 1 from sync_memory_files as file where file.target = :target and file.sync_id = observations.sync_id
   )
 """
 _STATES = """
-select o.sync_id, o.clock, o.project, iif(o.folded_into is null, o.deleted_at, null) as deleted_at, o.scope, coalesce(arrivals.source, '') as source
+select o.sync_id, o.clock, o.project, o.scope, coalesce(arrivals.source, '') as source,
+    iif(o.folded_into is null, o.deleted_at, null) as deleted_at
 from observations as o left join arrivals on arrivals.id = o.arrival
 where o.sync_id in (select value from json_each(:ids))
 """
