@@ -206,8 +206,11 @@ def merge_memory_command(base: Path, ours: Path, theirs: Path) -> None:
     from engram_py.sync.git.memory_folder import joined_lines
 
     root = here()
-    joined = merge(base.read_bytes(), ours.read_bytes(), theirs.read_bytes(), partial(joined_lines, root))
+    mine, other = ours.read_bytes(), theirs.read_bytes()
+    joined = merge(base.read_bytes(), mine, other, partial(joined_lines, root))
     if joined is not None:
+        if joined in (mine, other) and mine != other:
+            click.echo("engram: kept the later of two edits of a memory; git's history has the other", err=True)
         ours.write_bytes(joined)
         return
     names = [word for name in ("ours", "base", "theirs") for word in ("-L", name)]

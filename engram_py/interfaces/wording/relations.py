@@ -9,8 +9,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from engram_py.interfaces.wording.phrases import Words, amount, joined
+from engram_py.lazy import regex
 from engram_py.observations.values import Candidate, RelationNote, Saved
 from engram_py.relations.values import Relation, RelationPage, RelationStats, Scanned
+from engram_py.text.normalize import visible
 
 if TYPE_CHECKING:
     from engram_py.guards.values import Found
@@ -98,7 +100,9 @@ WORDS: Words = {
 
 # --- what a branch does to the memory, for a reviewer ---
 
-_PART_NAMES = {"content": "text", "shown": "verdicts"}
+_PART_NAMES = {"content": "text", "shown": "verdicts", "state": "lines that engram keeps (clock, pinned, dates)"}
+_MENTION = regex(r"@[\w/-]+")
+_MARKS = regex(r"([\\`*_{}\[\]<>#!|~])")
 _WHY = {
     "title": "their titles speak of the same thing",
     "topic": "both have one topic",
@@ -113,7 +117,7 @@ def review(value: MemoryReview) -> list[str]:
     lines = [f"This branch {joined(said)}." if said else "This branch changes no memory."]
     for verb, some in counts.items():
         lines += ["", f"**{verb.capitalize()}**", *map(_reviewed, some)] if some else []
-    lines += _section("Replaces", [f"- {_ends(one)}" for one in value.replaced])
+    lines += _section("Replaces", [f"- {_ends(one, 'replaces')}" for one in value.replaced])
     lines += _section("May contradict", [f"- {_ends(one)}: {_WHY[one.why]}" for one in value.contradictions])
     if value.contradictions:
         lines.append(
@@ -122,7 +126,9 @@ def review(value: MemoryReview) -> list[str]:
         )
     broken = value.code.found if value.code is not None else ()
     lines += _section("The code of this branch is against", [f"- {_place(one)}" for one in broken])
-    return lines + _section("Cannot be read", [f"- `{one.chunk}`: {one.reason}" for one in value.unreadable])
+    return lines + _section(
+        "Cannot be read", [f"- {_code(one.chunk)}: {_said(one.reason)}" for one in value.unreadable]
+    )
 
 
 def review_annotations(value: MemoryReview) -> str:
@@ -146,14 +152,28 @@ def _section(title: str, lines: Sequence[str]) -> list[str]:
 
 def _reviewed(one: ReviewedMemory) -> str:
     parts = joined([_PART_NAMES.get(part, part) for part in one.parts])
-    return f"- {one.type} “{one.title}”{f': {parts}' if parts else ''} (`{one.file}`)"
+    guard = " with a guard" if one.guarded and not one.parts else ""
+    lines = [f"- {_said(one.type)} “{_said(one.title)}”{guard}{f': {parts}' if parts else ''} ({_code(one.file)})"]
+    lines += [f"  - was: {_said(one.was)}"] if one.was else []
+    lines += [f"  - now: {_said(one.now)}"] if one.now and one.was else [f"  - {_said(one.now)}"] if one.now else []
+    return "\n".join(lines)
 
 
-def _ends(one: Contradiction) -> str:
-    other = f"{one.other_type} “{one.other_title}” (`{one.other_file}`, {one.other_id})"
-    return f"“{one.title}” (`{one.file}`) and {other}"
+def _ends(one: Contradiction, verb: str = "and") -> str:
+    other = f"{_said(one.other_type)} “{_said(one.other_title)}” ({_code(one.other_file)}, {one.other_id})"
+    return f"“{_said(one.title)}” ({_code(one.file)}) {verb} {other}"
+
+
+def _said(text: str) -> str:
+    """Return a text of a branch as a line of Markdown in which nothing of it is a mark, a link or a mention."""
+    line = " ".join(visible(text).split())
+    return _MENTION.sub(r"`\g<0>`", _MARKS.sub(r"\\\g<0>", line))
+
+
+def _code(text: str) -> str:
+    return f"`{' '.join(visible(text).split()).replace('`', '')}`"
 
 
 def _place(one: Found) -> str:
-    where = f"`{one.file}`{f' line {one.line}' if one.line else ''}" if one.file else "the branch"
-    return f"{one.type} “{one.title}” at {where}{f'; use {one.use}' if one.use else ''}"
+    where = f"{_code(one.file)}{f' line {one.line}' if one.line else ''}" if one.file else "the branch"
+    return f"{_said(one.type)} “{_said(one.title)}” at {where}{f'; use {_said(one.use)}' if one.use else ''}"

@@ -121,7 +121,7 @@ class MemoryPlace:
         """Return the state of the folder; nothing is read in or written."""
         listing, (upto, _) = self.folder.list(), table.memory_folder(self.store, self.job.target)
         news = [name for name in self.changed(listing) if not _is_seen(self.known.get(name), listing[name])]
-        gone = [name for name in self.named("here") if name not in listing]
+        gone = [name for name in self.named("here") if name not in listing] if self.folder.is_shared else []
         unsent = len(MemoryExport(self).pending(upto))
         refused = tuple(ChunkRefusal(name, self.known[name].reason) for name in self.named("refused"))
         return MemoryStatus(
@@ -156,7 +156,7 @@ class MemoryExport:
         place, store = self._place, self._place.store
         end, (upto, looked) = newest_seq(store), table.memory_folder(store, place.job.target)
         # A folder that is gone is written anew where no other branch has it.
-        again = again or not (place.folder.exists or place.git.elsewhere)
+        again = again or not (place.folder.exists or (place.git.elsewhere and not place.git.head))
         pending = self.pending(0 if again else upto, again=again)
         for start in range(0, len(pending), PAGE):
             noted: list[Noted] = []

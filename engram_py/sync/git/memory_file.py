@@ -199,6 +199,8 @@ def _memory(values: Mapping[str, Any], title: str, content: str, *, edited: bool
         parse_stamp(clock)
     except ValueError as exc:
         raise MemoryFileError(f"clock: {exc}; take the line back as git has it") from None
+    if (scope := _line(values, "scope")) not in ("", "project", "global"):
+        raise MemoryFileError(f"scope: {scope[:40]!r} is neither project nor global; what is personal has no file")
     state = values.get("state", {})
     if not isinstance(state, dict):
         raise MemoryFileError("state: not a JSON object; take the line back as git has it")

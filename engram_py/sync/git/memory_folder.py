@@ -26,6 +26,7 @@ ATTRIBUTES = f"memories/*{ENDING} -text diff=markdown merge={DRIVER}\n"
 # writes again.
 _MOST_DURABLE = 20
 _MOST_COMMITS_KNOWN = 5_000
+_UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 _MOST_GIT_BYTES = 64 * 2**20
 _MOST_ATTRIBUTES_BYTES = 2**16
 
@@ -205,11 +206,21 @@ class GitView:
         )
 
     @cached_property
-    def elsewhere(self) -> frozenset[str]:
-        """The files that commits of other branches touch and none of this one's does."""
-        wanted = ("--no-renames", "--name-only", "-z", "--format=", "--branches", "--remotes", "--not", "HEAD")
+    def elsewhere(self) -> dict[str, set[str]]:
+        """The files that commits of other branches touch and that of HEAD has not in its history, with git's names of
+        the bytes that they have there."""
+        wanted = ("--no-renames", "--raw", "--no-abbrev", "-z", "--format=", "--branches", "--remotes", "--not", "HEAD")
         said = self._ask("log", *(wanted if self._repository.commit else wanted[:-2]), "--", FOLDER)
-        return frozenset(_name(path.strip("\n")) for path in said.split("\0") if path.strip("\n"))
+        parts = [part.strip("\n") for part in said.split("\0") if part.strip("\n")]
+        found: dict[str, set[str]] = {}
+        for about, path in zip(parts[::2], parts[1::2], strict=False):
+            found.setdefault(_name(path), set()).add(about.split(" ")[-2])
+        return found
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a merge, a rebase or the like is not ended: what the folder holds then is of nobody yet."""
+        return any((self._repository.git_dir / name).exists() for name in _UNFINISHED)
 
     @cached_property
     def _default(self) -> tuple[str, str] | None:

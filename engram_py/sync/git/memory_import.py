@@ -23,7 +23,7 @@ from engram_py.sync.git.memory_folder import Commits, Listed
 from engram_py.sync.git.table import ChunkRefusal, MemoriesRead, Noted
 from engram_py.sync.mutation import OWN_BLOCK, AppliedBatch, Mutation
 from engram_py.sync.replica.project_access import folder_rows
-from engram_py.times import ZERO, to_text
+from engram_py.times import ZERO, dated, is_ahead, to_text
 
 _STEP = 50  # rows in one transaction, for which other writers wait
 
@@ -59,6 +59,7 @@ class MemoryImport:
         self._refused: list[ChunkRefusal] = []
         self._edited = 0
         self._more = False
+        self._now = int(journal.moment().timestamp() * 1000)
 
     def run(self) -> MemoriesRead:
         """Read what is new or changed. Raises SyncFolderError."""
@@ -115,6 +116,8 @@ class MemoryImport:
                 if row.blob == blob(data) and row.state == "here":
                     continue
                 file = parse(data, name)
+                if is_ahead(file.clock, now_milliseconds=self._now):
+                    raise MemoryFileError(f"its clock is of {dated(file.clock)}: take the line back as git has it")
                 found[name] = file if file.sync_id else replace(file, sync_id=id_of(name))
             except MemoryFileError as exc:
                 self._refuse(note, str(exc))
@@ -125,9 +128,14 @@ class MemoryImport:
         self._notes[note.name] = note._replace(state="refused", reason=reason[:300])
 
     def _seen(self, file: MemoryFile, note: Noted, here: Row | None) -> _Seen | None:
-        """Return how git has a file, None where it does not answer in time: then it is read again."""
+        """Return how git has a file; None where it waits, or git does not answer in time and it is read again."""
         git = self._place.git
         committed = git.head.get(note.name) == note.blob
+        by_hand = file.edited and not committed
+        if by_hand and any(note.blob in blobs for blobs in git.elsewhere.values()):
+            # Another branch has it: no edit of this person's, however it came here.
+            self._notes[note.name] = note._replace(sync_id=file.sync_id, state="waits")
+            return None
         last = git.commits.get(note.name) if committed else None
         reviewed = git.default is None or git.default.get(note.name) == note.blob
         passed = last is not None and here is not None and self._is_passed(file, note, last, here)
@@ -136,7 +144,7 @@ class MemoryImport:
             self._more = True
             del self._notes[note.name]
             return None
-        clock, moment, by_hand = file.clock, "", file.edited and not committed
+        clock, moment = file.clock, ""
         if by_hand:
             clock, moment = self._stamp()
         elif changed and last is not None:
@@ -196,7 +204,9 @@ class MemoryImport:
         if is_of_branch:
             source = self._place.branch_source
             author = f"{author or 'somebody'}, on branch {self._place.repository.branch or 'without a name'}"
-        self._by_hand |= {seen.noted.name} if seen.by_hand else set()
+        # A file that a person began gets its front matter where it was begun, committed or not.
+        begun = seen.own and not file.state and file.clock == ZERO
+        self._by_hand |= {seen.noted.name} if seen.by_hand or begun else set()
         self._edited += file.edited and self._is_news(seen.noted)
         made = mutations(file, self._place.job.project, seen.clock if seen.moment else "", seen.moment)
         if here is not None and here["clock"] == seen.clock:

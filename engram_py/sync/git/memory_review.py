@@ -4,6 +4,7 @@ and which memory of the range's base a new one, or the code beside it, contradic
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
@@ -12,7 +13,7 @@ from engram_py.git.repository import Repository
 from engram_py.guards.values import Checked, NoDiffError
 from engram_py.observations.table import by_sync_id
 from engram_py.recall.contradictions import Candidates
-from engram_py.sync.git.memory_file import MemoryFile, MemoryFileError, mutations, parse
+from engram_py.sync.git.memory_file import MOST_FILE_BYTES, MemoryFile, MemoryFileError, mutations, parse
 from engram_py.sync.git.memory_folder import ENDING, FOLDER
 from engram_py.sync.git.memory_import import id_of
 from engram_py.sync.git.table import ChunkRefusal
@@ -20,17 +21,23 @@ from engram_py.sync.replica.replica import Replica
 
 _SECONDS = 60.0
 _MOST_BYTES = 2**30
+_SHOWN_CHARS = 160
 _PARTS = ("title", "content", "type", "topic", "files", "guards", "shown", "scope")
+_LINK, _FOLDER = "120000", "040000"
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewedMemory:
-    """A memory that a range adds (``parts`` empty), changes or removes. ``file`` is its path in the repository."""
+    """A memory that a range adds (``parts`` empty), changes or removes. ``file`` is its path in the repository, ``was``
+    and ``now`` the first line that differs before and after. ``guarded``: it brings a guard."""
 
     file: str
     title: str
     type: str
     parts: tuple[str, ...] = ()
+    was: str = ""
+    now: str = ""
+    guarded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,40 +93,58 @@ def memories_of(repository: Repository | None, span: str) -> RangeMemories:
     asked = ask_git(repository.root, "merge-base", "--", first or "HEAD", last, deadline=Deadline())
     base = asked[0].decode().strip() if asked else first
     trees = [_tree(repository, one, span) for one in (base, last)]
-    texts = _blobs(repository, {blob for tree in trees for blob in tree.values()}, span)
-    unreadable: list[ChunkRefusal] = []
-    read: list[dict[str, MemoryFile]] = []
-    for tree in trees:
-        found: dict[str, MemoryFile] = {}
-        for name, blob in tree.items():
-            try:
-                found[name] = parse(texts[blob], name)
-            except MemoryFileError as exc:
-                unreadable += [ChunkRefusal(name, str(exc))] if tree is trees[1] else []
-        read.append(found)
-    return RangeMemories(span, read[0], read[1], tuple(unreadable))
+    files = {blob for tree in trees for mode, blob in tree.values() if mode not in (_LINK, _FOLDER)}
+    texts = _blobs(repository, files, span)
+    (before, _), (after, unreadable) = (_read(tree, texts) for tree in trees)
+    return RangeMemories(span, before, after, tuple(unreadable))
+
+
+def _read(
+    tree: Mapping[str, tuple[str, str]], texts: Mapping[str, bytes]
+) -> tuple[dict[str, MemoryFile], list[ChunkRefusal]]:
+    """Return what files say, and why some say nothing: for what a sync refuses."""
+    found: dict[str, MemoryFile] = {}
+    refused: list[ChunkRefusal] = []
+    names: dict[str, str] = {}
+    for name, (mode, blob) in tree.items():
+        try:
+            file = _named(name, parse(_bytes(mode, texts.get(blob)), name))
+            if (other := names.setdefault(file.sync_id, name)) != name:
+                raise MemoryFileError(f"its id is that of {other}: take the line `id:` out of the new one")
+            found[name] = file
+        except MemoryFileError as exc:
+            refused.append(ChunkRefusal(name, str(exc)))
+    return found, refused
+
+
+def _bytes(mode: str, data: bytes | None) -> bytes:
+    if data is None:
+        raise MemoryFileError("it is a symbolic link" if mode == _LINK else "it is a folder: files in it are not read")
+    if len(data) > MOST_FILE_BYTES:
+        raise MemoryFileError(f"it has {len(data):,} bytes; {MOST_FILE_BYTES:,} are read")
+    return data
 
 
 def review(found: RangeMemories, store: Store, replica: Replica, candidates: Candidates, project: str) -> MemoryReview:
     """Say what a range does, by the ``store`` of a memory that has nothing else: it takes the base in, then what is
     new. What a memory says it supersedes is no contradiction."""
-    made = [one for name, file in found.before.items() for one in mutations(_named(name, file), project)]
+    made = [one for file in found.before.values() for one in mutations(file, project)]
     replica.apply(made, own=True)
-    old = {file.sync_id or name: (name, file) for name, file in found.before.items()}
-    now = {file.sync_id or name for name, file in found.after.items()}
+    old = {file.sync_id: (name, file) for name, file in found.before.items()}
+    now = {file.sync_id for file in found.after.values()}
     added: list[ReviewedMemory] = []
     changed: list[ReviewedMemory] = []
     against: list[Contradiction] = []
     for name in found.touched:
         file = found.after[name]
-        _, before = old.get(file.sync_id or name, ("", None))
-        (added if before is None else changed).append(_reviewed(name, file, _parts(before, file) if before else ()))
+        _, before = old.get(file.sync_id, ("", None))
+        (added if before is None else changed).append(_reviewed(name, file, before))
         if before is None or (before.title, before.content, before.topic) != (file.title, file.content, file.topic):
-            replica.apply(mutations(_named(name, file), project)[:1], own=True)
-            stored = by_sync_id(store, _named(name, file).sync_id)
+            replica.apply(mutations(file, project)[:1], own=True)
+            stored = by_sync_id(store, file.sync_id)
             alike = [row["sync_id"] for _, row in candidates.similar(stored)] if stored is not None else []
             against += _contradictions(name, file, old, alike)
-    removed = [_reviewed(name, file) for key, (name, file) in old.items() if key not in now]
+    removed = [_reviewed(name, file, file) for key, (name, file) in old.items() if key not in now]
     replaced = [one for one in against if one.why == "supersedes"]
     rest = [one for one in against if one.why != "supersedes" and one.other_file not in {gone.file for gone in removed}]
     return MemoryReview(
@@ -142,18 +167,31 @@ def _contradictions(
 
 
 def _contradiction(name: str, file: MemoryFile, other_name: str, other: MemoryFile, why: str) -> Contradiction:
-    other_id = _named(other_name, other).sync_id
-    return Contradiction(_path(name), file.title, other_id, _path(other_name), other.title, other.type, why)
+    return Contradiction(_path(name), file.title, other.sync_id, _path(other_name), other.title, other.type, why)
 
 
-def _reviewed(name: str, file: MemoryFile, parts: Sequence[str] = ()) -> ReviewedMemory:
-    return ReviewedMemory(_path(name), file.title, file.type, tuple(parts))
+def _reviewed(name: str, file: MemoryFile, before: MemoryFile | None) -> ReviewedMemory:
+    was, now = _difference(before.content if before else "", file.content)
+    parts = _parts(before, file) if before else ()
+    return ReviewedMemory(_path(name), file.title, file.type, parts, was, now, bool(file.guards))
+
+
+def _difference(before: str, after: str) -> tuple[str, str]:
+    """Return the first line that two texts differ in, cut to what a reviewer reads at once."""
+    old, new = before.split("\n"), after.split("\n")
+    pairs = ((one, other) for one, other in zip_longest(old, new, fillvalue="") if one != other)
+    was, now = next(pairs, ("", ""))
+    return was[:_SHOWN_CHARS], now[:_SHOWN_CHARS]
 
 
 def _parts(before: MemoryFile | None, file: MemoryFile) -> tuple[str, ...]:
+    """Return what differs: what people write, and the lines that the program keeps where a person changed them."""
     if before is None:
         return _PARTS
-    return tuple(part for part in _PARTS if getattr(before, part) != getattr(file, part))
+    parts = tuple(part for part in _PARTS if getattr(before, part) != getattr(file, part))
+    kept = (before.clock, before.state) != (file.clock, file.state)
+    pinned = before.state.get("pinned") != file.state.get("pinned")
+    return (*parts, "state") if pinned or (kept and file.edited) else parts
 
 
 def _named(name: str, file: MemoryFile) -> MemoryFile:
@@ -164,14 +202,20 @@ def _path(name: str) -> str:
     return f"{FOLDER}/{name}"
 
 
-def _tree(repository: Repository, commit: str, span: str) -> dict[str, str]:
+def _tree(repository: Repository, commit: str, span: str) -> dict[str, tuple[str, str]]:
+    """Return the files of memories in a commit, and folders beside them: mode and git's name of each."""
     wanted = ("ls-tree", "-z", "--end-of-options", commit, f"{FOLDER}/")
     asked = ask_git(repository.root, *wanted, deadline=Deadline(_SECONDS), limit=_MOST_BYTES)
     if asked is None:
         raise NoDiffError(span)
-    entries = (entry.partition("\t") for entry in asked[0].decode("utf-8", "replace").split("\0") if entry)
-    named = ((path.rpartition("/")[2], about.split(" ")[2]) for about, _, path in entries)
-    return {name: blob for name, blob in named if name.endswith(ENDING)}
+    found: dict[str, tuple[str, str]] = {}
+    for entry in asked[0].decode("utf-8", "replace").split("\0"):
+        about, _, path = entry.partition("\t")
+        mode, blob = about.partition(" ")[0], about.rpartition(" ")[2]
+        name = path.rpartition("/")[2]
+        if name.endswith(ENDING) or mode == _FOLDER:
+            found[name] = (mode, blob)
+    return found
 
 
 def _blobs(repository: Repository, names: set[str], span: str) -> dict[str, bytes]:

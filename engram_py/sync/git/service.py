@@ -39,6 +39,7 @@ from engram_py.sync.sealing import Keys, Parameters, SealingKey, WrongSecretErro
 if TYPE_CHECKING:
     from engram_py.sync.replica.replica import Replica
 
+_BUSY = f"git is not done with a merge or a rebase: {NAME}/memories is neither read nor written before it is"
 _PART_SECONDS = 30.0  # then the lease is renewed, and the chunk is read anew
 
 
@@ -103,10 +104,11 @@ class GitSync:
             self._places.confirm(place)
             job = self._job(place, key, all_projects=all_projects, progress=progress)
         memories = MemoryPlace(job, place.repository)
-        reads = read and self._reads_texts(job, texts, warnings)
+        reads = read and self._reads_texts(job, place, texts, warnings)
         memories_read = MemoryImport(memories, self._journal).run() if reads else None
         sent = self._write(job, again=again) if write and form == "chunks" else None
-        memories_sent = MemoryExport(memories).run(again=again) if write and form == "text" else None
+        writes = write and form == "text" and not memories.git.is_busy
+        memories_sent = MemoryExport(memories).run(again=again) if writes else None
         try:
             exporter.update_manifest(job, written=bool(sent and sent.chunks))
         except SyncFolderError as exc:
@@ -144,7 +146,7 @@ class GitSync:
             return None
         key = self._key(place, None, self._owners(place), encrypt=False)
         job = self._job(place, key, all_projects=False, until=until)
-        new_texts = self._reads_texts(job, texts, []) and MemoryPlace(job, place.repository).has_news()
+        new_texts = self._reads_texts(job, place, texts, []) and MemoryPlace(job, place.repository).has_news()
         if not new_chunks and not new_texts:
             return None
         job = replace(job, longest=longest, most=UNASKED_BYTES)
@@ -267,7 +269,7 @@ class GitSync:
 
     # --- the parts ---------------------------------------------------------------------------------------
 
-    def _reads_texts(self, job: Job, texts: MemoryFolder, warnings: list[Told]) -> bool:
+    def _reads_texts(self, job: Job, place: SharedPlace, texts: MemoryFolder, warnings: list[Told]) -> bool:
         """Return whether readable memories are read here; where they are not, ``warnings`` says why."""
         if not texts.exists:
             return False
@@ -278,6 +280,8 @@ class GitSync:
             )
         elif job.trusted:
             warnings.append(f"{NAME}/memories is not signed, and only trusted devices are read here (--untrust KEY)")
+        elif MemoryPlace(job, place.repository).git.is_busy:
+            warnings.append(_BUSY)
         else:
             return True
         return False

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -351,9 +353,11 @@ def test_without_the_driver_git_leaves_its_markers_and_the_import_names_the_file
     with pytest.raises(AssertionError, match="CONFLICT"):
         two_edits.git("pull", "-q", "--no-rebase", "--no-edit")
 
-    done = read(two_edits)
+    assert "git is not done" in str(two_edits.sync.sync().warnings)
+    two_edits.commit()  # as it is
 
-    [refused] = done.refused
+    [refused] = read(two_edits).refused
+
     assert "conflict markers" in refused.reason
     assert content(two_edits, "One") == "by Ada"
     assert two_edits.sync.sync().memories_written == MemoriesWritten()  # it is left alone
@@ -545,3 +549,59 @@ def _file(text: str) -> bytes:
     assert isinstance(parse(made, "x.md"), MemoryFile)
     assert len(blob(made)) == 40
     return made
+
+
+def test_nothing_is_read_or_written_before_a_merge_has_ended(ada: Member, bob: Member) -> None:
+    ada.shared("Policy")
+    bob.git("pull", "-q")
+    bob.git("checkout", "-q", "-b", "feature")
+    edit(files(bob)["Policy"], "in a sentence", "in Bob's words")
+    bob.commit()
+    bob.git("push", "-q", "origin", "HEAD")
+    ada.git("fetch", "-q")
+    ada.git("merge", "-q", "--no-commit", "--no-ff", "origin/feature")
+
+    done = ada.sync.sync()
+
+    assert done.memories_read is done.memories_written is None
+    assert "git is not done" in str(done.warnings)
+    assert ada.sync.read_new(until=time.monotonic() + 60) is None
+    ada.git("merge", "--abort")
+    assert ada.sync.sync().memories_written == MemoriesWritten()
+    assert content(ada, "Policy") == "Policy, in a sentence."
+
+
+def test_a_file_taken_from_another_branch_is_no_edit_of_ones_own(ada: Member, bob: Member) -> None:
+    ada.shared("Policy")
+    bob.git("pull", "-q")
+    bob.git("checkout", "-q", "-b", "feature")
+    edit(files(bob)["Policy"], "in a sentence", "in Bob's words")
+    bob.commit()
+    bob.git("push", "-q", "origin", "HEAD")
+    ada.git("fetch", "-q")
+    ada.git("checkout", "origin/feature", "--", ".engram")
+
+    assert len(read(ada).waiting) == 1
+    assert content(ada, "Policy") == "Policy, in a sentence."
+
+
+def test_a_clock_of_another_century_is_refused_by_name(ada: Member) -> None:
+    ada.save("Policy")
+    ada.sync.sync()
+    path = files(ada)["Policy"]
+    path.write_text(re.sub("clock: 0", "clock: 9", path.read_text(encoding="utf-8")), encoding="utf-8")
+
+    [refused] = read(ada).refused
+
+    assert "its clock is of" in refused.reason
+
+
+def test_a_folder_that_was_removed_here_is_written_again(ada: Member) -> None:
+    ada.shared("One", "Two")
+    shutil.rmtree(ada.root / ".engram")
+
+    done = ada.sync.sync()
+
+    assert done.memories_written is not None
+    assert len(done.memories_written.written) == 2
+    assert ada.git("status", "--short") == ""

@@ -115,3 +115,51 @@ def test_a_rename_changes_nothing(branch: Member) -> None:
     branch.commit()
 
     assert words.review(branch.app.reviewing("main..HEAD")) == ["This branch changes no memory."]
+
+
+def test_a_file_without_front_matter_that_stays_as_it_is_is_no_change(branch: Member) -> None:
+    branch.git("checkout", "-q", "main")
+    begin(branch, "plain.md", "# Plain\n\nBy hand.\n")
+    begin(branch, "other.md", "# Other\n\nBy hand as well.\n")
+    branch.commit()
+    branch.git("checkout", "-q", "-b", "later")
+    branch.git("commit", "-q", "--allow-empty", "-m", "nothing")
+
+    assert words.review(branch.app.reviewing("main..HEAD")) == ["This branch changes no memory."]
+
+
+def test_a_change_of_the_lines_that_engram_keeps_is_named(branch: Member) -> None:
+    edit(files(branch)["Ports"], "state: {", 'state: {"pinned": true, ')
+    branch.commit()
+
+    [changed] = branch.app.reviewing("main..HEAD").changed
+
+    assert changed.parts == ("state",)
+
+
+def test_what_was_and_what_is_now_stand_in_the_review_without_their_marks(branch: Member) -> None:
+    edit(files(branch)["Ports"], "8080.", "Ask @team at [here](https://example.org) <b>")
+    begin(branch, "x.md", '---\ntype: "policy\\n\\n## Approved"\n---\n# <!-- Title\n\nText\n')
+    branch.commit()
+
+    said = "\n".join(words.review(branch.app.reviewing("main..HEAD")))
+
+    assert "was: 8080." in said
+    assert "now: Ask `@team` at \\[here\\]" in said
+    assert "\n## Approved" not in said
+    assert "<!--" not in said
+
+
+def test_what_a_sync_refuses_is_refused(branch: Member) -> None:
+    ports = files(branch)["Ports"].read_text(encoding="utf-8")
+    begin(branch, "huge.md", "# Huge\n\n" + "x" * 600_000)
+    begin(branch, "mine.md", "---\nscope: personal\n---\n# Mine\n\nx\n")
+    begin(branch, "twice.md", ports)
+    (branch.root / ".engram" / "memories" / "sub").mkdir()
+    begin(branch, "sub/deep.md", "# Deep\n\nx\n")
+    branch.commit()
+
+    refused = {one.chunk: one.reason for one in branch.app.reviewing("main..HEAD").unreadable}
+
+    assert set(refused) == {"huge.md", "mine.md", "twice.md", "sub"}
+    assert "is that of" in refused["twice.md"]
