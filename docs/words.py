@@ -279,6 +279,8 @@ ARGUMENTS = {
     "observation_id": "The number an answer shows as `[#12]`; `#12` is taken too.",
     "reason": "Why.",
     "scope": "project, personal or global.",
+    "search_memory.scope": "The layer to search: pinned (memories), episodes (session summaries) or "
+    "transcript (messages).",
     "summary": "What to keep of the session.",
     "title": "The title.",
     "topic_key": "family/name.",
