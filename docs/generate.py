@@ -93,9 +93,13 @@ def commands() -> str:
     """The options that many commands share, then every command with its own arguments and options."""
     found = list(_commands(cli, click.Context(cli, info_name="engram")))
     parameters = {ctx.command_path: [_parameter(one, ctx) for one in ctx.command.params] for ctx in found}
-    counts = Counter(chain.from_iterable(parameters.values()))
-    shared = [one for one, count in counts.items() if count >= _SHARED_BY and one[0].startswith("`-")]
-    lines = [_item(one) for one in sorted(shared)]
+    counts = Counter(one[:2] for one in chain.from_iterable(parameters.values()))
+    shared: dict[tuple[str, str], set[str]] = {}
+    for *one, default in chain.from_iterable(parameters.values()):
+        if counts[key := (one[0], one[1])] >= _SHARED_BY and one[0].startswith("`-"):
+            shared.setdefault(key, set()).add(default)
+    # Where all commands have the same default it stands here, else at each command.
+    lines = [_item(*one, *(defaults if len(defaults) == 1 else ())) for one, defaults in sorted(shared.items())]
     first: dict[int, str] = {}
     for ctx in found:
         usage = " ".join([ctx.command_path, *ctx.command.collect_usage_pieces(ctx)]).replace(" [OPTIONS]", "")
@@ -103,17 +107,22 @@ def commands() -> str:
         if first.setdefault(id(ctx.command), ctx.command_path) != ctx.command_path:
             lines.append(f"The same as `{first[id(ctx.command)]}`.")
             continue
-        options = [re.sub(" .*", "`", one[0]) for one in parameters[ctx.command_path] if one in shared]
+        taken = (one for one in parameters[ctx.command_path] if one[:2] in shared)
+        options = [_taken(forms, default if len(shared[forms, about]) > 1 else "") for forms, about, default in taken]
         first_part, *more = map(_paragraph, (ctx.command.help or "").split("\n\n"))
         lines.append(first_part + (f" Takes {', '.join(options)}." if options else ""))
         lines += chain.from_iterable(("", part) for part in more)
-        own = [_item(one) for one in parameters[ctx.command_path] if one not in shared]
+        own = [_item(*one) for one in parameters[ctx.command_path] if one[:2] not in shared]
         lines += ["", *own] if own else []
     return "\n".join([*lines, ""])
 
 
-def _item(parameter: tuple[str, str]) -> str:
-    return "- {}: {}".format(*parameter)
+def _item(forms: str, about: str, default: str = "") -> str:
+    return f"- {forms}: {about}" + (f" Default {default}." if default else "")
+
+
+def _taken(forms: str, default: str) -> str:
+    return re.sub(" .*", "`", forms) + (f" (default {default})" if default else "")
 
 
 def _commands(group: click.Group, parent: click.Context) -> Iterator[click.Context]:
@@ -132,16 +141,18 @@ def _paragraph(text: str) -> str:
     return f"```text\n{kept}\n```" if kept != text.strip() else " ".join(text.split())
 
 
-def _parameter(one: click.Parameter, ctx: click.Context) -> tuple[str, str]:
+def _parameter(one: click.Parameter, ctx: click.Context) -> tuple[str, str, str]:
+    """Return the forms of a parameter, its help and its default."""
     assert isinstance(one, click.Option | click.Argument)
     assert one.help, f"{ctx.command_path} {one.name} has no help"
     if isinstance(one, click.Argument):
-        return f"`{re.sub('[][.]', '', one.make_metavar(ctx))}`", one.help
+        return f"`{re.sub('[][]', '', one.make_metavar(ctx)).removesuffix('...')}`", one.help, ""
     metavar = re.sub("^(INTEGER|INTEGER RANGE|FLOAT)$", "N", one.make_metavar(ctx))
     value = "" if one.is_flag else f" {metavar}"
     given = one.default not in (None, "") and isinstance(one.default, str | int) and not one.is_flag
-    default = f" Default `{one.default}`." if given else ""
-    return ", ".join(f"`{name}{value}`" for name in one.opts), one.help + default
+    forms = ", ".join(f"`{name}{value}`" for name in one.opts)
+    off = "".join(f" / `{name}`" for name in one.secondary_opts)
+    return forms + off, one.help, f"`{one.default}`" if given else ""
 
 
 def settings() -> str:

@@ -66,7 +66,7 @@ def rows() -> list[tuple[str, str, str]]:
         ),
         ("files of an observation", f"{MOST_ANCHORS}", "left out, with a note"),
         ("a file that is compared", f"{MAX_FILE // 1024} KB", "not compared, with a note"),
-        ("lines that are looked for in a commit", f"{MAX_CONTEXT}", "the last change of the file is named"),
+        ("lines that are searched in a commit", f"{MAX_CONTEXT}", "the last change of the file is named"),
         ("time of git for one answer", f"{TIMEOUT_SECONDS} s", "nobody is named; asked again after 10 minutes"),
         ("operation id, tool name", f"{intake.NAME_LIMIT_CHARS} characters", "refused"),
         ("session id", f"{intake.SESSION_ID_LIMIT} characters", "refused"),
@@ -76,7 +76,7 @@ def rows() -> list[tuple[str, str, str]]:
         (
             "query",
             f"{MAX_QUERY_CHARS:,} characters, {MAX_WORDS} words",
-            "the beginning and its most telling words are used, with a note",
+            "the beginning and its most specific words are used, with a note",
         ),
         ("search results", f"1 to {search.MOST}", "clamped, with a note"),
         ("timeline, each side", f"0 to {reading.TIMELINE_MOST}", "clamped, with a note"),
@@ -93,7 +93,7 @@ def rows() -> list[tuple[str, str, str]]:
         ),
         ("overrides in a context", f"{providers.MOST_OVERRIDES}", "the oldest are shown"),
         (
-            "the same context is answered from the cache for",
+            "time that a context is cached",
             f"{context.KEPT_FOR.seconds} s",
             "unless something was written",
         ),
@@ -104,8 +104,8 @@ def rows() -> list[tuple[str, str, str]]:
         ("versions on a page", f"{reading.HISTORY_PAGE}", "the answer names the next page"),
         ("question of `engram eval`", f"{evaluation.QUESTION_LIMIT_CHARS:,} characters", "refused"),
         ("index that a hard delete cleans at once", f"{MERGED_AT_ONCE:,} rows", "`engram reindex` does it"),
-        ("older observations that a save names", f"{contradictions.LIMIT}", ""),
-        ("the same text counts as a duplicate within", f"{DEDUPE_WINDOW_MINUTES} minutes", ""),
+        ("similar observations in the answer to a save", f"{contradictions.LIMIT}", ""),
+        ("time within which the same text is a duplicate", f"{DEDUPE_WINDOW_MINUTES} minutes", ""),
         (
             "time of a hook",
             ", ".join(f"{_events(limit)} {limit / 1000:g} s" for limit in sorted(set(entry.LIMITS_MS.values()))),
@@ -117,7 +117,7 @@ def rows() -> list[tuple[str, str, str]]:
         (
             "transcript seen for the first time",
             f"the last {transcripts.FIRST_SIGHT_BYTES // 1024**2} MB",
-            "what is earlier is not read",
+            "earlier messages are not read",
         ),
         ("transcript read by one hook", f"{transcripts.MOST_AT_ONCE // 1024**2} MB", "the next hook continues"),
         ("turn of a transcript", f"{TURN_LIMIT_CHARS:,} characters", "cut"),

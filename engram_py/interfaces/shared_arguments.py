@@ -43,7 +43,7 @@ SAVE = (
     FieldArgument("project", "Default: the current one."),
     FieldArgument("session_id", "Default: this run of the server.", "--session", "The session it belongs to."),
     FieldArgument(
-        "aliases", "More words to find it by.", "--alias", "Another word somebody may search by; may be repeated.",
+        "aliases", "More words to find it by.", "--alias", "Another word to find it by; may be repeated.",
         list,
     ),
     FieldArgument(

@@ -117,17 +117,19 @@ def need_packages() -> None:
 
 
 _account = click.argument("user", metavar="NAME", help="The account's name.")
-_account_filter = click.argument("user", metavar="[NAME]", default="", help="Of this account only.")
+_account_filter = click.argument("user", metavar="[NAME]", default="", help="Only of this account.")
 
 
 @click.command("serve")
-@click.option("--host", help="Default: ENGRAM_CLOUD_HOST, else 127.0.0.1. Behind a proxy that does TLS.")
-@click.option("--port", type=click.IntRange(0, 65_535), help="Default: ENGRAM_CLOUD_PORT, else 8080.")
+@click.option(
+    "--host", help="Address to listen on; default: ENGRAM_CLOUD_HOST, else 127.0.0.1. Put a TLS proxy in front."
+)
+@click.option("--port", type=click.IntRange(0, 65_535), help="The port; default: ENGRAM_CLOUD_PORT, else 8080.")
 @refusing
 def serve_command(host: str | None, port: int | None) -> None:
     """Run the team's server on the PostgreSQL database that ENGRAM_DATABASE_URL names.
 
-    It brings an empty database up by itself. SIGTERM and Ctrl-C end it after the requests it is working on.
+    It creates the tables in an empty database. On SIGTERM or Ctrl-C it finishes open requests, then exits.
     """
     need_packages()
     from engram_py.cloud.accounts import load_cloud_settings
@@ -166,15 +168,19 @@ def list_users() -> tuple[object, str]:
 
 @value_command("add", users_command)
 @_account
-@click.option("--admin", is_flag=True, help="An administrator: accounts, grants and pauses.")
-@click.option("--service", is_flag=True, help="A program, not a person.")
-@click.option("--read", multiple=True, metavar="PROJECT", help="A project it may read; * for every one. Repeatable.")
-@click.option("--write", multiple=True, metavar="PROJECT", help="The same, to read and write.")
-@click.option("--expires", "expires_in_days", type=int, metavar="DAYS", help="When its token ends; default: never.")
+@click.option("--admin", is_flag=True, help="Make it an administrator of accounts, grants and pauses.")
+@click.option("--service", is_flag=True, help="Mark it as a program, not a person.")
+@click.option("--read", multiple=True, metavar="PROJECT", help="A project it may read; * for all. May be repeated.")
+@click.option(
+    "--write", multiple=True, metavar="PROJECT", help="A project it may read and write; * for all. May be repeated."
+)
+@click.option(
+    "--expires", "expires_in_days", type=int, metavar="DAYS", help="Days until its token expires; default: never."
+)
 def add_user(
     user: str, admin: bool, service: bool, read: tuple[str, ...], write: tuple[str, ...], **given: Any
 ) -> tuple[object, str]:
-    """Make an account and print its token. It is shown this once: only a hash is stored."""
+    """Add an account and print its token. The token is shown only once."""
     role, kind = "admin" if admin else "member", "service" if service else "human"
     given |= {"user": user, "role": role, "kind": kind, "read": list(read), "write": list(write)}
     made = administered("users/add", given)
@@ -210,10 +216,10 @@ def list_tokens(user: str) -> tuple[object, str]:
 
 @value_command("add", tokens_command)
 @_account
-@click.option("--label", help="Its use, such as the machine's name.")
-@click.option("--expires", "expires_in_days", type=int, metavar="DAYS", help="When it ends; default: never.")
+@click.option("--label", help="A label, such as the machine's name.")
+@click.option("--expires", "expires_in_days", type=int, metavar="DAYS", help="Days until it expires; default: never.")
 def add_token(**given: Any) -> tuple[object, str]:
-    """Make another token for an account and print it. It is shown this once."""
+    """Add a token to an account and print it. The token is shown only once."""
     return _token(administered("tokens/add", given))
 
 
@@ -221,12 +227,14 @@ def add_token(**given: Any) -> tuple[object, str]:
 @click.argument("number", metavar="ID", type=int, help="Its number in `engram cloud tokens list`.")
 @click.option("--reason", help="The reason, stored with it.")
 def revoke_token(number: int, reason: str | None) -> tuple[object, str]:
-    """End a token, from its next request on."""
+    """Revoke a token; its next request is refused."""
     done = administered("tokens/revoke", {"id": number, "reason": reason})
     return done, f"Token {number} ({done['prefix']}...) is revoked."
 
 
-grants_command = group("grants", "List, add and remove what accounts may read or write; alone it lists.", alone="list")
+grants_command = group(
+    "grants", "List, add and remove grants (which account may read or write what); alone it lists them.", alone="list"
+)
 
 
 @value_command("list", grants_command)
@@ -238,7 +246,7 @@ def list_grants(user: str) -> tuple[object, str]:
 
 @value_command("add", grants_command)
 @_account
-@click.argument("project", help="The project; * for every one, those to come included.")
+@click.argument("project", help="The project; * for all, future ones included.")
 @click.option("--write", is_flag=True, help="Allow reading and writing; without it, reading.")
 def add_grant(user: str, project: str, write: bool) -> tuple[object, str]:
     """Let an account read a project, or with --write also change it."""
@@ -249,7 +257,7 @@ def add_grant(user: str, project: str, write: bool) -> tuple[object, str]:
 
 @value_command("remove", grants_command)
 @_account
-@click.argument("project", help="The project, as it was granted.")
+@click.argument("project", help="The project, as `engram cloud grants list` shows it.")
 def remove_grant(user: str, project: str) -> tuple[object, str]:
     """Remove a grant. Data that the account's machines have stays there."""
     done = administered("grants/remove", {"user": user, "project": project})
@@ -258,19 +266,19 @@ def remove_grant(user: str, project: str) -> tuple[object, str]:
 
 
 @value_command("audit")
-@click.option("--user", help="Of this account only.")
-@click.option("--project", help="Of this project only.")
-@click.option("--before", type=int, metavar="ID", help="Lines older than this one.")
-@click.option("--limit", type=int, default=50, show_default=True, help="Most lines.")
+@click.option("--user", help="Only of this account.")
+@click.option("--project", help="Only of this project.")
+@click.option("--before", type=int, metavar="ID", help="Only entries older than this one.")
+@click.option("--limit", type=int, default=50, show_default=True, help="Most entries.")
 def audit_command(**filters: Any) -> tuple[object, str]:
-    """Show the audit log, latest first. It contains no text of observations."""
+    """Show the audit log, latest first. It has no text of observations."""
     columns = "id occurred_at actor action project target outcome reason_code entries"
     return listed("audit/list", columns, filters, empty="Nothing happened yet.")
 
 
 @value_command("pause")
-@click.argument("project", metavar="[PROJECT]", required=False, help="Without it, list the paused projects.")
-@click.option("--reason", help="Shown to those who push.")
+@click.argument("project", metavar="[PROJECT]", required=False, help="The project; default: list the paused projects.")
+@click.option("--reason", help="The reason, which pushing machines show.")
 def pause_command(project: str | None, reason: str | None) -> tuple[object, str]:
     """Stop writes to a project. Reading continues; machines keep their changes until it resumes."""
     if project is None:
@@ -289,9 +297,9 @@ def resume_command(project: str) -> tuple[object, str]:
 
 @value_command("restored")
 def restored_command() -> tuple[object, str]:
-    """Tell every machine to sync everything again, after the database was restored from a backup.
+    """Make every machine sync everything again, after you restored the database from a backup.
 
-    Without this, changes pushed after the backup are missing here: the machines believe they were sent.
+    Otherwise changes sent after the backup stay missing, because the machines do not send them twice.
     """
     done = administered("instance/renew")
     return done, "Every machine will exchange everything once more."

@@ -68,7 +68,7 @@ def list_command(app: Engram, project: str | None, all_projects: bool) -> object
 @click.argument("path", type=PATH, help="A folder or a file.")
 @click.option("--name", help="Its name; default: the folder's.")
 @click.option("--glob", multiple=True, help="Which files, as in '*.md,notes/*.txt'; default: every kind of text.")
-@click.option("--context", help="What these documents are, shown with each hit.")
+@click.option("--context", help="What these documents are; each hit shows it.")
 @project_option
 def add_command(
     app: Engram, path: Path, name: str | None, glob: tuple[str, ...], context: str | None, project: str | None
@@ -90,7 +90,7 @@ def update_command(app: Engram, name: str | None, project: str | None) -> object
 @name_argument
 @project_option
 def remove_command(app: Engram, name: str, project: str | None) -> object:
-    """Forget a collection; its files stay. `git` and `docs` stay excluded until they are included."""
+    """Forget a collection; its files stay. `git` and `docs` come back only with `engram collection include NAME`."""
     return app.documents.remove(name, project=project)
 
 
@@ -98,7 +98,7 @@ def remove_command(app: Engram, name: str, project: str | None) -> object:
 @name_argument
 @project_option
 def include_command(app: Engram, name: str, project: str | None) -> object:
-    """Let updates and searches read a collection."""
+    """Include a collection in updates and searches."""
     return app.documents.include(name, project=project)
 
 
@@ -106,17 +106,17 @@ def include_command(app: Engram, name: str, project: str | None) -> object:
 @name_argument
 @project_option
 def exclude_command(app: Engram, name: str, project: str | None) -> object:
-    """Leave a collection out of updates and of searches that do not name it."""
+    """Exclude a collection from updates, and from searches that do not name it."""
     return app.documents.include(name, included=False, project=project)
 
 
 @result_command("context", collection_command)
 @name_argument
-@click.argument("text", help="What the documents are; empty takes it back.")
+@click.argument("text", help="What the documents are. An empty text removes it.")
 @click.option("--prefix", default="/", show_default=True, help="Only below this path.")
 @project_option
 def context_command(app: Engram, name: str, text: str, prefix: str, project: str | None) -> object:
-    """Say what the documents of a collection are; every hit shows it."""
+    """Describe the documents of a collection; every hit shows the text."""
     return app.documents.describe(name, text, prefix=prefix, project=project)
 
 
@@ -132,7 +132,7 @@ def cleanup_command(app: Engram, dry_run: bool, project: str | None, all_project
 @result_command("tour")
 @project_option
 def tour_command(app: Engram, project: str | None) -> object:
-    """Show three questions that this repository's history and documents answer already."""
+    """Show three questions that this repository's history and documents already answer."""
     with progress_bars() as report:
         app.documents.update(project=project, report=report)
     return app.documents.tour(project=project)
@@ -142,11 +142,11 @@ path_argument = click.argument("path", help="Relative to the vault, as in knowle
 
 
 @result_command("note")
-@click.argument("text", required=False, help="The note; - reads standard input. Left out, the notes are printed.")
+@click.argument("text", required=False, help="The note; - reads standard input. Without it, print the notes.")
 @click.option("--day", help="Print the notes of this day, as in 2026-03-14 or yesterday.")
 @project_option
 def note_command(app: Engram, text: str | None, day: str | None, project: str | None) -> object:
-    """Append a note to today's, or print those of a day."""
+    """Append a note to today's notes, or print the notes of a day."""
     if text is None:
         return app.notes.of_day(day, project=project)
     if day is not None:
@@ -154,37 +154,39 @@ def note_command(app: Engram, text: str | None, day: str | None, project: str | 
     return app.notes.add(text_argument(text), project=project)
 
 
-vault_command = group("vault", "The memory as a folder of Markdown: write it, edit it, take the edits back.")
+vault_command = group("vault", "Keep the memory as a folder of Markdown files: write it, and import your edits.")
 
 
 @result_command("init", vault_command)
 @click.argument("path", type=PATH, help="An empty folder, or a new one.")
 @project_option
 def init_command(app: Engram, path: Path, project: str | None) -> object:
-    """Make PATH this project's vault, and write it."""
+    """Make PATH the vault of this project and write the memory there."""
     return app.vault.init(path, project=project)
 
 
 @result_command("export", vault_command)
 @project_option
 def export_command(app: Engram, project: str | None) -> object:
-    """Write the memory as it is now."""
+    """Write the memory to the vault."""
     return app.vault.export(project=project)
 
 
 @result_command("import", vault_command)
-@click.option("--prune", is_flag=True, help="Delete what is missing of an edited file; engram undelete brings it back.")
+@click.option(
+    "--prune", is_flag=True, help="Delete memories whose bullet was removed; `engram undelete` brings them back."
+)
 @dry_run_option
 @project_option
 def import_command(app: Engram, **options: Any) -> object:
-    """Take in what was edited, item by item, and write the vault anew."""
+    """Read your edits into the memory, then write the vault again."""
     return app.vault.take_in(**options)
 
 
 @result_command("status", vault_command)
 @project_option
 def status_command(app: Engram, project: str | None) -> object:
-    """Print where the vault is, and what is not taken in or not written yet."""
+    """Print where the vault is, and which files are edited or out of date."""
     return app.vault.status(project=project)
 
 
@@ -192,8 +194,8 @@ def status_command(app: Engram, project: str | None) -> object:
 @project_option
 @json_command
 def watch_command(project: str | None, *, as_json: bool) -> None:
-    """Take in edits as they are saved, and write what changes, until Ctrl-C. Follows the folder with watchfiles where
-    that is installed, else looks every two seconds."""
+    """Import edits and write changes continuously, until Ctrl-C. Without the package watchfiles it looks every two
+    seconds."""
     from engram_py.interfaces.cli.commands import show
     from engram_py.vault.vault import watch
 
@@ -205,7 +207,7 @@ def watch_command(project: str | None, *, as_json: bool) -> None:
 @result_command("write", vault_command)
 @path_argument
 @click.argument("text", help="The text; - reads standard input.")
-@click.option("--append", is_flag=True, help="Put it behind what is there.")
+@click.option("--append", is_flag=True, help="Append the text to the file.")
 @project_option
 def write_command(app: Engram, path: str, text: str, **options: Any) -> object:
     """Write a file of the vault."""
@@ -217,7 +219,7 @@ def write_command(app: Engram, path: str, text: str, **options: Any) -> object:
 @project_option
 @json_command
 def read_command(path: str, project: str | None, *, as_json: bool) -> None:
-    """Print a file of the vault. Exit code 1: there is none of this path."""
+    """Print a file of the vault. Exit code 1: no such file."""
     from engram_py.interfaces.cli.commands import show
 
     with memory() as app:
@@ -232,7 +234,7 @@ def read_command(path: str, project: str | None, *, as_json: bool) -> None:
 @project_option
 @json_command
 def exists_command(path: str, project: str | None, *, as_json: bool) -> None:
-    """Say by the exit code whether the vault has a file: 0 or 1."""
+    """Exit with 0 if the vault has the file, else with 1."""
     with memory() as app:
         exists = app.vault_files.exists(path, project=project)
     if as_json:

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 entity_argument = click.argument("entity", help="Its name, an alias or its slug.")
 
-entity_command = group("entity", "Show what has a name here: people, services, libraries; connect and join them.")
+entity_command = group("entity", "Show, connect and merge entities: people, services, libraries.")
 
 
 @result_command("list", entity_command)
-@click.option("--candidates", is_flag=True, help="Also list names that are mentioned too seldom to have a page.")
-@click.option("--archived", is_flag=True, help="Those put away as well.")
+@click.option("--candidates", is_flag=True, help="Include names that are mentioned too seldom to have a page.")
+@click.option("--archived", is_flag=True, help="Include archived entities.")
 @click.option("--kind", help="Only this kind, as in person or project.")
 @limit_option(100, whole=True)
 @place_options
@@ -54,16 +54,18 @@ def list_command(app: Engram, **options: Any) -> object:
 @entity_argument
 @place_options
 def show_command(app: Engram, entity: str, **options: Any) -> object:
-    """Print what is known of ENTITY."""
+    """Print the facts about ENTITY and its connections."""
     return app.entities.show(entity, **options)
 
 
 @result_command("graph", entity_command)
 @entity_argument
-@click.option("--depth", type=int, default=2, help="Edges away, 1 to 4; default 2.")
+@click.option(
+    "--depth", type=int, default=2, show_default=True, help="Most edges between ENTITY and the others, 1 to 4."
+)
 @place_options
 def graph_command(app: Engram, entity: str, **options: Any) -> object:
-    """Print what edges lead to from ENTITY."""
+    """Print entities connected to ENTITY."""
     return app.entities.graph(entity, **options)
 
 
@@ -71,14 +73,19 @@ def graph_command(app: Engram, entity: str, **options: Any) -> object:
 @click.argument("subject", help="An entity.")
 @click.argument("predicate", help="snake_case, as in works_at or depends_on.")
 @click.argument("object", help="Another entity.")
-@click.option("--fact", help="The sentence that says so; default: made of the three.")
-@click.option("--kind", help="What SUBJECT is: person, service, library.")
-@click.option("--object-kind", help="What OBJECT is.")
-@click.option("--validate/--no-validate", "checked", default=True, help="Judge the fact by the write rules.")
+@click.option("--fact", help="The sentence that says so; default: made from the three names.")
+@click.option("--kind", help="The kind of SUBJECT: person, service, library.")
+@click.option("--object-kind", help="The kind of OBJECT.")
+@click.option(
+    "--validate/--no-validate",
+    "checked",
+    default=True,
+    help="Refuse a --fact that is vague or temporary (default); --no-validate stores any text.",
+)
 @click.option("--session", "session_id", help="The session it belongs to.")
 @place_options
 def link_command(app: Engram, subject: str, predicate: str, object: str, **options: Any) -> object:
-    """Connect two entities, as in alice works_at acme; the edge holds while the fact does."""
+    """Connect two entities, as in alice works_at acme. The link is removed when its fact is replaced."""
     return app.entities.link(subject, predicate, object, origin="user", **options)
 
 
@@ -87,7 +94,7 @@ def link_command(app: Engram, subject: str, predicate: str, object: str, **optio
 @click.argument("aliases", nargs=-1, required=True, help="Other names.")
 @place_options
 def alias_command(app: Engram, entity: str, aliases: tuple[str, ...], **options: Any) -> object:
-    """Give ENTITY other names, by which it is found as well."""
+    """Give ENTITY other names."""
     return app.entities.alias(entity, aliases, **options)
 
 
@@ -102,10 +109,10 @@ def merge_command(app: Engram, entity: str, into: str, **options: Any) -> object
 
 @result_command("archive", entity_command)
 @entity_argument
-@click.option("--restore", is_flag=True, help="Bring it back.")
+@click.option("--restore", is_flag=True, help="Bring it back from the archive.")
 @place_options
 def archive_command(app: Engram, entity: str, **options: Any) -> object:
-    """Put ENTITY away; its facts stay."""
+    """Archive ENTITY; its facts stay."""
     return app.entities.archive(entity, **options)
 
 
@@ -116,12 +123,17 @@ fact_command = group("fact", "Keep facts about entities, a sentence each; a new 
 @result_command("add", fact_command)
 @fact_entity_argument
 @click.argument("text", help="One sentence; - reads standard input.")
-@click.option("--validate/--no-validate", "checked", default=True, help="Judge it by the write rules.")
-@click.option("--kind", help="What ENTITY is: person, service, library.")
-@click.option("--category", help="As in relationship, milestone, status, preference, context.")
-@click.option("--source", help="Where it is from, as in meeting.")
-@click.option("--source-ref", help="Which one.")
-@click.option("--date", help="When it held first; default: now.")
+@click.option(
+    "--validate/--no-validate",
+    "checked",
+    default=True,
+    help="Refuse facts that are vague or temporary (default); --no-validate stores any text.",
+)
+@click.option("--kind", help="The kind of ENTITY: person, service, library.")
+@click.option("--category", help="Such as relationship, milestone, status, preference, context.")
+@click.option("--source", help="The source of the fact, such as meeting.")
+@click.option("--source-ref", help="The id of the source, such as a meeting's number.")
+@click.option("--date", help="Since when it is true; default: now.")
 @click.option("--session", "session_id", help="The session it belongs to.")
 @place_options
 def add_fact(app: Engram, entity: str, text: str, **options: Any) -> object:
@@ -131,11 +143,11 @@ def add_fact(app: Engram, entity: str, text: str, **options: Any) -> object:
 
 @result_command("list", fact_command)
 @fact_entity_argument
-@click.option("--past", is_flag=True, help="Those that were replaced as well.")
+@click.option("--past", is_flag=True, help="Include replaced facts.")
 @limit_option(50)
 @place_options
 def list_facts(app: Engram, entity: str, **options: Any) -> object:
-    """List the facts about ENTITY, the latest first."""
+    """List the facts about ENTITY, latest first."""
     return app.facts.of(entity, **options)
 
 
@@ -143,7 +155,7 @@ own_scope_option = click.option("--scope", help="personal (every project, the de
 session_option = click.option("--session", "session_id", help="The session it belongs to.")
 
 identity_command = group(
-    "identity", "Keep facts and preferences that always hold of you; every context begins with them.", alone="list"
+    "identity", "Keep facts and preferences about you; every context starts with them.", alone="list"
 )
 
 
@@ -153,7 +165,7 @@ identity_command = group(
 @session_option
 @project_option
 def add_command(app: Engram, text: str, **options: Any) -> object:
-    """Keep TEXT, once, whatever its case and spacing."""
+    """Keep TEXT. Texts that differ only in case and spacing are kept once."""
     return app.identity.add(text_argument(text), origin="user", **options)
 
 
@@ -162,12 +174,12 @@ def add_command(app: Engram, text: str, **options: Any) -> object:
 @click.option("--scope", help="Only personal, or only project; default: both.")
 @project_option
 def list_statements(app: Engram, limit: int = 50, scope: str | None = None, project: str | None = None) -> object:
-    """List what is kept, in the order it was said."""
+    """List the statements about you, oldest first."""
     return app.identity.listed(scope=scope, project=project, limit=limit)
 
 
 @result_command("remove", identity_command)
-@click.argument("what", metavar="ID|TEXT", help="Its number, its text, or a part of it that no other has.")
+@click.argument("what", metavar="ID|TEXT", help="Its number, its text, or a part that only this one has.")
 @project_option
 def remove_command(app: Engram, what: str, **options: Any) -> object:
     """Remove a statement. `engram undelete ID` brings it back."""
@@ -175,13 +187,13 @@ def remove_command(app: Engram, what: str, **options: Any) -> object:
 
 
 @result_command("profile", identity_command)
-@click.argument("text", required=False, help="Write it so; - reads standard input. Without it, print the profile.")
-@click.option("--derive", is_flag=True, help="Write it from your preferences and the facts about you, as upkeep does.")
+@click.argument("text", required=False, help="The new profile; - reads standard input. Without it, print the profile.")
+@click.option("--derive", is_flag=True, help="Derive it from your preferences and the facts about you.")
 @own_scope_option
 @session_option
 @project_option
 def profile_command(app: Engram, text: str | None, derive: bool, **options: Any) -> object:
-    """Print who you are in a few lines, or with --scope project how to work with you there; write it with TEXT."""
+    """Print your profile, or with --scope project how to work with you there; TEXT replaces it."""
     if text is not None:
         if derive:
             raise click.UsageError("give TEXT or --derive, not both")
@@ -196,7 +208,7 @@ def profile_command(app: Engram, text: str | None, derive: bool, **options: Any)
 @click.argument("judgment_id", required=False, help="The id that `engram save` printed, as in rel-0123456789abcdef.")
 @click.argument("relation", required=False, help=", ".join(VERBS) + ".")
 @click.option("--reason", help="Why.")
-@click.option("--evidence", help="The evidence.")
+@click.option("--evidence", help="What shows it.")
 @click.option("--confidence", type=float, help="0 to 1.")
 @project_options
 @limit_option(20)
@@ -218,11 +230,11 @@ def judge_command(
 
 
 @result_command("supersede")
-@click.argument("new", metavar="NEW", type=OBSERVATION_ID, help="The number of the observation that holds now.")
-@click.argument("old", metavar="OLD", type=OBSERVATION_ID, help="The number of the one it takes the place of.")
+@click.argument("new", metavar="NEW", type=OBSERVATION_ID, help="The number of the new observation.")
+@click.argument("old", metavar="OLD", type=OBSERVATION_ID, help="The number of the observation it replaces.")
 @click.option("--reason", "reasoning", help="Why; at most 200 characters.")
 def supersede_command(app: Engram, new: int, old: int, reasoning: str | None) -> object:
-    """Say that NEW takes the place of OLD: what asks for OLD finds NEW. Both texts stay.
+    """Replace OLD by NEW. Searches that match OLD show NEW. Both texts stay.
 
     As in `engram supersede 52 17 --reason "the team moved to httpx"`.
     """
@@ -242,8 +254,8 @@ conflicts_command.add_command(judge_command)
 
 @result_command("list", conflicts_command)
 @click.option("--status", type=click.Choice(STATUSES), help="Only this state.")
-@click.option("--since", help="Only those found since this time (RFC 3339).")
-@click.option("--offset", "skipped", type=int, default=0, help="How many to skip; the same as --page.")
+@click.option("--since", help="Only relations found since this time (RFC 3339).")
+@click.option("--offset", "skipped", type=int, default=0, help="Skip this many relations, instead of --page.")
 @limit_option(DEFAULT, paged=True)
 @project_options
 def conflicts_list_command(app: Engram, skipped: int, offset: int, **options: Any) -> object:
@@ -264,13 +276,13 @@ def conflicts_show_command(relation: str) -> tuple[object, str]:
 
 
 @result_command("compare", conflicts_command)
-@click.argument("one", metavar="ID", type=OBSERVATION_ID, help="The number of the first.")
+@click.argument("one", metavar="ID", type=OBSERVATION_ID, help="The number of the first observation.")
 @click.argument("relation", help=", ".join(VERBS) + ".")
-@click.argument("other", metavar="OTHER", type=OBSERVATION_ID, help="The number of the second.")
+@click.argument("other", metavar="OTHER", type=OBSERVATION_ID, help="The number of the second observation.")
 @click.option("--reason", "reasoning", required=True, help="Why; at most 200 characters.")
 @click.option("--confidence", type=float, default=1.0, show_default=True, help="0 to 1.")
 def compare_command(app: Engram, one: int, relation: str, other: int, **verdict: Any) -> object:
-    """Say how one observation relates to another of its project; both texts stay."""
+    """Record how one observation relates to another of its project; both texts stay."""
     if one == other:
         raise InvalidArgumentError("OTHER", f"#{other}", expected="another memory than ID")
     return app.relations.compare(one, other, relation, **verdict)
@@ -286,7 +298,7 @@ def stats_command(app: Engram, project: str | None, all_projects: bool) -> objec
 @result_command("scan", conflicts_command)
 @click.option("--apply", is_flag=True, help="Store each new pair for a verdict.")
 @click.option("--since", help="Only observations changed since this time (RFC 3339).")
-@click.option("--cursor", type=int, default=0, show_default=True, help="Continue after this place of an earlier page.")
+@click.option("--cursor", type=int, default=0, show_default=True, help="Continue where the last scan stopped.")
 @click.option("--limit", type=int, default=SCANNED, show_default=True, help="Most observations to compare.")
 @project_options
 def scan_command(app: Engram, **options: Any) -> object:

@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 guard_command = group(
     "guard",
-    "What decisions speak against: said before an agent's tool does it, and by `engram check`. Alone it lists them.",
+    "Warn agents before they act against a decision; `engram check` reports violations. Alone it lists them.",
     alone="list",
 )
 
 
 @result_command("list", guard_command)
-@click.option("--offered", is_flag=True, help="Those that texts offer and nobody answered.")
+@click.option("--offered", is_flag=True, help="Suggested guards that you have not accepted or declined.")
 @limit_option(100, whole=True)
 @project_options
 def list_command(app: Engram, offered: bool = False, **options: Any) -> object:
-    """List guards, how often each spoke and what came of it."""
+    """List guards, how often each warned, and the results."""
     if offered:
         return Listing("offered", tuple(app.guards.offered(**options)))
     return Listing("guards", app.guards.listed(**options))
@@ -46,29 +46,35 @@ def list_command(app: Engram, offered: bool = False, **options: Any) -> object:
 
 @result_command("add", guard_command)
 @id_argument
-@click.option("--path", "paths", multiple=True, metavar="GLOB", help="Files that are not to be edited; repeatable.")
+@click.option("--path", "paths", multiple=True, metavar="GLOB", help="Files that must not be edited; may be repeated.")
 @click.option(
     "--deny",
     type=click.Choice(["edit", "write"]),
-    help="What --path forbids: edits of files that are committed (the default), or new files as well.",
+    help="edit: forbid edits of committed files (default). write: forbid new files too.",
 )
-@click.option("--command", default="", metavar="WORDS", help="A command by its words, as in 'npm *'.")
-@click.option("--added", default="", metavar="TEXT", help="A text that no line is to get.")
-@click.option("--removed", default="", metavar="TEXT", help="A text that no line is to lose.")
-@click.option("--in", "within", multiple=True, metavar="GLOB", help="The files of --added or --removed; repeatable.")
-@click.option("--branch", default="", metavar="NAME", help="Only on this branch; alone: no edit and no commit on it.")
-@click.option("--use", default="", metavar="TEXT", help="What to use in its place.")
+@click.option("--command", default="", metavar="WORDS", help="A command that must not be run, as in 'npm *'.")
+@click.option("--added", default="", metavar="TEXT", help="Text that must not be added.")
+@click.option("--removed", default="", metavar="TEXT", help="Text that must not be removed.")
+@click.option(
+    "--in",
+    "within",
+    multiple=True,
+    metavar="GLOB",
+    help="Only in these files, for --added and --removed; may be repeated.",
+)
+@click.option("--branch", default="", metavar="NAME", help="Only on this branch; alone: no edits and commits on it.")
+@click.option("--use", default="", metavar="TEXT", help="What to use instead.")
 @click.option("--regex", is_flag=True, help="TEXT is a regular expression.")
-@click.option("--strict", is_flag=True, help="Deny it; by default it warns.")
+@click.option("--strict", is_flag=True, help="Block the action instead of warning.")
 def add_command(app: Engram, observation_id: int, deny: str | None, **rule: Any) -> object:
     """Give an observation a guard: one of --path, --command, --added and --removed, or --branch alone.
 
-    Globs are those of .gitignore, from the root of the repository; a file is known by any spelling and through links,
-    but not where a command writes it. A command is found by its words wherever a line runs it (`cd x && npm i`,
-    `sudo`, `bash -c`), not where it is quoted; its options match in any order. A text is whole words of lines that are
-    new or gone; a regular expression knows classes, groups, |, repeats, ^, $, and \\b at an end, and no text makes it
-    slow. What a tool takes away by writing a file anew, `engram check` alone sees. A guard that would have spoken at
-    more than half of the files of the last 200 commits is refused.
+    Globs are those of .gitignore, from the root of the repository. Symlinks and other spellings of a path match. Files
+    written by a shell command are not checked. --command matches its words wherever a line runs them (`cd x && npm i`,
+    `sudo`, `bash -c`), not inside quoted text; options match in any order. --added and --removed match whole words in
+    added or removed lines. A regular expression has classes, groups, |, repeats, ^, $, and \\b at an end; it takes
+    linear time. If a tool rewrites a whole file, only `engram check` sees removed lines. A guard that matches more than
+    half of the files changed in the last 200 commits is refused.
 
     \b
     engram guard add 12 --command 'npm *' --use pnpm
@@ -82,54 +88,60 @@ def add_command(app: Engram, observation_id: int, deny: str | None, **rule: Any)
 
 @result_command("accept", guard_command)
 @id_argument
-@click.option("--strict", is_flag=True, help="Deny it; by default it warns.")
+@click.option("--strict", is_flag=True, help="Block the action instead of warning.")
 def accept_command(app: Engram, observation_id: int, strict: bool) -> object:
-    """Give an observation the guard that its text offers."""
+    """Turn on the guard that an observation's text suggests."""
     return app.guards.accept(observation_id, strict=strict)
 
 
 @result_command("decline", guard_command)
 @id_argument
 def decline_command(app: Engram, observation_id: int) -> object:
-    """Offer no guard of an observation again, and remove those it has."""
+    """Remove an observation's guards and stop suggesting new ones."""
     return app.guards.decline(observation_id)
 
 
 @result_command("remove", guard_command)
 @id_argument
-@click.argument("number", required=False, type=int, help="Which of its guards; default: all of them.")
+@click.argument("number", required=False, type=int, help="The number of the guard; default: all of them.")
 def remove_command(app: Engram, observation_id: int, number: int | None) -> object:
-    """Take guards of an observation away."""
+    """Remove guards of an observation."""
     return app.guards.remove(observation_id, number)
 
 
 @result_command("off", guard_command)
 @id_argument
-@click.option("--session", "session_id", metavar="ID", help="The session; default: the one here it spoke in last.")
-@click.option("--all", "everywhere", is_flag=True, help="In every session of the project that is open.")
+@click.option("--session", "session_id", metavar="ID", help="The session; default: the one here that it warned last.")
+@click.option("--all", "everywhere", is_flag=True, help="In every open session of the project.")
 def off_command(app: Engram, observation_id: int, session_id: str | None, everywhere: bool) -> object:
-    """Silence the guards of an observation for a session. Overruled in three, it is due for review."""
+    """Silence the guards of an observation for a session. A guard silenced in three sessions is listed by `engram
+    review`.
+    """
     return app.guards.off(observation_id, session_id=session_id, everywhere=everywhere)
 
 
 @result_command("on", guard_command)
 @id_argument
 def on_command(app: Engram, observation_id: int) -> object:
-    """Let the guards of an observation speak again wherever they were silenced."""
+    """Turn the guards of an observation on again wherever they were silenced."""
     return app.guards.on(observation_id)
 
 
 @click.command("check")
-@click.argument("what", nargs=-1, metavar="[A..B | FILE...]", help="Commits, or files, that guards look at.")
-@click.option("--staged", is_flag=True, help="Let guards look at what the next commit has.")
+@click.argument("what", nargs=-1, metavar="[A..B | FILE...]", help="The commits or files to check.")
+@click.option("--staged", is_flag=True, help="Check the staged changes.")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "github", "sarif"]), default="text", help="How places are printed."
+    "--format",
+    "form",
+    type=click.Choice(["text", "github", "sarif"]),
+    default="text",
+    help="The format of the violations.",
 )
-@click.option("--memory", "review", is_flag=True, help="Say what A..B does to the memories in .engram, for reviewers.")
+@click.option("--memory", "review", is_flag=True, help="Report how A..B changes the memories in .engram.")
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with 1 when something is stale, no file could be checked, or a memory may contradict another.",
+    help="Exit with 1 if a memory is stale or may contradict another, or if no file could be checked.",
 )
 @project_option
 @json_command
@@ -142,13 +154,14 @@ def check_command(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """List observations whose files changed since; with --staged, commits or files, what is against a decision.
+    """List observations whose files changed, or guard violations in a diff.
 
-    The latter exits with 1 where a guard speaks, with file, line, decision and author. A range is what its commits
-    changed since its ends parted, without guards of a branch alone; of files all lines count as new.
+    Without arguments: list observations whose files changed. With --staged, A..B or files: list violations of guards,
+    each with file, line, decision and author; the exit code is 1 if there are any. A..B compares B with the merge base
+    of A and B; guards with only --branch are skipped. For files, every line counts as new.
 
-    With --memory it says in words, for a comment by CI, what the range adds, changes and removes in .engram/memories,
-    and which memory of its base the new texts or the code are against. The database of this machine has no part in it.
+    --memory reports, for a comment by CI, what A..B adds, changes and removes in .engram/memories, which memory of its
+    base it may contradict, and which guards its code violates. The database of this machine is not read.
     """
     if review:
         sys.exit(_reviewed(what, form=form, strict=strict, as_json=as_json))

@@ -58,13 +58,15 @@ def save_command(app: Engram, **given: Any) -> object:
 
 
 @result_command("get")
-@click.argument("name", metavar="ID", help="A number as in 12 or #12; of a document path:from:count, commit:1a2b3c4.")
+@click.argument(
+    "name", metavar="ID", help="A number as in 12 or #12, or a document: path:from:count or commit:1a2b3c4."
+)
 @click.option("--history", is_flag=True, help="With earlier versions.")
-@click.option("--from", "first", type=int, help="Of a document: the first line.")
-@click.option("--count", type=int, help="Of a document: how many lines, at most 400.")
+@click.option("--from", "first", type=int, help="The first line of a document to print.")
+@click.option("--count", type=int, help="The number of lines of a document, at most 400.")
 @project_option
 def get_command(app: Engram, name: str, history: bool, **lines: Any) -> object:
-    """Print an observation whole, or lines of a document; a glob or a comma list prints several documents."""
+    """Print a whole observation, or lines of a document; a glob or a comma list prints several documents."""
     number = name if names_document(name) else OBSERVATION_ID.convert(name, None, None)
     return app.open(number, history=history, **lines)
 
@@ -73,7 +75,7 @@ def get_command(app: Engram, name: str, history: bool, **lines: Any) -> object:
 @id_argument
 @click.option("--cursor", type=int, help="Continue from an earlier page.")
 def history_command(app: Engram, observation_id: int, cursor: int | None) -> object:
-    """Print an observation, its earlier versions, newest first, and what replaced what on its line."""
+    """Print an observation, its earlier versions, newest first, and which memories replaced which."""
     return app.observations.get(observation_id, history=True, cursor=cursor)
 
 
@@ -112,16 +114,20 @@ def unpin_command(app: Engram, observation_id: int) -> object:
 
 @result_command("undo")
 @click.argument(
-    "observation_id", metavar="[ID]", type=OBSERVATION_ID, required=False, help="Its number: its newest change."
+    "observation_id",
+    metavar="[ID]",
+    type=OBSERVATION_ID,
+    required=False,
+    help="The number of an observation: undo its newest change.",
 )
-@click.option("--list", "listed", is_flag=True, help="Take nothing back; list the last changes.")
-@click.option("--change", type=int, metavar="N", help="The change of this number in --list.")
+@click.option("--list", "listed", is_flag=True, help="List the last changes and undo nothing.")
+@click.option("--change", type=int, metavar="N", help="The change with this number in --list.")
 @limit_option(20)
 def undo_command(app: Engram, observation_id: int | None, listed: bool, change: int | None, limit: int) -> object:
-    """Take back the newest change of this machine: a save, edit, retag, pin, move, deletion, archiving or verdict.
+    """Undo the newest change of this machine: a save, edit, retag, pin, move, deletion, archiving or verdict.
 
-    Called again it goes further back. With ID it takes back the newest change of that observation, and twice is
-    redoing. What was changed again since, as on another machine, is refused. A withdrawn save is a deleted one.
+    Run it again to go further back. With ID: undo the newest change of that observation; run it again to redo. A change
+    is not undone if the observation changed later. Undoing a save deletes the observation.
     """
     if sum((observation_id is not None, listed, change is not None)) > 1:
         raise click.UsageError("give ID, --list or --change")
@@ -136,7 +142,7 @@ def undo_command(app: Engram, observation_id: int | None, listed: bool, change: 
     "--version", type=int, help="The version; default: the latest earlier one. `engram history ID` lists them."
 )
 def revert_command(app: Engram, observation_id: int, version: int | None) -> object:
-    """Bring back an earlier title and text; what they replace becomes a version."""
+    """Bring back an earlier title and text; the replaced ones become a version."""
     return app.observations.revert(observation_id, version)
 
 
@@ -150,7 +156,7 @@ def undelete_command(app: Engram, ids: tuple[int, ...]) -> object:
 @result_command("archive")
 @ids_argument
 def archive_command(app: Engram, ids: tuple[int, ...]) -> object:
-    """Put observations away: out of searches and contexts, kept whole. `engram search is:archived` lists them."""
+    """Take observations out of searches and contexts without deleting them. `engram search is:archived` lists them."""
     return _for_each(app, ids, lambda one: app.observations.update(one, Change(archived=True)), "archived")
 
 
@@ -164,15 +170,17 @@ def unarchive_command(app: Engram, ids: tuple[int, ...]) -> object:
 @result_command("accept")
 @ids_argument
 def accept_command(app: Engram, ids: tuple[int, ...]) -> object:
-    """Make derived, imported or received observations your own: they fade no more, and agents are given them."""
+    """Make derived, imported or synced observations your own. They are no longer archived by upkeep, and agents get
+    them.
+    """
     return _for_each(app, ids, app.observations.accept, "accepted")
 
 
 @result_command("move")
 @ids_argument
-@click.option("--to", "project", required=True, help="The project that they go to.")
+@click.option("--to", "project", required=True, help="The project to move them to.")
 def move_command(app: Engram, ids: tuple[int, ...], project: str) -> object:
-    """Give observations to another project; their sessions stay."""
+    """Move observations to another project; their sessions stay."""
     return _for_each(app, ids, lambda one: app.observations.move(one, project), "moved")
 
 
@@ -185,12 +193,16 @@ def _for_each(app: Engram, ids: tuple[int, ...], change: Callable[[int], object]
 
 @result_command("review")
 @click.argument(
-    "observation_id", metavar="[ID]", type=OBSERVATION_ID, required=False, help="The observation that is still true."
+    "observation_id",
+    metavar="[ID]",
+    type=OBSERVATION_ID,
+    required=False,
+    help="The number of an observation that is still true.",
 )
 @project_options
 @limit_option(10)
 def review_command(app: Engram, observation_id: int | None, **options: Any) -> object:
-    """List what is due for review, or confirm that ID still holds."""
+    """List memories that are due for review, or confirm that ID still holds."""
     if observation_id is not None:
         return app.observations.mark_reviewed(observation_id)
     return app.observations.due_for_review(**options)
@@ -202,8 +214,8 @@ def review_command(app: Engram, observation_id: int | None, **options: Any) -> o
 def edit_command(observation_id: int, as_json: bool) -> None:
     """Edit an observation in $VISUAL or $EDITOR; its old text stays in its history.
 
-    The file begins with its title, type, scope and topic, then a blank line, then the text. Where somebody changed the
-    observation meanwhile, nothing is overwritten: it stays as it is, and the edited file is kept and named.
+    The file begins with its title, type, scope and topic, then a blank line, then the text. If the observation changed
+    meanwhile, nothing is overwritten; the edited file is kept, and its path is printed.
     """
     if not can_ask() and not {"VISUAL", "EDITOR"} & os.environ.keys():
         expected = "set where there is no terminal; `engram update` takes the new text as an argument"
@@ -241,9 +253,9 @@ def retag_command(
     dry_run: bool,
     **projects: Any,
 ) -> object:
-    """Change the type or scope of observations, by number or with --where by filters.
+    """Change the type or scope of observations, by number or, with --where, by filters.
 
-    With --where the matches are shown first, and the command asks.
+    With --where the command lists the matches and asks first.
     """
     _one_of(ids, where)
     if type is None and scope is None:
@@ -265,11 +277,10 @@ def retag_command(
 def delete_command(
     app: Engram, words: tuple[str, ...], where: str | None, hard: bool, yes: bool, dry_run: bool, **projects: Any
 ) -> object:
-    """Hide observations by number, or destroy them with --hard.
+    """Hide observations, or all of a session or project; --hard destroys observations by number.
 
-    What --hard, --where, `delete session`, `delete project` and `delete prompt` reach is shown and asked about first.
-    Observations are hidden, and `engram undelete` brings them back; prompts and summaries of sessions are removed for
-    good.
+    With --hard, --where, session, project or prompt the command lists what it deletes and asks first. `engram undelete`
+    brings hidden observations back. Prompts and summaries of sessions are removed for good.
     """
     kind = _KINDS.get(words[0], "") if len(words) > 1 else ""
     names = words[1:] if kind else words

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 
 @click.command("init")
-@click.argument("name", required=False, help="The project; default: what the repository or folder suggests.")
-@click.option("--force", is_flag=True, help="Write the file even when there is one.")
+@click.argument("name", required=False, help="The project; default: the name of the repository or folder.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @vectors_option
 @json_command
 def init_command(name: str | None, force: bool, vectors: bool | None, as_json: bool) -> None:
-    """Write .engram.json at the top of the repository: which project it is, for everyone who clones it."""
+    """Write .engram.json at the top of the repository: it names the project for everyone who clones it."""
     from engram_py.projects.locate import locate
     from engram_py.projects.settings_file import write_project_settings
     from engram_py.projects.values import InvalidProjectError, normalize_project
@@ -73,13 +73,13 @@ def list_command(app: Engram) -> Listing:
 
 @result_command("current", projects_command)
 def current_command(app: Engram) -> object:
-    """Print which project this folder is, and why."""
+    """Print the project of this folder, and why."""
     return app.projects.current()
 
 
 @value_command("confirm", projects_command)
 def confirm_command() -> tuple[object, str]:
-    """Follow the project name in this folder's .engram.json, though that project has memory of other places."""
+    """Use the project in this folder's .engram.json, even if that project already has memories from another folder."""
     with memory() as app:
         project = app.projects.confirm()
     return {"project": project}, f"This folder is project {project} from now on, as its .engram.json says."
@@ -91,7 +91,7 @@ def confirm_command() -> tuple[object, str]:
 @yes_option
 @dry_run_option
 def merge_command(app: Engram, names: tuple[str, ...], into: str, yes: bool, dry_run: bool) -> object:
-    """Merge projects into one, after asking; the old names keep working. `engram undo` does not part them again."""
+    """Merge projects into one, after asking; the old names keep working. This cannot be undone with `engram undo`."""
     if dry_run:
         return app.merging.would_merge(names, into)
     known = [app.projects.existing(name) for name in names if name.strip()]
@@ -108,11 +108,11 @@ def rename_command(app: Engram, project: str, name: str) -> object:
 
 
 @result_command("consolidate", projects_command)
-@click.argument("name", required=False, help="Only the projects like this one.")
+@click.argument("name", required=False, help="Only projects with a name like this one.")
 @yes_option
 @dry_run_option
 def consolidate_command(app: Engram, name: str | None, yes: bool, dry_run: bool) -> Listing:
-    """Find projects whose names are alike, and merge each group after asking.
+    """Find projects with similar names, and merge each group after asking.
 
     Projects of different remotes are never put together. Without a terminal and --yes, nothing is merged.
     """
@@ -137,7 +137,7 @@ def prune_command(app: Engram, yes: bool, dry_run: bool) -> object:
 
 @value_command("alias", projects_command)
 @click.argument("alias", help="The other name.")
-@click.argument("project", help="The project it means.")
+@click.argument("project", help="The project.")
 def alias_command(alias: str, project: str) -> tuple[object, str]:
     """Make ALIAS another name of PROJECT."""
     with memory() as app:
@@ -151,9 +151,9 @@ def _switch(name: str, help: str) -> click.Command:
     @result_command(name, help=help)
     @click.option("--record", is_flag=True, help="Only the recording of prompts, messages and learnings.")
     @click.option("--inject", is_flag=True, help="Only the injection of memory into prompts.")
-    @click.option("--project", metavar="NAME", help="In this project; default: everywhere.")
-    @click.option("--session", "session_id", metavar="ID", help="In this session; `engram sessions` lists them.")
-    @click.option("--status", is_flag=True, help="Change nothing; say what is on and off.")
+    @click.option("--project", metavar="NAME", help="Only in this project; default: everywhere.")
+    @click.option("--session", "session_id", metavar="ID", help="Only in this session; `engram sessions` lists them.")
+    @click.option("--status", is_flag=True, help="Show what is on and off; change nothing.")
     def run(app: Engram, status: bool, project: str | None, session_id: str | None, **parts: bool) -> object:
         if status:
             return app.switches.state(session_id)
@@ -165,26 +165,31 @@ def _switch(name: str, help: str) -> click.Command:
 
 off_command = _switch(
     "off",
-    """Switch hooks off; with --record or --inject, only that part. Saved memory stays.
+    """Turn hooks off; with --record or --inject, only that part. Saved memories stay.
 
-    Tools still work: an agent that is asked to save saves. For one agent, set ENGRAM_ENABLED=off (or
+    Tools still work: an agent saves if you ask it to. For one agent, set ENGRAM_ENABLED=off (or
     ENGRAM_RECORD, ENGRAM_INJECT) where it is started.
     """,
 )
-on_command = _switch("on", "Switch hooks on; with --record or --inject, only that part.")
+on_command = _switch("on", "Turn hooks on; with --record or --inject, only that part.")
 
 
 @result_command("trust")
-@click.argument("ids", nargs=-1, metavar="[ID...]", type=OBSERVATION_ID, help="Observations that become yours.")
-@click.option("--author", metavar="NAME", help="All that this author wrote and will write.")
+@click.argument("ids", nargs=-1, metavar="[ID...]", type=OBSERVATION_ID, help="Observations to trust.")
+@click.option("--author", metavar="NAME", help="Trust everything that this author wrote and will write.")
 @click.option(
-    "--project", metavar="NAME", is_flag=False, flag_value="", help="All sources of a project; default: here."
+    "--project",
+    metavar="NAME",
+    is_flag=False,
+    flag_value="",
+    help="Trust all sources of a project; default: this folder's.",
 )
-@click.option("--stop", is_flag=True, help="Trust --author or --project no longer.")
+@click.option("--stop", is_flag=True, help="Stop trusting --author or --project.")
 def trust_command(app: Engram, ids: tuple[int, ...], author: str | None, project: str | None, stop: bool) -> object:
-    """Make what came from elsewhere your own: from a repository's .engram, a team's server, an import file.
+    """Trust memories from elsewhere: from a repository's .engram, a team's server, an import file.
 
-    Until then agents see it apart, in its own project, as not checked. Without arguments the authors are listed.
+    Until then agents see them only in their own project, marked as not checked. Without arguments the authors are
+    listed.
     """
     if ids and (author or project is not None or stop):
         raise click.UsageError("give ids, or --author or --project")
@@ -199,7 +204,7 @@ def trust_command(app: Engram, ids: tuple[int, ...], author: str | None, project
     return app.trust.arrivals() if project is None else app.trust.project(project or None, trusted=not stop)
 
 
-_everywhere = click.option("--everywhere", is_flag=True, help="Also on the machines and the server it syncs with.")
+_everywhere = click.option("--everywhere", is_flag=True, help="Also on synced machines and on the server.")
 
 clear_command = group(
     "clear",
@@ -217,7 +222,7 @@ def turns_command(app: Engram, **asked: Any) -> object:
 
 
 @result_command("project", clear_command)
-@click.argument("project", metavar="NAME", help="As `engram projects` lists it.")
+@click.argument("project", metavar="NAME", help="The name that `engram projects` lists.")
 @_everywhere
 @yes_option
 def project_command(app: Engram, **asked: Any) -> object:

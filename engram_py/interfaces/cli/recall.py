@@ -38,30 +38,36 @@ if TYPE_CHECKING:
 @click.argument(
     "query",
     nargs=-1,
-    help="Words, a question, a topic key, #id, filters; none with --type; - reads standard input.",
+    help="Words, a question, a topic key, #id or filters; may be left out with --type; - reads standard input.",
 )
 @click.option("--type", help="Only this type.")
 @click.option(
-    "--match", "match_mode", type=click.Choice(["all", "any"]), default="all", help="Start with all words, or any."
+    "--match",
+    "match_mode",
+    type=click.Choice(["all", "any"]),
+    default="all",
+    help="all: hits with all words come first. any: by score alone.",
 )
 @place_options
 @all_option
-@click.option("--limit", type=int, help="Most results, 1 to 20; default: what .engram.json says, else 10.")
+@click.option(
+    "--limit", type=int, help="Most results, 1 to 20; default: budgets.search_limit in .engram.json, else 10."
+)
 @click.option("--in", "layer", help="memories (the default), episodes, turns, prompts, documents, entities or all.")
 @click.option("-c", "--collection", metavar="NAME", help="Only the documents of this collection; several with commas.")
 @click.option("--sort", type=click.Choice(["relevance", "recency", "salience"]), help="The order of the results.")
-@click.option("--as-of", metavar="DATE", help="Search what was known on that day.")
-@click.option("--explain", is_flag=True, help="Print each hit's numbers, the steps of the search, and its words.")
+@click.option("--as-of", metavar="DATE", help="Search the memory as it was on that day.")
+@click.option("--explain", is_flag=True, help="Add the numbers of the ranking.")
 def search_command(app: Engram, query: tuple[str, ...], **options: Any) -> object:
-    """Find what earlier sessions kept, best match first; --type or --scope without words lists those.
+    """Find memories, best match first; --type or --scope without words lists memories of that type or scope.
 
-    A query may hold a "phrase" in quotes, -word for what must not be there, and filters: type: topic: project:
-    scope: file: branch: since: until: collection: is:pinned, is:stale, is:superseded or is:archived. Dates are
-    2026-03-14, 2026-03, 7d or today.
+    A query may have a "phrase" in quotes, -word to exclude a word, and filters: type: topic: project: scope: file:
+    branch: since: until: collection: is:pinned, is:stale, is:superseded or is:archived. Dates are 2026-03-14, 2026-03,
+    7d or today.
 
-    The shell takes quotes away and a leading - is an option, so put the query in single quotes:
-    engram search 'timeout -redis "connection reset" type:bugfix since:30d'. A -word also goes after --, as in:
-    engram search timeout -- -redis
+    The shell removes quotes, and a leading - is an option, so put the query in single quotes: engram search 'timeout
+    -redis "connection reset" type:bugfix since:30d'. A -word also works after --, as in: engram search timeout --
+    -redis
     """
     if not (query or options["type"] or options["scope"]):
         raise click.UsageError("give words, or list by --type or --scope")
@@ -71,7 +77,7 @@ def search_command(app: Engram, query: tuple[str, ...], **options: Any) -> objec
 @result_command("list")
 @click.argument("filters", nargs=-1, help="type: topic: project: scope: file: branch: since: until: is:pinned.")
 @click.option("--type", help="Only this type; several with commas.")
-@click.option("--deleted", is_flag=True, help="List what was deleted and can be restored.")
+@click.option("--deleted", is_flag=True, help="List deleted observations that can be restored.")
 @scope_option
 @project_options
 @limit_option(20, paged=True)
@@ -87,14 +93,22 @@ recent_command = list_command
 @click.argument("name", metavar="[PROJECT]", required=False, help="The same as --project.")
 @project_option
 @click.option("--query", help="Print the context for this prompt, often none; - reads standard input.")
-@click.option("--mode", type=click.Choice(["session", "query", "cascade", "full"]), help="Default: session, or query.")
-@click.option("--budget-tokens", type=int, help="Most tokens of 4 bytes; default 1,500, 800, 2,000 or 10,000.")
-@click.option("--max-bytes", type=int, help="Most bytes of UTF-8; default 6,000.")
+@click.option(
+    "--mode",
+    type=click.Choice(["session", "query", "cascade", "full"]),
+    help="Default: query with --query, else session.",
+)
+@click.option(
+    "--budget-tokens",
+    type=int,
+    help="Most tokens (4 bytes each); default: session 1,500, query 800, cascade 2,000, full 10,000.",
+)
+@click.option("--max-bytes", type=int, help="Most bytes of mode session; default 6,000.")
 @click.option("--compact", is_flag=True, help="Titles only.")
 @scope_option
 @json_command
 def context_command(name: str | None, project: str | None, query: str | None, as_json: bool, **options: Any) -> None:
-    """Print what a new session would be given, or a prompt."""
+    """Print the context of a new session, or of a prompt."""
     if name and project and name != project:
         raise click.UsageError(f"two projects: {name} and --project {project}; give one")
     prompt = text_argument(query) if query is not None else None
@@ -110,13 +124,15 @@ def context_command(name: str | None, project: str | None, query: str | None, as
 
 @value_command("why")
 @click.argument("prompt", nargs=-1, help="The prompt, as typed to an agent; - reads standard input.")
-@click.option("--session", "session_id", default="", help="The session; what it was shown is not shown again.")
-@click.option("--failure", metavar="TEXT", help="What a failed command printed, instead of a prompt; - as above.")
+@click.option("--session", "session_id", default="", help="A session; memories that it was shown are left out.")
+@click.option(
+    "--failure", metavar="TEXT", help="The output of a failed command, instead of a prompt; - reads standard input."
+)
 def why_command(prompt: tuple[str, ...], session_id: str, failure: str | None) -> tuple[object, str]:
-    """Show what the hook gives an agent for PROMPT, what it looked for, or why it stays silent.
+    """Show what an agent gets for PROMPT, and why.
 
-    Also show what a search for the same words finds. With --failure, show what the hook says when a command fails so.
-    Nothing is stored or counted.
+    Also show what a search for the same words finds. With --failure, show the hint for a failed command. Nothing is
+    stored or counted.
     """
     if failure is not None and not prompt:
         return _why_failure(text_argument(failure))
@@ -147,23 +163,21 @@ def _why_failure(output: str) -> tuple[object, str]:
 @project_options
 @limit_option(20)
 def fixes_command(app: Engram, **options: Any) -> Listing:
-    """List the errors that were seen and what made the same command pass, the latest first.
+    """List fixes of commands that failed, latest first.
 
-    `engram get ID` shows one whole, `engram update ID` corrects it, `engram delete ID` takes it away.
+    `engram get ID` shows one whole, `engram update ID` corrects it, `engram delete ID` hides it.
     """
     return Listing("fixes", app.failures.fixes(**options))
 
 
 @click.group("eval", invoke_without_command=True)
 @click.option("--keep", is_flag=True, help="Compare later runs with this one; the first run is kept automatically.")
-@click.option(
-    "--tolerance", type=float, help="How much hit@5 or MRR may be lower before it counts as a fall; default 0.01."
-)
+@click.option("--tolerance", type=float, help="How much hit@5 or MRR may fall; default 0.01.")
 @click.pass_context
 @json_command
 def eval_command(ctx: click.Context, keep: bool, tolerance: float | None, as_json: bool) -> None:
-    """Run every question and compare with the kept run. Exit code 1 when hit@5 or MRR fell, or a question that should
-    find nothing now finds something.
+    """Search for every question and compare with the kept run. Exit code 1 when hit@5 or MRR fell, or a question that
+    should find nothing now finds something.
 
     `add`, `list` and `remove` manage the questions. Everything stays on this machine.
     """
@@ -179,12 +193,12 @@ def eval_command(ctx: click.Context, keep: bool, tolerance: float | None, as_jso
 
 
 @result_command("add", eval_command)
-@click.argument("question", help="What somebody would ask; - reads standard input.")
+@click.argument("question", help="The question; - reads standard input.")
 @click.argument("ids", metavar="[ID]...", nargs=-1, type=OBSERVATION_ID, help="The observations that answer it.")
-@click.option("--none", "silent", is_flag=True, help="Nothing here answers it: a search should find nothing.")
-@click.option("--project", help="The project it is asked from; default: that of its first answer, else of this folder.")
+@click.option("--none", "silent", is_flag=True, help="No observation answers it: a search should find nothing.")
+@click.option("--project", help="The project that is searched; default: that of the first answer, else this folder's.")
 def add_command(app: Engram, question: str, ids: tuple[int, ...], silent: bool, project: str | None) -> object:
-    """Keep a question and the observations that answer it; again with another ID adds an answer."""
+    """Keep a question and the observations that answer it. Run it again with another ID to add an answer."""
     return app.evaluations.add(text_argument(question), ids, silent=silent, project=project)
 
 
@@ -196,28 +210,33 @@ def list_questions(app: Engram) -> Listing:
 
 
 @result_command("remove", eval_command)
-@click.argument("numbers", metavar="N...", nargs=-1, required=True, type=int, help="As `engram eval list` shows them.")
+@click.argument(
+    "numbers", metavar="N...", nargs=-1, required=True, type=int, help="The numbers that `engram eval list` shows."
+)
 def remove_command(app: Engram, numbers: tuple[int, ...]) -> object:
     """Remove questions."""
     return app.evaluations.remove(numbers)
 
 
 @result_command("ab")
-@click.option("--agent-command", "agent", help="How your agent is run, as in 'claude -p {prompt}'.")
-@click.option("--check", help="How tests are run here, as in 'npm test -- {tests}'; default: pytest, go or cargo.")
-@click.option("--tasks", type=click.IntRange(1, 50), default=5, help="Most tasks; each is run four times. Default 5.")
-@click.option("--timeout", type=click.IntRange(min=1), default=600, help="Seconds that one run may take. Default 600.")
-@click.option("--dry-run", is_flag=True, help="List the tasks. Their tests are run, the agent is not.")
-@click.option("--again", is_flag=True, help="Begin anew; otherwise what was run is kept.")
+@click.option("--agent-command", "agent", help="The command that runs your agent, as in 'claude -p {prompt}'.")
+@click.option("--check", help="The command that runs tests, as in 'npm test -- {tests}'; default: pytest, go or cargo.")
+@click.option(
+    "--tasks", type=click.IntRange(1, 50), default=5, show_default=True, help="Most tasks; each runs four times."
+)
+@click.option("--timeout", type=click.IntRange(min=1), default=600, show_default=True, help="Most seconds of one run.")
+@click.option("--dry-run", is_flag=True, help="List the tasks; their tests run, the agent does not.")
+@click.option("--again", is_flag=True, help="Repeat runs that are done already.")
 @yes_option
 def ab_command(app: Engram, agent: str | None, dry_run: bool, yes: bool, **options: Any) -> object:
-    """Run your agent at fixes of this repository that came again or are remembered, and at commits against a guard.
+    """Test your agent on past fixes and on commits that broke a guard.
 
-    Each starts from the commit before, with nothing, a placebo of equal length, the memory as a Markdown file, and
-    engram. The check is the fix's own test, or the guard.
+    Each task runs four times from the commit before the fix: without memory, with an unrelated text, with the memory as
+    a file, with engram. The fix's own test, or the guard, decides whether the task is solved. An interrupted run
+    continues.
 
-    It runs in worktrees with a memory of their own; in the last arm the agent needs Engram's hooks or tools (`engram
-    setup`). Stopped, it goes on where it was.
+    It runs in worktrees with a memory of their own. For the runs with engram the agent needs its hooks or tools
+    (`engram setup`).
     """
     if not (agent or dry_run):
         raise click.UsageError("give --agent-command, or --dry-run to list the tasks")
@@ -227,15 +246,16 @@ def ab_command(app: Engram, agent: str | None, dry_run: bool, yes: bool, **optio
         return plan
     if plan.done < plan.runs:
         from engram_py.interfaces.wording import render
+        from engram_py.interfaces.wording.phrases import amount
 
         click.echo(render.text(plan, now=app.journal.moment(), door="cli"), err=True)
-        confirm(f"run the agent {plan.runs - plan.done} times", yes=yes)
+        confirm(f"run the agent {amount(plan.runs - plan.done, 'time')}", yes=yes)
     with progress("Running") as report:
         return app.experiments.run(plan, agent or "", progress=report)
 
 
 @result_command("hot")
-@click.argument("count", metavar="[N]", type=int, required=False, default=10, help="How many of each.")
+@click.argument("count", metavar="[N]", type=int, required=False, default=10, help="Most memories, and most entities.")
 @project_options
 def hot_command(app: Engram, count: int, project: str | None, *, all_projects: bool) -> object:
     """List the memories and the entities that are used most."""

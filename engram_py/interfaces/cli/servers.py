@@ -27,8 +27,10 @@ class NoTerminalError(TerminalError):
 
 
 @click.command("mcp")
-@click.option("--tools", help="core (default), agent, admin, all, or tool names, comma-separated.")
-@click.option("--project", help="The project of every call that names none.")
+@click.option(
+    "--tools", help="Profiles (core, agent, admin, layers, all) or tool names, comma-separated. Default: core."
+)
+@click.option("--project", help="The project of calls that name none.")
 @refusing
 def mcp_command(tools: str | None, project: str | None) -> None:
     """Run the MCP server on stdin and stdout, as an agent starts it. It ends when stdin closes."""
@@ -38,14 +40,24 @@ def mcp_command(tools: str | None, project: str | None) -> None:
 
 
 @click.command("serve")
-@click.argument("port", required=False, type=click.IntRange(0, 65_535), help="Default: ENGRAM_PORT, else 7437.")
+@click.argument(
+    "port", required=False, type=click.IntRange(0, 65_535), help="The port; default: ENGRAM_PORT, else 7437."
+)
 @click.option("--port", "port_option", type=click.IntRange(0, 65_535), help="The same as the argument PORT.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="One beyond loopback needs ENGRAM_HTTP_TOKEN.")
-@click.option("--socket", "path", type=PATH, help="A unix socket instead of a port.")
-@click.option("--project", help="The project of every request that names none.")
-@click.option("--tools", help="What /mcp offers: core (default), agent, admin, all, or tool names.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on. Other than 127.0.0.1 requires ENGRAM_HTTP_TOKEN.",
+)
+@click.option("--socket", "path", type=PATH, help="Listen on a unix socket instead of a port.")
+@click.option("--project", help="The project of requests that name none.")
+@click.option(
+    "--tools",
+    help="Tools of /mcp: profiles (core, agent, admin, layers, all) or names, comma-separated. Default: core.",
+)
 @click.option("--unit", type=click.Choice(["systemd", "launchd"]), help="Print a unit file that starts the server.")
-@click.option("--token", "show_token", is_flag=True, help="Print the token that requests must show, and end.")
+@click.option("--token", "show_token", is_flag=True, help="Print the token that requests need, and exit.")
 @refusing
 def serve_command(
     port: int | None,
@@ -59,8 +71,8 @@ def serve_command(
 ) -> None:
     """Serve the memory over HTTP, on this machine only: Engram's routes, /openapi.json, and MCP at /mcp.
 
-    Requests show a token as `Authorization: Bearer TOKEN`, or come through a socket. SIGTERM and Ctrl-C end the server
-    after the requests it is working on.
+    Requests need the header `Authorization: Bearer TOKEN`, unless they use a socket. On SIGTERM or Ctrl-C the server
+    finishes open requests, then exits.
     """
     if port is not None and port_option is not None and port != port_option:
         raise click.UsageError(f"two ports: {port} and --port {port_option}; give one")
@@ -110,14 +122,14 @@ _SECONDS, _PAUSE, _ASKING = 15.0, 0.1, 2.0
 
 @click.command("open")
 @click.option("--port", type=click.IntRange(1, 65_535), help="The server's port; default: ENGRAM_PORT.")
-@click.option("--print", "print_only", is_flag=True, help="Print the link, and open no browser.")
+@click.option("--print", "print_only", is_flag=True, help="Print the link without opening a browser.")
 @click.option("--project", help="The project to show; default: the project of this folder, if it has memories.")
 @json_command
 def open_command(port: int | None, print_only: bool, project: str | None, as_json: bool) -> None:
-    """Open the page that shows what is remembered, what agents were given, and why.
+    """Open a page in your browser: the memory, what agents got, and why.
 
-    Starts `engram serve` in the background where it does not run. The link works once, within ten minutes; the browser
-    is let in for a week. Deleting page.key in the data directory ends every visit.
+    It starts `engram serve` in the background if needed. The link works once, within ten minutes; the browser then has
+    access for a week. Deleting page.key in the data directory ends all access.
     """
     from engram_py.interfaces.web.access import Access
 
@@ -220,9 +232,9 @@ def is_terminal() -> bool:
 @click.option("--project", help="The project to show first; default: the project of this folder, if it has memories.")
 @refusing
 def tui_command(project: str | None) -> None:
-    """Show memories, sessions, searches, review, guards, projects and upkeep in this terminal; ? shows the keys.
+    """Show memories, sessions, search, review, guards, projects and upkeep in this terminal; ? shows the keys.
 
-    Follows what agents save meanwhile.
+    The screen shows new memories while agents save them.
     """
     if not is_terminal():
         raise NoTerminalError("input, output or errors go elsewhere")

@@ -55,15 +55,15 @@ def _count(app: Engram, kind: str, project: str | None, all_projects: bool) -> i
 
 
 @result_command("prompts")
-@click.argument("query", nargs=-1, help="Words to find; none lists all.")
-@click.option("--delete", "ids", type=int, multiple=True, help="Remove this prompt for good; may be repeated.")
+@click.argument("query", nargs=-1, help="Words to find; default: list all.")
+@click.option("--delete", "ids", type=int, multiple=True, help="Delete this prompt for good; may be repeated.")
 @project_options
 @limit_option(20, paged=True)
 @yes_option
 def prompts_command(
     app: Engram, query: tuple[str, ...], ids: tuple[int, ...], yes: bool, limit: int, offset: int, **projects: Any
 ) -> Listing:
-    """List what users asked for, newest first, or search it. --delete shows the prompts of the project, and asks."""
+    """List or search your prompts, newest first. --delete shows the prompts and asks first."""
     if ids:
         return delete_prompts(app, ids, yes=yes, **projects)
     found = app.searches.prompts(" ".join(query), limit=limit, offset=offset, **projects)
@@ -77,7 +77,7 @@ def prompts_command(
 def turns_command(
     app: Engram, session_id: str | None, project: str | None, all_projects: bool, limit: int, offset: int
 ) -> Listing:
-    """List the raw messages that hooks kept of conversations, newest first.
+    """List the messages of conversations that hooks kept, newest first.
 
     `engram off --record` stops keeping them, `engram clear turns` destroys them.
     """
@@ -87,30 +87,30 @@ def turns_command(
 
 
 @result_command("flush")
-@click.argument("session_id", metavar="[SESSION]", required=False, help="Only this session; tried again if it failed.")
+@click.argument("session_id", metavar="[SESSION]", required=False, help="Only this session, also if it failed before.")
 def flush_command(app: Engram, session_id: str | None) -> Flushed:
     """Summarize sessions that left no summary, now.
 
-    That is done in the background a minute after the last message, and when a session ends; `engram turns` lists what
-    it is made of. What agents saved as a summary stays as it is.
+    Engram does it in the background a minute after the last message, and when a session ends; `engram turns` lists the
+    messages it uses. A summary that an agent saved stays.
     """
     with interruptible("the summaries so far are kept, and the other sessions wait on"):
         return app.distilling.flush(session_id)
 
 
-session_command = group("session", "End sessions that were left open; one that is used again is simply open.")
+session_command = group("session", "End open sessions. A session that is used again is reopened.")
 
 
 @value_command("end", session_command)
 @click.argument("session_id", metavar="[SESSION]", required=False, help="The session.")
-@click.option("--summary", help="What it did.")
-@click.option("--by-age", metavar="TIME", help="Instead of one: all last used longer ago, as 72h, 30d or 2w.")
+@click.option("--summary", help="The summary of the session.")
+@click.option("--by-age", metavar="TIME", help="End all sessions unused for this time: 72h, 30d, 2w.")
 @one_project_option
-@click.option("--apply", is_flag=True, help="With --by-age: end them; else they are only listed.")
+@click.option("--apply", is_flag=True, help="With --by-age: end them; without it, list them only.")
 def end_command(
     session_id: str | None, summary: str | None, by_age: str | None, project: str | None, apply: bool
 ) -> tuple[object, str]:
-    """End a session, or those that nobody used for long."""
+    """End a session, or all that were unused for a time."""
     if bool(session_id) == bool(by_age):
         raise InvalidArgumentError("session", session_id or "", expected="one session, or --by-age TIME")
     with memory() as app:
@@ -123,8 +123,10 @@ def end_command(
         if span is None:
             raise InvalidArgumentError("by-age", by_age, expected="a time such as 72h, 30d or 2w")
         ids = app.sessions.end_unused(to_text(span[0]), project=project, dry_run=not apply)
-    verb = "Ended" if apply else "With --apply this would end"
-    return {"sessions": ids, "applied": apply}, "\n".join([f"{verb} {len(ids)} session(s).", *ids])
+    from engram_py.interfaces.wording.phrases import amount
+
+    verb = "Ended" if apply else "--apply would end"
+    return {"sessions": ids, "applied": apply}, "\n".join([f"{verb} {amount(len(ids), 'session')}.", *ids])
 
 
 _SHAPE = "{agent_id, conversation_id, turns, session_date?, skip_extraction?, flush?}"
@@ -149,18 +151,20 @@ class NoConversationError(InvalidInputError):
 
 @result_command("ingest")
 @click.argument("file", type=PATH, help="The conversation as JSON; - reads standard input.")
-@click.option("--conversation", "conversation_id", metavar="ID", help="Its name, in the place of conversation_id.")
-@click.option("--agent", "agent_id", metavar="ID", help="Whose it is, in the place of agent_id.")
-@click.option("--session-date", metavar="DATE", help="The day it took place.")
-@click.option("--skip-extraction", is_flag=True, default=None, help="Keep the turns alone.")
-@click.option("--flush/--no-flush", default=None, help="Wait for the summary (the default), or leave it for later.")
+@click.option(
+    "--conversation", "conversation_id", metavar="ID", help="Its name, instead of conversation_id in the file."
+)
+@click.option("--agent", "agent_id", metavar="ID", help="Its agent, instead of agent_id in the file.")
+@click.option("--session-date", metavar="DATE", help="The day of the conversation.")
+@click.option("--skip-extraction", is_flag=True, default=None, help="Store only the messages, without a summary.")
+@click.option("--flush/--no-flush", default=None, help="Wait for the summary (default), or write it later.")
 @project_option
 def ingest_command(app: Engram, file: Path, **options: Any) -> object:
     """Keep a whole conversation of another program and summarize it.
 
-    FILE is what POST /memory/ingest takes: {"agent_id": "…", "conversation_id": "…", "turns": [{"user": "…",
-    "assistant": "…"}, …]}; a turn may be {"role": "…", "content": "…"} instead, and FILE the list of turns alone. The
-    same conversation again adds nothing, a longer one goes on, another one of its name takes its place.
+    FILE is the body of POST /memory/ingest: {"agent_id": "…", "conversation_id": "…", "turns": [{"user": "…",
+    "assistant": "…"}, …]}; a turn may also be {"role": "…", "content": "…"}, and FILE may be the list of turns alone.
+    The same conversation is ignored, a longer one is continued, a different one with the same name replaces it.
     """
     given = _read(file) | {name: value for name, value in options.items() if value is not None}
     for name in ("conversation_id", "turns"):
@@ -171,10 +175,10 @@ def ingest_command(app: Engram, file: Path, **options: Any) -> object:
 
 
 @result_command("agents")
-@click.argument("agent_id", metavar="[ID]", required=False, help="Only this one.")
+@click.argument("agent_id", metavar="[ID]", required=False, help="Only this agent.")
 @limit_option(100, whole=True)
 def agents_command(app: Engram, agent_id: str | None) -> Listing:
-    """List the agents whose sessions are kept, the last active first, with what they left."""
+    """List agents with their sessions and memories, last active first."""
     from engram_py.sessions.checkpoints import agents
 
     return Listing("agents", agents(app.store, agent_id))
@@ -202,7 +206,7 @@ def _read(file: Path) -> dict[str, Any]:
     return given
 
 
-session_option = click.option("--session", "session_id", help="The session; default: that of the command line.")
+session_option = click.option("--session", "session_id", help="The session; default: the command line's own.")
 
 
 class _File(click.File):
@@ -212,26 +216,26 @@ class _File(click.File):
         return super().convert(str(expanded(value)) if isinstance(value, str) else value, param, ctx)
 
 
-checkpoint_command = group("checkpoint", "Keep the state of an agent, out of every search.", alone="list")
+checkpoint_command = group("checkpoint", "Keep the state of an agent; searches do not find it.", alone="list")
 
 
 @result_command("save", checkpoint_command)
-@click.argument("file", type=_File("rb"), default="-", help="What to keep; by default standard input.")
+@click.argument("file", type=_File("rb"), default="-", help="The file to keep; default: standard input.")
 @session_option
 @project_option
 def save_command(app: Engram, file: BinaryIO, **options: Any) -> object:
-    """Keep a file's bytes as the latest checkpoint of a session, at most a mebibyte."""
+    """Store a file as the latest checkpoint of a session, at most 1 MiB."""
     from engram_py.sessions.checkpoints import LIMIT_BYTES
 
     return app.checkpoints.save(file.read(LIMIT_BYTES + 1), **options)
 
 
 @checkpoint_command.command("load")
-@click.option("--session", "session_id", help="The session; default: the one of the project that saved last.")
+@click.option("--session", "session_id", help="The session; default: the project's latest one with a checkpoint.")
 @project_option
 @json_command
 def load_command(as_json: bool, **options: Any) -> None:
-    """Print the latest checkpoint, byte for byte; what is not text is base64 with --json."""
+    """Print the latest checkpoint unchanged; --json prints binary content as base64."""
     with memory() as app:
         found = app.checkpoints.load(**options)
         if as_json:
@@ -246,5 +250,5 @@ def load_command(as_json: bool, **options: Any) -> None:
 @limit_option(20)
 @project_option
 def list_command(app: Engram, limit: int = 20, session_id: str | None = None, project: str | None = None) -> object:
-    """List the checkpoints of the project, the latest first."""
+    """List the checkpoints of the project, latest first."""
     return app.checkpoints.listed(session_id=session_id, project=project, limit=limit)

@@ -41,23 +41,25 @@ _scope_option = click.option(
     type=click.Choice(["user", "project"]),
     default="user",
     show_default=True,
-    help="For you everywhere, or for this folder.",
+    help="user: for you, in every folder. project: only for this folder.",
 )
 _dry_run_option = click.option("--dry-run", is_flag=True, help="Print the changes as a diff; write nothing.")
 
 
 @click.command("setup")
-@click.argument("agents", nargs=-1, help="Which agents, such as claude-code; none: shows which are here and asks.")
-@click.option("--all-detected", is_flag=True, help="Every agent that is installed here.")
+@click.argument("agents", nargs=-1, help="Agents, such as claude-code; default: list the installed ones and ask.")
+@click.option("--all-detected", is_flag=True, help="Set up every installed agent.")
 @_scope_option
-@click.option("--no-hooks", is_flag=True, help="Only the MCP server and the instructions.")
-@click.option("--no-instructions", is_flag=True, help="Leave AGENTS.md, CLAUDE.md and the like alone.")
+@click.option("--no-hooks", is_flag=True, help="Register no hooks.")
+@click.option("--no-instructions", is_flag=True, help="Write no instructions into AGENTS.md, CLAUDE.md and the like.")
 @click.option("--mcp-only", is_flag=True, help="Only the MCP server: --no-hooks and --no-instructions.")
-@click.option("--pre-tool", is_flag=True, help="Also a hook that shows what is kept about a file before it is edited.")
+@click.option(
+    "--pre-tool", is_flag=True, help="Add a hook that shows the memories about a file before the agent edits it."
+)
 @click.option(
     "--protocol",
     type=click.Choice(["full", "slim"]),
-    help="For Engram's own plugin: what `engram protocol-mode` prints for the agent.",
+    help="Only for the plugin of the original Engram: full or slim instructions.",
 )
 @vectors_option
 @_dry_run_option
@@ -77,9 +79,9 @@ def setup_command(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Put engram into a coding agent: MCP server, hooks, instructions. Running it again changes nothing.
+    """Set up coding agents: MCP server, hooks, instructions. Running it again changes nothing.
 
-    Files are edited in place and kept before; `engram unsetup` brings them back byte for byte.
+    Files are edited in place, and the old ones are kept; `engram unsetup` restores them byte for byte.
     """
     from engram_py.interfaces.setup.agents import Parts
     from engram_py.interfaces.setup.installing import agents_named, check_options
@@ -127,17 +129,17 @@ def _offered(data_dir: Path) -> str:
 
 
 @click.command("unsetup")
-@click.argument("agents", nargs=-1, help="Which agents.")
-@click.option("--all", "everything", is_flag=True, help="Every agent that was set up, here and for you everywhere.")
+@click.argument("agents", nargs=-1, help="The agents to remove engram from.")
+@click.option("--all", "everything", is_flag=True, help="Every agent that was set up, in this folder and for you.")
 @_scope_option
 @_dry_run_option
 @json_command
 def unsetup_command(
     agents: tuple[str, ...], everything: bool, scope: Literal["user", "project"], dry_run: bool, as_json: bool
 ) -> None:
-    """Take engram out of a coding agent and restore its files byte for byte. The memory stays.
+    """Remove engram from coding agents and restore their files byte for byte. The memory stays.
 
-    If a file was edited since, only our part is removed.
+    If you edited a file since, only engram's lines are removed.
     """
     from engram_py.interfaces.setup.agents import AGENTS
     from engram_py.interfaces.setup.installing import agents_named
@@ -162,12 +164,12 @@ def unsetup_command(
 
 
 @value_command("protocol-mode")
-@click.argument("agent", help="As `engram setup` names it.")
+@click.argument("agent", help="The agent's name in `engram setup`.")
 def protocol_mode_command(agent: str) -> tuple[object, str]:
-    """Print `full` or `slim`: whether the hooks of Engram's own plugin explain the memory at each start.
+    """Print `full` or `slim`: whether the hooks of the original Engram's plugin explain the memory at each start.
 
-    `engram setup AGENT --protocol slim` chooses, and ENGRAM_DEFER_MEMORY=1 for one session. The hooks of `engram
-    setup` itself never explain it.
+    Set it with `engram setup AGENT --protocol slim`, or with ENGRAM_DEFER_MEMORY=1 for one session. The hooks of
+    `engram setup` never explain it.
     """
     from engram_py.interfaces.setup.manifest import protocol_mode
 
@@ -203,7 +205,9 @@ def _choose_agents(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool
         click.echo("Set one up with `engram setup NAME`, all of them with `engram setup --all-detected --yes`.")
         return []
     if all_detected:
-        return found if click.confirm(f"Set up {len(found)} agent(s)?") else []
+        from engram_py.interfaces.wording.phrases import amount
+
+        return found if click.confirm(f"Set up {amount(len(found), 'agent')}?") else []
     return [agent for agent in found if click.confirm(f"Set up {agent.title}?", default=agent.name not in used)]
 
 
@@ -232,15 +236,15 @@ def _report(done: list[Done], failures: list[EngramError], *, as_json: bool, dry
     "--limit-ms",
     type=int,
     metavar="N",
-    help=f"Answer within this time, {LEAST_LIMIT_MS} to {MOST_LIMIT_MS:,} ms; default: 5,000, 2,000 for a prompt, "
-    "1,000 before an edit.",
+    help=f"Answer within this time, {LEAST_LIMIT_MS} to {MOST_LIMIT_MS:,} ms; default: 2,000 for user-prompt "
+    "and tool-failed, 1,000 for pre-tool and post-tool, else 5,000.",
 )
-@click.option("--pretool", metavar="on|off", help="Whether pre-tool answers; default: ENGRAM_HOOK_PRETOOL.")
+@click.option("--pretool", metavar="on|off", help="Whether pre-tool shows memories; default: ENGRAM_HOOK_PRETOOL.")
 @click.pass_context
 def hook_command(ctx: click.Context, event: str, agent: str, limit_ms: int | None, pretool: str | None) -> None:
-    """Answer an agent's hook: its JSON on stdin, what it should read on stdout.
+    """Answer an agent's hook: the event is JSON on stdin, the text for the agent goes to stdout.
 
-    Always exits with 0 and in time; why a hook stayed silent is in hooks.log, which `engram doctor` reads.
+    It always exits with 0 and in time. hooks.log has the reason if a hook printed nothing; `engram doctor` reads it.
     """
     from engram_py.interfaces.hooks.entry import main
 
@@ -252,7 +256,7 @@ def hook_command(ctx: click.Context, event: str, agent: str, limit_ms: int | Non
     main(words)
 
 
-_name = click.argument("name", help="Such as gate, or ENGRAM_GATE.")
+_name = click.argument("name", help="The setting, such as gate or ENGRAM_GATE.")
 
 config_command = group(
     "config",
@@ -263,7 +267,7 @@ config_command = group(
 
 @value_command("list", config_command)
 def list_command() -> tuple[object, str]:
-    """List every setting with its value and where that comes from. Secrets are hidden."""
+    """List every setting with its value and its source. Secrets are hidden."""
     found = setting_values(settings().data_dir)
     lines = [("setting", "value", "from"), *((one.setting.name, one.shown or "-", one.source) for one in found)]
     wide = [max(len(line[place]) for line in lines) for place in (0, 1)]
@@ -281,12 +285,12 @@ def get_command(name: str) -> tuple[object, str]:
 
 @value_command("set", config_command)
 @_name
-@click.argument("value", required=False, help="On, off, a number, a text.")
-@click.option("--unset", is_flag=True, help="Take it out of config.json.")
+@click.argument("value", required=False, help="The new value: on, off, a number or a text.")
+@click.option("--unset", is_flag=True, help="Remove the setting from config.json.")
 def set_command(name: str, value: str | None, unset: bool) -> tuple[object, str]:
-    """Write a setting into config.json. Servers and agents that run read it when they start.
+    """Write a setting into config.json. Running servers and agents use it after a restart.
 
-    A number outside of its range is moved to the nearest end, with a note.
+    A number outside its range is set to the nearest limit, with a note.
     """
     if unset == (value is not None):
         raise click.UsageError("give a VALUE, or --unset")
@@ -295,7 +299,7 @@ def set_command(name: str, value: str | None, unset: bool) -> tuple[object, str]
     keep_setting(folder, setting.name, kept)
     found = _value(folder, setting)
     if found.source == setting.variable:
-        notes.append(f"{setting.variable} is set and wins; unset it where agents are started")
+        notes.append(f"{setting.variable} overrides this value. Unset it in the environment of your agents.")
     print_notes(notes)
     return _facts(found), f"{setting.name}: {found.shown or '-'} ({found.source})"
 

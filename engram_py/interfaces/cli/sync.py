@@ -70,11 +70,11 @@ cloud_command = group(
 
 
 @result_command("login")
-@click.option("--server", help="Its address; default: ENGRAM_CLOUD_SERVER or cloud_server.")
-@click.option("--token", help="Only `-`: read the token from standard input. Without it you are asked.")
+@click.option("--server", help="The server's address; default: ENGRAM_CLOUD_SERVER or cloud_server.")
+@click.option("--token", help="Use `-` to read the token from standard input; default: ask for it.")
 @click.option("--insecure", is_flag=True, help="Allow unencrypted http:// to another machine.")
 def login_command(app: Engram, server: str | None, token: str | None, insecure: bool) -> object:
-    """Connect this machine to a server. The token is tried first, then kept in the keychain or a private file.
+    """Connect this machine to a server. The token is tested, then kept in the keychain or a private file.
 
     Nothing of the memory is sent before `engram cloud enroll` names a project.
     """
@@ -93,7 +93,7 @@ def logout_command(app: Engram) -> object:
 @result_command("status")
 @click.option("--retry", is_flag=True, help="Retry the rows that were set aside, then sync.")
 def status_command(app: Engram, retry: bool) -> object:
-    """Show the state of sync: pending changes, refused rows, next step. Only --retry asks the server."""
+    """Show the state of sync: pending changes, refused rows, next step. Only --retry contacts the server."""
     if retry:
         app.autosync.retry()
     return app.autosync.status()
@@ -101,13 +101,13 @@ def status_command(app: Engram, retry: bool) -> object:
 
 @result_command("enroll")
 @click.argument("projects", nargs=-1, metavar="PROJECT...", help="Projects, by name.")
-@click.option("--all", "everything", is_flag=True, help="Every project that the server grants.")
-@click.option("--trust/--no-trust", default=None, help="What comes from the server counts as your own, or never does.")
+@click.option("--all", "everything", is_flag=True, help="All projects that the server grants.")
+@click.option("--trust/--no-trust", default=None, help="Trust memories from this server, or (--no-trust) never.")
 def enroll_command(app: Engram, projects: tuple[str, ...], everything: bool, trust: bool | None) -> object:
     """Sync projects with the server from now on, with everything saved so far.
 
-    You are asked once, at a terminal, whether you trust whoever writes there; until then agents see what comes from
-    the server apart, as not checked.
+    In a terminal the command asks once whether you trust the server's authors. Until then agents see their memories
+    marked as not checked.
     """
     if not projects and not everything:
         raise click.UsageError("name the projects, or pass --all")
@@ -156,32 +156,32 @@ _MOST_KEY_BYTES = 2**20
 @click.option(
     "--format",
     type=click.Choice(["text", "chunks"]),
-    help="Write a Markdown file a memory, for review (new folders), or packed chunks with sessions and prompts.",
+    help="text: a Markdown file per memory (new folders). chunks: compressed files, with sessions and prompts.",
 )
-@click.option("--again", is_flag=True, help="Write everything once more, not only what is new.")
+@click.option("--again", is_flag=True, help="Write everything again, not only what is new.")
 @click.option("--status", "status", is_flag=True, help="Show the state of the folder, the hooks and the server.")
-@click.option("--digest", is_flag=True, help="Print a value that is equal on machines that hold the same memory.")
-@click.option("--project", help="Another project than the repository's own.")
+@click.option("--digest", is_flag=True, help="Print a checksum that is equal on machines with the same memory.")
+@click.option("--project", help="A project other than the repository's own.")
 @click.option("--all", "all_projects", is_flag=True, help="Every project, in both directions.")
-@click.option("--encrypt", is_flag=True, help="Encrypt the folder, or open it, with a passphrase that is asked for.")
-@click.option("--encrypt-with", "key_file", type=PATH, help="The same with a key file.")
-@click.option("--allow-plain", is_flag=True, help="Read chunks that are not encrypted in a folder that is.")
-@click.option("--trust", metavar="KEY", help="Trust this device; then only trusted devices are read.")
+@click.option("--encrypt", is_flag=True, help="Encrypt or open the folder with a passphrase; the command asks for it.")
+@click.option("--encrypt-with", "key_file", type=PATH, help="Encrypt or open the folder with a key file.")
+@click.option("--allow-plain", is_flag=True, help="Read unencrypted files in an encrypted folder.")
+@click.option("--trust", metavar="KEY", help="Trust this device; from then on only files of trusted devices are read.")
 @click.option("--untrust", metavar="KEY", help="Stop trusting this device.")
-@click.option("--trusted", is_flag=True, help="List the devices whose chunks were seen, with their keys.")
+@click.option("--trusted", is_flag=True, help="List the devices that wrote chunks, with their keys.")
 @click.option(
     "--install-hooks",
     is_flag=True,
     help="Install git hooks (import after a merge or rebase, export before a push) and a merge driver for memories.",
 )
 @click.option("--uninstall-hooks", is_flag=True, help="Remove the git hooks.")
-@click.option("--cloud", is_flag=True, help="Sync with the server of `engram cloud login` instead.")
-@click.option("--hook", metavar="NAME", help="Used by the git hooks: never fails, prints nothing without news.")
+@click.option("--cloud", is_flag=True, help="Sync with the server of `engram cloud login`, not through git.")
+@click.option("--hook", metavar="NAME", help="For the git hooks: never fails, prints only changes.")
 @json_command
 def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> None:
-    """Share this project's memory through the repository: import what others committed, export what is new.
+    """Share this project's memory through the repository: read what others committed, write what is new.
 
-    It goes through .engram/, which you commit like any file. Personal observations and raw messages never leave.
+    It uses the folder .engram/, which you commit like any file. Personal observations and raw messages are not shared.
     """
     if hook is not None:
         _run_hook(hook)
@@ -196,11 +196,11 @@ def sync_command(hook: str | None, cloud: bool, as_json: bool, **asked: Any) -> 
 
 
 @click.command("merge-memory")
-@click.argument("base", type=PATH, help="What both began with.")
-@click.argument("ours", type=PATH, help="This branch's file; the joined one is written here.")
+@click.argument("base", type=PATH, help="The file before both edits.")
+@click.argument("ours", type=PATH, help="This branch's file; the merged one is written here.")
 @click.argument("theirs", type=PATH, help="The other branch's file.")
 def merge_memory_command(base: Path, ours: Path, theirs: Path) -> None:
-    """Join two edits of a memory's file into the second, as git asks a merge driver; exit code 1: they conflict."""
+    """Merge two edits of a memory's file, as a merge driver of git. Exit code 1: they conflict."""
     from engram_py.git.program import Deadline, ask_git
     from engram_py.sync.git.memory_file import merge
     from engram_py.sync.git.memory_folder import joined_lines

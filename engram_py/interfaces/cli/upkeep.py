@@ -61,17 +61,17 @@ def instance_id_command() -> tuple[object, str]:
 @result_command("stats")
 @one_project_option
 def stats_command(app: Engram, project: str | None) -> object:
-    """Count what is kept."""
+    """Count the rows of the memory."""
     return app.statistics.count(project)
 
 
 @result_command("cost")
-@click.option("--session", "session_id", help="Count one session only.")
+@click.option("--session", "session_id", help="Only this session.")
 @one_project_option
-@click.option("--days", type=click.IntRange(min=1), help="Count the last days only, today included (UTC).")
+@click.option("--days", type=click.IntRange(min=1), help="Only the last N days, with today (UTC).")
 def cost_command(app: Engram, **options: Any) -> object:
-    """Show what answers and injections took in tokens (bytes / 4), which memories were injected, recalled, cited and
-    never used, and what the tools' schemas and the instructions cost each session.
+    """Show how many tokens (bytes / 4) answers and hooks took, which memories were injected, recalled, cited and never
+    used, and what tool schemas and instructions cost each session.
 
     Answers through hooks, MCP and HTTP are counted, on this machine only; those of the command line are not.
     """
@@ -81,21 +81,20 @@ def cost_command(app: Engram, **options: Any) -> object:
 
 
 @result_command("worth")
-@click.argument("observation_id", metavar="[ID]", type=OBSERVATION_ID, required=False, help="Of this memory alone.")
+@click.argument("observation_id", metavar="[ID]", type=OBSERVATION_ID, required=False, help="Only this memory.")
 @one_project_option
-@click.option("--days", type=click.IntRange(min=1, max=3_650), help="Given in the last days only (UTC).")
+@click.option("--days", type=click.IntRange(min=1, max=3_650), help="Only memories given in the last N days (UTC).")
 @limit_option(20)
 def worth_command(app: Engram, observation_id: int | None, **options: Any) -> object:
-    """Show what came of the memories that agents were given unasked: heeded, ignored, repeated in spite of it, harmful;
-    and beside it what came of the moments without them.
+    """Show how agents used the memories they got, compared with cases where none was given.
 
-    Shares are shown from five moments on. `ENGRAM_HOLDOUT=.1` keeps a tenth of the moments silent, to compare with.
+    Percentages need at least five cases. `ENGRAM_HOLDOUT=.1` gives no memory in a tenth of the cases, for comparison.
     """
     return app.worths.of(observation_id, **options)
 
 
 @click.command("doctor")
-@click.option("--check", metavar="NAME", help="Only this check, named as the report names it.")
+@click.option("--check", metavar="NAME", help="Only this check, by its name in the report.")
 @click.option("--fix", is_flag=True, help="Back up, then repair index, permissions and orphans.")
 @json_command
 def doctor_command(check: str | None, fix: bool, as_json: bool) -> None:
@@ -126,7 +125,7 @@ def backup_command(app: Engram, file: Path | None) -> object:
 @yes_option
 @json_command
 def restore_command(file: Path, yes: bool, as_json: bool) -> None:
-    """Put the backup FILE in the database's place, after asking. What was there is kept and named."""
+    """Replace the database by the backup FILE, after asking. The replaced file is kept, and its path is printed."""
     from engram_py.database.backup import check_backup, restore
 
     loaded = settings()
@@ -139,7 +138,7 @@ def restore_command(file: Path, yes: bool, as_json: bool) -> None:
     show(restored, loaded, as_json=as_json)
 
 
-_RECOVERY = "Take the key that was written down: asked for, or on standard input."
+_RECOVERY = "Use your recovery key (the one shown once). The command asks for it, or reads it from standard input."
 _KEY_FILE = "Keep the key in this file, readable by you alone, instead of the system's keychain."
 _recovery_option = click.option("--recovery", is_flag=True, help=_RECOVERY)
 _key_file_option = click.option("--key-file", "file", type=PATH, help=_KEY_FILE)
@@ -153,8 +152,8 @@ _key_file_option = click.option("--key-file", "file", type=PATH, help=_KEY_FILE)
 def encrypt_command(file: Path | None, recovery: bool, yes: bool, as_json: bool) -> None:
     """Encrypt the memory on this disk (SQLCipher, AES-256): database, backups, spool, hook log; exports from then on.
 
-    The key is random, kept in the system's keychain (or printed by ENGRAM_KEY_COMMAND), and shown once, to be written
-    down: without any of these nobody reads the memory again. Interrupted, it goes on when it is run again.
+    The key is random and kept in the system's keychain (or printed by ENGRAM_KEY_COMMAND). It is shown once. Write it
+    down: without the key the memory is lost. An interrupted run is continued by the next one.
     """
     from engram_py.upkeep.encryption import encrypt
 
@@ -168,22 +167,28 @@ def encrypt_command(file: Path | None, recovery: bool, yes: bool, as_json: bool)
 
 @click.command("decrypt")
 @_recovery_option
-@click.option("--set-aside", is_flag=True, help="The key is lost: keep the files, and begin an empty memory.")
+@click.option(
+    "--set-aside", is_flag=True, help="Use if the key is lost: move the encrypted files aside and start empty."
+)
 @yes_option
 @json_command
 def decrypt_command(recovery: bool, set_aside: bool, yes: bool, as_json: bool) -> None:
-    """Make an encrypted memory plain again: everybody who has the disk reads it then."""
+    """Decrypt the memory. Anyone with the disk can then read it."""
     from engram_py.upkeep import encryption
 
     loaded = settings()
     if set_aside:
-        confirm(f"put what is in {loaded.data_dir} into quarantine, and begin an empty memory", yes=yes)
+        confirm(f"move the encrypted files in {loaded.data_dir} aside and start with an empty memory", yes=yes)
         kept = encryption.set_aside(loaded.data_dir, loaded.clock())
-        said = f"Kept in {kept}; the memory is empty and plain now" if kept else "Nothing to do: it is not encrypted"
+        said = (
+            f"Moved to {kept}. The memory is empty and not encrypted now"
+            if kept
+            else "Nothing to do: it is not encrypted"
+        )
         print_value({"kept": str(kept) if kept else None}, said, as_json=as_json)
         return
     if (loaded.data_dir / KEY_STATE).exists():
-        confirm(f"write the memory in {loaded.data_dir} so that everybody who has the disk reads it", yes=yes)
+        confirm(f"decrypt the memory in {loaded.data_dir} (anyone with the disk can then read it)", yes=yes)
     with progress("Decrypting") as report:
         done = encryption.decrypt(loaded.data_dir, recovery=_typed(recovery), progress=report)
     show(done, loaded, as_json=as_json)
@@ -225,7 +230,7 @@ def _place(file: Path | None, data_dir: Path, *, yes: bool) -> dict[str, Any]:
         return {"kind": "command" if os.environ.get(KEY_COMMAND) else "keychain"}
     if file.is_relative_to(data_dir):
         raise InvalidArgumentError("--key-file", str(file), expected="outside of the data directory that it opens")
-    confirm(f"keep the key in {file}, where whoever has that file and {data_dir} reads everything", yes=yes)
+    confirm(f"store the key in {file} (anyone with it and {data_dir} can read the memory)", yes=yes)
     return {"kind": "file", "file": file}
 
 
@@ -233,20 +238,19 @@ def _typed(recovery: bool) -> str:
     if not recovery:
         return ""
     if can_ask():
-        return str(click.prompt("The key that was written down", hide_input=True, err=True))
+        return str(click.prompt("Recovery key", hide_input=True, err=True))
     return sys.stdin.readline() if sys.stdin is not None else ""
 
 
 def _announce(recovery: str) -> None:
     click.echo(
-        f"Write this key down, and keep it apart from this machine; it is not shown again:\n\n  {recovery}\n", err=True
+        f"Write this key down and keep it away from this machine. It is not shown again:\n\n  {recovery}\n", err=True
     )
 
 
 @result_command("reindex")
 def reindex_command(app: Engram) -> object:
-    """Rebuild the search index: derived terms and full-text indexes. Others may search and save meanwhile; after an
-    interruption the next run continues."""
+    """Rebuild the search index. Searches and saves work meanwhile; after an interruption the next run continues."""
     with progress("Indexing") as report:
         return app.reindexing.run(progress=report)
 
@@ -256,12 +260,13 @@ def reindex_command(app: Engram) -> object:
     "name",
     metavar="[PASS]",
     required=False,
-    help="distill, heartbeat, consolidate or synthesize; default: what is due.",
+    help="distill: summarize sessions; heartbeat: find entities in new rows; consolidate: archive unused derived "
+    "memories; synthesize: write entity summaries. Default: all that are due.",
 )
 def maintain_command(app: Engram, name: str | None) -> object:
-    """Tend the memory now: distill sessions, read what is new, let what nobody uses fade, write summaries.
+    """Run upkeep now: summarize sessions, find entities in new rows, archive unused derived memories, write summaries.
 
-    Servers do that by themselves, and so does the end of a session. Only what was derived fades or is put away.
+    Servers do this by themselves, and so does the end of a session. Only derived memories are archived.
     """
     with interruptible("what was finished is kept, and the rest stays due"):
         return app.maintenance.run(name)
@@ -271,7 +276,7 @@ def maintain_command(app: Engram, name: str | None) -> object:
 @click.argument("name", metavar="[PASS]", required=False, help="Only this pass.")
 @limit_option(20)
 def runs_command(app: Engram, name: str | None, limit: int) -> object:
-    """List the latest runs of upkeep: what they did, and how long they took."""
+    """List the latest runs of upkeep, with results and duration."""
     return app.upkeep_reports.runs(name=name, limit=limit)
 
 
@@ -286,24 +291,24 @@ _COMPUTED = "the vectors so far are kept, and `engram vectors on` computes the r
 
 vectors_command = group(
     "vectors",
-    """Find what is said in other words: turn vectors on or off, or say how far they are.
+    """Search by meaning too: turn vectors on or off, or show their state.
 
-    Without a command it is `status`.
+    Without a command it shows the status.
     """,
     alone="status",
 )
 
 
 @vectors_command.command("on")
-@click.argument("model", required=False, help="sentence, static, or another embedder; see the docs of search.")
-@click.option("--wait", is_flag=True, help="Compute all of it before the command ends.")
+@click.argument("model", required=False, help="sentence, static, or another embedder (docs/reference/search.md).")
+@click.option("--wait", is_flag=True, help="Wait until all vectors are computed.")
 @json_command
 def on_command(model: str | None, wait: bool, as_json: bool) -> None:
-    """Fetch a model, compute the vectors of everything, and use them in every search from now on.
+    """Download a model, compute the vectors of everything, and use them in every search.
 
-    `sentence` finds most and is meant for a machine where servers run. `static` reaches a third of that gain for a
-    fifth of the time. Default: what is set, else `sentence`. Beyond 2,000 observations it goes on in the background. A
-    running server uses the model from its next search on.
+    `sentence` gives the best results. `static` is five times faster and less accurate. Default: the set model, else
+    `sentence`. With more than 2,000 observations the command continues in the background. A running server uses the
+    model from its next search on.
     """
     done, now = turn_on(model, wait=wait)
     show(done, now, as_json=as_json)
@@ -318,12 +323,12 @@ def turn_on(model: str | None = None, *, wait: bool = False) -> tuple[Embedded, 
     setting = model or now.embedder or "sentence"
     by_variable = now.sources.get("embedder") == _VARIABLE
     if model and by_variable and now.embedder != model:
-        raise InvalidArgumentError(_VARIABLE, now.embedder, expected=f"unset, or {model}: it wins over this")
+        raise InvalidArgumentError(_VARIABLE, now.embedder, expected=f"unset, or {model}: it overrides this")
     spec = parse_embedder(setting)
     if spec.kind in ("sentence", "static"):
         _fetch(spec.kind, now.data_dir / "models")
     with memory(embedder=setting) as app:
-        with interruptible("the model is there; `engram vectors on` loads it again"):
+        with interruptible("the model is downloaded; run `engram vectors on` to continue"):
             app.vectors.open()
         if not by_variable:
             keep_setting(now.data_dir, "embedder", setting)
@@ -347,12 +352,12 @@ def compute_vectors(app: Engram, *, wait: bool = False) -> Embedded:
     start_in_background("engram_py", "--data-dir", str(folder), "vectors", "on", setting, "--wait", folder=folder)
     minutes = math.ceil(left * done.seconds / max(1, done.observations + done.documents) / 60)
     said = (
-        f"the other {left:,} go on in the background, for about {minutes:,} min; `engram vectors` says how far they are"
+        f"the other {left:,} are computed in the background, about {minutes:,} min; `engram vectors` shows the progress"
     )
     return replace(done, warnings=(*done.warnings, said))
 
 
-_OFFERED = "23 MB, 40 ms a question"
+_OFFERED = "a download of 23 MB, about 40 ms per search"
 
 
 def offer_vectors(wanted: bool | None, *, ask: bool) -> None:
@@ -367,12 +372,16 @@ def offer_vectors(wanted: bool | None, *, ask: bool) -> None:
     if wanted is None and (now.embedder or is_kept(now.data_dir, "embedder")):  # set, or declined
         return
     if wanted is None and not (ask and can_ask()):
-        click.echo(f"`engram vectors on` finds things said in other words too ({_OFFERED}).", err=True)
+        click.echo(f"`engram vectors on` turns on semantic search ({_OFFERED}).", err=True)
         return
     agreed = wanted
     if wanted is None:
-        more = " (160 MB more for numpy and onnxruntime)" if missing(LANES["sentence"], now.data_dir / "models") else ""
-        agreed = click.confirm(f"Find things said in other words too? {_OFFERED}{more}", default=True, err=True)
+        more = " (and 160 MB for numpy and onnxruntime)" if missing(LANES["sentence"], now.data_dir / "models") else ""
+        agreed = click.confirm(
+            f"Turn on semantic search? It downloads 23 MB{more} and adds about 40 ms to each search.",
+            default=True,
+            err=True,
+        )
     if not agreed:
         keep_setting(now.data_dir, "embedder", "")
         return
@@ -404,7 +413,7 @@ def _fetch(name: str, models: Path) -> None:
 @click.option("--delete", is_flag=True, help="Delete the vectors and the fetched models too.")
 @json_command
 def off_command(delete: bool, as_json: bool) -> None:
-    """Search by words alone. Vectors are kept, so that turning them on again costs little."""
+    """Search by words only. The vectors are kept, so turning them on again is quick."""
     from engram_py.settings import keep_setting
 
     now = settings()
@@ -412,12 +421,12 @@ def off_command(delete: bool, as_json: bool) -> None:
     with memory(embedder="") as app:
         show(app.vectors.turned_off(delete=delete), app.settings, as_json=as_json)
     if now.sources.get("embedder") == _VARIABLE:
-        click.echo(f"note: {_VARIABLE} is set and wins; unset it where agents are started", err=True)
+        click.echo(f"note: {_VARIABLE} overrides this value. Unset it in the environment of your agents.", err=True)
 
 
 @result_command("status", vectors_command)
 def status_command(app: Engram) -> object:
-    """Say which model is set, how many observations have vectors, and the next step."""
+    """Show the model, how many observations have vectors, and the next step."""
     return app.vectors.state(ask=True)
 
 
@@ -427,20 +436,21 @@ SOURCES = (
 
 
 @result_command("export")
-@click.argument("file", required=False, type=PATH, help="- or none: standard output.")
+@click.argument("file", required=False, type=PATH, help="The file to write; default, or with -: standard output.")
 @click.option("--format", "version", type=click.Choice(["0.1.0", "0.2.0"]), default="0.2.0", show_default=True,
               help="Engram's export version.")  # fmt: skip
-@click.option("--plain", is_flag=True, help="Of an encrypted memory: write what everybody can read.")
+@click.option("--plain", is_flag=True, help="Write the export of an encrypted memory unencrypted.")
 @one_project_option
 def export_command(
     app: Engram, file: Path | None, version: Literal["0.1.0", "0.2.0"], plain: bool, project: str | None
 ) -> object:
-    """Write everything, or one project, as JSON that Engram reads too. Of an encrypted memory it is sealed: `engram
-    import` reads it where the key is."""
+    """Write everything, or one project, as JSON that Engram reads too. The export of an encrypted memory is encrypted;
+    only machines with the key can import it.
+    """
     target = sys.stdout if file in (None, STREAM) else file
     exported = app.transfer.export(target, project=project, version=version, plain=plain)
     if app.store.key:
-        said = "everybody can read this export" if plain else "the export is sealed; --plain writes one to read"
+        said = "anyone can read this export" if plain else "The export is encrypted; --plain writes it unencrypted."
         click.echo(f"note: {said}", err=True)
     return exported if isinstance(target, Path) else None
 
@@ -448,19 +458,21 @@ def export_command(
 @result_command("import")
 @click.argument("file", required=False, type=PATH, help="The export; - reads standard input.")
 @click.option("--from", "kind", type=click.Choice(SOURCES), help="Import from another program; FILE is its path.")
-@click.option("--dry-run", is_flag=True, help="With --from: count, and write nothing.")
-@click.option("--project", help="With --from: file all of it under this project.")
-@click.option("--trust", is_flag=True, help="The memories are your own; else they are kept apart, as not checked.")
+@click.option("--dry-run", is_flag=True, help="With --from: count the memories, and write nothing.")
+@click.option("--project", help="With --from: put all memories into this project.")
+@click.option(
+    "--trust", is_flag=True, help="Trust the memories as your own; without it they are marked as not checked."
+)
 def import_command(
     app: Engram, file: Path | None, kind: str | None, dry_run: bool, project: str | None, trust: bool
 ) -> object:
-    """Read an export of Engram (0.1.0, 0.2.0) or of this program: all of it or nothing. Importing it again
-    changes nothing.
+    """Read an export of Engram (0.1.0, 0.2.0) or of this program: all of it or nothing. Importing it again changes
+    nothing.
 
-    What a file says of itself makes nothing yours: you are asked at a terminal, and --trust says so. What a program
-    keeps in your home directory, at its usual place, is.
+    Imported memories count as not checked until you trust them: answer yes at the prompt or pass `--trust`. Memories
+    read from a program's usual place in your home directory count as yours.
 
-    With --from it reads what other programs kept, from FILE or from where that program keeps it: claude-memory and
+    With --from it reads the memory of another program, from FILE or from its usual place: claude-memory and
     claude-transcripts (~/.claude/projects), claude-mem (~/.claude-mem/claude-mem.db), basic-memory (~/basic-memory),
     engram (~/.engram/engram.db), instructions (a CLAUDE.md or AGENTS.md, or a folder), server-memory (its file).
     """
@@ -484,7 +496,9 @@ def _is_own(file: Path, said: bool) -> bool:
     """Return whether the user says that the memories of a file are their own."""
     if said or file == STREAM or not can_ask() or not file.exists():  # the import says that it is missing
         return said
-    return click.confirm(visible(f"Are the memories in {file} your own? Others stay apart, as not checked"), err=True)
+    return click.confirm(
+        visible(f"Trust the memories in {file} as your own? Otherwise agents see them marked 'not checked'."), err=True
+    )
 
 
 def _source(kind: str, path: Path | None) -> Path:

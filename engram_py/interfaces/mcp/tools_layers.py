@@ -49,7 +49,7 @@ ACTIONS = ("list", "show", "graph", "link", "alias", "merge", "archive", "restor
 def mem_entity(
     app: Engram,
     action: Annotated[str, Field(enum=ACTIONS)] = "list",
-    entity: Annotated[str | None, Field(description="Its name or an alias; list needs none.")] = None,
+    entity: Annotated[str | None, Field(description="Its name or an alias; not for list.")] = None,
     other: Annotated[
         str | None, Field(description="link: the object. alias: the other name. merge: the one that stays.")
     ] = None,
@@ -57,14 +57,14 @@ def mem_entity(
     fact: Annotated[str | None, Field(description="link: the sentence that says so.")] = None,
     kind: Annotated[str | None, Field(description="link, list: person, service, library.")] = None,
     depth: Annotated[int, Field(description="graph: edges away, 1 to 4.")] = 2,
-    candidates: Annotated[bool, Field(description="list: also names mentioned too seldom.")] = False,
-    archived: Annotated[bool, Field(description="list: also those put away.")] = False,
+    candidates: Annotated[bool, Field(description="list: include names mentioned too seldom.")] = False,
+    archived: Annotated[bool, Field(description="list: include archived ones.")] = False,
     scope: Scope = None,
     project: Project = None,
     session_id: SessionId = None,
 ) -> EntityList | EntityDetail | Graph | Linked | EntityChanged:
-    """People, services, libraries, modules that have a name here: list them, show one, walk its edges, connect two,
-    give other names, join two that are one, put one away."""
+    """People, services, libraries and modules: list them, show one, follow its edges, connect two, add an alias, merge
+    two, archive one."""
     service = app.entities
     where: dict[str, Any] = {"scope": scope, "project": project, "session_id": session_id}
     if action == "list":
@@ -96,14 +96,15 @@ def mem_identity(
     app: Engram,
     action: Annotated[str, Field(description="list, add, remove or profile.")] = "list",
     text: Annotated[
-        str | None, Field(description="add: one sentence; remove: it or its id; profile: the new one, else it is read.")
+        str | None,
+        Field(description="add: one sentence; remove: it or its id; profile: the new text; without it, read."),
     ] = None,
     scope: Annotated[str | None, Field(description="personal (every project, the default) or project.")] = None,
     project: Project = None,
     session_id: SessionId = None,
 ) -> Saved | Listing | Changed | Profile:
-    """What holds of the user always ("answer in German"), which every context begins with, and their profile; with
-    scope project how to work with them here. Add what they say once and for all."""
+    """Keep what is always true of the user ("answer in German"), and their profile; every context begins with it. Scope
+    project: how to work with them here."""
     chosen = action.strip().lower()
     where: dict[str, Any] = {"project": project, "session_id": session_id}
     if chosen == "list":
@@ -124,7 +125,7 @@ def mem_checkpoint(
     app: Engram,
     action: Annotated[str, Field(description="save, load or list.")],
     content: Annotated[str | None, Field(description="save: your state, as text or JSON.")] = None,
-    session: Annotated[str | None, Field(description="Default: save in this run, load the latest here.")] = None,
+    session: Annotated[str | None, Field(description="Default: this run; load: the latest here.")] = None,
     project: Project = None,
 ) -> CheckpointLine | Checkpoint | Listing:
     """Keep your working state before a long step or a compaction, and get it back byte for byte. No search finds it."""
@@ -158,15 +159,21 @@ Turns = Annotated[list[dict[str, Any]], Before(_read), Field(description="{user,
 @tool(title="Take over a conversation", hints=SETTLES)
 def mem_ingest(
     app: Engram,
-    conversation_id: Annotated[str, Field(description="The same again replaces it.")],
+    conversation_id: Annotated[
+        str,
+        Field(
+            description="A name of its own. The same conversation again adds nothing, a longer one is continued, "
+            "another one of this name replaces it."
+        ),
+    ],
     turns: Turns,
-    agent_id: Annotated[str | None, Field(description="Whose it is; default: you.")] = None,
+    agent_id: Annotated[str | None, Field(description="Its agent; default: you.")] = None,
     session_date: Annotated[str | None, Field(description="When it took place.")] = None,
-    skip_extraction: Annotated[bool, Field(description="Keep the turns alone.")] = False,
+    skip_extraction: Annotated[bool, Field(description="Store only the messages, without a summary.")] = False,
     flush: Annotated[bool | None, Field(description="Wait for the summary.")] = None,
     project: Project = None,
 ) -> Ingested:
-    """Keep a whole conversation that took place elsewhere, word for word, and its summary."""
+    """Keep a whole conversation from elsewhere, word for word, with a summary."""
     return app.ingest(
         conversation_id,
         turns,
@@ -196,22 +203,20 @@ def search_memory(
 def mem_fact(
     app: Engram,
     entity: Annotated[str, Field(description="A person, service, library, repository.")],
-    text: Annotated[
-        str | None, Field(description="One sentence that will hold; left out, the facts are listed.")
-    ] = None,
+    text: Annotated[str | None, Field(description="One sentence that stays true; without it, list the facts.")] = None,
     kind: Annotated[str | None, Field(description="What it is: person, service.")] = None,
     category: Annotated[str | None, Field(description="milestone, status, preference, ...")] = None,
-    source: Annotated[str | None, Field(description="Where it is from: meeting.")] = None,
-    source_ref: Annotated[str | None, Field(description="Which one.")] = None,
-    date: Annotated[str | None, Field(description="When it held first.")] = None,
-    past: Annotated[bool, Field(description="List those that were replaced as well.")] = False,
-    unchecked: Annotated[bool, Field(description="Keep it whatever it says.")] = False,
+    source: Annotated[str | None, Field(description="The source: meeting.")] = None,
+    source_ref: Annotated[str | None, Field(description="The id of the source.")] = None,
+    date: Annotated[str | None, Field(description="Since when it is true.")] = None,
+    past: Annotated[bool, Field(description="List replaced facts too.")] = False,
+    unchecked: Annotated[bool, Field(description="Keep it in any case.")] = False,
     scope: Scope = None,
     project: Project = None,
     session_id: SessionId = None,
 ) -> Saved | Listing:
     """Keep one fact about something with a name. A new value ("runs on", "works at", "version is") replaces the old
-    one; what is said already, passing or vague is not kept."""
+    one. Repeats, and what is passing or vague, are not kept."""
     where: dict[str, Any] = {"scope": scope, "project": project, "session_id": session_id}
     if text is None:
         return app.facts.of(entity, past=past, **where)
@@ -236,9 +241,9 @@ PASSES = ("distill", "heartbeat", "consolidate", "synthesize")
 @tool(title="Tend the memory", hints=SETTLES, aliases={"pass": "name"})
 def mem_maintain(
     app: Engram,
-    name: Annotated[str | None, Field(enum=PASSES, description="Left out: what is due.")] = None,
+    name: Annotated[str | None, Field(enum=PASSES, description="Default: what is due.")] = None,
 ) -> Maintained:
-    """Run a pass of upkeep now; servers do that by themselves."""
+    """Run upkeep now; servers do it by themselves."""
     return app.maintenance.run(name)
 
 
@@ -250,13 +255,13 @@ Path = Annotated[str, Field(description="Relative to the vault: knowledge/databa
 @tool(title="Note of the day", hints=WRITES, aliases={"note": "text"})
 def mem_note(
     app: Engram,
-    text: Annotated[str | None, Field(description="Left out, the notes of the day are listed.")] = None,
+    text: Annotated[str | None, Field(description="Without it, list the notes of the day.")] = None,
     day: Annotated[str | None, Field(description="2026-03-14, today or yesterday.")] = None,
     project: Project = None,
     session_id: SessionId = None,
 ) -> Saved | Listing:
-    """Append a note to today's: passing things that are no decision. Notes are never changed; the next session's start
-    shows those of today and yesterday."""
+    """Append a note to today's notes: passing things, not decisions. The next session's start shows the notes of today
+    and yesterday."""
     if text is None:
         return app.notes.of_day(day, project=project)
     return app.notes.add(text, project=project, session_id=session_id, origin="agent")
@@ -267,7 +272,7 @@ def mem_write(
     app: Engram,
     path: Path,
     content: Annotated[str, Field(description="The whole text, or what to append.")],
-    append: Annotated[bool, Field(description="Put it behind what is there.")] = False,
+    append: Annotated[bool, Field(description="Append the content.")] = False,
     project: Project = None,
 ) -> FileWritten:
     """Write or append a Markdown, text or JSON file of the person's vault, with the folders it needs."""
@@ -277,7 +282,7 @@ def mem_write(
 @tool(title="Read a file of the vault", hints=READS)
 def mem_get(
     app: Engram,
-    path: Annotated[str | None, Field(description="Left out, the files are listed.")] = None,
+    path: Annotated[str | None, Field(description="Without it, list the files.")] = None,
     under: Annotated[str, Field(description="List this folder only.")] = "",
     project: Project = None,
 ) -> FileText | FileList:
@@ -299,7 +304,7 @@ def mem_session_summary(
     session_id: SessionId = None,
     project: Project = None,
 ) -> Saved:
-    """Leave the next session what it needs to go on. Call it before you finish and after a compaction."""
+    """Keep what the next session needs. Call it before you finish and after a compaction."""
     return app.episodes.summarize(content, project=project, session_id=session_id)
 
 
@@ -341,14 +346,14 @@ def mem_capture_passive(
 @tool(title="Judge a relation", hints=SETTLES)
 def mem_judge(
     app: Engram,
-    judgment_id: Annotated[str, Field(description="As mem_save gave it.")],
-    relation: Annotated[Verb, Field(description="new ... old.")],
+    judgment_id: Annotated[str, Field(description="From mem_save.")],
+    relation: Annotated[Verb, Field(description="How the new memory relates to the old one.")],
     reason: str | None = None,
     evidence: str | None = None,
     confidence: Annotated[float | None, Field(description="0 to 1; below 0.7 ask the user first.")] = None,
     session_id: Annotated[str | None, QUIET] = None,
 ) -> Relation:
-    """Give the verdict mem_save asked for: how the new observation relates to the older one."""
+    """Give the verdict that mem_save asked for."""
     return app.relations.judge(
         judgment_id, relation, reason=reason, evidence=evidence, confidence=confidence, session_id=session_id
     )
@@ -359,12 +364,12 @@ def mem_compare(
     app: Engram,
     memory_id_a: ObservationId,
     memory_id_b: ObservationId,
-    relation: Annotated[Verb, Field(description="a ... b.")],
+    relation: Annotated[Verb, Field(description="How a relates to b.")],
     confidence: Annotated[float, Field(description="0 to 1.")],
     reasoning: Annotated[str, Field(description="At most 200 characters.")],
     model: Annotated[str | None, Field(description="Which model judged.")] = None,
 ) -> Relation:
-    """Record how observation a relates to observation b."""
+    """Record how two observations relate."""
     return app.relations.compare(
         memory_id_a, memory_id_b, relation, confidence=confidence, reasoning=reasoning, model=model
     )
@@ -375,8 +380,8 @@ def mem_review(
     app: Engram,
     action: Annotated[str, Field(enum=("list", "mark_reviewed"))],
     project: Project = None,
-    limit: Annotated[int, Field(description="Of list; most 100.")] = 10,  # observations/observations.py
-    observation_id: Annotated[ObservationId | None, Field(description="Of mark_reviewed.")] = None,
+    limit: Annotated[int, Field(description="For list; at most 100.")] = 10,  # observations/observations.py
+    observation_id: Annotated[ObservationId | None, Field(description="For mark_reviewed.")] = None,
 ) -> Listing | Changed:
     """List observations that are due for review or whose files changed, or confirm that one still holds."""
     if action == "list":
@@ -390,7 +395,7 @@ def mem_review(
 
 @tool(title="Current project", hints=READS)
 def mem_current_project(app: Engram) -> CurrentProject:
-    """Which project saves go to here, and why."""
+    """The project of this folder, and why."""
     return app.projects.current()
 
 
@@ -403,16 +408,16 @@ def mem_list_projects(app: Engram) -> Listing:
 @tool(title="Merge projects", hints=DELETES)
 def mem_merge_projects(
     app: Engram,
-    from_: Annotated[str, Field(description="Comma-separated names that are really one project.")],
+    from_: Annotated[str, Field(description="Comma-separated names of the same project.")],
     to: Annotated[str, Field(description="The name that stays.")],
 ) -> Merged:
-    """Join project names that drifted apart; the old names go on working."""
+    """Merge projects; the old names keep working."""
     return app.merging.merge(from_.split(","), to)
 
 
 @tool(title="Memory statistics", hints=READS)
-def mem_stats(app: Engram, project: Annotated[str | None, Field(description="Default: all of them.")] = None) -> Stats:
-    """Counts of what is kept."""
+def mem_stats(app: Engram, project: Annotated[str | None, Field(description="Default: all.")] = None) -> Stats:
+    """Counts of the memory's rows."""
     return app.statistics.count(project)
 
 

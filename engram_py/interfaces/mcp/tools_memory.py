@@ -49,12 +49,12 @@ def mem_search(
     ],
     type: str | None = None,
     project: Project = None,
-    all_projects: Annotated[bool, Field(description="Not only this one.")] = False,
+    all_projects: Annotated[bool, Field(description="Search every project.")] = False,
     scope: str | None = None,
     match_mode: Annotated[str, QUIET] = "all",
     limit: Annotated[int | None, Field(description="Default 10, most 20.")] = None,
-    as_of: Annotated[str | None, Field(description="As known on that day.")] = None,
-    explain: Annotated[bool, Field(description="How it went, in numbers.")] = False,
+    as_of: Annotated[str | None, Field(description="Memory of that day.")] = None,
+    explain: Annotated[bool, Field(description="Add the ranking's numbers.")] = False,
     in_: Annotated[str | None, QUIET] = None,
     sort: Annotated[str | None, QUIET] = None,
     collection: Annotated[str | None, QUIET] = None,  # these three are listed beside the layers' tools
@@ -88,7 +88,9 @@ def mem_context(
     scope: str | None = None,
     query: Annotated[str | None, Field(description="A prompt: only what it needs.")] = None,
     mode: Annotated[str | None, Field(description="session, query, cascade, full.")] = None,
-    budget_tokens: Annotated[int | None, Field(description="Default 1500.")] = None,  # context/contexts.py
+    budget_tokens: Annotated[
+        int | None, Field(description="Default: 1500; query 800, cascade 2000, full 10000.")
+    ] = None,  # context/contexts.py
     compact: Annotated[bool, Field(description="Titles only.")] = False,
     max_bytes: Annotated[int | None, QUIET] = None,
 ) -> Context:
@@ -109,7 +111,7 @@ def mem_get_observation(
     app: Engram,
     id: ObservationOrDocument,
     include_history: Annotated[bool, Field(description="With earlier versions.")] = False,
-    history_cursor: Annotated[int | None, Field(description="As the last answer gave it.")] = None,
+    history_cursor: Annotated[int | None, Field(description="From the last answer.")] = None,
 ) -> Detail | Opened | OpenedSeveral:
     """The whole text of one observation."""
     return app.open(id, history=include_history, cursor=history_cursor)

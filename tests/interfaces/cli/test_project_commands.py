@@ -67,12 +67,10 @@ def test_open_sessions_end_by_name_or_by_the_age_of_their_last_use(saved: Run, m
     assert answer(saved("session", "end", "--by-age", "30d", "--apply", "--json")) == {"sessions": [], "applied": True}
 
     monkeypatch.setenv("ENGRAM_NOW", "2199-01-01T00:00:00Z")
-    assert (
-        saved("session", "end", "--by-age", "720h").stdout == f"With --apply this would end 1 session(s).\n{session}\n"
-    )
+    assert saved("session", "end", "--by-age", "720h").stdout == f"--apply would end 1 session.\n{session}\n"
     assert answer(saved("sessions", "--json"))["sessions"][0]["ended_at"] is None
     assert answer(saved("session", "end", "--by-age", "30d", "--project", "gizmos", "--json"))["sessions"] == []
-    assert saved("session", "end", "--by-age", "2w", "--apply").stdout.startswith("Ended 1 session(s).")
+    assert saved("session", "end", "--by-age", "2w", "--apply").stdout.startswith("Ended 1 session.")
     assert saved("session", "end", session).stdout == f"Session {session} ended already.\n"
     assert "invalid_argument" in refusal(saved("session", "end"))
     assert "invalid_argument" in refusal(saved("session", "end", "--by-age", "soon"))
@@ -277,7 +275,7 @@ def test_a_variable_that_wins_is_named(run: Run, kept: Any, monkeypatch: pytest.
     monkeypatch.setenv("ENGRAM_GATE", "heuristic")
     said = run("config", "set", "gate", "off")
     assert said.stdout == "gate: heuristic (ENGRAM_GATE)\n"
-    assert "ENGRAM_GATE is set and wins" in said.stderr
+    assert "ENGRAM_GATE overrides this value" in said.stderr
     assert kept() == {"gate": "off"}
 
 

@@ -165,7 +165,7 @@ def test_the_registered_server_and_hook_start_from_a_folder_that_shadows_python_
 def test_on_a_terminal_setup_asks_about_each_agent(home: Path, here: Path) -> None:
     shown = in_terminal(80, "setup", typed="n\ny\nn\n")
     assert "Set up Cursor?" in shown
-    assert "Find things said in other words too? 23 MB, 40 ms a question [Y/n]" in shown
+    assert "Turn on semantic search? It downloads 23 MB and adds about 40 ms to each search. [Y/n]" in shown
     assert "engram" not in (home / ".cursor" / "mcp.json").read_text()
     assert "engram" in (home / ".codex" / "config.toml").read_text()
 
@@ -173,8 +173,8 @@ def test_on_a_terminal_setup_asks_about_each_agent(home: Path, here: Path) -> No
 @pytest.mark.usefixtures("home", "terminal")
 @pytest.mark.parametrize("words", [("setup", "cursor"), ("init", "--force")])
 def test_whoever_declines_other_words_is_not_asked_again(run: Run, words: tuple[str, ...]) -> None:
-    assert "other words" in run(*words, stdin="n\n").stderr
-    assert "other words" not in run(*words).stderr + run("setup", "codex").stderr
+    assert "semantic search" in run(*words, stdin="n\n").stderr
+    assert "semantic search" not in run(*words).stderr + run("setup", "codex").stderr
     assert run("vectors").stdout.startswith("Vectors are off")
 
 
@@ -188,7 +188,7 @@ def test_whoever_agrees_has_vectors_of_everything_when_the_command_ends(
     said = run(*words, stdin="\n")
     assert (said.exit_code, "1 of 1 memories have vectors." in said.stderr) == (0, True)
     assert answer(run("vectors", "--json"))["embedder"] == "sentence:minilm-l6-int8"
-    assert "other words" not in run("setup", "codex").stderr
+    assert "semantic search" not in run("setup", "codex").stderr
 
 
 @pytest.mark.usefixtures("home")
@@ -196,7 +196,7 @@ def test_without_a_terminal_nothing_is_fetched_and_a_line_says_how_to_get_it(
     run: Run, sentence: Lane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(LANES, "sentence", sentence)
-    line = "`engram vectors on` finds things said in other words too (23 MB, 40 ms a question).\n"
+    line = "`engram vectors on` turns on semantic search (a download of 23 MB, about 40 ms per search).\n"
     assert run("setup", "cursor").stderr == run("init").stderr == line
     assert run("setup", "cursor", "--no-vectors").stderr == ""
     assert answer(run("vectors", "--json"))["embedder"] == ""

@@ -288,7 +288,7 @@ def test_what_is_pending_is_computed_and_the_state_says_so(run: Run, served: End
     assert "The vectors of 2 observations are kept." in run("vectors", "off").stdout
     deleted = run("vectors", "off", "--delete")
     assert deleted.stdout == "Vectors are off; those of 2 observations and the models are deleted\n"
-    assert "ENGRAM_EMBEDDER is set and wins" in deleted.stderr
+    assert "ENGRAM_EMBEDDER overrides this value" in deleted.stderr
     assert answer(run("vectors", "--json"))["done"] == 0
 
 
@@ -300,7 +300,7 @@ def test_what_takes_long_goes_on_in_the_background(run: Run, served: Endpoint, m
     said = run("vectors", "on")
 
     assert "0 of 3 observations have vectors" in said.stdout
-    assert re.search(r"the other 3 go on in the background, for about [0-9]+ min; `engram vectors`", said.stderr)
+    assert re.search(r"the other 3 are computed in the background, about [0-9]+ min; `engram vectors`", said.stderr)
     until = time.monotonic() + 30
     while answer(run("vectors", "--json"))["done"] < 3:
         assert time.monotonic() < until
