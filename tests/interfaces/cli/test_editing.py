@@ -122,7 +122,7 @@ def test_without_a_terminal_and_an_editor_an_edit_says_what_else_to_do(
     monkeypatch.delenv("EDITOR", raising=False)
     refused = start("edit", "1")
     assert refused.code == 1
-    assert "`engram update` takes the new text" in refused.stderr
+    assert "`engram update 1 --content TEXT`" in refused.stderr
 
 
 # --- undo and revert --------------------------------------------------------------------------------------
