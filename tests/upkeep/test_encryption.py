@@ -353,7 +353,7 @@ def test_without_a_keychain_the_person_chooses_a_file_and_is_told_what_it_means(
     assert json.loads(done.stdout)["recovery"] in done.stderr
     assert key_file.stat().st_mode & 0o777 == 0o600
     assert f"on: the key is in {key_file}" in run(data_dir, "doctor").stdout
-    assert "pass --yes" in run(data_dir, "decrypt").stderr
+    assert "run it again with --yes" in run(data_dir, "decrypt").stderr
     assert run(data_dir, "decrypt", "--yes").stdout.startswith("The memory is plain, and ")
     assert "encryption: off" in run(data_dir, "doctor").stdout
 

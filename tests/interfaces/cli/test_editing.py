@@ -301,7 +301,7 @@ def test_without_a_yes_nothing_is_changed(four: Run, said: str) -> None:
     refused = four("delete", "--where", "type:note", stdin=said)
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "not_confirmed" in refused.stderr
-    assert "pass --yes" in refused.stderr
+    assert "run it again with --yes" in refused.stderr
     assert ids(four) == [3, 2, 1]
 
 
