@@ -116,15 +116,18 @@ class InvalidTextError(InvalidInputError):
 
 
 class InvalidArgumentError(InvalidInputError):
+    """One argument is invalid. Of arguments that do not go together ``said`` is the message, ``step`` the hint."""
+
     shown = ("argument",)
 
-    def __init__(self, argument: str, value: object, *, expected: str) -> None:
+    def __init__(
+        self, argument: str, value: object = None, *, expected: str = "", said: str = "", step: str = ""
+    ) -> None:
         self.argument, self.value, self.expected = argument, value, expected
         shown = repr(value)
         shown = shown if len(shown) <= 80 else shown[:77] + "..."
-        super().__init__(
-            f"{argument} is {'missing' if value is None else shown}", hint=f"{argument} must be {expected}"
-        )
+        told = f"{argument} is {'missing' if value is None else shown}"
+        super().__init__(said or told, hint=step or f"{argument} must be {expected}")
 
 
 class EmptyQueryError(InvalidInputError):
@@ -134,11 +137,10 @@ class EmptyQueryError(InvalidInputError):
 
 
 class NotConfirmedError(InvalidInputError):
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, *, answered: bool = False) -> None:
         self.what = what
-        super().__init__(
-            f"nothing was changed; it was not confirmed: {what}", hint="pass --yes to do it without asking"
-        )
+        told = "cancelled; nothing was changed" if answered else f"nothing was changed; nobody confirmed this: {what}"
+        super().__init__(told, hint="run it again with --yes to skip the question")
 
 
 class InvalidTopicKeyError(InvalidInputError):
@@ -153,7 +155,7 @@ class InvalidTopicKeyError(InvalidInputError):
 class OperationExpiredError(NotFoundError):
     def __init__(self) -> None:
         super().__init__(
-            "what operation_id saved was deleted since",
+            "the memory that this operation_id saved is deleted",
             hint="use a new operation_id to save it again; nothing was written",
         )
 

@@ -24,7 +24,7 @@ PYTHON = {
     "judge": "relations.judge()",
     "unjudged": "relations.pending()",
     "deleted": "bulk.listed(deleted=True)",
-    "undelete": "undelete(ID)",
+    "undelete": "undelete({id})",
     "destroy": "hard=True",
     "topic": 'topic_key="{key}"',
     "project": "project=NAME",
@@ -85,6 +85,20 @@ def kept(value: Any) -> Any:
         case list():
             return tuple(kept(one) for one in value)
     return value
+
+
+def amount(number: int, thing: str) -> str:
+    """``1 question``, ``1,024 questions``."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {plural(thing)}"
+
+
+def plural(thing: str) -> str:
+    """Return the name of several of a thing."""
+    if thing == "person":
+        return "people"
+    if thing.endswith(("x", "ch", "sh", "ss")):
+        return f"{thing}es"
+    return f"{thing[:-1]}ies" if thing.endswith("y") and thing[-2:-1] not in "aeiou" else f"{thing}s"
 
 
 # What a note on an answer may be, before it is worded.

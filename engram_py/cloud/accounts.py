@@ -252,8 +252,9 @@ async def check_pepper(connection: Connection, pepper: str) -> None:
     if row is None or not hmac.compare_digest(row["value"], mark):
         raise InvalidCloudSettingError(
             "ENGRAM_CLOUD_TOKEN_PEPPER",
-            expected="what it was when this database was first used; to end all tokens and begin with another: "
-            "delete from cloud_facts where name = 'pepper'",
+            said="ENGRAM_CLOUD_TOKEN_PEPPER differs from the value that this database was created with",
+            step="restore the old value; to use another one (all tokens end), run this SQL: delete from cloud_facts "
+            "where name = 'pepper'",
         )
 
 

@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 from engram_py.errors import EngramError
 from engram_py.lazy import install_hint
 
+_ROUTES = "https://github.com/engram-py/engram-py/blob/main/docs/reference/server.md"
+
 
 class CloudServerError(EngramError):
     """A refusal of `engram cloud serve` or of its commands. ``headers`` are sent with the response."""
@@ -24,15 +26,15 @@ class InvalidBodyError(CloudServerError):
 
 class InvalidRequestError(CloudServerError):
     def __init__(self, field: str, *, expected: str) -> None:
-        super().__init__(f"{field} is not as it must be", hint=f"{field} must be {expected}")
+        super().__init__(f"{field} is invalid", hint=f"{field} must be {expected}")
 
 
 class AuthRequiredError(CloudServerError):
     status = 401
     headers: ClassVar[Mapping[str, str]] = {"WWW-Authenticate": 'Bearer realm="engram cloud"'}
 
-    def __init__(self, reason: str = "no token came with the request, or one this server does not know") -> None:
-        super().__init__(reason, hint="ask whoever runs the server for a token, then `engram cloud login`")
+    def __init__(self, reason: str = "the request has no token, or an unknown one") -> None:
+        super().__init__(reason, hint="ask an admin of the server for a token, then run `engram cloud login`")
 
 
 class PolicyForbiddenError(CloudServerError):
@@ -46,21 +48,21 @@ class UnknownAddressError(CloudServerError):
     status = 404
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"nothing is at {path[:200]}", hint="is this the address that `engram cloud login` was given?")
+        super().__init__(f"nothing is at {path[:200]}", hint="check the address that you gave `engram cloud login`")
 
 
 class ChunkNotFoundError(CloudServerError):
     status = 404
 
     def __init__(self, chunk_id: str) -> None:
-        super().__init__(f"no chunk {chunk_id[:80]!r}", hint="GET /sync/pull lists the chunks there are")
+        super().__init__(f"no chunk {chunk_id[:80]!r}", hint="GET /sync/pull lists the chunks")
 
 
 class WrongMethodError(CloudServerError):
     status = 405
 
     def __init__(self, method: str, path: str) -> None:
-        super().__init__(f"{method[:20]} is not for {path[:200]}", hint="docs/reference/server.md lists the routes")
+        super().__init__(f"{path[:200]} does not take {method[:20]}", hint=f"{_ROUTES} lists the routes")
 
 
 class RequestTimeoutError(CloudServerError):
@@ -77,14 +79,14 @@ class SyncPausedError(CloudServerError):
 
     def __init__(self, project: str, reason: str) -> None:
         why = f": {reason}" if reason else ""
-        super().__init__(f"{project} is paused{why}", hint="nothing is lost; it goes on when an admin resumes it")
+        super().__init__(f"{project} is paused{why}", hint="nothing is lost; sync goes on when an admin resumes it")
 
 
 class ChunkConflictError(CloudServerError):
     status = 409
 
     def __init__(self, chunk_id: str) -> None:
-        super().__init__(f"chunk {chunk_id} is here with other content", hint="give the new content an id of its own")
+        super().__init__(f"chunk {chunk_id} exists with other content", hint="use another id for the new content")
 
 
 class PushTooLargeError(CloudServerError):
@@ -95,7 +97,7 @@ class PushTooLargeError(CloudServerError):
 
     def __init__(self, what: str, limit: int) -> None:
         self.limit = limit
-        super().__init__(f"the push has more than {limit:,} {what}", hint="nothing was taken; send less at a time")
+        super().__init__(f"the push has more than {limit:,} {what}", hint="nothing was stored; send less at a time")
 
 
 class UnsupportedEncodingError(CloudServerError):
@@ -110,7 +112,7 @@ class TooBusyError(CloudServerError):
     headers: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}
 
     def __init__(self, whose: str) -> None:
-        super().__init__(f"{whose} works on as many requests as it may", hint="wait a second and repeat the request")
+        super().__init__(f"{whose} has too many requests at once", hint="wait a second and try again")
 
 
 class RequestBrokenError(CloudServerError):
@@ -128,7 +130,8 @@ class DatabaseUnavailableError(CloudServerError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(
-            f"PostgreSQL does not answer ({reason})", hint="repeat the request; what was not acknowledged is kept once"
+            f"PostgreSQL does not answer ({reason})",
+            hint="repeat the request; what the server already has is not stored twice",
         )
 
 
@@ -139,22 +142,22 @@ class DatabaseNotSetError(CloudServerError):
     def __init__(self) -> None:
         super().__init__(
             "ENGRAM_DATABASE_URL is not set, and this machine is logged in to no server",
-            hint="where the database is: ENGRAM_DATABASE_URL=postgresql://engram:PASSWORD@127.0.0.1/engram; "
-            "as an admin elsewhere: `engram cloud login`",
+            hint="on the server, set ENGRAM_DATABASE_URL=postgresql://engram:PASSWORD@127.0.0.1/engram; elsewhere, run "
+            "`engram cloud login` with an admin's token",
         )
 
 
 class InvalidCloudSettingError(CloudServerError):
-    def __init__(self, variable: str, *, expected: str) -> None:
+    def __init__(self, variable: str, *, expected: str = "", said: str = "", step: str = "") -> None:
         self.variable = variable
-        super().__init__(f"{variable} is not as it must be", hint=f"{variable} must be {expected}")
+        super().__init__(said or f"{variable} is invalid", hint=step or f"{variable} must be {expected}")
 
 
 class DatabaseTooNewError(CloudServerError):
     def __init__(self, unknown: Sequence[str]) -> None:
         self.unknown = list(unknown)
         super().__init__(
-            f"the database was brought up by a newer engram (it has {', '.join(unknown)}); it was left untouched",
+            f"a newer engram created or updated the database (it has {', '.join(unknown)}); it was left untouched",
             hint="upgrade engram-py on this machine",
         )
 
@@ -163,7 +166,7 @@ class NobodyToServeError(CloudServerError):
     def __init__(self, host: str) -> None:
         super().__init__(
             f"{host} can be reached from other machines, and the server has no account yet",
-            hint="make the first with `engram cloud users add NAME --admin`, or set ENGRAM_CLOUD_ADMIN",
+            hint="create one with `engram cloud users add NAME --admin`, or set ENGRAM_CLOUD_ADMIN",
         )
 
 
@@ -183,7 +186,9 @@ class AccountExistsError(CloudServerError):
     status = 409
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is an account {name!r}", hint="`engram cloud tokens add NAME` gives it another token")
+        super().__init__(
+            f"account {name!r} exists already", hint="`engram cloud tokens add NAME` gives it another token"
+        )
 
 
 class UnknownTokenError(CloudServerError):
@@ -196,8 +201,8 @@ class UnknownTokenError(CloudServerError):
 class ServerAnswerError(CloudServerError):
     def __init__(self, address: str, reason: str, *, hint: str = "") -> None:
         super().__init__(
-            f"{address[:200]} did not do it: {reason[:300]}",
-            hint=hint[:300] or "is the address right, and does the server run?",
+            f"{address[:200]} did not run the command: {reason[:300]}",
+            hint=hint[:300] or "check the address, and that the server runs",
         )
 
 

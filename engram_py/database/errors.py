@@ -59,9 +59,16 @@ class StoreKeyError(StoreError):
         self.path, self.reason = path, reason
         super().__init__(
             f"{path} is encrypted and stays closed: {reason}",
-            hint="see that the key can be read there again, and repeat; `engram rekey --recovery` takes the key that "
-            "was written down; without any, `engram decrypt --set-aside` keeps the files and begins an empty memory",
+            hint="unlock the keychain, or fix the key file or ENGRAM_KEY_COMMAND, and try again; if the key is lost, "
+            "`engram rekey --recovery` takes the one that you wrote down, and `engram decrypt --set-aside` keeps the "
+            "files and starts an empty memory",
         )
+
+
+class EncryptionPendingError(StoreError):
+    def __init__(self, command: str) -> None:
+        self.command = command
+        super().__init__(f"`engram {command}` was interrupted", hint=f"run `engram {command}` again first")
 
 
 class KeyNotKeptError(StoreError):
@@ -93,8 +100,8 @@ class InvalidKeyError(InvalidInputError):
     def __init__(self, source: str, reason: str) -> None:
         self.source, self.reason = source, reason
         super().__init__(
-            f"{source} is no key: {reason}",
-            hint="a key is the 56 letters and digits that were shown once, or 64 hexadecimal ones; nothing was changed",
+            f"{source} {reason}",
+            hint="nothing was changed; a key has the 56 letters and digits that were shown, or 64 hexadecimal ones",
         )
 
 
@@ -105,7 +112,7 @@ class IndexDamagedError(StoreError):
         self.path, self.reason = path, reason
         super().__init__(
             f"the search index in {path} is damaged: {reason}",
-            hint="run `engram doctor --fix`: it makes the index again from what was saved",
+            hint="run `engram doctor --fix`; it rebuilds the index",
         )
 
 
@@ -116,7 +123,7 @@ class StoreGoneError(StoreError):
         self.path = path
         super().__init__(
             f"{path} was removed or renamed while this process had it open; nothing was written",
-            hint="put the file back, or run `engram restore BACKUP`; to begin an empty memory, start this server again",
+            hint="put the file back, or run `engram restore BACKUP`; to start an empty memory, start this server again",
         )
 
 
@@ -126,8 +133,8 @@ class StoreReplacedError(StoreError):
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(
-            f"{path} was replaced or removed while this was written; the file that is there now does not have it",
-            hint="repeat the call: it looks at the file that is there",
+            f"{path} was replaced or removed during this write; a new file does not have it",
+            hint="repeat the call",
         )
 
 
@@ -137,9 +144,15 @@ class StoreBusyError(StoreError):
     def __init__(self, path: str, waited_seconds: float) -> None:
         self.path, self.waited_seconds = path, waited_seconds
         super().__init__(
-            f"{path} stayed locked by another process for {waited_seconds:.0f} s",
-            hint="nothing was written; repeat the call, and look for a program that holds the file open",
+            f"{path} stayed locked by another process for {waited_seconds:.0f} s; nothing was written",
+            hint="try again; `engram doctor --check write_lock` tests whether the file can be written",
         )
+
+
+class EncryptionBusyError(StoreError):
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"another process encrypts or decrypts {path}", hint="wait until it has ended, and try again")
 
 
 class StoreFullError(StoreError):
@@ -176,10 +189,11 @@ class StoreForeignError(StoreError):
         from shlex import quote  # only who meets such a file pays for it
 
         self.path, self.tables = path, list(tables)
-        engrams = {"sessions", "observations"} <= set(tables)
-        then = f"; `engram import --from engram {quote(path)}` then brings over all of it" if engrams else ""
+        is_engram = {"sessions", "observations"} <= set(tables)
+        then = f"; then `engram import --from engram {quote(path)}` copies it" if is_engram else ""
         super().__init__(
-            f"{path} is a database of {'Engram' if engrams else 'another program'} (tables {', '.join(tables[:5])}); "
+            f"{path} is a database of {'Engram, the program in Go' if is_engram else 'another program'} "
+            f"(tables {', '.join(tables[:5])}); "
             "it was left untouched",
             hint=f"set ENGRAM_DATA_DIR to another directory{then}",
         )
@@ -190,4 +204,4 @@ class InvalidBackupError(TransferError):
 
     def __init__(self, path: str, reason: str) -> None:
         self.path, self.reason = path, reason
-        super().__init__(f"{path} cannot be restored: {reason}", hint="nothing was changed; choose another backup")
+        super().__init__(f"{path} cannot be restored: {reason}; nothing was changed", hint="choose another backup")

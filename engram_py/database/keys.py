@@ -126,9 +126,9 @@ def parsed(text: str, source: str) -> bytes:
     except binascii.Error:
         data = b""
     if len(data) != KEY_BYTES + _CHECK_BYTES:
-        raise InvalidKeyError(source, f"it has {len(plain)} letters and digits, or others than a key")
+        raise InvalidKeyError(source, f"is not a key: it has {len(plain)} letters and digits, or wrong ones")
     if hashlib.sha256(data[:KEY_BYTES]).digest()[:_CHECK_BYTES] != data[KEY_BYTES:]:
-        raise InvalidKeyError(source, "one of its letters is wrong")
+        raise InvalidKeyError(source, "is not a key: one of its letters is wrong")
     return data[:KEY_BYTES]
 
 
@@ -181,7 +181,7 @@ def fetch(kept: Kept, path: Path) -> bytes:
 def of_command() -> bytes:
     """Return the key that ``ENGRAM_KEY_COMMAND`` prints. Raises KeyNotKeptError, InvalidKeyError."""
     try:
-        return parsed(_printed(), f"what {KEY_COMMAND} prints")
+        return parsed(_printed(), f"the output of {KEY_COMMAND}")
     except NoKey as exc:
         raise KeyNotKeptError(str(exc)) from exc
 
@@ -220,11 +220,11 @@ def _fetched(kept: Kept) -> bytes:
             if key_id(key) == kept.id:
                 return key
     try:
-        key = parsed(_text(kept), f"what the {kept.kind} holds")
+        key = parsed(_text(kept), f"the text in the {kept.kind}")
     except InvalidKeyError as exc:
         raise NoKey(exc.message) from exc
     if key_id(key) != kept.id:
-        raise NoKey(f"the {kept.kind} has another key than this memory's")
+        raise NoKey(f"the {kept.kind} has the key of another memory")
     if kept.kind != "file":
         _remember(kept.id, key)
     return key
@@ -240,11 +240,11 @@ def _text(kept: Kept) -> str:
             except OSError as exc:
                 raise NoKey(f"its key file {kept.file} cannot be read ({reason(exc)})") from exc
             if not lines:
-                raise NoKey(f"its key file {kept.file} is not there, or empty")
+                raise NoKey(f"its key file {kept.file} is missing or empty")
             return next((line for line in lines if _is(line, kept)), lines[0])
     text = _ask_keychain(lambda keyring: keyring.get_password(_SERVICE, _name(kept)))
     if not text:
-        raise NoKey("the system's keychain has no such key any more")
+        raise NoKey("the system's keychain no longer has its key")
     return str(text)
 
 
@@ -357,7 +357,7 @@ def _sources(state: State | None) -> list[Callable[[], bytes]]:
     kept = [one for one in (state.key, state.before) if one] if state else []
     found: list[Callable[[], bytes]] = [lambda one=one: _fetched(one) for one in kept]  # type: ignore[misc]
     if os.environ.get(KEY_COMMAND):
-        found.append(lambda: parsed(_printed(), f"what {KEY_COMMAND} prints"))
+        found.append(lambda: parsed(_printed(), f"the output of {KEY_COMMAND}"))
     return found
 
 
@@ -406,7 +406,7 @@ def unseal(data_dir: Path, data: bytes, key: bytes = b"") -> bytes:
     for one in itertools.chain([key] if key else [], available(data_dir)):
         if (found := unsealed(data, one)) is not None:
             return found
-    raise StoreKeyError("what was sealed", "no key that can be had here opens it")
+    raise StoreKeyError(str(data_dir), "no key that is available here opens it")
 
 
 def unsealed(data: bytes, key: bytes) -> bytes | None:

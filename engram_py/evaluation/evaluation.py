@@ -124,10 +124,8 @@ class Evaluations:
         if not parse_query(text).words:
             raise EmptyQueryError(text)
         if bool(ids) == silent:
-            given = f"{' '.join(f'#{one}' for one in ids)} and --none" if ids else None
-            raise InvalidArgumentError(
-                "answer", given, expected="observation ids, or --none for a question without any, not both"
-            )
+            said = "ids and --none do not go together" if ids else "the answer is missing"
+            raise InvalidArgumentError("answer", said=said, step="give observation ids, or --none if none answers it")
         with self._store.transaction():
             found = [live_observation(self._store, one) for one in dict.fromkeys(ids)]
             place = self._asked_from(found, project)
@@ -142,8 +140,8 @@ class Evaluations:
         place = self._projects.for_read(project or (own[0].project if own else None))
         hidden = [one for one in own if place.project not in ("", one.project)]
         if hidden:
-            expected = f"one that sees [#{hidden[0].id}], which belongs to {hidden[0].project}"
-            raise InvalidArgumentError("project", place.project, expected=expected)
+            said = f"project {place.project} does not see [#{hidden[0].id}], which belongs to {hidden[0].project}"
+            raise InvalidArgumentError("project", said=said, step=f"pass --project {hidden[0].project}")
         return place
 
     def _keep(self, text: str, found: Sequence[Observation], project: str, *, silent: bool) -> KeptAs:
@@ -156,8 +154,8 @@ class Evaluations:
             return "added"
         if bool(old["silent"]) != silent:
             kept_as = "without an answer" if old["silent"] else "with an answer"
-            expected = f"another: it is kept as {old['id']}, {kept_as}; `engram eval remove {old['id']}` first"
-            raise InvalidArgumentError("question", text, expected=expected)
+            said = f"the question is kept already, {kept_as}"
+            raise InvalidArgumentError("question", said=said, step=f"run `engram eval remove {old['id']}` first")
         known = {row["sync_id"] for row in table.answers(self._store, old["id"])}
         new = [one for one in found if one.sync_id not in known]
         if not new:

@@ -43,7 +43,7 @@ from engram_py.git.repository import find_repository
 from engram_py.guards.diff import changes_of
 from engram_py.guards.values import from_json
 from engram_py.projects.projects import Core
-from engram_py.reasons import reason
+from engram_py.reasons import amount, reason
 
 # Fills the memory in a folder with lessons, as the project of a working directory.
 Fill = Callable[[Path, Path, Sequence[Lesson]], None]
@@ -67,9 +67,9 @@ class NoTasksError(InvalidInputError):
     def __init__(self, commits: int, candidates: int) -> None:
         self.commits, self.candidates = commits, candidates
         super().__init__(
-            f"no task in {commits:,} commits: {candidates:,} fixes came again or are remembered, and none of them has a"
-            " test that fails before it and passes after it",
-            hint="say with --check how tests are run here, as in --check 'npm test -- {tests}'",
+            f"no usable task in {amount(commits, 'commit')}: of {amount(candidates, 'candidate fix')} none has a test "
+            "that fails before the fix and passes after it",
+            hint="say how tests run here: `engram ab --dry-run --check 'npm test -- {tests}'`",
         )
 
 
@@ -114,7 +114,9 @@ class Experiments:
     def _root(self) -> Path:
         repository = self._projects.settings_here().repository
         if repository is None:
-            raise InvalidArgumentError("directory", str(Path.cwd()), expected="in a git repository with some history")
+            raise InvalidArgumentError(
+                "directory", said=f"{Path.cwd()} is in no git repository", step="run this in one that has commits"
+            )
         return repository.root
 
     def _kept(self, folder: Path) -> tuple[Task, ...]:
@@ -214,9 +216,8 @@ def _ended(
                 start_new_session=True,
             )  # fmt: skip
         except OSError as exc:
-            raise InvalidArgumentError(
-                "command", words[:1], expected=f"a program that starts ({exc.strerror})"
-            ) from exc
+            said = f"cannot start {words[0]!r} ({exc.strerror})"
+            raise InvalidArgumentError("command", said=said, step="check --agent-command and --check") from exc
         try:
             process.communicate(given.encode(), timeout=seconds)
         except subprocess.TimeoutExpired:

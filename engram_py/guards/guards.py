@@ -195,7 +195,8 @@ class Guards:
         if row["unchecked"]:
             raise ForeignGuardError(row["id"])
         if len(kept) >= MOST_GUARDS:
-            raise InvalidArgumentError("guard", len(kept), expected=f"one of at most {MOST_GUARDS} of an observation")
+            said = f"an observation has at most {MOST_GUARDS} guards"
+            raise InvalidArgumentError("guard", said=said, step=f"remove one: `engram guard remove {row['id']} NUMBER`")
         reach = reach_of(guard, find_repository(self._directory))
         reach.check()
         others = [one for one in kept if replace(one, by=guard.by) != guard]

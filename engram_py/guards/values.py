@@ -8,7 +8,7 @@ from typing import Any
 
 from engram_py.dataclass import dataclass
 from engram_py.errors import ConflictError, InvalidArgumentError, InvalidInputError
-from engram_py.reasons import Told
+from engram_py.reasons import Told, amount
 
 MOST_GUARDS = 20
 MOST_CHARS = 300
@@ -65,12 +65,15 @@ def checked(guard: Guard) -> Guard:
 
     kinds = [name for name in ("paths", "command", "added", "removed") if getattr(guard, name)]
     if len(kinds) > 1 or not (kinds or guard.branch):
-        expected = "one of --path, --command, --added and --removed, or --branch alone"
-        raise InvalidArgumentError("guard", " and ".join(kinds) or None, expected=expected)
+        said = f"a guard has one kind, not {' and '.join(kinds)}" if kinds else "the guard's kind is missing"
+        step = "give one of --path, --command, --added and --removed, or --branch alone"
+        raise InvalidArgumentError("guard", said=said, step=step)
     if guard.deny not in ("", "edit", "write") or (guard.deny and guard.kind != "path"):
         raise InvalidArgumentError("deny", guard.deny, expected="edit or write, given with --path")
     if guard.within and guard.kind not in ("added", "removed"):
-        raise InvalidArgumentError("in", guard.within[0], expected="given with --added or --removed")
+        raise InvalidArgumentError(
+            "in", said="--in needs --added or --removed", step="give one of them, or leave --in out"
+        )
     texts = [*guard.paths, *guard.within, *(getattr(guard, name) for name in _TEXTS)]
     for text in texts:
         check_text("guard", text)
@@ -221,8 +224,11 @@ class GuardTooWideError(ConflictError):
 
     def __init__(self, files: int, of: int, commits: int) -> None:
         self.files, self.of, self.commits = files, of, commits
-        told = f"it would have spoken at {files} of the {of} files changed in the last {commits} commits"
-        super().__init__(told if files else "it would speak at every file", hint="name what the decision is about")
+        told = (
+            f"it would have warned at {files} of {amount(of, 'file')} changed in the last {amount(commits, 'commit')}"
+        )
+        hint = "make it narrower, for example --in 'src/**' or a more exact --path"
+        super().__init__(told if files else "it would warn at every file", hint=hint)
 
 
 class NoGuardError(ConflictError):
@@ -230,8 +236,9 @@ class NoGuardError(ConflictError):
 
     def __init__(self, observation_id: int, *, offered: bool = False) -> None:
         self.id = observation_id
-        told = "offers no guard" if offered else "has no such guard"
-        super().__init__(f"#{observation_id} {told}", hint="`engram guard add` says it yourself, `engram guard` lists")
+        told = "suggests no guard" if offered else "has no such guard"
+        add = f"add one: `engram guard add {observation_id} --command 'npm *'`"
+        super().__init__(f"#{observation_id} {told}", hint=add if offered else "`engram guard` lists them")
 
 
 class ForeignGuardError(ConflictError):
@@ -239,18 +246,21 @@ class ForeignGuardError(ConflictError):
 
     def __init__(self, observation_id: int) -> None:
         self.id = observation_id
-        hint = f"`engram accept {observation_id}` makes it yours; read it first"
-        super().__init__(f"#{observation_id} came from elsewhere, and nobody trusted it", hint=hint)
+        hint = f"read it, then run `engram trust {observation_id}`"
+        super().__init__(f"#{observation_id} came from elsewhere and is not trusted", hint=hint)
 
 
 class NoSessionError(InvalidInputError):
     def __init__(self) -> None:
         super().__init__(
-            "no session of this project is open here", hint="pass --session ID; `engram sessions` lists them"
+            "this project has no open session here", hint="pass --session ID; `engram sessions` lists them"
         )
 
 
 class NoDiffError(InvalidInputError):
     def __init__(self, what: str) -> None:
         self.what = what[:200]
-        super().__init__(f"git gives no diff of {self.what}", hint="give FILES that exist, A..B, or --staged")
+        super().__init__(
+            f"cannot check {self.what}: no such commit, range or file",
+            hint="use `engram check main..HEAD`, `--staged` or files",
+        )

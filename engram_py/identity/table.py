@@ -53,15 +53,17 @@ _SHOWN_CHARS = 80
 class StatementNotFoundError(NotFoundError):
     def __init__(self, said: str, *, kind: str = "") -> None:
         self.said = said[:_SHOWN_CHARS]
-        what = f"{self.said} is a {kind}" if kind else f"nothing like {self.said!r} is kept about the user"
-        super().__init__(f"{what}; nothing was removed", hint=sentence(operation("identity"), " lists what can be"))
+        what = f"{self.said} is a {kind}" if kind else f"no statement matches {self.said!r}"
+        super().__init__(f"{what}; nothing was removed", hint=sentence(operation("identity"), " shows them all"))
 
 
 class SeveralStatementsError(ConflictError):
     def __init__(self, said: str, found: Sequence[Statement]) -> None:
         self.said = said[:_SHOWN_CHARS]
         named = "; ".join(f"[#{one.id}] {one.text[:_SHOWN_CHARS]}" for one in found[:5])
-        super().__init__(f"{self.said!r} is in several: {named}", hint="give the id of one. Nothing was removed")
+        super().__init__(
+            f"several statements have {self.said!r}: {named}; nothing was removed", hint="give the id of one"
+        )
 
 
 _LIVE = f"deleted_at is null and lifecycle = 'active' and {OWN}"  # nobody else speaks of the person

@@ -37,7 +37,7 @@ from engram_py.observations.values import REVIEW_MONTHS, TITLE_LIMIT_CHARS, Obse
 from engram_py.projects import table as project_table
 from engram_py.projects.merge import fold_topic
 from engram_py.projects.values import InvalidProjectError, normalize_project
-from engram_py.reasons import sentence
+from engram_py.reasons import amount, sentence
 from engram_py.relations import table as relation_table
 from engram_py.relations.values import VERBS
 from engram_py.sessions import table as session_table
@@ -216,7 +216,8 @@ def import_anchors(ledger: ImportLedger, row_id: int, sync_id: str) -> None:
     usable = [values for anchor in offered if (values := anchor_columns(anchor, ledger.now))]
     if len(usable) < len(offered):
         ledger.warn(
-            f"{len(offered) - len(usable)} file(s) of observation {sync_id[:80]!r} left out: no path in a project"
+            f"left out {amount(len(offered) - len(usable), 'file')} of observation {sync_id[:80]!r}: "
+            "not a path in a project"
         )
     if usable or ledger.own.anchors:
         anchor_table.replace(ledger.store, row_id, usable)

@@ -34,6 +34,7 @@ from engram_py.interchange.values import (
     first_problem,
 )
 from engram_py.lazy import regex
+from engram_py.reasons import amount
 from engram_py.sessions.transcript_formats import turns_of_line
 from engram_py.sessions.values import Turn
 
@@ -166,8 +167,8 @@ def _say_short(source: Source, path: Path, headings: list[str]) -> None:
     named = "; ".join(heading[:_SHORT_SHOWN_CHARS] for heading in headings[:_SHORT_SHOWN])
     more = f" and {len(headings) - _SHORT_SHOWN} more" if len(headings) > _SHORT_SHOWN else ""
     source.note(
-        f"{source.relative(path)}: {len(headings)} section(s) shorter than {_LEAST_CHARS} characters were left out"
-        f" ({named}{more}); keep what matters of them with `engram save`"
+        f"{source.relative(path)}: left out {amount(len(headings), 'section')} shorter than {_LEAST_CHARS} characters"
+        f" ({named}{more}); `engram save` keeps what you need of them"
     )
 
 

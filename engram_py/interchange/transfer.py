@@ -81,7 +81,9 @@ class Transfer:
         """
         key = b"" if plain else self._store.key
         if key and not isinstance(target, Path):
-            raise InvalidArgumentError("file", "-", expected="a file, which is sealed, or --plain: others can read it")
+            said = "an encrypted memory is not written to standard output"
+            step = "give a file (`engram export memory.json`), or add --plain for readable text"
+            raise InvalidArgumentError("file", said=said, step=step)
         document = self.document(project=project, version=version)
         written = _write_whole(target, document, key) if isinstance(target, Path) else _write(target, document)
         return Exported(

@@ -234,10 +234,10 @@ class Browsing:
             raise EmptyFieldError("target_project")
         name = normalize_project(target)
         if not any(one.strip() for one in sessions) and not observations and not prompts:
-            raise InvalidArgumentError("ids", "nothing", expected="at least one id of a record")
+            raise InvalidArgumentError("ids", said="no id was given", step="give at least one id")
         for number in (*observations, *prompts):
             if not 1 <= number <= MAX_ID:
-                raise InvalidArgumentError("ids", number, expected="positive")
+                raise InvalidArgumentError("ids", number, expected="a positive number")
         chosen = {"session": sessions, "observation": observations, "prompt": prompts}
         found = []
         for kind, ids in chosen.items():

@@ -128,7 +128,9 @@ class Editing:
             redacted += hidden
         columns |= self._status_columns(old, change)
         if not columns:
-            raise InvalidArgumentError("update", "nothing", expected=f"at least one of {_CHANGEABLE}")
+            raise InvalidArgumentError(
+                "update", said="there is nothing to update", step=f"give at least one of {_CHANGEABLE}"
+            )
         return _Edit(columns, redacted, truncation)
 
     def _status_columns(self, old: Observation, change: Change) -> dict[str, Any]:
@@ -148,9 +150,10 @@ class Editing:
             return change.content
         if change.find is None or change.replace is None:
             missing = "find" if change.find is None else "replace"
-            raise InvalidArgumentError(missing, None, expected="given together with the other: both are text")
+            raise InvalidArgumentError(missing, said=f"{missing} is missing", step="give both find and replace")
         if change.content is not None:
-            raise InvalidArgumentError("content", "given", expected="left out when find and replace are used")
+            said = "content does not go together with find and replace"
+            raise InvalidArgumentError("content", said=said, step="give either content, or find and replace")
         check_text("replace", change.replace)
         if not change.find or change.find not in old.content:
             raise NothingReplacedError(old.id, change.find)

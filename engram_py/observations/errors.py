@@ -11,10 +11,10 @@ from engram_py.reasons import operation, sentence
 class BulkFilterError(InvalidInputError):
     def __init__(self, text: str, *unread: str) -> None:
         self.text, self.unread = text[:80], unread
-        why = f"{', '.join(unread)} is not understood" if unread else "it has words beside filters"
+        why = f"{', '.join(unread)} is no filter" if unread else "it must consist of filters"
         super().__init__(
-            f"{self.text!r} does not say which memories are meant: {why}",
-            hint="give filters such as type:note until:2026-01; of words a search gives the ids. Nothing was changed",
+            f"{self.text!r} does not select memories: {why}; nothing was changed",
+            hint="use filters, such as --where 'type:note until:2026-01'; `engram search` finds ids by words",
         )
 
 
@@ -33,8 +33,9 @@ class ObservationNotFoundError(NotFoundError):
     def __init__(self, observation_id: int, *, deleted_at: str | None = None) -> None:
         self.observation_id, self.deleted_at = observation_id, deleted_at
         state = f"was deleted at {deleted_at}" if deleted_at else "does not exist"
-        hint = sentence("find the id with ", operation("search"), " or ", operation("context"))
-        super().__init__(f"observation #{observation_id} {state}", hint=hint)
+        find = sentence("find the id with ", operation("search"), " or ", operation("context"))
+        back = sentence(operation("undelete", id=observation_id), " brings it back")
+        super().__init__(f"observation #{observation_id} {state}", hint=back if deleted_at else find)
 
 
 class JudgmentNotFoundError(NotFoundError):
@@ -42,16 +43,14 @@ class JudgmentNotFoundError(NotFoundError):
         self.judgment_id = judgment_id[:80]
         super().__init__(
             f"no relation {self.judgment_id!r}",
-            hint=sentence(
-                "give the judgment_id that a save answered; ", operation("unjudged"), " lists those without a verdict"
-            ),
+            hint=sentence("use the judgment_id that the save printed; ", operation("unjudged"), " lists open ones"),
         )
 
 
 class RelationNotFoundError(NotFoundError):
     def __init__(self, relation_id: int) -> None:
         self.relation_id = relation_id
-        hint = sentence("list those that wait for a verdict with ", operation("unjudged"))
+        hint = sentence(operation("unjudged"), " lists the open ones")
         super().__init__(f"no relation {relation_id}", hint=hint)
 
 
@@ -88,7 +87,7 @@ class FactRefusedError(InvalidInputError):
         self.text, self.why = text, why
         super().__init__(
             f"rejected: {why}",
-            hint="say what holds for longer, or save it as type note, which is never judged",
+            hint="write a sentence that stays true, or save it as type note, which is not judged",
         )
 
     def details(self) -> dict[str, Any]:

@@ -115,7 +115,8 @@ class Switches:
         from engram_py.observations.validation import clean_session_id
 
         if project and session_id:
-            raise InvalidArgumentError("session", session_id, expected="left out where a project is named")
+            said = "session and project do not go together"
+            raise InvalidArgumentError("session", said=said, step="give one of them")
         scope, name = "all", ""
         if project:
             scope, name = "project", self._projects.for_read(normalize_project(project)).project

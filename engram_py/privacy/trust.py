@@ -20,7 +20,7 @@ class NoArrivalError(NotFoundError):
 
     def __init__(self, what: str) -> None:
         self.what = what
-        super().__init__(f"Nothing here came from {what}", hint="`engram trust` lists where memories came from")
+        super().__init__(f"nothing here came from {what}", hint="`engram trust` lists where memories came from")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,11 @@ class Trust:
         if not found:
             raise NoArrivalError(author)
         if len({one.source for one in found}) > 1 and author not in {one.author for one in found}:
-            raise InvalidArgumentError("author", author, expected="together with --project: several sources have it")
+            import shlex
+
+            said = f"several sources have an author {author}"
+            step = f"name one: `engram trust --author {shlex.quote(author)} --project NAME`"
+            raise InvalidArgumentError("author", said=said, step=step)
         return self._changed(found, trusted)
 
     def project(self, project: str | None = None, *, trusted: bool = True) -> TrustChanged:

@@ -31,10 +31,7 @@ class AmbiguousProjectError(InvalidInputError):
         more = (part for one in others for part in ("; ", one))
         super().__init__(
             sentence(first, f": {directory}", *more, f" (candidates: {choices})"),
-            hint=sentence(
-                "choose the project that this belongs to (an agent asks the user), then repeat it with ",
-                operation("project"),
-            ),
+            hint=sentence("choose its project (an agent asks the user), then repeat this with ", operation("project")),
         )
 
     def details(self) -> dict[str, Any]:
@@ -56,7 +53,7 @@ class UnknownProjectError(NotFoundError):
 class AlreadyInitializedError(ConflictError):
     def __init__(self, path: str) -> None:
         self.path = path
-        super().__init__(f"{path} exists", hint="edit it, or pass --force to write it again")
+        super().__init__(f"{path} exists already", hint="edit it, or pass --force to write it again")
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,8 @@ class Relations:
         with self._store.transaction():
             source, target = live_observation(self._store, one), live_observation(self._store, other)
             if source.id == target.id:
-                raise InvalidArgumentError("memory_id_b", other, expected="another observation than memory_id_a")
+                said = "memory_id_a and memory_id_b are the same observation"
+                raise InvalidArgumentError("memory_id_b", said=said, step="give two different ids")
             if source.project != target.project and "project" in (source.scope, target.scope):
                 raise InvalidArgumentError(
                     "memory_id_b", other, expected=f"an observation of {source.project}; #{other} is {target.project}'s"
@@ -208,7 +209,7 @@ def moment_of(since: str | None) -> str:
         return ""
     moment = canonical(since)
     if moment is None:
-        raise InvalidArgumentError("since", since, expected="a time as RFC 3339 writes it")
+        raise InvalidArgumentError("since", since, expected="a time such as 2026-03-14T09:30:00Z")
     return moment
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 from engram_py.dataclass import dataclass
 from engram_py.errors import ConflictError, InvalidInputError, NotFoundError
 from engram_py.observations.values import Row
-from engram_py.reasons import Told, operation, sentence
+from engram_py.reasons import Told, amount, operation, sentence
 
 
 class SessionNotFoundError(NotFoundError):
@@ -28,7 +28,7 @@ class AgentNotFoundError(NotFoundError):
     def __init__(self, agent_id: str) -> None:
         self.agent_id = agent_id[:80]
         super().__init__(
-            f"no session of an agent {self.agent_id!r}", hint=sentence("list them with ", operation("agents"))
+            f"agent {self.agent_id!r} has no sessions", hint=sentence(operation("agents"), " lists agents that have")
         )
 
 
@@ -36,8 +36,8 @@ class SessionInUseError(ConflictError):
     def __init__(self, session_id: str, observations: int) -> None:
         self.session_id, self.observations = session_id[:80], observations
         super().__init__(
-            f"session {self.session_id!r} still holds {observations} observation(s)",
-            hint="delete those first; deleting a session never takes memory with it",
+            f"session {self.session_id!r} still has {amount(observations, 'observation')}",
+            hint="delete those first; deleting a session deletes no memory",
         )
 
 
@@ -45,18 +45,19 @@ class TranscriptRefusedError(InvalidInputError):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(
-            f"the transcript was not read: {reason}", hint="the agent's hook names it; everything else was done"
+            f"the transcript was not read: {reason}",
+            hint="the path comes from the agent's hook; all other work of the hook is done",
         )
 
 
 class TranscriptMissingError(TranscriptRefusedError):
     def __init__(self) -> None:
-        super().__init__("there is no such file")
+        super().__init__("it does not exist")
 
 
 class TranscriptUnheardError(TranscriptRefusedError):
     def __init__(self) -> None:
-        super().__init__("it is not empty, and nothing in it is known as a user's words")
+        super().__init__("it is not empty, but no user message was recognised in it")
 
 
 class CheckpointTooLargeError(InvalidInputError):
@@ -71,17 +72,15 @@ class CheckpointSecretError(InvalidInputError):
     def __init__(self, count: int) -> None:
         self.count = count
         super().__init__(
-            f"the checkpoint holds {count} secret or private part(s), and is no JSON without them; nothing was saved",
-            hint="take them out and save it again",
+            f"without its {amount(count, 'secret or private part')} the checkpoint is no valid JSON; nothing was saved",
+            hint="remove them and save it again",
         )
 
 
 class CheckpointNotFoundError(NotFoundError):
     def __init__(self, where: str) -> None:
         self.where = where[:80]
-        super().__init__(
-            f"no checkpoint of {self.where}", hint=sentence(operation("checkpoints"), " lists those there are")
-        )
+        super().__init__(f"{self.where} has no checkpoint", hint=sentence(operation("checkpoints"), " lists them all"))
 
 
 # Before the name of the project; every session's, as Engram writes it (spec/engram-behaviour.md 5.2).

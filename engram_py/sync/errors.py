@@ -9,7 +9,8 @@ class SyncFolderError(SyncError):
     def __init__(self, path: str, reason: str) -> None:
         self.path, self.reason = path, reason
         super().__init__(
-            f"{path} cannot be synced: {reason}", hint="correct it and run `engram sync` again; the memory is unchanged"
+            f"{path} cannot be synced: {reason}",
+            hint="change that, then run `engram sync` again; the memory is unchanged",
         )
 
 
@@ -17,7 +18,7 @@ class NoRepositoryError(SyncError):
     def __init__(self, path: str, reason: str) -> None:
         self.path, self.reason = path, reason
         super().__init__(
-            f"{path} {reason}", hint="run `engram sync` inside a checkout of the repository that shares the memory"
+            f"{path} {reason}", hint="run `engram sync` in a checkout of the repository that shares the memory"
         )
 
 
@@ -25,8 +26,9 @@ class UnconfirmedProjectError(SyncError):
     def __init__(self, project: str, path: str) -> None:
         self.project, self.path = project, path
         super().__init__(
-            f".engram.json makes {path} project {project}, whose memory is from elsewhere; nothing was read or written",
-            hint="if it is the same project, run `engram projects confirm` in this folder, once",
+            f".engram.json names project {project} for {path}, but its memories come from another folder; "
+            "nothing was read or written",
+            hint="if it is the same project, run `engram projects confirm` here",
         )
 
 
@@ -34,8 +36,8 @@ class WrongPassphraseError(SyncError):
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(
-            f"that is not the secret {path} is encrypted with; nothing was read or written",
-            hint="ask who set it up, then `engram sync --encrypt` or `engram sync --encrypt-with KEYFILE`",
+            f"this passphrase or key file does not open {path}; nothing was read or written",
+            hint="ask the person who encrypted it, then run `engram sync --encrypt` or `--encrypt-with KEYFILE`",
         )
 
 
@@ -43,7 +45,7 @@ class PassphraseMissingError(SyncError):
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(
-            f"{path} is encrypted, and this machine does not know the passphrase; nothing was read or written",
+            f"{path} is encrypted, and this machine does not have the passphrase; nothing was read or written",
             hint="`engram sync --encrypt` asks for the passphrase, `--encrypt-with KEYFILE` reads a key file; "
             "or set ENGRAM_SYNC_PASSPHRASE",
         )
@@ -53,8 +55,8 @@ class EncryptionChangedError(SyncError):
     def __init__(self, path: str, known: str, found: str) -> None:
         self.path, self.known, self.found = path, known, found
         super().__init__(
-            f"{path} is encrypted with the key {found} now, not {known} as before; nothing was read or written",
-            hint="find out who changed encryption.json; with the new secret: `engram sync --encrypt`",
+            f"{path} is now encrypted with key {found} instead of {known}; nothing was read or written",
+            hint="ask who changed encryption.json; `engram sync --encrypt` takes the new passphrase",
         )
 
 
@@ -62,47 +64,51 @@ class PlainExportRefusedError(SyncError):
     def __init__(self, path: str, key_id: str) -> None:
         self.path, self.key_id = path, key_id
         super().__init__(
-            f"this project is encrypted with the key {key_id} on this machine, and {path} does not say that it is; "
-            "nothing was written",
-            hint="find out who removed encryption.json, and bring it back from git's history; "
-            "or run `engram sync --encrypt`",
+            f"{path} has no encryption.json, but this machine encrypts the project with key {key_id}; nothing was "
+            "written",
+            hint="bring it back with `git checkout -- .engram/encryption.json`, or run `engram sync --encrypt`",
         )
 
 
 class SyncKeyError(SyncError):
     def __init__(self, path: str, reason: str) -> None:
         self.path, self.reason = path, reason
-        super().__init__(f"{path} cannot be used: {reason}", hint="put it back from a backup, or remove it")
+        super().__init__(f"{path} cannot be used: {reason}", hint="restore it from a backup, or remove it")
 
 
 class HookRefusedError(SyncError):
     def __init__(self, path: str, reason: str, *, lines: str) -> None:
         self.path, self.reason, self.lines = path, reason, lines
-        super().__init__(f"{path} was left alone: {reason}", hint=f"put this into it yourself:\n{lines}")
+        super().__init__(f"{path} was left alone: {reason}", hint=f"add these lines to it:\n{lines}")
 
 
 class InvalidServerError(CloudError):
     def __init__(self, address: str, flaw: str) -> None:
         self.address, self.flaw = address[:200], flaw
-        hint = "give https://HOST; http:// is for this machine alone, or with --insecure"
+        hint = "give https://HOST; http:// works only for this machine, --insecure allows it elsewhere"
         super().__init__(f"{self.address!r} cannot be used as a server: {flaw}", hint=hint)
 
 
 class NotLoggedInError(CloudError):
     def __init__(self) -> None:
-        super().__init__("this machine is logged in to no server", hint="engram cloud login --server URL")
+        super().__init__("this machine is not logged in to a server", hint="run `engram cloud login --server URL`")
 
 
 class NothingEnrolledError(CloudError):
     def __init__(self, server: str) -> None:
         self.server = server
-        super().__init__(f"no project is shared with {server}", hint="engram cloud enroll PROJECT, or --all")
+        super().__init__(
+            f"no project is shared with {server}",
+            hint="run `engram cloud enroll PROJECT`, or `engram cloud enroll --all`",
+        )
 
 
 class TokenNotKeptError(CloudError):
     def __init__(self, path: str, reason: str) -> None:
         self.path, self.reason = path, reason
-        super().__init__(f"the token cannot be kept in {path}: {reason}", hint="make room, or the folder writable")
+        super().__init__(
+            f"the token cannot be kept in {path}: {reason}", hint="free disk space, or make the folder writable"
+        )
 
 
 class CloudFailedError(CloudError):
@@ -122,18 +128,19 @@ class CloudFailedError(CloudError):
 
 
 NEXT_STEPS = {
-    "transport_failed": "nothing is lost: it is sent again by itself; see that the server runs and can be reached",
-    "auth_required": "get a new token from whoever runs the server, then `engram cloud login`",
-    "policy_forbidden": "ask whoever runs the server to grant the project, or `engram cloud unenroll` it",
-    "paused": "wait: whoever runs the server paused the project; it goes on by itself",
-    "server_unsupported": "check the address with `engram cloud status`, and that the server is `engram cloud serve`",
+    "transport_failed": "nothing is lost, engram sends it again; check that the server runs and can be reached",
+    "auth_required": "ask an admin of the server for a new token, then run `engram cloud login`",
+    "policy_forbidden": "ask an admin of the server to grant the project, or run `engram cloud unenroll`",
+    "paused": "an admin paused the project; sync goes on when an admin resumes it",
+    "server_unsupported": "check the address with `engram cloud status`; the server must be `engram cloud serve`",
     "cloud_config_error": "run `engram cloud login --server URL` again",
-    "internal_error": "run `engram doctor`; it is tried again by itself",
-    "too_large": "make the row shorter, or have the server's limit raised",
-    "alias_not_granted": "the rows themselves were sent, only the old name is not shared: an admin grants you write on "
-    "the old name with `engram cloud grants add` and it is sent by itself, or leave it",
-    "dated_ahead": "change the memory, which gives it a true date, or leave it; see that the machine's clock is right",
-    "of_another_project": "join or enroll the projects as the line says; the rows are then taken by themselves",
+    "internal_error": "run `engram doctor`; engram tries again by itself",
+    "too_large": "shorten the memory (`engram edit ID`), or ask the admin to raise ENGRAM_CLOUD_MAX_PUSH_BYTES",
+    "alias_not_granted": "the memories were sent; only the old project name was not. Ignore this, or ask an admin: "
+    "`engram cloud grants add NAME OLD-PROJECT --write`",
+    "dated_ahead": "check this machine's clock; then `engram edit ID` gives the memory the current time",
+    "of_another_project": "run `engram cloud enroll PROJECT`, or `engram projects merge OLD --into NEW`; "
+    "engram tries again by itself",
     "unreadable": "update engram on this machine, then `engram cloud status --retry`",
 }
 

@@ -20,6 +20,7 @@ from engram_py.errors import InvalidArgumentError, StoreError
 from engram_py.privacy.trust import arrivals
 from engram_py.projects.locate import locate
 from engram_py.projects.projects import Core, Identities
+from engram_py.reasons import amount
 from engram_py.sync.autosync.table import TARGET, is_used
 from engram_py.times import dated, due_before, to_text
 from engram_py.upkeep.encryption import encryption_check
@@ -48,7 +49,7 @@ _RULES: dict[str, tuple[str, str, str, str, CheckResult]] = {
         health.BLANK_SESSIONS,
         "every session has a name",
         "a session's name is blank",
-        "report it; `engram export` keeps its rows",
+        "report it; `engram export` saves its memories",
         "error",
     ),
     "unowned_session_project": (
@@ -60,16 +61,16 @@ _RULES: dict[str, tuple[str, str, str, str, CheckResult]] = {
     ),
     "sync_mutation_required_fields": (
         health.INCOMPLETE_OBSERVATIONS,
-        "every observation has what a server asks for",
+        "every observation has the fields that a server needs",
         "observations lack a title, content, type or session, so a server refuses them",
         "`engram update ID --title …` fills in what is missing",
         "error",
     ),
     "sync_target_closed_space": (
         health.FOREIGN_TARGETS,
-        "the state of sync is that of the one server there is",
-        "there is state of a server that nothing syncs with",
-        "`engram sync --status` shows what is in use",
+        "all state of sync is of the current server",
+        "data of an old server is left",
+        "`engram cloud status` shows the current server",
         "error",
     ),
 }
@@ -107,8 +108,8 @@ class EngramChecks:
         return _check(
             "session_project_directory_mismatch",
             foreign,
-            f"the sessions of {len(rows)} folder(s) are in the folder's own project",
-            f"{len(foreign)} folder(s) had sessions of another project than their repository's",
+            f"the sessions of {amount(len(rows), 'folder')} are in the folder's own project",
+            f"{amount(len(foreign), 'folder')} had sessions of another project than their repository's",
             step="`engram projects merge OLD --into NEW` joins two names of one project",
         )
 
@@ -122,13 +123,13 @@ class EngramChecks:
     def _several_active(self) -> Check:
         """Always ok: a save without a session goes to its own process's."""
         rows = self._store.rows(health.SEVERAL_OPEN_SESSIONS, since=self._days_ago(_LIVE_DAYS))
-        message = f"{len(rows)} folder(s) have several open sessions; no save depends on it"
+        message = f"folders with several open sessions: {len(rows)}; this does no harm"
         return Check("ambiguous_active_runtime_sessions", "ok", message, _evidence(rows))
 
     def _stale(self) -> Check:
         """Always ok: a session that is used again is simply open."""
         rows = self._store.rows(health.STALE_OPEN_SESSIONS, before=self._days_ago(_STALE_DAYS))
-        message = f"{len(rows)} open session(s) were last used over {_STALE_DAYS} days ago; that harms nothing"
+        message = f"{amount(len(rows), 'open session')} last used over {_STALE_DAYS} days ago; this does no harm"
         evidence = _evidence(rows) | {"stale_count": len(rows), "threshold_days": _STALE_DAYS}
         return Check("stale_open_sessions", "ok", message, evidence)
 
@@ -273,30 +274,32 @@ class Doctor:
     def _integrity(self) -> Check:
         problems = health.integrity(self._store)
         if not problems:
-            return Check("integrity", "ok", "the file is sound")
+            return Check("integrity", "ok", "the file is intact")
         step = "run `engram restore BACKUP` with an earlier backup; it keeps the damaged file"
-        return Check("integrity", "error", f"{len(problems)} problem(s): {problems[0]}", {"problems": problems}, step)
+        return Check(
+            "integrity", "error", f"{amount(len(problems), 'problem')}: {problems[0]}", {"problems": problems}, step
+        )
 
     def _texts(self) -> Check:
         names = [text.name for text in health.invalid_texts(self._store)]
         if not names:
             return Check("texts", "ok", "every text can be read")
         step = (
-            "run `engram doctor --fix` to put \N{REPLACEMENT CHARACTER} for what is lost; an earlier backup may have it"
+            "run `engram doctor --fix`; it puts \N{REPLACEMENT CHARACTER} for each damaged byte; a backup may have them"
         )
-        message = f"{len(names)} text(s) are not UTF-8: {', '.join(names[:5])}"
+        message = f"{amount(len(names), 'text')} not in UTF-8: {', '.join(names[:5])}"
         return Check("texts", "error", message, {"texts": names[:20]}, step, fixable=True)
 
     def _schema(self) -> Check:
         missing = health.missing_triggers(self._store)
         if not missing:
             return Check("schema", "ok", "every trigger is there")
-        step = "run `engram doctor --fix` to make them again and rebuild the index"
-        message = f"missing triggers: {', '.join(missing)}; new memory would be saved but not found"
+        step = "run `engram doctor --fix`; it recreates them and rebuilds the index"
+        message = f"missing triggers: {', '.join(missing)}; searches miss new memories"
         return Check("schema", "error", message, {"missing": missing}, step, fixable=True)
 
     def _search_index(self) -> Check:
-        step = "run `engram doctor --fix` to rebuild the index"
+        step = "run `engram doctor --fix`; it rebuilds the index"
         damage = health.index_damage(self._store)
         if damage:
             return Check("search_index", "error", "; ".join(damage), {"damage": damage}, step, fixable=True)
@@ -304,9 +307,9 @@ class Doctor:
         if not any(missing or extra for missing, extra in drift.values()):
             if notes := reindex_notes(self._store):
                 return Check("search_index", "warning", "; ".join(notes), {}, "run `engram reindex`")
-            return Check("search_index", "ok", "the search index agrees with the tables")
+            return Check("search_index", "ok", "the search index is complete")
         parts = [
-            f"{name}: not there" if missing < 0 else f"{name}: {missing} row(s) missing, {extra} too many"
+            f"{name}: missing" if missing < 0 else f"{name}: {amount(missing, 'row')} missing, {extra} too many"
             for name, (missing, extra) in drift.items()
         ]
         return Check("search_index", "error", "; ".join(parts), {"drift": drift}, step, fixable=True)
@@ -317,19 +320,19 @@ class Doctor:
         whole = self._store.rows(health.WHOLE_AGAIN_RELATIONS)
         orphaned = self._store.rows(health.ORPHANED_RELATIONS)
         by_kind = {
-            "observation(s) without a session": observations,
-            "relation(s) without an end": relations,
-            "orphaned relation(s) whose ends are both here": whole,
-            "orphaned relation(s) to a memory that never arrived": orphaned,
+            ("observation", "without a session"): observations,
+            ("relation", "without one of its memories"): relations,
+            ("orphaned relation", "whose memories are both here"): whole,
+            ("orphaned relation", "to a memory that never arrived"): orphaned,
         }
-        message = ", ".join(f"{len(rows)} {what}" for what, rows in by_kind.items() if rows)
+        message = ", ".join(f"{amount(len(rows), thing)} {what}" for (thing, what), rows in by_kind.items() if rows)
         if not message:
-            return Check("orphans", "ok", "every row has what it depends on")
+            return Check("orphans", "ok", "no row lacks its session or its memories")
         evidence = {"observations": [row["id"] for row in observations[:20]], "relations": len(relations)}
         evidence |= {"whole_again": len(whole), "orphaned": [row["sync_id"] for row in orphaned[:20]]}
         fixable = bool(observations or relations or whole)
-        mending = "run `engram doctor --fix`: sessions are made again, relations get the state their ends have"
-        again = "import the memory they came from again (`engram import --from engram`, `engram sync --import`)"
+        mending = "run `engram doctor --fix`; it recreates sessions and updates relations"
+        again = "import their source again (`engram import --from engram`, `engram sync --import`)"
         steps = [mending] * fixable + [again] * bool(orphaned)
         return Check("orphans", "warning", message, evidence, "\n".join(steps), fixable=fixable)
 
@@ -343,9 +346,9 @@ class Doctor:
     def _counts(self) -> Check:
         wrong = journal.wrong_counts(self._store)
         if not wrong:
-            return Check("counts", "ok", "what is counted is there")
-        message = f"the kept number is not that of the rows: {', '.join(wrong[:5])}"
-        step = "run `engram doctor --fix` to count again"
+            return Check("counts", "ok", "every stored count is right")
+        message = f"a stored count is wrong: {', '.join(wrong[:5])}"
+        step = "run `engram doctor --fix`"
         return Check("counts", "warning", message, {"counts": wrong[:20]}, step, fixable=True)
 
     def _permissions(self) -> Check:
@@ -355,7 +358,7 @@ class Doctor:
         loose = {path: oct(mode) for path, mode in modes.items() if mode & 0o077}
         if not loose:
             return Check("permissions", "ok", "readable by you alone")
-        message = f"others may read {', '.join(loose)}"
+        message = f"other users may read {', '.join(loose)}"
         return Check("permissions", "warning", message, loose, "run `engram doctor --fix`", fixable=True)
 
     def _private_paths(self) -> list[Path]:
@@ -376,13 +379,13 @@ class Doctor:
             pass
         size = log_bytes(self._store)
         if size > LARGE_WAL_BYTES:
-            step = "close programs that hold the database open for reading; the next write then shrinks it"
+            step = "close programs that read the database; the next write then shrinks the log"
             return Check("write_lock", "warning", f"the write-ahead log has {size:,} bytes", {"wal_bytes": size}, step)
         return Check("write_lock", "ok", "the file can be written", {"wal_bytes": size})
 
     def _sync_queue(self) -> Check:
         size = journal.queue_size(self._store)
-        shared = f"{size} row(s) would be told to a new machine" if is_used(self._store) else "nothing syncs"
+        shared = f"a new machine would receive {amount(size, 'change')}" if is_used(self._store) else "nothing syncs"
         return Check("sync_queue", "ok", shared, {"mutations": size})
 
     def _clock_check(self) -> Check:
@@ -391,15 +394,16 @@ class Doctor:
         parts: list[str] = []
         if waiting[0]:
             parts.append(
-                f"{waiting[0]} row(s) that arrived wait for their time, until {dated(waiting[1])} at the latest"
+                f"{amount(waiting[0], 'change')} received with a future date; all apply by {dated(waiting[1])}"
             )
         if held[0]:
             parts.append(
-                f"{held[0]} row(s) here are dated ahead, up to {dated(held[1])}: no other machine takes them yet"
+                f"{amount(held[0], 'change')} here with a future date, up to {dated(held[1])}; "
+                "other machines do not take them yet"
             )
         if not parts:
             return Check("clock", "ok", "no change is dated in the future")
-        step = "see that the clocks of your machines are right; a change (`engram update ID`) gives a row a true date"
+        step = "check the clocks of your machines; `engram edit ID` gives a memory the current time"
         evidence = {"waiting": waiting[0], "held": held[0], "observations": held[2] or ""}
         return Check("clock", "warning", "; ".join(parts), evidence, step)
 
@@ -419,56 +423,62 @@ class Doctor:
         if status.reason_code:
             return Check("sync", "warning", f"{status.server}: {status.reason_message}", evidence, status.next_step)
         if status.set_aside_total:
-            message = f"{status.set_aside_total} row(s) were not taken; the rest is in step with {status.server}"
-            return Check("sync", "warning", message, evidence, "`engram cloud status` names them and says why")
+            message = f"{amount(status.set_aside_total, 'change')} refused; the rest is in step with {status.server}"
+            return Check("sync", "warning", message, evidence, "`engram cloud status` lists them with the reason")
         if not status.projects:
-            step = "engram cloud enroll PROJECT"
+            step = "run `engram cloud enroll PROJECT`"
             return Check("sync", "ok", f"logged in to {status.server}; no project is enrolled", evidence, step)
         stale = status.enabled and passed(status.last_success_at, self._journal.moment(), seconds=_SYNC_QUIET_SECONDS)
         if stale and status.pending:
-            message = f"{status.pending} change(s) wait, and {status.server} was not reached for a day"
-            return Check("sync", "warning", message, evidence, "`engram sync --cloud` tries now and says what is wrong")
-        message = f"{status.pending} change(s) wait to be sent" if status.pending else f"in step with {status.server}"
+            message = f"{amount(status.pending, 'change')} not sent; {status.server} was not reached for a day"
+            return Check("sync", "warning", message, evidence, "`engram sync --cloud` tries again and shows the error")
+        message = (
+            f"{amount(status.pending, 'change')} waiting to be sent"
+            if status.pending
+            else f"in step with {status.server}"
+        )
         return Check("sync", "ok", message, evidence)
 
     def _trust(self) -> Check:
         unchecked = [arrival for arrival in arrivals(self._store) if not arrival.trusted and arrival.rows]
         if not unchecked:
-            return Check("trust", "ok", "every memory is your own, or of somebody you trust")
+            return Check("trust", "ok", "every memory is your own, or comes from somebody you trust")
         evidence = {f"{arrival.source} {arrival.name}".strip(): arrival.rows for arrival in unchecked}
         rows = sum(arrival.rows for arrival in unchecked)
-        message = f"{rows} memories came from elsewhere and are shown apart, as not checked"
-        return Check("trust", "ok", message, evidence, "`engram trust` lists their authors and makes them yours")
+        message = f"{amount(rows, 'memory')} from elsewhere shown as not checked"
+        return Check("trust", "ok", message, evidence, "`engram trust` lists their authors, and makes them yours")
 
     def _distilling(self) -> Check:
         rows = failures(self._store)
         if not rows:
-            return Check("distilling", "ok", "no session waits for a distiller that fails")
+            return Check("distilling", "ok", "the distiller failed on no session")
         evidence = {row["id"]: row["distill_detail"] for row in rows}
         given_up = sum(row["distill_state"] == "dead" for row in rows)
-        message = f"the distiller failed on {len(rows)} session(s), {given_up} of them for good"
-        step = f"try it with `engram flush {rows[0]['id']}`; the setting distill_command or distill_url names it"
+        message = f"the distiller failed on {amount(len(rows), 'session')}; it gave up on {given_up}"
+        step = f"run `engram flush {rows[0]['id']}`; check the settings distill_command and distill_url"
         return Check("distilling", "warning", message, evidence, step)
 
     def _http(self) -> Check:
         if not self._settings.http_open:
-            return Check("http", "ok", "`engram serve` answers only who shows a secret, and this user's own programs")
-        message = "ENGRAM_HTTP_OPEN is on: `engram serve` answers every account of this machine, as it does plugins"
-        step = "unset ENGRAM_HTTP_OPEN, or http_open in config.json, where other people use this machine"
+            return Check(
+                "http", "ok", "`engram serve` answers only requests with a token, and this user's own programs"
+            )
+        message = "ENGRAM_HTTP_OPEN is on: `engram serve` answers every user of this machine without a token"
+        step = "if other people use this machine, unset ENGRAM_HTTP_OPEN, or http_open in config.json"
         return Check("http", "warning", message, {"http_open": True}, step)
 
     def _vectors_check(self) -> Check:
         vectors = self._vectors
         if not vectors.enabled:
-            return Check("vectors", "ok", "meaning is off: searches go by words; `engram vectors on` turns it on")
+            return Check("vectors", "ok", "vectors are off: searches use words only; `engram vectors on` turns them on")
         state = vectors.state(ask=True)
         evidence = {name: getattr(state, name) for name in ("embedder", "runtime", "done", "observations")}
         if state.problem is not None:
-            message = f"searches go by words alone: {state.problem}"
+            message = f"searches use words only: {state.problem}"
             return Check("vectors", "warning", message, evidence, state.hint)
         runs = f", which runs on {state.runtime}" if state.runtime else ""
         lack = f"{state.lacking:,} of {state.observations + state.documents:,} texts lack vectors from {state.embedder}"
-        message = f"meaning is on: {lack}{runs}"
+        message = f"vectors are on: {lack}{runs}"
         if state.host and not vectors.private:
             step = "use https://, or a model on this machine"
             return Check("vectors", "warning", f"{message}; texts go unencrypted to {state.host}", evidence, step)
@@ -494,5 +504,6 @@ def _way_back(folder: Path) -> str:
             observations = backup.check_backup(path, folder.parent)
         except InvalidBackupError:
             continue
-        return f"run `engram restore {path}` ({observations} observations, sound); the damaged file is kept"
-    return f"there is no sound backup in {folder}; `engram restore FILE` takes one from elsewhere"
+        size = amount(observations, "observation")
+        return f"run `engram restore {path}` (an intact backup of {size}); the damaged file is kept"
+    return f"{folder} has no intact backup; `engram restore FILE` takes one from elsewhere"

@@ -15,7 +15,7 @@ from pathlib import Path
 from engram_py.database import backup, filesystem, keys
 from engram_py.database.backup import Progress
 from engram_py.database.connection import KEY_COMMAND, KEY_STATE, cipher
-from engram_py.database.errors import InvalidKeyError, StoreBusyError, StoreKeyError
+from engram_py.database.errors import EncryptionBusyError, EncryptionPendingError, InvalidKeyError, StoreKeyError
 from engram_py.database.keys import Kept, Kind, State
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
@@ -43,8 +43,8 @@ class ReadableVaultError(ConflictError):
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(
-            f"{path} holds the memory as Markdown that everybody can read; nothing was changed",
-            hint="take its edits in (`engram vault import`), move or delete the folder, and repeat",
+            f"{path} has the memory as readable Markdown files; nothing was changed",
+            hint="run `engram vault import` to keep their edits, move or delete the folder, and try again",
         )
 
 
@@ -62,7 +62,7 @@ def encrypt(
         if any((data_dir / _VAULTS).glob("*")):
             raise ReadableVaultError(str(data_dir / _VAULTS))
         state = keys.read_state(data_dir)
-        _refuse(state, "rekey", data_dir)
+        _refuse(state, "rekey")
         if state is None:
             Store.open(data_dir).close()  # a file that is damaged, foreign or too new is left as it is
             key = _chosen(kind, recovery)
@@ -85,7 +85,7 @@ def decrypt(data_dir: Path, *, recovery: str = "", progress: Progress | None = N
     path = filesystem.prepare_data_dir(data_dir)
     with _alone(data_dir):
         state = keys.read_state(data_dir)
-        _refuse(state, "rekey", data_dir)
+        _refuse(state, "rekey")
         if state is None and (not path.exists() or not path.stat().st_size or keys.is_plain(path)):
             return Encryption(str(path), "off", "")
         key = _given(path, state.key if state else None, recovery)
@@ -105,10 +105,10 @@ def rekey(
     path = filesystem.prepare_data_dir(data_dir)
     with _alone(data_dir):
         state = keys.read_state(data_dir)
-        _refuse(state, "encrypt", data_dir)
-        _refuse(state, "decrypt", data_dir)
+        _refuse(state, "encrypt")
+        _refuse(state, "decrypt")
         if state is None and (not path.exists() or keys.is_plain(path)):
-            raise InvalidArgumentError("the memory", str(path), expected="encrypted; `engram encrypt` encrypts it")
+            raise InvalidArgumentError("memory", said=f"{path} is not encrypted", step="`engram encrypt` encrypts it")
         if state and state.doing:  # goes on
             key = keys.fetch(state.key, path)
             old = key if keys.opens(path, key) else _given(path, state.before, recovery)
@@ -117,7 +117,9 @@ def rekey(
             kind = kind or (state.key.kind if state else "keychain")
             key = _chosen(kind, "")
             if key == old:
-                raise StoreKeyError(str(path), f"{KEY_COMMAND} prints the key that it has already")
+                said = f"{KEY_COMMAND} prints the present key; nothing was changed"
+                step = "let it print a new key, then run `engram rekey --recovery` and type the present one"
+                raise InvalidArgumentError(KEY_COMMAND, said=said, step=step)
             file = file or (Path(state.key.file) if state and state.key.kind == kind == "file" else None)
             kept = keys.keep(key, kind, file)
             state = State(kept, keys.public_half(key), "rekey", state.key if state else None)
@@ -148,14 +150,14 @@ def encryption_check(data_dir: Path) -> Check:
     """Return whether the memory is encrypted, where its key is, and what beside it can still be read."""
     state = keys.read_state(data_dir)
     if state is None:
-        message = "off: who has the disk reads the memory, unless the disk is encrypted; `engram encrypt` turns it on"
+        message = "off: anybody who gets this disk can read the memory; `engram encrypt` turns it on"
         return Check("encryption", "ok", message, {"on": False})
     evidence: dict[str, object] = {"on": True, "key": state.key.kind, "key_id": state.key.id}
     if state.doing:
-        step = f"run `engram {state.doing}` again: it goes on where it was"
+        step = f"run `engram {state.doing}` again; it continues"
         return Check("encryption", "warning", f"`engram {state.doing}` was interrupted", evidence, step)
     if left := _readable(data_dir):
-        message = f"on, and these files beside the memory can be read: {', '.join(left[:5])}"
+        message = f"on, but these files next to the memory are not encrypted: {', '.join(left[:5])}"
         evidence["readable"] = left[:20]
         return Check("encryption", "warning", message, evidence, "run `engram encrypt` again, or move them elsewhere")
     return Check("encryption", "ok", f"on: the key is {place_of(state.key)}", evidence)
@@ -168,7 +170,7 @@ def place_of(kept: Kept) -> str:
             return "in the system's keychain"
         case "file":
             return f"in {kept.file}"
-    return f"what {KEY_COMMAND} prints"
+    return f"the output of {KEY_COMMAND}"
 
 
 # --- the steps ----------------------------------------------------------------------------------------------------
@@ -178,27 +180,27 @@ def place_of(kept: Kept) -> str:
 def _alone(data_dir: Path) -> Iterator[None]:
     with filesystem.alone(data_dir / _LOCK) as alone:
         if not alone:
-            raise StoreBusyError(str(data_dir / _LOCK), 0)
+            raise EncryptionBusyError(str(data_dir))
         yield
 
 
-def _refuse(state: State | None, doing: str, data_dir: Path) -> None:
+def _refuse(state: State | None, doing: str) -> None:
     if state is not None and state.doing == doing:
-        raise StoreKeyError(str(data_dir), f"`engram {doing}` was interrupted and comes first")
+        raise EncryptionPendingError(doing)
 
 
 def _chosen(kind: Kind, recovery: str) -> bytes:
     if recovery:
-        return keys.parsed(recovery, "what was typed")
+        return keys.parsed(recovery, "the typed key")
     return keys.of_command() if kind == "command" else keys.new_key()
 
 
 def _given(path: Path, kept: Kept | None, recovery: str) -> bytes:
     """Return the key of an encrypted memory: the one that was typed, or from where it is kept."""
     if recovery:
-        key = keys.parsed(recovery, "what was typed")
+        key = keys.parsed(recovery, "the typed key")
         if not keys.is_plain(path) and not keys.opens(path, key):
-            raise InvalidKeyError("what was typed", "the memory has another one")
+            raise InvalidKeyError("the typed key", "is not the key of this memory")
         return key
     if kept is None:
         raise StoreKeyError(str(path), "nothing says where its key is")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from engram_py.dataclass import dataclass
 from engram_py.errors import StoreError
 from engram_py.files import read_bounded, write_atomically
+from engram_py.reasons import amount
 from engram_py.sessions.spool_files import waiting_files
 from engram_py.times import parse_time, to_text
 from engram_py.upkeep.values import Check
@@ -94,22 +95,22 @@ def _failure(line: bytes, now: datetime) -> Failure | None:
 
 
 _NAMED = 3
-_NO_INPUT = "run by hand or by a script? An agent writes one JSON object to the hook's standard input"
+_NO_INPUT = "nothing to do if you ran the hook by hand; an agent writes one JSON object to its standard input"
 _STEPS = {
-    "timeout": "something holds the database or the disk is slow; run `engram doctor --check write_lock`",
+    "timeout": "the database is locked, or the disk is slow; run `engram doctor --check write_lock`",
     "index_damaged": "run `engram doctor --fix`",
-    "store_busy": "look for a program that holds the database open for writing",
-    "disk_full": "make room on the disk of the data directory",
-    "not_spooled": "a prompt was lost: the data directory has no room, or cannot be written",
-    "transcript_refused": "nothing to do: it is no file in a folder of the agent; only citations and turns are missing",
-    "transcript_unheard": "the agent writes its transcripts in a form that this version does not know: its prompts are "
-    "kept, its turns are not; upgrade engram, or report the agent's version",
+    "store_busy": "another program writes to the database; close it",
+    "disk_full": "free space on the disk of the data directory",
+    "not_spooled": "a prompt was lost; free disk space, or make the data directory writable",
+    "transcript_refused": "nothing to do; it is not a file of the agent, so only citations and turns are missing",
+    "transcript_unheard": "this version cannot read the agent's transcripts; it keeps the prompts but not the turns; "
+    "upgrade engram, or report the agent's version",
     "empty_input": _NO_INPUT,
     "input_is_not_json": _NO_INPUT,
     "input_is_no_object": _NO_INPUT,
-    "input_too_large": "nothing to do: an event of more than 8 MB was passed over",
-    "unknown_event": "the hook was registered by another version; run `engram setup` for that agent again",
-    "cwd_missing": "the agent said it works in a folder that is not there; start it in the project's own folder",
+    "input_too_large": "nothing to do; an event of more than 8 MB was skipped",
+    "unknown_event": "another version set this hook up; run `engram setup NAME` again",
+    "cwd_missing": "the agent names a folder that does not exist; start it in the project's folder",
 }
 
 
@@ -119,7 +120,7 @@ def hooks_check(store: Store, now: datetime) -> Check:
     data_dir = store.path.parent
     failures, waiting, silent = lately(data_dir, now, store.key), len(waiting_files(data_dir)), _never_ran(store)
     evidence: dict[str, object] = {"failures": len(failures), "waiting": waiting}
-    notes = [f"{waiting} prompt(s) wait to be stored"] if waiting else []
+    notes = [f"{amount(waiting, 'prompt')} waiting to be stored"] if waiting else []
     notes += [f"no hook of {agent} ran since setup wrote them at {at}" for agent, (at, _) in silent.items()]
     if not failures:
         if silent:
@@ -131,9 +132,9 @@ def hooks_check(store: Store, now: datetime) -> Check:
     reasons = Counter(failure.reason for failure in failures).most_common()
     evidence |= {"reasons": dict(reasons), "last": _line(failures[-1])}
     counted = ", ".join(f"{reason} ({times})" for reason, times in reasons[:_NAMED])
-    notes = [f"{len(failures)} hook(s) failed in seven days: {counted}; last {_line(failures[-1])}", *notes]
+    notes = [f"{amount(len(failures), 'hook')} failed in seven days: {counted}; last {_line(failures[-1])}", *notes]
     steps = [f"{reason}: {_STEPS[reason]}" for reason, _ in reasons if reason in _STEPS] + [_TRUST] * bool(silent)
-    steps.append(f"each failure, and where it happened, is a line of {data_dir / FILE}")
+    steps.append(f"{data_dir / FILE} has a line for each failure")
     return Check("hooks", "warning", "; ".join(notes), evidence, "\n".join(steps))
 
 
@@ -148,8 +149,14 @@ def command_check() -> Check:
     if "engram" in ours or not found:
         return Check("command", "ok", message, {"commands": found})
     if ours:
-        return Check("command", "ok", message, {"commands": found}, "start this one as `engram-py`")
-    step = "put the folder of this installation's `engram-py` on the PATH; `engram setup` writes whole paths"
+        return Check(
+            "command",
+            "ok",
+            message,
+            {"commands": found},
+            "another program is named `engram`; run this one as `engram-py`",
+        )
+    step = "another program is named `engram`; put the folder of `engram-py` on the PATH, or use its whole path"
     return Check("command", "warning", message, {"commands": found}, step)
 
 
@@ -165,8 +172,8 @@ def _is_ours(path: str) -> bool:
 
 _EXPECTED = Path("setup") / "hooks.json"
 _TRUST = (
-    "start the agent once; where its hooks still do not run, it does not trust them: look at them with /hooks in "
-    "Codex, allow them in the settings of others, or run `engram setup` for the agent again"
+    "start the agent once; if no hook runs: in Codex type /hooks and trust them, in another agent allow them in its "
+    "settings, or run `engram setup NAME` again"
 )
 # What a hook leaves and a server does not: the processes above it, a transcript it read, a prompt.
 _RAN = """

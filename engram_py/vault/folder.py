@@ -235,7 +235,7 @@ class Folder:
         except OSError as exc:
             raise VaultFileError(self.root / MANIFEST, reason(exc)) from exc
         except (ValueError, KeyError, TypeError, RecursionError) as exc:
-            raise NotAVaultError(self.root, f"has a {MANIFEST} that cannot be read") from exc
+            raise NotAVaultError(self.root, f"has an unreadable {MANIFEST}") from exc
 
     def manifest_digest(self) -> str:
         """Return the digest of the manifest as it stands there; empty without one. Raises VaultFileError."""
@@ -264,9 +264,9 @@ class Folder:
         if manifest is not None:
             return False
         if ".git" in self.root.parts:
-            raise NotAVaultError(self.root, "lies inside what git keeps of a repository")
+            raise NotAVaultError(self.root, "is inside a .git folder")
         if any((parent / MANIFEST).is_file() for parent in self.root.parents):
-            raise NotAVaultError(self.root, "lies inside another vault")
+            raise NotAVaultError(self.root, "is inside another vault")
         try:
             if self.root.exists() and (not self.root.is_dir() or any(self.root.iterdir())):
                 raise NotAVaultError(self.root, "is not empty, and not a vault")
@@ -312,7 +312,7 @@ class Folder:
         try:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 if not stat.S_ISREG(place.lstat().st_mode):
-                    raise VaultFileError(path, "is no regular file")
+                    raise VaultFileError(path, "this is not a regular file")
                 if place.stat().st_size == len(data) and read_bounded(place, len(data)) == data:
                     return False
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -193,7 +193,7 @@ class NoVaultError(NotFoundError):
 class NotAVaultError(ConflictError):
     def __init__(self, root: Path, why: str) -> None:
         self.root = root
-        super().__init__(f"{root} {why}", hint="choose an empty folder, or one that is a vault of this project")
+        super().__init__(f"{root} {why}", hint="choose an empty folder, or a vault of this project")
 
 
 class VaultEditedError(ConflictError):
@@ -202,19 +202,20 @@ class VaultEditedError(ConflictError):
         more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
         super().__init__(
             f"edited since the last export: {', '.join(paths[:3])}{more}",
-            hint=sentence(operation("vault import"), " takes the edits in first; nothing was written"),
+            hint=sentence("nothing was written; run ", operation("vault import"), " first"),
         )
 
 
 class VaultBusyError(ConflictError):
     def __init__(self) -> None:
-        super().__init__("another process works on the vault", hint="run it again in a minute")
+        super().__init__("another process uses the vault", hint="try again in a minute")
 
 
 class VaultFileError(StoreError):
-    def __init__(self, path: Path | str, why: str) -> None:
+    def __init__(self, path: Path | str, why: str, *, hint: str = "") -> None:
         self.path = path
-        super().__init__(f"{path}: {why}", hint="check the folder and its rights; what was done before that holds")
+        step = "check the folder's permissions and run the command again; files already written are kept"
+        super().__init__(f"{path}: {why}", hint=hint or step)
 
 
 class OutsideVaultError(InvalidInputError):

@@ -110,7 +110,7 @@ class Vault:
         try:
             root = Path(path).expanduser().absolute()
         except (RuntimeError, ValueError) as exc:
-            raise VaultFileError(str(path)[:200], "is not a path") from exc
+            raise VaultFileError(str(path)[:200], "this is not a path", hint="give the path of a folder") from exc
         refuse_secret("path", str(root))
         old = get_meta(self._store, _key(name)) or ""
         with self._alone():
@@ -143,7 +143,8 @@ class Vault:
         if home is None:
             raise NoVaultError(name)
         if self._store.key:
-            raise VaultFileError(home, "a vault there could be read, and the memory is encrypted; `engram vault init`")
+            why = "the memory is encrypted, and a vault in its folder would be readable"
+            raise VaultFileError(home, why, hint="choose another folder: `engram vault init PATH`")
         self.init(home / slug_of(name), project=name)
         return self.folder(name)
 
@@ -430,15 +431,17 @@ class VaultFiles:
         """Replace a file, or append to it, with the folders it needs. Of a file that the memory owns (``identity.md``,
         a day) the change is taken in at once, as an import does."""
         if not path.lower().endswith(_WRITTEN):
-            raise InvalidArgumentError("path", path, expected=f"a file that nothing runs: {', '.join(_WRITTEN)}")
+            raise InvalidArgumentError("path", path, expected=f"a file that ends in {', '.join(_WRITTEN)}")
         refuse_secret("path", path)
         hidden = redact(text)
         folder = self._folder(project)
         whole = f"{folder.read(path) or ''}{hidden.text}" if append else hidden.text
         if len(whole.encode()) > FILE_LIMIT_BYTES:
-            raise VaultFileError(path, f"would be larger than {FILE_LIMIT_BYTES:,} bytes")
+            raise VaultFileError(
+                path, f"it would have more than {FILE_LIMIT_BYTES:,} bytes", hint="write a shorter text"
+            )
         if is_generated(path) and not path.endswith(".md"):
-            raise VaultFileError(path, "is written by the memory alone")
+            raise VaultFileError(path, "only engram writes this file", hint="write another file")
         folder.write(path, whole)
         applied: tuple[Applied, ...] = ()
         if is_generated(path):

@@ -127,13 +127,15 @@ class EmbedderFailedError(EmbedderError):
 
     @classmethod
     def absent(cls, setting: str) -> EmbedderFailedError:
-        hint = "run `engram vectors on` once: it fetches the model"
+        hint = "run `engram vectors on` once; it fetches the model"
         return cls(setting, "the model is not on this machine", hint=hint)
 
     @classmethod
     def loading(cls, setting: str, cause: Exception) -> EmbedderFailedError:
         reason = f"the model cannot be loaded: {cause or type(cause).__name__}"
-        return cls(setting, reason, hint="check that the folder holds a whole model of this kind")
+        own = setting in ("sentence", "static")  # others have a folder that the user chose
+        again = "the model's folder is incomplete; delete it and run `engram vectors on`"
+        return cls(setting, reason, hint=again if own else "check that the folder has a complete model of this kind")
 
     @classmethod
     def running(cls, setting: str, cause: Exception) -> EmbedderFailedError:

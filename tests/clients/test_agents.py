@@ -128,7 +128,7 @@ def test_the_prompts_of_a_session_are_kept_and_the_session_ends(claude: Client, 
     assert session["agent"] == "claude-code"
     assert session["ended_at"] is not None
     assert [one["role"] for one in json.loads(claude.engram("turns", "--json"))["turns"]] == ["assistant", "user"]
-    assert "hook(s) failed" not in claude.engram("doctor", "--check", "hooks")
+    assert "failed in seven days: " not in claude.engram("doctor", "--check", "hooks")
 
 
 def test_a_run_that_is_resumed_twice_is_one_session_that_was_given_its_start_once(claude: Client, model: Model) -> None:

@@ -220,7 +220,7 @@ def test_instructions_come_in_by_section_without_what_engram_wrote(app: Engram, 
 def test_sections_too_short_to_keep_are_named_and_those_of_one_heading_all_kept(app: Engram, tmp_path: Path) -> None:
     path = wrote(tmp_path / "CLAUDE.md", "Hi.\n" + "".join(f"# Part {i}\nRun it.\n" for i in range(4)))
     warning = words(*app.importers.adopt("instructions", path).warnings)
-    assert warning.startswith("CLAUDE.md: 5 section(s) shorter than 20 characters were left out")
+    assert warning.startswith("CLAUDE.md: left out 5 sections shorter than 20 characters")
     assert "before the first heading; Part 0; Part 1 and 2 more" in warning
 
     text = "# A\n## Notes\nThe first part wants tabs only.\n# A\n## Notes\nThe second part is about Fridays.\n"

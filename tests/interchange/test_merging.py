@@ -185,7 +185,7 @@ IMPOSSIBLE = ["../../etc/passwd", "/etc/passwd", "a/../../b", "C:/x", "a\0b", "a
 def test_an_impossible_path_is_left_out_and_said(here: Engram, other: Engram, path: str) -> None:
     about(here, AUTH)
     [said] = imported_with(other, with_anchor(here.transfer.document(), path=path))
-    assert "left out: no path in a project" in words(said)
+    assert "not a path in a project" in words(said)
     assert kept(other) == []
 
 

@@ -122,13 +122,13 @@ def test_a_defect_is_found_repaired_after_a_backup_and_not_found_again(
 
 def test_a_relation_that_lost_an_end_is_marked_orphaned_and_reported_from_then_on(memory: Engram) -> None:
     raw(memory, "delete from observations where id = 1")
-    assert "1 relation(s) without an end" in finding(memory, "orphans").message
+    assert "1 relation without one of its memories" in finding(memory, "orphans").message
 
     memory.doctor.examine(fix=True)
 
     [row] = memory.store.rows("select judgment_status, relation, reason from memory_relations")
     assert tuple(row) == ("orphaned", "related", "both are numbers")
-    assert "1 orphaned relation(s) to a memory that never arrived" in finding(memory, "orphans").message
+    assert "1 orphaned relation to a memory that never arrived" in finding(memory, "orphans").message
 
 
 def test_what_was_saved_without_a_trigger_is_found_after_the_repair(memory: Engram) -> None:
@@ -315,7 +315,7 @@ def test_the_doctor_is_content_while_no_hook_fails_and_says_what_waits(app: Engr
     assert (check.result, check.message) == ("ok", "no hook failed in seven days")
     put(place, record())
     [check] = app.doctor.examine(check="hooks").checks
-    assert (check.result, check.message) == ("ok", "1 prompt(s) wait to be stored")
+    assert (check.result, check.message) == ("ok", "1 prompt waiting to be stored")
 
 
 def test_the_doctor_says_which_hooks_failed_and_what_to_do(app: Engram, place: Path) -> None:
@@ -325,7 +325,7 @@ def test_the_doctor_says_which_hooks_failed_and_what_to_do(app: Engram, place: P
     [check] = app.doctor.examine(check="hooks").checks
 
     assert check.result == "warning"
-    assert check.message.startswith("4 hook(s) failed in seven days: timeout (2), store_busy (1), KeyError (1); last")
+    assert check.message.startswith("4 hooks failed in seven days: timeout (2), store_busy (1), KeyError (1); last")
     busy, other, where = (check.safe_next_step or "").splitlines()
     assert busy.startswith("timeout: ")
     assert "write_lock" in busy

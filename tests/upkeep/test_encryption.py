@@ -24,6 +24,7 @@ from engram_py.database.backup import restore
 from engram_py.database.connection import KEY_STATE, key_of
 from engram_py.database.errors import (
     EncryptionMissingError,
+    EncryptionPendingError,
     InvalidBackupError,
     InvalidKeyError,
     KeyNotKeptError,
@@ -309,7 +310,7 @@ def test_the_key_is_in_the_keychain_and_leaves_it_with_the_encryption(data_dir: 
     again = rekey(data_dir, announce=str)
     assert list(ring.kept.values()) == [again.recovery]
     ring.kept.clear()
-    with pytest.raises(StoreKeyError, match="keychain has no such key"):
+    with pytest.raises(StoreKeyError, match="keychain no longer has its key"):
         opened(data_dir)
     decrypt(data_dir, recovery=again.recovery)
     assert ring.kept == {}
@@ -352,7 +353,7 @@ def test_without_a_keychain_the_person_chooses_a_file_and_is_told_what_it_means(
     assert json.loads(done.stdout)["recovery"] in done.stderr
     assert key_file.stat().st_mode & 0o777 == 0o600
     assert f"on: the key is in {key_file}" in run(data_dir, "doctor").stdout
-    assert "pass --yes" in run(data_dir, "decrypt").stderr
+    assert "run it again with --yes" in run(data_dir, "decrypt").stderr
     assert run(data_dir, "decrypt", "--yes").stdout.startswith("The memory is plain, and ")
     assert "encryption: off" in run(data_dir, "doctor").stdout
 
@@ -366,7 +367,7 @@ def test_a_key_that_a_command_prints(data_dir: Path, key_file: Path, monkeypatch
     assert keys.opens(data_dir / "engram.db", bytes([10]) * 32)
     assert run(data_dir, "rekey").exit_code == 1  # it prints the same one
     safe.write_text("0b" * 32)
-    assert "has another key" in run(data_dir, "search", "zebrafish").stderr
+    assert "has the key of another memory" in run(data_dir, "search", "zebrafish").stderr
     assert run(data_dir, "rekey", "--recovery", typed="0a" * 32).exit_code == 0
     assert len(rows(data_dir)) == 40
     monkeypatch.setenv("ENGRAM_KEY_COMMAND", "false")
@@ -590,7 +591,7 @@ def test_a_change_that_was_interrupted_is_told_and_comes_before_others(data_dir:
     state = keys.read_state(data_dir)
     assert state is not None
     keys.write_state(data_dir, replace(state, doing="rekey", before=state.key))
-    with pytest.raises(StoreKeyError, match="comes first"):
+    with pytest.raises(EncryptionPendingError, match="`engram rekey` was interrupted"):
         decrypt(data_dir)
     with opened(data_dir) as app:
         assert "was interrupted" in app.doctor.examine(check="encryption").checks[0].message

@@ -88,7 +88,7 @@ def test_a_write_to_a_file_of_the_memory_is_taken_in(app: Engram, root: Path) ->
     done = app.vault_files.write("identity.md", f"{text}- Answer in English\n")
     assert [one.outcome for one in done.applied] == ["added"]
     assert "- Answer in English <!-- obs-" in app.vault_files.read("identity.md").text
-    with pytest.raises(VaultFileError, match="the memory alone"):
+    with pytest.raises(VaultFileError, match="only engram writes"):
         app.vault_files.write("life/index.json", "[]")
 
 

@@ -144,7 +144,7 @@ def test_a_model_that_is_not_on_this_machine_is_not_fetched_unasked(
     name = {"model2vec": "engram-tests/nowhere", "fastembed": "BAAI/bge-small-en-v1.5"}[kind]
     with pytest.raises(EmbedderFailedError) as refused:
         load_embedder(parse_embedder(f"{kind}:{name}"))
-    assert refused.value.hint == "run `engram vectors on` once: it fetches the model"
+    assert refused.value.hint == "run `engram vectors on` once; it fetches the model"
 
 
 # --- an ONNX file is a protocol buffer of a few fields -------------------------------------------------------

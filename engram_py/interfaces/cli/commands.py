@@ -147,7 +147,7 @@ def confirmed(what: str, *, yes: bool) -> bool:
 def confirm(what: str, *, yes: bool) -> None:
     """Ask whether to do ``what``. Raises NotConfirmedError for a no as well."""
     if not confirmed(what, yes=yes):
-        raise NotConfirmedError(what)
+        raise NotConfirmedError(what, answered=True)
 
 
 def text_argument(value: str) -> str:

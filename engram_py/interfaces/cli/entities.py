@@ -240,7 +240,7 @@ def supersede_command(app: Engram, new: int, old: int, reasoning: str | None) ->
     """
     why = reasoning or "said by `engram supersede`"
     if new == old:
-        raise InvalidArgumentError("OLD", f"#{old}", expected="another memory than NEW")
+        raise InvalidArgumentError("OLD", said="OLD and NEW are the same memory", step="give two different ids")
     return app.relations.compare(new, old, "supersedes", confidence=1.0, reasoning=why)
 
 
@@ -284,7 +284,7 @@ def conflicts_show_command(relation: str) -> tuple[object, str]:
 def compare_command(app: Engram, one: int, relation: str, other: int, **verdict: Any) -> object:
     """Record how one observation relates to another of its project; both texts stay."""
     if one == other:
-        raise InvalidArgumentError("OTHER", f"#{other}", expected="another memory than ID")
+        raise InvalidArgumentError("OTHER", said="ID and OTHER are the same memory", step="give two different ids")
     return app.relations.compare(one, other, relation, **verdict)
 
 

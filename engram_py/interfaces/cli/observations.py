@@ -218,8 +218,8 @@ def edit_command(observation_id: int, as_json: bool) -> None:
     meanwhile, nothing is overwritten; the edited file is kept, and its path is printed.
     """
     if not can_ask() and not {"VISUAL", "EDITOR"} & os.environ.keys():
-        expected = "set where there is no terminal; `engram update` takes the new text as an argument"
-        raise InvalidArgumentError("EDITOR", None, expected=expected)
+        step = f"set EDITOR, or run `engram update {observation_id} --content TEXT`"
+        raise InvalidArgumentError("EDITOR", said="there is no terminal for an editor", step=step)
     with memory() as app:
         base, data_dir = app.observations.get(observation_id).observation, app.settings.data_dir
     try:
@@ -412,10 +412,14 @@ def _read(text: str, base: Observation) -> Change:
     for line in lines_of(head):
         name, colon, value = line.partition(":")
         if not colon or name.strip().lower() not in _FIELDS:
-            expected = f"{', '.join(f'{one}:' for one in _FIELDS)}, then a blank line, then the text"
-            raise InvalidArgumentError("the file's head", line, expected=expected)
+            step = (
+                f"the header lines are {', '.join(f'{one}:' for one in _FIELDS)}; then a blank line and the text follow"
+            )
+            raise InvalidArgumentError("file", said=f"{line[:80]!r} is not a header line", step=step)
         found[_FIELDS[name.strip().lower()]] = value.strip()
     if not blank:
-        raise InvalidArgumentError("the file", head, expected="a head, a blank line and a text")
+        raise InvalidArgumentError(
+            "file", said="the edited file has no text", step="the file needs header lines, a blank line, then the text"
+        )
     found["content"] = base.content if content.strip() == base.content.strip() else content
     return change_from(base, found) or Change(title=base.title)

@@ -34,6 +34,7 @@ from engram_py.interfaces.cli.commands import (
 from engram_py.interfaces.cli.observations import delete_prompts
 from engram_py.interfaces.shared_arguments import unknown_names
 from engram_py.observations.listing import Listing
+from engram_py.reasons import amount
 from engram_py.times import span_of, to_text
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ def end_command(
 ) -> tuple[object, str]:
     """End a session, or all that were unused for a time."""
     if bool(session_id) == bool(by_age):
-        raise InvalidArgumentError("session", session_id or "", expected="one session, or --by-age TIME")
+        said = "a session and --by-age do not go together" if session_id else "the session is missing"
+        raise InvalidArgumentError("session", said=said, step="give one session, or --by-age TIME")
     with memory() as app:
         if session_id and (at := app.sessions.get(session_id).ended_at) and not summary:
             return {"session_id": session_id, "ended_at": at}, f"Session {session_id} ended already."
@@ -123,9 +125,7 @@ def end_command(
         if span is None:
             raise InvalidArgumentError("by-age", by_age, expected="a time such as 72h, 30d or 2w")
         ids = app.sessions.end_unused(to_text(span[0]), project=project, dry_run=not apply)
-    from engram_py.interfaces.wording.phrases import amount
-
-    verb = "Ended" if apply else "--apply would end"
+    verb = "Ended" if apply else "With --apply this would end"
     return {"sessions": ids, "applied": apply}, "\n".join([f"{verb} {amount(len(ids), 'session')}.", *ids])
 
 

@@ -311,14 +311,14 @@ def _setting(name: str) -> Setting:
         return BY_NAME[wanted]
     near = get_close_matches(wanted, BY_NAME, n=1)
     hint = f", such as {near[0]}" if near and BY_NAME[near[0]].place != "project" else ""
-    raise InvalidArgumentError("setting", name, expected=f"one that `engram config list` names{hint}")
+    raise InvalidArgumentError("setting", name, expected=f"one of `engram config list`{hint}")
 
 
 def _checked(setting: Setting, value: str | None) -> tuple[Any, list[Told]]:
     """Return what to write into the file, and how it was moved into its range. Raises InvalidArgumentError."""
     if not setting.key:
-        expected = f"a key of config.json; {setting.variable} alone sets this one"
-        raise InvalidArgumentError("setting", setting.name, expected=expected)
+        step = f"set {setting.variable} where engram starts"
+        raise InvalidArgumentError("setting", said=f"only a variable sets {setting.name}", step=step)
     if value is None:
         return None, []
     held, said = setting.take(value, setting.name)

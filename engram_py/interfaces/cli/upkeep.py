@@ -323,7 +323,8 @@ def turn_on(model: str | None = None, *, wait: bool = False) -> tuple[Embedded, 
     setting = model or now.embedder or "sentence"
     by_variable = now.sources.get("embedder") == _VARIABLE
     if model and by_variable and now.embedder != model:
-        raise InvalidArgumentError(_VARIABLE, now.embedder, expected=f"unset, or {model}: it overrides this")
+        said = f"{_VARIABLE}={now.embedder} overrides this command"
+        raise InvalidArgumentError(_VARIABLE, said=said, step="unset it and run the command again")
     spec = parse_embedder(setting)
     if spec.kind in ("sentence", "static"):
         _fetch(spec.kind, now.data_dir / "models")

@@ -44,7 +44,7 @@ class UnauthorizedError(HttpError):
 
     def __init__(self) -> None:
         super().__init__(
-            "this server asks for its token",
+            "this server needs its token",
             hint="send the header `Authorization: Bearer TOKEN`; `engram serve --token` prints the token",
         )
 
@@ -54,7 +54,7 @@ class ForeignOriginError(HttpError):
 
     def __init__(self) -> None:
         super().__init__(
-            "a web page from elsewhere may not use this memory",
+            "a web page of another machine may not use this memory",
             hint="call it from a program, or from a page that this machine serves",
         )
 
@@ -72,7 +72,7 @@ class MethodNotAllowedError(HttpError):
     def __init__(self, method: str, path: str, allowed: Sequence[str]) -> None:
         self.allowed = ", ".join(sorted({*allowed, *(["HEAD"] if "GET" in allowed else [])}))
         self.headers = {"Allow": self.allowed}
-        super().__init__(f"{method[:20]} is not for {path[:200]}", hint=f"use {self.allowed}")
+        super().__init__(f"{path[:200]} does not take {method[:20]}", hint=f"use {self.allowed}")
 
 
 class BodyTooLargeError(HttpError):
@@ -117,7 +117,7 @@ class ProjectMismatchError(HttpError):
         self.owner, self.asked = owner, asked
         super().__init__(
             f"observation #{observation_id} belongs to {owner}, not to {asked}",
-            hint="a project is never changed here; `engram projects merge` joins two",
+            hint=f"a memory keeps its project here; `engram move {observation_id} --to PROJECT` moves it",
         )
 
     def details(self) -> dict[str, Any]:
@@ -157,8 +157,8 @@ class SessionIsolationError(HttpError):
 
     def __init__(self, session_id: str) -> None:
         super().__init__(
-            f"session {session_id[:80]!r} belongs to a directory, or to other projects as well",
-            hint="start an isolated session under an id of its own, project_owned and without a directory",
+            f"session {session_id[:80]!r} has a directory, or is shared by projects",
+            hint="start an isolated session with a new id, project_owned and without a directory",
         )
 
 
@@ -167,7 +167,7 @@ class SaveResultNotFoundError(HttpError):
     status = 404
 
     def __init__(self) -> None:
-        super().__init__("no committed result found for operation_id", hint="the save may be sent again as it was")
+        super().__init__("no save has this operation_id", hint="send the save again")
 
 
 class RequestFailedError(HttpError):
@@ -211,7 +211,7 @@ class AddressInUseError(ServeError):
         self.address = address
         super().__init__(
             f"another program listens on {address}",
-            hint="it may be an engram that serves already; end it, or choose another: `engram serve PORT`",
+            hint="it may be another `engram serve`; stop it, or choose another port: `engram serve PORT`",
         )
 
 
@@ -227,6 +227,6 @@ class TokenRequiredError(ServeError):
     def __init__(self, host: str) -> None:
         self.host = host
         super().__init__(
-            f"{host} can be reached from other machines, and nothing would ask who they are",
-            hint="set ENGRAM_HTTP_TOKEN first, or serve on 127.0.0.1",
+            f"other machines can reach {host} without a token",
+            hint="set ENGRAM_HTTP_TOKEN, or use --host 127.0.0.1",
         )

@@ -331,8 +331,8 @@ def scan_conflicts(
 ) -> object:
     """Look for pairs of observations that may say the same or the opposite; `apply` keeps each as pending."""
     if semantic:
-        expected = "false or left out: this server starts no model; give verdicts with POST /conflicts/judge"
-        raise InvalidArgumentError("semantic", True, expected=expected)
+        said = "semantic is not supported: this server runs no model"
+        raise InvalidArgumentError("semantic", said=said, step="leave it out; POST /conflicts/judge takes verdicts")
     where = selected(app, ProjectsQuery.of(project or None, all_projects=all_projects))
     done = app.conflicts.scan(
         **where.asked,

@@ -167,7 +167,7 @@ def _engrams_place(app: Engram, words: str, place: ProjectsQuery, scope: str | N
 def _format(given: Format | None, *, explain: bool, default: Format) -> Format:
     """Raises InvalidArgumentError when what explains an answer has no place in it."""
     if explain and given == "list":
-        raise InvalidArgumentError("response_format", given, expected="json, or left out, together with explain")
+        raise InvalidArgumentError("response_format", given, expected="json when explain is set")
     return "json" if explain else given or default
 
 

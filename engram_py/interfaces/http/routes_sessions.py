@@ -329,7 +329,8 @@ def _bytes(content: str | None, content_base64: str | None) -> bytes:
     if content_base64 is None:
         return (content or "").encode()
     if content is not None:
-        raise InvalidArgumentError("content_base64", "given", expected="left out when content is given")
+        said = "content and content_base64 do not go together"
+        raise InvalidArgumentError("content_base64", said=said, step="give one of them")
     try:
         return base64.b64decode(content_base64, validate=True)
     except (binascii.Error, ValueError) as exc:

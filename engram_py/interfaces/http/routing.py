@@ -191,7 +191,7 @@ def selected(app: Engram, projects: ProjectsQuery) -> Selected:
     here = app.projects.current()
     if here.project is None:
         names = here.candidates or tuple(line.name for line in app.projects.list())
-        reason = "project resolution failed: the directory does not name one project"
+        reason = "this directory does not decide the project"
         raise AmbiguousProjectError(here.project_path, names[:50], reason)
     return Selected(here.project, False, None)
 
@@ -421,6 +421,6 @@ def given_once(pairs: Iterable[tuple[str, str]], model: type[BaseModel]) -> dict
     values: dict[str, str] = {}
     for name, value in pairs:
         if name in values and name in model.model_fields:
-            raise InvalidArgumentError(name, "given twice", expected="given once")
+            raise InvalidArgumentError(name, said=f"{name} was given twice", step="give it once")
         values.setdefault(name, value)
     return values

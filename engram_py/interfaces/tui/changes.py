@@ -127,7 +127,7 @@ def move(view: View, observation_id: int, project: str) -> ChangeDone:
 def merge(view: View, observation_id: int, into: int) -> ChangeDone:
     """Let another memory replace this one: searches find that one, and both texts stay."""
     if into == observation_id:
-        raise InvalidArgumentError("the number", f"#{into}", expected="that of another memory")
+        raise InvalidArgumentError("number", said="this is the number of the memory itself", step="give another one")
     view.app.relations.compare(into, observation_id, "supersedes", confidence=1.0, reasoning=_REASON)
     return ChangeDone(f"Merged: searches find [#{into}] instead of [#{observation_id}]")
 

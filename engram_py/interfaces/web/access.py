@@ -25,8 +25,8 @@ class NotEnteredError(HttpError):
 
     def __init__(self) -> None:
         super().__init__(
-            "this browser was not let in, or not any more",
-            hint="run `engram open`: it makes a link that works once, within ten minutes",
+            "this browser has no access, or its access ended",
+            hint="run `engram open`; it prints a link that works once, within ten minutes",
         )
 
 
@@ -35,7 +35,7 @@ class LinkUsedError(HttpError):
 
     def __init__(self) -> None:
         super().__init__(
-            "this link does not work any more: each works once, within ten minutes",
+            "this link no longer works: each works once, within ten minutes",
             hint="run `engram open` again. If you did not use it, somebody else on this machine did: delete page.key "
             "in the data directory, which ends every visit",
         )
@@ -45,27 +45,36 @@ class ForeignFormError(HttpError):
     status = 403
 
     def __init__(self) -> None:
-        super().__init__("this form is not one of this page's own", hint="load the page again, and send its form")
+        super().__init__("this form does not come from this page", hint="reload the page, and send its form")
 
 
 class NoPageError(HttpError):
     status = 404
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"no page is at {path[:200]}", hint="the links above lead to all there are")
+        super().__init__(f"no page is at {path[:200]}", hint="the links above lead to all pages")
+
+
+class ChangeExpiredError(HttpError):
+    status = 404
+
+    def __init__(self, observation_id: int) -> None:
+        super().__init__(
+            "this change cannot be undone any more", hint=f"`engram history {observation_id}` has the earlier texts"
+        )
 
 
 class TooManyListenersError(HttpError):
     status = 503
 
     def __init__(self, most: int) -> None:
-        super().__init__(f"{most} pages are kept up to date already", hint="close some of them; a reload still works")
+        super().__init__(f"{most} pages are open already", hint="close some of them; a reload still works")
 
 
 class PortTakenError(ServeError):
     def __init__(self, port: int, why: str) -> None:
         self.port = port
-        super().__init__(f"port {port} {why}", hint="choose another: `engram open --port NUMBER`")
+        super().__init__(f"port {port} {why}", hint="choose another port: `engram open --port NUMBER`")
 
 
 class NotStartedError(ServeError):

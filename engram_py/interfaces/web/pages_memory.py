@@ -11,7 +11,7 @@ from engram_py.app import Engram
 from engram_py.dataclass import dataclass
 from engram_py.errors import EmptyFieldError, EngramError, InvalidArgumentError, TextTooLongError
 from engram_py.interfaces.screen_values import Waiting, review, session_names
-from engram_py.interfaces.web.access import NoPageError
+from engram_py.interfaces.web.access import ChangeExpiredError
 from engram_py.interfaces.web.rendering import diff, files_of, history, not_here, where_it_was_saved
 from engram_py.interfaces.web.visit import HOME, Goto, Shown, Taken, Visit, observation_number, page, page_number
 from engram_py.interfaces.wording import render
@@ -178,7 +178,7 @@ def undo(visit: Visit) -> Shown | Goto:
     name = visit.form.get("undo", "")
     taken = visit.undo.find(name)
     if taken is None or taken.observation_id != visit.observation_id:
-        raise NoPageError("that change any more; the history has its texts")
+        raise ChangeExpiredError(visit.observation_id)
     row = live_observation(visit.app.store, taken.observation_id)
     if not isinstance(taken.change, Change):
         taken.change(visit.app)

@@ -147,8 +147,8 @@ def _opens(door: Door) -> str:
 def _notes(context: Context, door: Door) -> str:
     notes = [*context.warnings]
     if context.withheld:
-        orders = f"{context.withheld} imported text(s) that read like an order are left out"
-        notes.append(f"{orders}; {call(door, 'search')} shows them")
+        orders = f"left out {amount(context.withheld, 'imported text')} with instructions to an agent"
+        notes.append(f"{orders}; {call(door, 'search')} finds them")
     return "".join(f"\nnote: {_harmless(spelled(note, door))}" for note in notes)
 
 

@@ -219,7 +219,7 @@ def _done(value: BulkDone, now: datetime, door: Door) -> str:
     line += f", {amount(value.sessions, 'session')}" if value.sessions else ""
     line += f"; {value.unchanged} needed no change" if value.unchanged else ""
     if value.action == "deleted" and value.ids:
-        line += f". {call(door, 'deleted')} lists them, {call(door, 'undelete')} brings one back"
+        line += f". {call(door, 'deleted')} lists them, {call(door, 'undelete', id='ID')} brings one back"
     return f"{line}."
 
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from engram_py.anchors.values import AnchorState, Checked, StaleLine
 from engram_py.interfaces.wording.reasons import Door, spelled
 from engram_py.privacy.provenance import RELAYED
-from engram_py.reasons import Told
+from engram_py.reasons import Told, amount, plural
 from engram_py.times import ago, parse_time
 
 if TYPE_CHECKING:
     from engram_py.sessions.values import SessionLine
+
+__all__ = ["amount", "plural"]  # every interface asks for them here
 
 Words = dict[type, Callable[[Any, datetime], str]]
 # Words that name an operation: the door spells it.
@@ -26,22 +28,10 @@ _LOOKED_AT = 4  # of a text that begins with blanks and line ends
 _DOORS = {"git": "from .engram", "cloud": "from the team's server", "import": "imported"}
 
 
-def plural(thing: str) -> str:
-    """Return the name of several of a thing."""
-    if thing == "person":
-        return "people"
-    return f"{thing[:-1]}ies" if thing.endswith("y") and thing[-2:-1] not in "aeiou" else f"{thing}s"
-
-
 def counted_as(number: float, things: str) -> str:
     """Return a number and the plural name of what was counted, which is singular for one."""
     one = f"{things[:-3]}y" if things.endswith("ies") else things.removesuffix("s")
     return f"{number:,g} {one if number == 1 else things}"
-
-
-def amount(number: int, thing: str) -> str:
-    """``1 question``, ``1,024 questions``."""
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {plural(thing)}"
 
 
 def joined(parts: Sequence[str]) -> str:

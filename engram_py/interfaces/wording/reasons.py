@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from engram_py.observations.values import SCOPES
-from engram_py.reasons import Operation, Reason, Sentence, Told, operation, sentence
+from engram_py.reasons import Operation, Reason, Sentence, Told, amount, operation, sentence
 from engram_py.recall.query import KEYS, STATES
 
 Door = Literal["python", "cli", "mcp", "http"]
@@ -35,7 +35,7 @@ _SYNTAX: dict[str, tuple[str, str, str]] = {
     "judge": ("`engram judge`", "mem_judge", "POST /conflicts/judge"),
     "unjudged": ("`engram judge`", "`engram judge`", "GET /conflicts?status=pending"),
     "deleted": ("`engram list --deleted`",) * 3,
-    "undelete": ("`engram undelete ID`",) * 3,
+    "undelete": ("`engram undelete {id}`",) * 3,
     "destroy": ("`--hard`", "hard_delete=true", "hard=true"),
     "topic": ("`--topic {key}`", "topic_key={key}", "topic_key={key}"),
     "project": ("`--project NAME`", "project=NAME", "project=NAME"),
@@ -233,20 +233,22 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     # notes on numbers that were out of range
     "clamped": "{name} {value} is outside {low}..{high}; used {used}",
     # notes on a save or an edit
-    "not_stored": "redacted {count:,} secret or private part(s); they were not stored",
+    "not_stored": lambda count: f"redacted {amount(count, 'secret or private part')}; they were not stored",
     "unknown_entity": 'nothing else is known of "{entity}" yet: it is a candidate until it is mentioned more',
     "strange_roles": lambda count, roles: (
-        f"left out {count:,} turn(s) of role {', '.join(map(repr, roles))}; kept are user and assistant"
+        f"left out {amount(count, 'turn')} of role {', '.join(map(repr, roles))}; only user and assistant are kept"
     ),
-    "messages_cut": "cut {count:,} message(s): kept {limit:,} characters of each",
-    "redacted": "redacted {count} secret or private part(s)",
+    "messages_cut": lambda count, limit: f"cut {amount(count, 'message')} to {limit:,} characters",
+    "redacted": lambda count: f"redacted {amount(count, 'secret or private part')}",
     "cut": "content cut: kept {stored_bytes:,} of {original_bytes:,} bytes (limit {limit_bytes:,})",
     "path_of_machine": ("content names a path of this machine ({path}); a path inside the repository travels better"),
     "kept_as_type": "kept as type {type}; {usual} is the usual one, if that was meant",
     "unconfirmed": lambda named, more: (
         f"waiting to be confirmed: {'; '.join(named)}{' and more' if more else ''}; `engram accept ID` confirms one"
     ),
-    "agent_ended_with_error": "the agent ended with an error in {runs:,} run(s); {folder} has what it printed",
+    "agent_ended_with_error": lambda runs, folder: (
+        f"the agent ended with an error in {amount(runs, 'run')}; {folder} has its output"
+    ),
     "guard_offered": lambda id, what, use: (
         f"`engram guard accept {id}` lets it speak before an agent does that: {what}{f' (use {use})' if use else ''}"
     ),
@@ -254,7 +256,9 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
         f"{', '.join(f'#{one}' for one in ids)}{' and more' if more else ''} can speak before they are broken: "
         "`engram guard list --offered` shows how, `engram guard accept ID` lets one"
     ),
-    "guards_unchecked": "{count} memories from elsewhere have guards that nobody trusted; `engram guard` lists them",
+    "guards_unchecked": lambda count: (
+        f"guards of {amount(count, 'memory')} from elsewhere are not trusted and do nothing; `engram guard` lists them"
+    ),
     "current_again": 'it is current again; [#{id}] "{title}" had replaced it',
     "recording_off": _recording_off,
     # notes on the files of an observation
@@ -276,8 +280,8 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "no_project_here": _no_project_here,
     "several_repositories": "several repositories here",
     "unconfirmed_name": (
-        "{file} names project {project}, which has memory of other places here and is neither shown nor "
-        "written in this one; if it is the same project, the user runs `engram projects confirm` in this folder"
+        "{file} names project {project}, whose memories come from another folder; if it is the same project, the user "
+        "runs `engram projects confirm` here; until then nothing is read or written"
     ),
     "no_memory_yet": _no_memory_yet,
     "name_normalized": 'project name normalized: "{given}" → "{name}"',
@@ -287,17 +291,19 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "one_repository": "{child} is the one repository in {folder}, so its project is used",
     "too_many_children": "{folder} has so many folders that not all could be read in time",
     "file_cannot_be_read": "{file} cannot be read ({problem})",
-    "binding_no_json": "{file} is not JSON; delete it to bind the repository again",
-    "binding_of_other_version": "{file} is not a version {version} binding; it was left as it is",
-    "binding_incomplete": "{file} has no usable id and project; delete it to bind the repository again",
+    "binding_no_json": "{file} is damaged; delete it, and engram makes it again",
+    "binding_of_other_version": "{file} is not of version {version}; it was not changed",
+    "binding_incomplete": "{file} is damaged; delete it, and engram makes it again",
     "binding_without_project": "{file} names no usable project: {problem}",
     "repository_unusable": "{file} cannot be used ({problem}); the folder is used as the repository",
     "repository_elsewhere": "{file} points at {folder}, which is not a git directory; run `git worktree repair`",
-    "common_folder_gone": "{file} names a directory that does not exist",
+    "common_folder_gone": "{file} names a directory that does not exist; run `git worktree repair`",
     "remote_unknown": "{file} cannot be read ({problem}); its remote is unknown",
     # notes on a context and on documents
     "no_query_in_mode": "mode {mode} takes no query; mode query or cascade does",
-    "gate_without_model": "gate llm works as heuristic: no model is configured",
+    "gate_without_model": (
+        "gate llm works as heuristic, because no model is set; `engram config set gate heuristic` ends this note"
+    ),
     "documents_busy": "another process updates documents at this moment",
     "no_repository_now": "{folder} is no repository now; its commits stay as they were",
     "documents_gone": "{folder} is not there; its documents stay as they were",

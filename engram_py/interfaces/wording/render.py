@@ -154,14 +154,16 @@ def error_text(error: EngramError, door: Door) -> str:
 def person_text(error: EngramError) -> str:
     """Return a failure for somebody at a terminal: without the code, and with the choices that there are."""
     said, step = spelled(error.told, "cli"), spelled(error.next_step, "cli")
-    if isinstance(error, InvalidArgumentError):
+    if isinstance(error, InvalidArgumentError) and error.expected:
         return said if error.expected == "given" else f"{said}: it must be {error.expected}"
-    if candidates := getattr(error, "candidates", ()):
-        import shlex
+    candidates = getattr(error, "candidates", None)
+    if candidates is None:
+        return f"{said}\nhint: {step}"
+    import shlex
 
-        choices = ", ".join(f"--project {shlex.quote(one)}" for one in candidates)
-        return f"{said.partition(' (candidates:')[0]}\nchoose one: {choices}"
-    return f"{said}\nhint: {step}"
+    choices = ", ".join(f"--project {shlex.quote(one)}" for one in candidates)
+    step = f"choose one: {choices}" if choices else "hint: pass --project NAME, or name this folder: `engram init NAME`"
+    return f"{said.partition(' (candidates:')[0]}\n{step}"
 
 
 def error_values(error: EngramError, door: Door) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from engram_py.database.runs import NamedLease
 from engram_py.database.store import Store
 from engram_py.errors import EngramError
 from engram_py.lazy import logger_of
+from engram_py.reasons import amount
 from engram_py.settings import Settings
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.client import WHOLE_SECONDS, Channel, CloudClient, Progress, Stopped
@@ -146,7 +147,9 @@ class Exchange:
         if "pull" in due:
             turns["pull"] = self._run_direction("pulling", lambda: self._fetch(channel))
         if ahead := self._pull.ahead:
-            channel.notices.append(f"{ahead} row(s) that arrived are dated in the future: see to the machines' clocks")
+            channel.notices.append(
+                f"received {amount(ahead, 'change')} dated in the future; check the clocks of your machines"
+            )
         failed = turns.get("pull")
         if failed is not None and failed.reason_code == "auth_required":
             turns["push"] = failed

@@ -9,6 +9,7 @@ from typing import Any
 
 from engram_py.database.store import Row
 from engram_py.dataclass import dataclass, field
+from engram_py.reasons import amount
 from engram_py.sync.autosync import table
 from engram_py.sync.autosync.client import TURN_SECONDS, Channel, PushReply, ServerListing
 from engram_py.sync.autosync.table import TARGET
@@ -118,7 +119,7 @@ class Push:
         if row["push_reason"]:
             channel.commit("push", [row["project"]], {"push_reason": ""})
         if count := table.pending(channel.store, row):
-            self.local_only.append(f"{row['project']} is read only: {count:,} change(s) of this machine are not sent")
+            self.local_only.append(f"{row['project']} is read-only; this machine keeps {amount(count, 'change')}")
 
     def _offer_again(self, channel: Channel) -> None:
         """Send rows again whose reason is gone: aliases of which the token may write both names now, and rows that

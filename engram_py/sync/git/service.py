@@ -234,11 +234,12 @@ class GitSync:
         Raises InvalidArgumentError: it is no key, or this device's own, which would shut out everybody else.
         """
         if not is_key(key):
-            raise InvalidArgumentError("key", key, expected="the 43 characters `engram sync --trusted` lists")
+            raise InvalidArgumentError("key", key, expected="one of those that `engram sync --trusted` lists")
         place = self._places.place(all_projects=True)
         job = self._job(place, None, all_projects=True)
         if trusted and key == job.device.key:
-            raise InvalidArgumentError("key", key, expected="another device's key; this device is always believed")
+            said = "this is the key of this device, which is always trusted"
+            raise InvalidArgumentError("key", said=said, step="give the key of another device")
         with self._store.transaction():
             at = self._journal.now() if trusted else None
             table.trust(self._store, place.target, key=key, now=at)
@@ -376,8 +377,10 @@ class GitSync:
 def _format(asked: str | None, texts: MemoryFolder, place: SharedPlace, *, sealed: bool, all_projects: bool) -> str:
     """Return how a folder is written: as it was, and as text when it is new. Raises InvalidArgumentError."""
     if asked == "text" and (sealed or all_projects):
-        why = "what is encrypted is not readable" if sealed else "it holds the repository's own project"
-        raise InvalidArgumentError("format", asked, expected=f"chunks: {why}")
+        why = "an encrypted folder" if sealed else "--all"
+        raise InvalidArgumentError(
+            "format", said=f"text files do not go together with {why}", step="use --format chunks"
+        )
     if sealed or all_projects:
         return "chunks"
     has_chunks = place.folder.exists or (place.folder.path / "manifest.json").exists()

@@ -144,7 +144,7 @@ def test_a_reader_sees_what_stays_on_the_machine(run: Run, team: TeamServer) -> 
     run("save", "Token lifetime", "Fifteen minutes.")
 
     done = run("sync", "--cloud")
-    assert (done.exit_code, "of this machine are not sent" in done.stderr) == (0, True), done.output
+    assert (done.exit_code, "is read-only; this machine keeps 3 changes" in done.stderr) == (0, True), done.output
     status = run("cloud", "status").stdout
     assert "healthy: in step" in status
     assert "- widgets: read only; " in status
@@ -172,7 +172,7 @@ def test_an_old_name_that_is_not_granted_has_a_next_step(enrolled: Run, team: Te
 
     status = enrolled("cloud", "status").stdout
     assert "alias gears of widgets: alias_not_granted" in status
-    assert "  → the rows themselves were sent" in status
+    assert "  → the memories were sent" in status
 
 
 def test_what_was_set_aside_is_named_and_offered_again(enrolled: Run, team: TeamServer) -> None:
@@ -188,7 +188,7 @@ def test_what_was_set_aside_is_named_and_offered_again(enrolled: Run, team: Team
     status = enrolled("cloud", "status").stdout
     assert "set aside; `engram cloud status --retry` offers them again" in status
     assert "invalid_text" in status
-    assert "were not taken" in enrolled("doctor", "--check", "sync").stdout
+    assert " refused; the rest is in step" in enrolled("doctor", "--check", "sync").stdout
     refuse_all["refuse"] = False
     team.reject = {}
 

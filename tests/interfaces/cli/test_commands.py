@@ -354,7 +354,7 @@ def test_what_destroys_is_refused_without_a_terminal_and_names_the_option(run: R
     before = run("list", "--all").stdout
     refused = run(*words)
     assert "not_confirmed" in refused.stderr
-    assert "pass --yes" in refused.stderr
+    assert "run it again with --yes" in refused.stderr
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert run("list", "--all").stdout == before
     assert run(*words, "--yes").exit_code == 0

@@ -60,7 +60,7 @@ def test_options_stand_in_the_place_of_fields_and_a_list_is_the_turns(run: Run) 
     assert (done["session_id"], done["agent_id"], done["distillation"]) == ("c2", "bob", "skipped:extraction")
     [agent] = answer(run("agents", "bob", "--json"))["agents"]
     assert (agent["id"], agent["turns"], agent["episodes"]) == ("bob", 2, 0)
-    assert "no session of an agent 'nobody'" in refusal(run("agents", "nobody"))
+    assert "agent 'nobody' has no sessions" in refusal(run("agents", "nobody"))
 
 
 def test_what_is_no_conversation_is_refused(run: Run) -> None:
@@ -154,7 +154,7 @@ def test_it_says_what_it_would_destroy_and_asks(kept: Path, run: Run, terminal: 
     said = "3 observations, 1 earlier text, 1 prompt, 1 session, 1 relation and 2 raw messages of project widgets"
     assert f"This destroys {said}." in refused.stderr
     assert "`engram backup` makes one" in refused.stderr
-    assert "not_confirmed: nothing was changed" in refused.stderr
+    assert "not_confirmed: cancelled; nothing was changed" in refused.stderr
     assert rows(kept, "widgets")["observations"] == 3
 
     assert run("clear", "project", "widgets", stdin="y\n").stdout == f"Destroyed {said}.\n"
@@ -163,7 +163,7 @@ def test_it_says_what_it_would_destroy_and_asks(kept: Path, run: Run, terminal: 
 
 
 def test_a_script_is_not_asked_and_destroys_nothing_without_yes(kept: Path, run: Run) -> None:
-    assert "pass --yes" in refusal(run("clear", "everything"))
+    assert "run it again with --yes" in refusal(run("clear", "everything"))
     assert rows(kept, "widgets")["observations"] == 3
     assert answer(run("clear", "project", "widgets", "--yes", "--json"))["counts"]["observations"] == 3
 

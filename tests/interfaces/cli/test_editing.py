@@ -122,7 +122,7 @@ def test_without_a_terminal_and_an_editor_an_edit_says_what_else_to_do(
     monkeypatch.delenv("EDITOR", raising=False)
     refused = start("edit", "1")
     assert refused.code == 1
-    assert "`engram update` takes the new text" in refused.stderr
+    assert "`engram update 1 --content TEXT`" in refused.stderr
 
 
 # --- undo and revert --------------------------------------------------------------------------------------
@@ -301,7 +301,7 @@ def test_without_a_yes_nothing_is_changed(four: Run, said: str) -> None:
     refused = four("delete", "--where", "type:note", stdin=said)
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "not_confirmed" in refused.stderr
-    assert "pass --yes" in refused.stderr
+    assert "run it again with --yes" in refused.stderr
     assert ids(four) == [3, 2, 1]
 
 

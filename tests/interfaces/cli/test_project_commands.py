@@ -67,7 +67,7 @@ def test_open_sessions_end_by_name_or_by_the_age_of_their_last_use(saved: Run, m
     assert answer(saved("session", "end", "--by-age", "30d", "--apply", "--json")) == {"sessions": [], "applied": True}
 
     monkeypatch.setenv("ENGRAM_NOW", "2199-01-01T00:00:00Z")
-    assert saved("session", "end", "--by-age", "720h").stdout == f"--apply would end 1 session.\n{session}\n"
+    assert saved("session", "end", "--by-age", "720h").stdout == f"With --apply this would end 1 session.\n{session}\n"
     assert answer(saved("sessions", "--json"))["sessions"][0]["ended_at"] is None
     assert answer(saved("session", "end", "--by-age", "30d", "--project", "gizmos", "--json"))["sessions"] == []
     assert saved("session", "end", "--by-age", "2w", "--apply").stdout.startswith("Ended 1 session.")
@@ -285,10 +285,10 @@ def test_a_variable_that_wins_is_named(run: Run, kept: Any, monkeypatch: pytest.
         (["set", "documents", "perhaps"], "documents must be on or off"),
         (["set", "gate", "loud"], "gate must be one of heuristic, off, llm"),
         (["set", "timezone", "Mars/Base"], "timezone must be an IANA name such as Europe/Berlin"),
-        (["set", "port", "80"], "ENGRAM_PORT alone sets this one"),
-        (["set", "http_token", "swordfish"], "ENGRAM_HTTP_TOKEN alone sets this one"),
-        (["set", "default_scope", "personal"], "one that `engram config list` names"),
-        (["get", "gates"], "one that `engram config list` names, such as gate"),
+        (["set", "port", "80"], "set ENGRAM_PORT where engram starts"),
+        (["set", "http_token", "swordfish"], "set ENGRAM_HTTP_TOKEN where engram starts"),
+        (["set", "default_scope", "personal"], "one of `engram config list`"),
+        (["get", "gates"], "one of `engram config list`, such as gate"),
     ],
 )
 def test_what_cannot_be_set_is_refused_with_what_can(run: Run, data_dir: Path, words: list[str], hint: str) -> None:

@@ -84,7 +84,7 @@ def test_a_memory_cannot_write_control_sequences_to_a_terminal(run: Run) -> None
     [
         pytest.param("get 99", "engram: observation #99 does not exist\nhint: find the id with", id="fact-and-hint"),
         pytest.param("save T x --scope zz", "engram: scope is 'zz': it must be one of project,", id="in-one-line"),
-        pytest.param("supersede 1 1", "engram: OLD is '#1': it must be another memory than NEW", id="own-words"),
+        pytest.param("supersede 1 1", "engram: OLD and NEW are the same memory\nhint: give", id="own-words"),
     ],
 )
 def test_a_refusal_speaks_to_a_person_without_a_code(furnished: None, words: str, said: str) -> None:

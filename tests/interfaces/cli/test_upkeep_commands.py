@@ -103,7 +103,7 @@ def test_a_text_that_a_disk_spoiled_is_named_and_mended_and_the_rest_is_read(
     for words in READS:
         read = run(*words)
         assert (read.exit_code, read.exception) == (0, None), words
-    assert f"1 text(s) are not UTF-8: {name} of {table} " in run("doctor").stdout
+    assert f"1 text not in UTF-8: {name} of {table} " in run("doctor").stdout
     run("doctor", "--fix")
     assert finding(app, "texts").result == "ok"
     assert run("doctor").exit_code == 0
@@ -343,7 +343,7 @@ def test_who_hears_what_is_saved_is_said_and_a_model_that_fails_is_named_with_th
     run("save", "Tokens", "Access tokens last fifteen minutes.")
     [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]
     assert check["result"] == "ok"
-    said = f"meaning is on: 0 of 1 texts lack vectors from {served.setting}; texts go to 127.0.0.1"
+    said = f"vectors are on: 0 of 1 texts lack vectors from {served.setting}; texts go to 127.0.0.1"
     assert check["message"] == said
     served.answer = lambda _: (404, b"model not found")
     [check] = answer(run("doctor", "--check", "vectors", "--json"))["checks"]

@@ -141,7 +141,7 @@ def test_a_form_of_another_server_of_this_machine_changes_nothing(place: Place) 
     with another_site(html) as address:
         place.browser.open(address)
         place.browser.press("Go")
-        assert "this form is not one of this page's own" in place.browser.text
+        assert "this form does not come from this page" in place.browser.text
     with place.app() as app:
         assert not app.get(1).observation.pinned
     place.open("/ui/")

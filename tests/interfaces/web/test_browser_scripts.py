@@ -185,7 +185,7 @@ def test_a_browser_that_is_let_in_no_more_is_told_by_the_whole_page(place: Place
     place.browser.forget()
     with place.browser.leaving():
         place.browser.type("input[type=search]", "tea" + ENTER)
-    assert "this browser was not let in" in place.browser.text
+    assert "this browser has no access" in place.browser.text
 
 
 def test_nothing_of_the_memory_stays_in_the_browser(place: Place) -> None:

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from engram_py.observations.values import Change
+from engram_py.reasons import amount
 from engram_py.sync.autosync import client as client_module
 from engram_py.sync.autosync import push as push_module
 from engram_py.sync.errors import NothingEnrolledError, NotLoggedInError
@@ -208,7 +209,7 @@ def test_a_reader_is_in_step_with_what_stays_here(lab: Lab) -> None:
     done = lab.synced()
 
     [project] = lab.status.projects
-    report = f"{lab.project} is read only: {project.pending} change(s) of this machine are not sent"
+    report = f"{lab.project} is read-only; this machine keeps {amount(project.pending, 'change')}"
     assert (done.warnings, lab.team.bodies) == ((report,), [])
     assert (lab.status.phase, lab.status.reason_code, lab.status.pending) == ("healthy", "", 0)
     assert project.pending > 0
@@ -277,7 +278,7 @@ def test_an_old_name_that_was_not_granted_is_offered_again_when_it_is_but_not_fo
     lab.team.bodies.clear()
     lab.synced()
     assert (lab.aside(), lab.team.bodies) == ([("push", old, "alias_not_granted")], [])
-    assert "`engram cloud grants add`" in lab.status.set_aside[0].next_step
+    assert "`engram cloud grants add " in lab.status.set_aside[0].next_step
 
     lab.team.grants[old] = "write"
     for _ in range(7):
