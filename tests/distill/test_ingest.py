@@ -226,7 +226,7 @@ def test_secrets_and_private_parts_are_taken_out_of_turns(app: Engram) -> None:
 
     assert secret not in json.dumps(kept(app))
     assert "salary" not in json.dumps(kept(app))
-    assert "redacted 2 secret or private part(s)" in words(*done.warnings)
+    assert "redacted 2 secret or private parts" in words(*done.warnings)
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_roles_that_nobody_knows_are_left_out_and_named(app: Engram) -> None:
 
     done = tell(app, [*strange, {"role": "Human", "content": WORK}, {"role": "ASSISTANT", "content": DID}])
     assert (done.turns_ingested, kept(app)) == (2, [WORK, DID.strip()])
-    assert "2 turn(s) of role 'tool', 'Narrator'" in words(*done.warnings)
+    assert "2 turns of role 'tool', 'Narrator'" in words(*done.warnings)
 
 
 def test_a_message_in_parts_is_its_text_and_one_without_text_is_nothing(app: Engram) -> None:
@@ -278,7 +278,7 @@ def test_ten_thousand_turns_and_one_of_five_megabytes_are_kept_within_their_limi
 
     large = tell(app, [{"user": "words " * 850_000, "assistant": "Long."}], "large")
     assert len(kept(app, "large")[0]) <= TURN_LIMIT_CHARS
-    assert "cut 1 message(s)" in words(*large.warnings)
+    assert "cut 1 message" in words(*large.warnings)
     assert "dropped the 2 oldest" in words(*large.warnings)
 
 

@@ -132,7 +132,7 @@ def test_a_server_of_our_name_that_was_there_is_said_to_be_replaced_and_comes_ba
     before = tree(home)
     assert f"would replace your server engram ({said})" in run("setup", "cursor", "--dry-run").stdout
     shown = run("setup", "cursor").stdout
-    assert f"\n  replaced your server engram ({said}); unsetup brings it back\n" in shown
+    assert f"\n  replaced your server engram ({said}); `engram unsetup` restores it\n" in shown
     assert "a-secret" not in shown
     run("unsetup", "cursor")
     assert tree(home) == before
@@ -165,7 +165,7 @@ def test_the_registered_server_and_hook_start_from_a_folder_that_shadows_python_
 def test_on_a_terminal_setup_asks_about_each_agent(home: Path, here: Path) -> None:
     shown = in_terminal(80, "setup", typed="n\ny\nn\n")
     assert "Set up Cursor?" in shown
-    assert "Find things said in other words too? 23 MB, 40 ms a question [Y/n]" in shown
+    assert "Find things said in other words too? 23 MB, 40 ms per search [Y/n]" in shown
     assert "engram" not in (home / ".cursor" / "mcp.json").read_text()
     assert "engram" in (home / ".codex" / "config.toml").read_text()
 
@@ -196,7 +196,7 @@ def test_without_a_terminal_nothing_is_fetched_and_a_line_says_how_to_get_it(
     run: Run, sentence: Lane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(LANES, "sentence", sentence)
-    line = "`engram vectors on` finds things said in other words too (23 MB, 40 ms a question).\n"
+    line = "`engram vectors on` finds things said in other words too (23 MB, 40 ms per search).\n"
     assert run("setup", "cursor").stderr == run("init").stderr == line
     assert run("setup", "cursor", "--no-vectors").stderr == ""
     assert answer(run("vectors", "--json"))["embedder"] == ""
