@@ -22,6 +22,7 @@ PYTHON = {
     "save": "save()",
     "context": "contexts.assemble()",
     "judge": "relations.judge()",
+    "verdict": "relations.judge('{id}', 'supersedes')",
     "unjudged": "relations.pending()",
     "deleted": "bulk.listed(deleted=True)",
     "undelete": "undelete({id})",

@@ -80,7 +80,7 @@ class Setting:
 
     @property
     def accepted(self) -> str:
-        """Return what it accepts, to complete the sentence "it is …"."""
+        """Return what it accepts, to complete the sentence "it must be …"."""
         match self.kind:
             case "switch":
                 return "on or off"

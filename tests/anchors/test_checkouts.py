@@ -102,7 +102,7 @@ def test_a_save_says_that_a_file_is_left_out(here: Engram, repo: Repo) -> None:
     repo.git("sparse-checkout", "set", "lib")
     saved = about(here, AUTH)
     assert (
-        f"kept by name, their text was not read: {AUTH} (left out by the sparse checkout)"
+        f"linked by path only, their text was not read: {AUTH} (left out by the sparse checkout)"
         in words(*saved.warnings).splitlines()
     )
 

@@ -147,9 +147,7 @@ def make_binary(root: Path) -> None:
         pytest.param(make_pipe, "pipe", "pipe (not a regular file)", id="pipe"),
         pytest.param(make_loop, "loop", "loop (too many levels of symbolic links)", id="loop"),
         pytest.param(make_way_out, "way_out.py", "way_out.py (outside the repository)", id="symlink"),
-        pytest.param(
-            make_binary, "logo.png:3", "the lines of logo.png (a binary file, anchored as a whole)", id="binary"
-        ),
+        pytest.param(make_binary, "logo.png:3", "logo.png (a binary file, linked as a whole)", id="binary"),
     ],
 )
 def test_what_cannot_be_anchored_is_said_and_the_memory_kept(
@@ -176,7 +174,7 @@ def test_a_file_that_could_not_be_read_keeps_its_name_and_is_unknown(here: Engra
 
 def test_lines_behind_the_end_of_a_file_mean_all_of_it(here: Engram, root: Path) -> None:
     saved = about(here, f"{AUTH}:41-43")
-    assert notes(saved) == (f"taken otherwise: {AUTH}:41-43 (the whole file, it has 40 lines)",)
+    assert notes(saved) == (f"linked differently: {AUTH}:41-43 (the whole file, it has 40 lines)",)
     assert (state(here, saved).state, state(here, saved).start) == ("fresh", None)
     (root / AUTH).write_text("gone\n", encoding="utf-8")
     assert state(here, saved).state == "changed"
@@ -194,9 +192,9 @@ def test_a_binary_file_is_anchored_as_a_whole(here: Engram, root: Path) -> None:
     ("lines_given", "lines_kept", "said"),
     [
         pytest.param(":20-10", (10, 20), "lines 10-20", id="backwards"),
-        pytest.param(":35-99", (35, 40), "lines 35-40, it has no more", id="past-the-end"),
-        pytest.param(":99-40", (40, 40), "line 40, it has no more", id="backwards-past-the-end"),
-        pytest.param(":5-", (5, 40), "lines 5-40, it has no more", id="to-the-end"),
+        pytest.param(":35-99", (35, 40), "lines 35-40, the file ends there", id="past-the-end"),
+        pytest.param(":99-40", (40, 40), "line 40, the file ends there", id="backwards-past-the-end"),
+        pytest.param(":5-", (5, 40), "lines 5-40, the file ends there", id="to-the-end"),
         pytest.param(":0", (None, None), "the whole file", id="zero"),
         pytest.param(":0-5", (None, None), "the whole file", id="from-zero"),
         pytest.param(":99999999999999999999", (None, None), "the whole file", id="astronomic"),
@@ -216,7 +214,7 @@ def test_odd_lines_are_read_as_what_they_can_mean_and_that_is_said(
     saved = about(here, f"{AUTH}{lines_given}")
     [(path, *kept_lines, _)] = places(here, saved)
     assert (path, tuple(kept_lines)) == (AUTH, lines_kept)
-    assert notes(saved) == ((f"taken otherwise: {AUTH}{lines_given} ({said})",) if said else ())
+    assert notes(saved) == ((f"linked differently: {AUTH}{lines_given} ({said})",) if said else ())
 
 
 def test_what_is_told_behind_a_name_is_left_out_however_long_it_is(here: Engram) -> None:
@@ -235,7 +233,7 @@ def test_odd_lines_of_the_where_line_are_said_as_well(here: Engram) -> None:
     saved = here.save(Draft("Odd", "**Where**: src/auth.py:20-10, `src/login.py` (lines 38 to 99)"))
     assert places(here, saved) == [(AUTH, 10, 20, "where"), ("src/login.py", 38, 40, "where")]
     assert notes(saved) == (
-        "taken otherwise: src/auth.py:20-10 (lines 10-20), src/login.py:38-99 (lines 38-40, it has no more)",
+        "linked differently: src/auth.py:20-10 (lines 10-20), src/login.py:38-99 (lines 38-40, the file ends there)",
     )
 
 
@@ -243,8 +241,8 @@ def test_odd_lines_of_the_where_line_are_said_as_well(here: Engram) -> None:
 def test_a_blank_name_is_left_out_and_that_is_said(here: Engram, files: tuple[str, ...]) -> None:
     saved = about(here, *files, AUTH)
     assert places(here, saved) == [(AUTH, None, None, "given")]
-    assert "not anchored: a blank name" in notes(saved)
-    assert "not anchored: a blank name" in notes(about(here, *files, title="Nothing else"))
+    assert "not linked to: a blank name" in notes(saved)
+    assert "not linked to: a blank name" in notes(about(here, *files, title="Nothing else"))
 
 
 def test_lines_to_the_end_of_a_file_nobody_could_read_are_the_whole_file(here: Engram, app: Engram) -> None:
@@ -280,7 +278,7 @@ def test_a_word_of_the_where_line_that_is_no_file_is_no_anchor_and_worth_no_note
 
 def test_a_file_of_the_where_line_that_is_not_there_is_said(here: Engram) -> None:
     saved = here.save(Draft("Typo", "**Where**: src/auht.py:3"))
-    assert (kept(here, saved), notes(saved)[-1]) == ((), "not anchored: src/auht.py:3 (no such file)")
+    assert (kept(here, saved), notes(saved)[-1]) == ((), "not linked to: src/auht.py:3 (no such file)")
 
 
 @pytest.mark.parametrize("named", ["src/auht.py", "src/auht.py:3", "./src/auht.py", "`src/auht.py:3-4`, src/auht.py:9"])
@@ -289,7 +287,7 @@ def test_one_note_is_enough_for_a_file_that_is_listed_and_on_the_where_line(
     here: Engram, listed: str, named: str
 ) -> None:
     saved = here.save(Draft("Typo", f"**Where**: {named}", files=(listed,)))
-    assert list(notes(saved)) == [f"kept by name, their text was not read: {listed} (no such file)"]
+    assert list(notes(saved)) == [f"linked by path only, their text was not read: {listed} (no such file)"]
     assert len(kept(here, saved)) == 1
 
 
@@ -307,13 +305,13 @@ def test_a_secret_in_a_path_is_not_stored(here: Engram, data_dir: Path) -> None:
 def test_without_a_repository_names_are_kept(app: Engram) -> None:
     saved = about(app, "src/auth.py:10", "../../x.py", "/etc/passwd")
     assert [(one.path, one.start_line, one.digest) for one in kept(app, saved)] == [(AUTH, 10, None)]
-    assert "kept by name, their text was not read: src/auth.py:10 (no repository here)" in notes(saved)
+    assert "linked by path only, their text was not read: src/auth.py:10 (no repository here)" in notes(saved)
 
 
 def test_a_memory_of_another_project_keeps_names_only(here: Engram) -> None:
     saved = here.save(Draft("Elsewhere", "Of another project", files=(AUTH,)), project="gadgets")
     assert [(one.path, one.digest) for one in kept(here, saved)] == [(AUTH, None)]
-    assert "files were kept by name: this is not the repository of gadgets" in notes(saved)
+    assert "files were linked by path only: this is not the repository of gadgets" in notes(saved)
 
 
 Place = tuple[str, int | None, int | None]

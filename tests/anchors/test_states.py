@@ -286,7 +286,7 @@ def test_a_corrected_content_is_read_for_its_where_line_again(here: Engram, root
 
     assert places(here, saved) == [(AUTH, 11, 12, "where"), ("src/login.py", 1, 5, "given")]
     assert {one.state for one in states(here, saved)} == {"fresh"}
-    assert words(*updated.warnings) == "not anchored: src/no.py (no such file)"
+    assert words(*updated.warnings) == "not linked to: src/no.py (no such file)"
 
 
 def test_a_new_title_leaves_the_anchors_as_they_are(here: Engram, root: Path) -> None:

@@ -101,7 +101,7 @@ def test_preferences_are_read_however_much_came_after_them_the_persons_own_first
     context = app.contexts.assemble()
 
     assert titles(context, "preferences") == ["English subjects", "No heap after init", "Cookies are stripped"]
-    assert "## What is wanted here\n- [#3] English subjects (preference, 2d, personal)" in text(app, context)
+    assert "## Preferences and policies\n- [#3] English subjects (preference, 2d, personal)" in text(app, context)
     assert titles(app.contexts.assemble(scope="project"), "preferences") == titles(context, "preferences")[1:]
 
 
@@ -155,7 +155,7 @@ def test_a_summary_is_shown_by_its_lines(app: Engram) -> None:
 @pytest.mark.parametrize("query", ["the who", "???", "zebra"])
 def test_nothing_about_it_is_said_in_a_sentence(app: Engram, query: str) -> None:
     app.save(Draft("Billing", "Dan.", "fact"))
-    assert text(app, cascade(app, query)).startswith("Nothing in the memory of widgets is about this")
+    assert text(app, cascade(app, query)).startswith("No memory of widgets is about this")
 
 
 # --- full --------------------------------------------------------------------------------------------------

@@ -299,7 +299,7 @@ def test_imported_text_that_reads_like_an_order_is_kept_and_not_injected(app: En
     assert set(shown(context)) == {harmless.id, own.id}
     assert context.withheld == 1
     assert "(decision, now, imported)" in text(app, context)
-    assert "1 imported text(s)" in text(app, context)
+    assert "1 imported text" in text(app, context)
     assert len(app.search("tokens").results) == 3
 
 
@@ -326,9 +326,9 @@ def test_what_was_made_on_a_branch_that_is_not_merged_is_not_injected(
     with open_memory(repo) as app:
         assert text(app, asked(app, WHY)) == ""
         assert (asked(app, WHY).unmerged, asked(app, "why did we paint the whale?").unmerged) == (("experiment",), ())
-        assert not_merged(asked(app, WHY)) == "one is only on branch experiment"
+        assert not_merged(asked(app, WHY)) == "1 memory is only on branch experiment"
         assert render.why_empty(asked(app, WHY), door="python").startswith(
-            "Nothing here for this prompt: one is only on branch exp"
+            "Nothing here for this prompt: 1 memory is only on branch exp"
         )
         assert "HS256" not in json.dumps(render.to_json(asked(app, WHY), door="python"))
         assert asked(app, WHY, unasked=True).unmerged == ()  # a hook asks for nobody who would read it

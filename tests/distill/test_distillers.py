@@ -301,12 +301,12 @@ def test_row_132_flush_as_a_command(talked: None, folder: Path, monkeypatch: pyt
         CliRunner().invoke(cli, words) for words in (["flush"], ["flush", "s1", "--json"], ["flush", "nobody"])
     )
 
-    assert "s1 (widgets): distilled [#1], 2 turns" in first.stdout
+    assert "s1 (widgets): summarized [#1], 2 messages" in first.stdout
     [session] = json.loads(again.stdout)["sessions"]
     assert session["result"] == "no_signals"
     assert none.exit_code == 1
     assert "no session 'nobody'" in none.stderr
-    assert "No session has turns that wait" in CliRunner().invoke(cli, ["flush"]).stdout
+    assert "Every session has its summary." in CliRunner().invoke(cli, ["flush"]).stdout
 
 
 def test_row_55_nobody_waits_for_a_distiller_that_is_at_work(open_memory: Opener) -> None:

@@ -278,7 +278,7 @@ def test_ten_thousand_turns_and_one_of_five_megabytes_are_kept_within_their_limi
 
     large = tell(app, [{"user": "words " * 850_000, "assistant": "Long."}], "large")
     assert len(kept(app, "large")[0]) <= TURN_LIMIT_CHARS
-    assert "cut 1 message(s)" in words(*large.warnings)
+    assert "cut 1 message" in words(*large.warnings)
     assert "dropped the 2 oldest" in words(*large.warnings)
 
 

@@ -178,7 +178,9 @@ def test_row_40_facts_are_counted_until_a_synthesis(app: Engram) -> None:
     assert app.upkeep_reports.runs().facts_since_synthesis == 0
     app.facts.add("ann", "Ann reviews every migration")
     assert app.upkeep_reports.runs().facts_since_synthesis == 1
-    assert "1 fact since the last synthesis" in CliRunner().invoke(cli, ["runs"], prog_name="engram").stdout
+    assert (
+        "1 new fact since summaries were last written" in CliRunner().invoke(cli, ["runs"], prog_name="engram").stdout
+    )
 
 
 def test_row_1_a_fact_carries_its_details_through_every_door(

@@ -95,7 +95,7 @@ def test_an_error_that_returns_in_changed_form_is_answered_with_what_made_the_co
     assert advice is not None
     said = advice_text(advice)
     assert "edited pyproject.toml; ran `pip install requestz`" in said
-    assert "Now: pyproject.toml as then." in said
+    assert "Now: pyproject.toml unchanged." in said
     assert len(said.encode()) <= ADVICE_BYTES
 
 

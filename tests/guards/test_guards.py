@@ -68,7 +68,7 @@ def test_a_command_against_a_decision_is_warned_of_in_the_positive_form(here: En
     assert found is not None
     assert not found.denies
     assert [(one.id, one.subject) for one in found.broken] == [(number, "cd web && npm install left-pad")]
-    assert objection(found).startswith(f"Use pnpm (decision #{number}): `cd web && npm install left-pad` is against")
+    assert objection(found).startswith(f"Use pnpm (decision #{number}): `cd web && npm install left-pad` violates")
     assert said(here, run("echo npm"), root) is None
 
 

@@ -73,7 +73,7 @@ def test_what_was_considered_or_quoted_is_no_rule() -> None:
 def test_a_save_and_a_review_offer_a_guard_until_it_is_answered(app: Engram) -> None:
     saved = app.save(Draft("Use pnpm, not npm", "Agreed.", "decision"))
     assert "guard_offered" in names(saved.warnings)
-    assert f"`engram guard accept {saved.id}` lets it speak" in words(*saved.warnings)
+    assert f"Turn it on: `engram guard accept {saved.id}`" in words(*saved.warnings)
     assert "guards_offered" in names(app.observations.due_for_review().warnings)
     assert [one.id for one in app.guards.offered()] == [saved.id]
 

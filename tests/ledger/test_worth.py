@@ -31,7 +31,7 @@ def said(app: Engram) -> str:
 
 
 def test_nothing_given_is_said_in_a_line(app: Engram) -> None:
-    assert said(app) == "Nothing was given unasked yet: what comes of it is counted from now on"
+    assert said(app) == "No memory was given to an agent yet. Counting starts now."
 
 
 def test_moments_are_counted_by_what_came_of_them(app: Engram, row: int) -> None:
@@ -57,7 +57,7 @@ def test_fewer_than_five_moments_have_no_share_and_no_difference(app: Engram, ro
     came(app, row, 4, "heeded")
 
     assert app.worths.of().kinds[0].given.share is None
-    assert "guards: 4 with a known outcome are too few for a share" in said(app)
+    assert "guards: 4 with a known outcome, too few for a share" in said(app)
     assert "%" not in said(app)
 
 

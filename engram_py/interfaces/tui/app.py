@@ -280,7 +280,7 @@ class TerminalApp(Navigation):
     async def _finish(self, done: ChangeDone) -> None:
         if done.take_back is not None:
             self._done.append(done)
-        self.say(f"{done.said}{'. u takes it back' if done.take_back else ''}")
+        self.say(f"{done.said}{'. u: undo' if done.take_back else ''}")
         await self._show_rows(keep=True)
 
     @property
@@ -295,7 +295,7 @@ class TerminalApp(Navigation):
         row = self.rows.row
         found = self.panel.observation(row) if row is not None else None
         if found is None:
-            self.say("No memory is chosen here")
+            self.say("Select a memory first.")
         return found
 
     async def _change_here(self, change: Callable[[View, int], ChangeDone]) -> None:
@@ -317,7 +317,7 @@ class TerminalApp(Navigation):
 
     async def action_undo(self) -> None:
         if not self._done:
-            self.say("Nothing was changed here that could be taken back")
+            self.say("There is no change to undo")
             return
         done = self._done.pop()
         await self._change(lambda view: take_back(view, done), in_log=False)
@@ -325,7 +325,7 @@ class TerminalApp(Navigation):
     async def action_accept(self) -> None:
         row, value = self.rows.row, self._value
         if isinstance(value, Relation):
-            self.say("v says how the two relate")
+            self.say("v: choose how the two relate")
             return
         head = row.head if row is not None else ""
         await self._change_here(lambda view, here: accept(view, here, head))
@@ -333,7 +333,7 @@ class TerminalApp(Navigation):
     async def action_decline(self) -> None:
         row = self.rows.row
         if row is None or row.head not in ("rule", "offered"):
-            self.say("No offered guard is chosen here")
+            self.say("Select a suggested guard first.")
             return
         await self._change_here(decline)
 
@@ -342,14 +342,14 @@ class TerminalApp(Navigation):
         if isinstance(value, GuardLine):
             await self._change(lambda view: silence(view, value))
         else:
-            self.say("No guard is chosen here")
+            self.say("Select a guard first.")
 
     async def action_run(self) -> None:
         row, value = self.rows.row, self._value
         if not isinstance(self.panel, UpkeepPanel):
             await self._choose_version()
         elif row is not None and row.head == "run":
-            self.say("It runs …")
+            self.say(f"Running: {row.label} …")
             await self._change(lambda view: run(view, value), in_log=False)
         elif row is not None and row.head == "switch":
             await self._change(lambda view: turn(view, value), in_log=False)
@@ -358,7 +358,7 @@ class TerminalApp(Navigation):
         here = self._here()
         found = await self._asked(self._reader.ask(lambda view: versions(view, here or 0))) if here else None
         if not found:
-            self.say("It has no earlier text" if here else "No memory is chosen here")
+            self.say("It has no earlier text" if here else "Select a memory first.")
             return
         options = [(str(one.version), f"version {one.version}: {one.title}") for one in found]
 
@@ -366,7 +366,7 @@ class TerminalApp(Navigation):
             if version is not None:
                 await self._change(lambda view: revert(view, here or 0, int(version)))
 
-        self.push_screen(ChoiceScreen("Bring back", options), chosen)
+        self.push_screen(ChoiceScreen("Restore which text?", options), chosen)
 
     async def action_merge(self) -> None:
         value = self._value
@@ -381,9 +381,9 @@ class TerminalApp(Navigation):
             if number is not None and number.removeprefix("#").isdecimal():
                 await self._change(lambda view: merge(view, here, int(number.removeprefix("#"))))
             elif number is not None:
-                self.say("A memory's number is asked, as in 12")
+                self.say("Enter a memory number, such as 12.")
 
-        self.push_screen(AskScreen("Merge into which memory? Its number:"), typed)
+        self.push_screen(AskScreen("Replace by which memory? Its number:"), typed)
 
     async def _merge_project(self, name: str) -> None:
         async def chosen(into: str | None) -> None:
@@ -394,7 +394,7 @@ class TerminalApp(Navigation):
                 if answer:
                     await self._change(lambda view: merge_projects(view, name, into), in_log=False)
 
-            asked = f"Merge {name} into {into}? Nothing parts them again."
+            asked = f"Merge {name} into {into}? This cannot be undone."
             self.push_screen(ChoiceScreen(asked, [("", "leave them"), ("yes", "merge them")]), sure)
 
         await self._ask_project(f"Merge {name} into", but=name, chosen=chosen)
@@ -425,7 +425,7 @@ class TerminalApp(Navigation):
                 if text is not None:
                     await self._change(lambda view: state(view, text))
 
-            self.push_screen(AskScreen("What holds of you always? Every context begins with it:"), typed)
+            self.push_screen(AskScreen("A fact or preference about you (every context starts with it):"), typed)
             return
         place = await self._asked(self._reader.ask(lambda view: view.app.projects.for_write(view.project)))
         if place is not None:
@@ -443,7 +443,7 @@ class TerminalApp(Navigation):
                 await self._change(lambda view: judge(view, relation, verdict))
 
         options = [(verb, verb.replace("_", " ")) for verb in VERBS]
-        self.push_screen(ChoiceScreen("The first one … the second", options), chosen)
+        self.push_screen(ChoiceScreen("The first memory … the second", options), chosen)
 
     async def action_edit(self) -> None:
         here = self._here()

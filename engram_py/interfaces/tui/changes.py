@@ -115,7 +115,7 @@ def archive(view: View, observation_id: int) -> ChangeDone:
     """Archive what is not archived, and take out what is."""
     to = live_observation(view.app.store, observation_id).lifecycle != "archived"
     title = view.app.observations.update(observation_id, Change(archived=to)).title
-    done = "Archived, searches and contexts leave it out:" if to else "Taken out of the archive:"
+    done = "Archived, searches and contexts exclude it:" if to else "Unarchived:"
     return ChangeDone(f'{done} [#{observation_id}] "{title}"')
 
 
@@ -129,7 +129,7 @@ def merge(view: View, observation_id: int, into: int) -> ChangeDone:
     if into == observation_id:
         raise InvalidArgumentError("number", said="this is the number of the memory itself", step="give another one")
     view.app.relations.compare(into, observation_id, "supersedes", confidence=1.0, reasoning=_REASON)
-    return ChangeDone(f"Merged: searches find [#{into}] instead of [#{observation_id}]")
+    return ChangeDone(f"Replaced: searches find [#{into}] instead of [#{observation_id}]")
 
 
 def update(view: View, base: Observation, change: Change) -> ChangeDone:
@@ -207,7 +207,7 @@ def decline(view: View, observation_id: int) -> ChangeDone:
     declined = view.app.guards.decline(observation_id)
 
     def offer_again(app: Engram) -> str:
-        return f"The guard of [#{app.observations.guard(observation_id, None).id}] is offered again"
+        return f"The guard of [#{app.observations.guard(observation_id, None).id}] is a suggestion again"
 
     return ChangeDone(said(declined, view), offer_again)
 
@@ -223,7 +223,7 @@ def state(view: View, text: str) -> ChangeDone:
 
 
 def turn(view: View, switch: str) -> ChangeDone:
-    """Turn a switch of the hooks over, in the project or everywhere."""
+    """Switch the hooks on or off, in the project or everywhere."""
     to = not getattr(view.app.switches.allowed(view.project or ""), switch)
     view.app.switches.turn([switch], on=to, project=view.project)
 
@@ -240,7 +240,7 @@ def turn(view: View, switch: str) -> ChangeDone:
 RUNS: dict[str, tuple[str, Callable[[Engram], object]]] = {
     "consolidate": ("Run consolidation now", lambda app: app.maintenance.run("consolidate")),
     "synthesize": ("Write summaries now", lambda app: app.maintenance.run("synthesize")),
-    "flush": ("Summarize the sessions that wait", lambda app: app.distilling.flush()),
+    "flush": ("Summarize waiting sessions", lambda app: app.distilling.flush()),
     "sync": ("Sync now with the server", lambda app: app.autosync.sync_now()),
 }
 

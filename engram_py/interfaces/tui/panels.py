@@ -96,9 +96,9 @@ class MemoryPanel:
         if self.typed:
             return [("No memory passes these filters.\n", ""), ("/ and Enter on an empty line shows all.", "dim")]
         return [
-            ("Nothing is kept here yet.\n\n", "bold"),
-            ("An agent with engram saves as it works; `engram save` does it by hand. ", ""),
-            ("`engram setup` connects your agents. p shows another project.", ""),
+            ("No memory is saved here yet.\n\n", "bold"),
+            ("Agents save memories as they work; `engram save` saves one by hand. ", ""),
+            ("`engram setup` connects your agents. p: choose another project.", ""),
         ]
 
     def observation(self, row: ListRow) -> int | None:
@@ -181,7 +181,7 @@ class SearchPanel:
     def nothing(self) -> Iterable[Part]:
         if self._found is not None:
             return how(self._found)
-        return [("Press / and type a question, as an agent would.\n", ""), ("Each hit says why it was found.", "dim")]
+        return [("Press / and type a question.\n", ""), ("Each hit shows why it was found.", "dim")]
 
     def observation(self, row: ListRow) -> int | None:
         found: int | None = row.value.id
@@ -235,14 +235,11 @@ class ReviewPanel:
 
     def nothing(self) -> Iterable[Part]:
         if self.typed:
-            return [("Nothing that waits contains this.", "")]
+            return [("Nothing to review has these words.", "")]
         return [
-            ("Nothing waits for you.\n\n", "bold"),
-            (
-                "Here is what needs a person: pairs that may contradict each other, what was derived or reads like an ",
-                "",
-            ),
-            ("order, memories that are overdue or whose files changed, sessions that a distiller failed on.", ""),
+            ("Nothing to review.\n\n", "bold"),
+            ("This list shows pairs that may contradict, derived memories, instructions to agents, memories ", ""),
+            ("that are overdue or whose files changed, and sessions whose summary failed.", ""),
         ]
 
     def observation(self, row: ListRow) -> int | None:
@@ -263,7 +260,9 @@ class GuardPanel:
         if offset:
             return []
         rows = [
-            ListRow((one.id, one.number), "guard", one.title, f"{one.fired:,} spoken, {one.heeded:,} heeded", one)
+            ListRow(
+                (one.id, one.number), "guard", one.title, f"{amount(one.fired, 'warning')}, {one.heeded:,} heeded", one
+            )
             for one in view.app.guards.listed(**view.place)
         ]
         rows += [
@@ -283,8 +282,11 @@ class GuardPanel:
     def nothing(self) -> Iterable[Part]:
         return [
             ("No guard and no fix yet.\n\n", "bold"),
-            ("A guard speaks before an agent breaks a decision: `engram guard add`. A fix is kept when a command ", ""),
-            ("that failed passes after a change.", ""),
+            (
+                "A guard warns an agent before it breaks a decision: `engram guard add`. A fix is kept when a failed ",
+                "",
+            ),
+            ("failed command passes after a change.", ""),
         ]
 
     def observation(self, row: ListRow) -> int | None:
@@ -322,7 +324,7 @@ class ProjectPanel:
             (f"{' · '.join(counted)}\n", ""),
             (f"last active {age(one.last_activity_at, view.now)}\n" if one.last_activity_at else "", FAINT),
             (f"\nOther names: {', '.join(one.aliases)}\n" if one.aliases else "", ""),
-            ("\nm merges it into another project, and its name keeps working.", FAINT),
+            ("\nm: merge it into another project; its name keeps working.", FAINT),
         ]
 
     def nothing(self) -> Iterable[Part]:
@@ -334,8 +336,8 @@ class ProjectPanel:
 
 _SWITCHES = {
     "enabled": "Hooks",
-    "record": "Prompts, messages and learnings are kept",
-    "inject": "Memories are given to agents unasked",
+    "record": "Keep prompts, messages and learnings",
+    "inject": "Give memories to agents",
 }
 
 
@@ -368,7 +370,7 @@ class UpkeepPanel:
         return upkeep(view, row)
 
     def nothing(self) -> Iterable[Part]:
-        return [("Nothing contains this.", "")]
+        return [("Nothing has these words.", "")]
 
     def observation(self, row: ListRow) -> int | None:
         return row.value.id if isinstance(row.value, Statement) else None

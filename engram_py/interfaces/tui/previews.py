@@ -57,7 +57,7 @@ def memory(view: View, observation_id: int, *, history: bool = False) -> Iterato
     if rest:
         yield f"\n{rest.strip()}\n", ""
     if given := sessions_given(view.app.store, observation_id, limit=_SESSIONS):
-        yield "\nSessions that were given it\n", HEADING
+        yield "\nSessions that got it\n", HEADING
         names = session_names(view.app, [view.app.sessions.get(one.id) for one in given])
     for one in given:
         cited = " · cited" if one.cited else ""
@@ -78,7 +78,7 @@ def hit(view: View, found: Results, one: Hit) -> Iterator[Part]:
     numbers = next((row for row in found.explain.hits if row.id == one.id), None) if found.explain else None
     if numbers is not None:
         yield "\nWhy this\n", HEADING
-        yield f"words it has: {', '.join(numbers.words) or 'none'}\n", ""
+        yield f"matched words: {', '.join(numbers.words) or 'none'}\n", ""
         place = [row.id for row in found.explain.hits].index(one.id) if found.explain else 0
         hits = search.sections(found)[0]
         for name, value in list(zip(hits.columns, hits.rows[place], strict=True))[1:-1]:
@@ -121,7 +121,7 @@ def session(view: View, session_id: str, *, whole: bool) -> Iterator[Part]:
         yield "\n", ""
         yield one.summary, MARKDOWN
     if not found.sections:
-        yield "\nThe session was given nothing at its start; what its prompts were given stands below.\n", ""
+        yield "\nThe session started without memories; the memories of its prompts are below.\n", ""
     for title, rows in found.sections.items():
         yield f"\n{title}\n", HEADING
         yield from _given(rows)
@@ -137,7 +137,7 @@ def session(view: View, session_id: str, *, whole: bool) -> Iterator[Part]:
     for door in found.cost.doors:
         yield f"{door.door} {door.name}: {amount(door.calls, 'call')}, {amount(door.tokens, 'token')}\n", ""
     if whole:
-        yield f"\nA session of {one.project} that starts now begins with\n", HEADING
+        yield f"\nA new session of {one.project} starts with\n", HEADING
         yield start_text(view.app, one.project) or "Nothing.", ""
 
 
@@ -147,9 +147,9 @@ def _prompts(view: View, prompts: Sequence[AskedPrompt]) -> Iterator[Part]:
         yield f"{one_line(asked.prompt.content, _PROMPT_CHARS)}\n", HEADING
         yield from _given(asked.given)
         if not asked.given:
-            yield f"  Given nothing.{f' Asked again now: {asked.why}.' if asked.why else ''}\n", ""
+            yield f"  Nothing given.{f' Reason today: {asked.why}.' if asked.why else ''}\n", ""
             if asked.words:
-                yield f"  Words looked up: {asked.words}\n", FAINT
+                yield f"  Words searched: {asked.words}\n", FAINT
             for near in nearly({"nearest": asked.nearest}):
                 yield f"  Nearest: {near}\n", FAINT
 
@@ -169,21 +169,21 @@ def waiting(view: View, kind: str, one: Waiting) -> Iterator[Part]:
 
 
 ORDER, DERIVED, DUE, STALE = "Instructions to agents", "Derived, not confirmed", "Overdue for review", "Changed files"
-UNCHECKED, OFFERED = "From elsewhere, not checked", "Rules that can speak before they are broken"
+UNCHECKED, OFFERED = "From elsewhere, not checked", "Decisions that can have a guard"
 _DO = {
-    ORDER: "It tells an agent what to do. Agents get it only after you accept it. a accepts it, d deletes it",
-    UNCHECKED: "Somebody else wrote it. Agents see it apart and only in its project. a makes it yours, d deletes it",
-    DERIVED: "It was distilled from a session. It fades unless it is accepted or used. a accepts it, d deletes it",
-    DUE: "a confirms that it still holds, e edits it, d deletes it",
-    STALE: "a confirms that it still holds, e edits it, d deletes it",
-    OFFERED: "a lets it speak before an agent breaks it, c never offers it again",
+    ORDER: "It contains instructions to agents. Agents get it only after you accept it. a: accept; d: delete",
+    UNCHECKED: "Somebody else wrote it. Agents see it apart and only in its project. a: accept; d: delete",
+    DERIVED: "It was derived from a session. It is archived unless you accept or use it. a: accept; d: delete",
+    DUE: "a: confirm that it is still true; e: edit; d: delete",
+    STALE: "a: confirm that it is still true; e: edit; d: delete",
+    OFFERED: "a: warn agents before they break it; c: never suggest it again",
 }
 
 
 def pair(view: View, one: Relation) -> Iterator[Part]:
     """Two memories that may contradict each other."""
     yield "Possible contradiction\n", HEADING
-    yield f"v says how they relate: {', '.join(verb.replace('_', ' ') for verb in VERBS)}\n", FAINT
+    yield f"v: choose how the two relate: {', '.join(verb.replace('_', ' ') for verb in VERBS)}\n", FAINT
     for end in (one.source_observation, one.target_observation):
         yield "\n", ""
         if end is None:
@@ -194,7 +194,7 @@ def pair(view: View, one: Relation) -> Iterator[Part]:
 
 
 def failed(one: FailedSession) -> Iterator[Part]:
-    """Yield a session that a distiller failed on."""
+    """Yield a session whose summary failed."""
     yield f"Session {one.id}\n", HEADING
     yield f"{one.project}{' · given up' if one.state == 'dead' else ''}\n\n", FAINT
     yield f"{one.detail}\n\n`engram flush {one.id}` tries again.", ""
@@ -203,7 +203,7 @@ def failed(one: FailedSession) -> Iterator[Part]:
 def possibly(view: View, one: Related) -> Iterator[Part]:
     """Yield what may have to do with a question, and is no answer to it."""
     yield "Possibly related\n", HEADING
-    yield f"no sure answer; words it has: {', '.join(one.words) or 'none'}\n\n", FAINT
+    yield f"no sure answer; matched words: {', '.join(one.words) or 'none'}\n\n", FAINT
     if one.id is not None:
         yield from memory(view, one.id)
     else:
@@ -215,13 +215,13 @@ def guard(view: View, one: GuardLine | Offered) -> Iterator[Part]:
     """Yield a guard, what came of it, and the decision that it belongs to."""
     yield f"{rule_and_use(one.rule)}\n", HEADING
     if isinstance(one, Offered):
-        yield "Offered, silent so far. a lets it speak before an agent breaks it, c never offers it again\n\n", FAINT
+        yield "Suggested, off so far. a: warn agents before they break it; c: never suggest it again\n\n", FAINT
     else:
-        counts = {"spoken": one.fired, "heeded": one.heeded, "ignored": one.ignored, "overruled": one.overruled}
+        counts = {"warnings": one.fired, "heeded": one.heeded, "ignored": one.ignored, "overruled": one.overruled}
         yield f"{' · '.join(f'{number:,} {name}' for name, number in counts.items())}\n", ""
-        silent = "from elsewhere: silent until accepted" if one.unchecked else ""
-        silent = silent or ("more harm than help: silent until reviewed" if one.to_review else "")
-        yield f"{f'{silent}; ' if silent else ''}o off in its last session, d removes it\n\n", FAINT
+        silent = "from elsewhere: off until you accept it" if one.unchecked else ""
+        silent = silent or ("did more harm than good; off until you review it" if one.to_review else "")
+        yield f"{f'{silent}; ' if silent else ''}o: turn off in its last session; d: remove\n\n", FAINT
     yield from memory(view, one.id)
 
 
@@ -234,7 +234,7 @@ def upkeep(view: View, row: ListRow) -> Iterator[Part]:
     """Yield what ``r`` does here, and how upkeep and sync fare."""
     where = f"in {view.project}" if view.project else "in all projects"
     yield f"{row.label}{f': {row.note}' if row.note else ''}\n", HEADING
-    yield (f"r turns it over {where}\n" if row.head == "switch" else "r runs it\n"), FAINT
+    yield (f"r switches it on or off {where}\n" if row.head == "switch" else "r: run it\n"), FAINT
     cloud = view.app.autosync.status()
     yield "\nSync\n", HEADING
     if cloud.server:
@@ -256,16 +256,22 @@ _KEYS = (
     ("Enter", "read in the full width; Esc goes back"),
     ("Tab", "go to the preview, to scroll it, and back"),
     ("p", "choose a project"),
-    ("n", "write a new memory; in upkeep: what holds of you always"),
+    ("n", "write a new memory; in upkeep: a statement about you"),
     ("e", "edit in $VISUAL or $EDITOR"),
-    ("d", "delete; of a guard: remove it, the memory is kept"),
-    ("u", "take the last change back, then the one before it"),
-    ("t x", "pin on top of every session, or unpin; archive, or take out"),
-    ("m w", "merge into another memory or project; move to a project"),
-    ("h r", "with earlier texts; bring one back, in upkeep: run"),
-    ("a c", "accept, or say that it still holds; decline a guard"),
-    ("v o", "say how a pair relates; switch a guard off"),
-    ("? q", "these keys; quit"),
+    ("d", "delete; in guards: remove the guard, the memory is kept"),
+    ("u", "undo the last change, then the one before it"),
+    ("t", "pin on top of every session, or unpin"),
+    ("x", "archive, or unarchive"),
+    ("m", "replace by another memory; merge into another project"),
+    ("w", "move to a project"),
+    ("h", "show with earlier texts"),
+    ("r", "restore an earlier text; in upkeep: run"),
+    ("a", "accept, or confirm that it is still true"),
+    ("c", "decline a guard"),
+    ("v", "choose how a pair relates"),
+    ("o", "turn a guard off"),
+    ("?", "these keys"),
+    ("q", "quit"),
 )
 
 

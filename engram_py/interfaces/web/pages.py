@@ -375,7 +375,7 @@ def _set(visit: Visit, name: str, text: str) -> str:
         raise InvalidArgumentError(name, text, expected=found.accepted)
     keep_setting(visit.app.settings.data_dir, name, value)
     said = "the default" if value is None else {True: "on", False: "off"}.get(value, value)
-    return f"{name} is {said} now. Servers and agents read it when they start."
+    return f"Saved: {name} is {said}. Running servers and agents use it after a restart."
 
 
 def _is_set_here(setting: Setting) -> bool:
@@ -391,11 +391,11 @@ def _set_up(visit: Visit, name: str, to: str) -> str:
     setup = setup_here(app.projects.settings_here().directory, app.settings.data_dir)
     if to == "on":
         made = setup.set_up(agent, "user", Parts())
-        return f"{made.title} is set up. Restart it: it reads its files when it starts. {made.note}".strip()
+        return f"{made.title} is set up. Restart it to use Engram. {made.note}".strip()
     for one, scope in setup.in_use():
         if one == agent.name:
             setup.take_out(agent, scope)
-    return f"Engram is out of {agent.title}. Restart it. The memory stays."
+    return f"Engram was removed from {agent.title}. Restart {agent.title}. Your memories are kept."
 
 
 @page("GET", _SETTINGS)

@@ -17,18 +17,18 @@ ADVICE_BYTES = 480  # 120 tokens of four bytes
 _LINE, _TEXT, _WHY, _NAME = 100, 200, 90, 60
 _MOST_NAMED, _MOST_RUN = 3, 2
 _STATES = {
-    "fresh": "as then",
+    "fresh": "unchanged",
     "changed": "changed since",
     "gone": "gone now",
     "moved": "moved since",
     "unknown": "not comparable here",
 }
 _SILENT = {
-    "not_telling": "No line of it tells which error it is: a failed assertion and what many errors print say nothing.",
-    "shared": "Its lines stand in many errors that are not the same.",
-    "not_known": "No memory speaks of this error.",
-    "files_gone": "It was mended before, but the files of that are gone.",
-    "several": "It had so many causes before that none is told.",
+    "not_telling": "No line identifies this error: a failed assertion or a common message is not enough.",
+    "shared": "These lines occur in many different errors.",
+    "not_known": "No memory is about this error.",
+    "files_gone": "This error was fixed before, but the files of that fix are gone.",
+    "several": "This error had more than two causes, so no fix is suggested.",
 }
 
 
@@ -94,9 +94,9 @@ def _files_now(one: Remedy) -> str:
 def _explained(value: Explained, now: datetime) -> str:
     lines = ["The error:", *(f"  {line}" for line in value.lines)] if value.lines else []
     if value.advice is not None:
-        return "\n".join([*lines, "An agent is told, once a session:", advice_text(value.advice)])
-    known = [f"Memories that speak of it: {joined([f'[#{one}]' for one in value.ids])}."] if value.ids else []
-    return "\n".join([*lines, f"Nothing is said of it. {_SILENT[value.verdict]}", *known])
+        return "\n".join([*lines, "An agent gets this once per session:", advice_text(value.advice)])
+    known = [f"Memories about it: {joined([f'[#{one}]' for one in value.ids])}."] if value.ids else []
+    return "\n".join([*lines, f"An agent gets no hint. {_SILENT[value.verdict]}", *known])
 
 
 def _fix(value: FixLine, now: datetime) -> str:
@@ -119,20 +119,20 @@ def objection(value: Objection) -> str:
     for one in value.broken:
         rule = f"{_instead(one.guard) or f'no {rule_words(one.guard)}'} ({one.type} #{one.id})"
         whose = f", said by {plain_line(one.guard.by, 40)}" if one.guard.by else ""
-        about = f'`{plain_line(one.subject, _SUBJECT_CHARS)}` is against "{plain_line(one.title, _TITLE_CHARS)}"{whose}'
+        about = f'`{plain_line(one.subject, _SUBJECT_CHARS)}` violates "{plain_line(one.title, _TITLE_CHARS)}"{whose}'
         lifted = f"`engram guard off {one.id} --session {value.session_id}`"
-        end = f"Denied; a person lifts it with {lifted}." if one.guard.strict else f"Where it is wrong: {lifted}."
-        lines.append(f"{rule[:1].upper()}{rule[1:]}: {about}. {end}")
+        what = "Blocked. A person can allow it" if one.guard.strict else "If the rule does not apply here, turn it off"
+        lines.append(f"{rule[:1].upper()}{rule[1:]}: {about}. {what} for this session: {lifted}.")
     for strange in value.unchecked:
         lines.append(
-            f"#{strange} came from elsewhere and has a guard that would speak here; it does nothing until a person "
-            f"trusts it: `engram guard list` shows it, `engram trust {strange}` trusts it."
+            f"#{strange} came from elsewhere and has a guard against this; it does nothing until a person "
+            f"trusts it. `engram guard list` shows it, `engram trust {strange}` trusts it."
         )
     return "\n".join(lines)
 
 
 def rule_words(guard: Guard) -> str:
-    """Return what a guard speaks against, in words."""
+    """Return what a guard forbids, in words."""
     where = f" in {plain_line(', '.join(guard.within), _WITHIN_CHARS)}" if guard.within else ""
     on = f" on {guard.branch}" if guard.branch else ""
     match guard.kind:
@@ -153,7 +153,7 @@ def _instead(guard: Guard) -> str:
 def _line(value: GuardLine, now: datetime) -> str:
     outcomes = {name: getattr(value, name) for name in ("heeded", "ignored")}
     told = filled(f"{count} {name}" for name, count in outcomes.items() if count)
-    spoke = f"spoke {amount(value.fired, 'time')}" + (f": {told}" if told else "") if value.fired else "never spoke"
+    spoke = amount(value.fired, "warning") + (f": {told}" if told else "") if value.fired else "no warnings yet"
     facts = (
         "denies" if value.rule.strict else "warns",
         f"by {plain_line(value.rule.by, 40)}" if value.rule.by else "",
@@ -163,7 +163,8 @@ def _line(value: GuardLine, now: datetime) -> str:
     )
     line = f"{_named(value.id, value.title)}\n  {value.number}. {rule_and_use(value.rule)} ({filled(facts)})"
     return line + (
-        f"\n  it was overruled often: `engram review {value.id}` or `engram guard remove {value.id}`"
+        f"\n  It was overruled in {amount(value.overruled, 'session')}. Keep it: `engram review {value.id}`. "
+        f"Remove it: `engram guard remove {value.id}`."
         if value.to_review
         else ""
     )
@@ -184,20 +185,22 @@ def _set(value: GuardSet, now: datetime) -> str:
         case "removed":
             return f"Removed {f'from {whom}: {rule_and_use(value.rule)}' if value.rule else f'every guard of {whom}'}"
         case "declined":
-            return f"No guard of {whom}, and none is offered again"
+            return f"Declined: {whom} has no guard, and none is suggested again"
     assert value.rule is not None
     does = "denies" if value.rule.strict else "warns"
-    past = f" It would have spoken in {value.hits} of the last {amount(value.commits, 'commit')}." * bool(value.commits)
-    return f"{whom} {does}: {rule_and_use(value.rule)}.{past} `engram guard off {value.id}` silences it for a session."
+    past = f" It would have warned in {value.hits} of the last {amount(value.commits, 'commit')}." * bool(value.commits)
+    return f"{whom} {does}: {rule_and_use(value.rule)}.{past} `engram guard off {value.id}` turns it off for a session."
 
 
 def _silenced(value: Silenced, now: datetime) -> str:
     whom = f'[#{value.id}] "{plain_line(value.title, _TITLE_CHARS)}"'
     if not value.sessions:
-        return f"{whom} speaks again in every session"
+        return f"The guard of {whom} is on in every session again"
     where = f"session {value.sessions[0]}" if len(value.sessions) == 1 else amount(len(value.sessions), "open session")
-    often = f"; overruled in {amount(value.overruled, 'session')}, it is due for review" if value.to_review else ""
-    return f"{whom} is silent in {where}{often}"
+    often = (
+        f"; it was overruled in {amount(value.overruled, 'session')} and is due for review" if value.to_review else ""
+    )
+    return f"The guard of {whom} is off in {where}{often}"
 
 
 def _offered(value: Offered, now: datetime) -> str:
@@ -220,9 +223,9 @@ def message(value: Found) -> str:
 
 
 def _checked(value: Checked, now: datetime) -> str:
-    seen = f"{amount(value.guards, 'guard')}, {amount(value.files, 'file')}"
+    seen = f"{amount(value.guards, 'guard')}, {amount(value.files, 'file')} checked"
     if not value.found:
-        return f"Nothing is against a decision ({seen})"
+        return f"No guard is violated ({seen})."
     return "\n".join([*(_found(one, now) for one in value.found), f"{amount(len(value.found), 'place')} ({seen})"])
 
 

@@ -35,10 +35,10 @@ _CLOSE = "</engram-memory>"
 
 _HEADINGS = {
     "overrides": "About the user",
-    "identity": "What is known of the user",
+    "identity": "What is known about the user",
     "profile": "Profile of the user",
     "pinned": "Pinned",
-    "preferences": "What is wanted here",
+    "preferences": "Preferences and policies",
     "sessions": "Recent sessions, last active first",
     "recent": "Recent observations",
     "prompts": "Recent user prompts",
@@ -47,7 +47,7 @@ _HEADINGS = {
     "memories": "What is known",
     "entities": "Entities",
     "facts": "Facts",
-    "notes": "Notes of the last days",
+    "notes": "Recent notes",
     "unchecked": "From elsewhere, not checked by the user",
 }
 
@@ -91,16 +91,16 @@ def not_merged(context: Context) -> str:
     branches = dict.fromkeys(one_line(branch, STEP_CHARS) for branch in context.unmerged if branch)
     if not branches:
         return ""
-    many = len(context.unmerged)
-    count, on = ("one is", "branch") if many == 1 else (f"{many} are", "branch" if len(branches) == 1 else "branches")
-    return f"{count} only on {on} {_harmless(', '.join([*branches][:_MOST_BRANCHES]))}"
+    many = counted(len(context.unmerged))
+    verb, on = "is" if len(context.unmerged) == 1 else "are", "branch" if len(branches) == 1 else "branches"
+    return f"{many} {verb} only on {on} {_harmless(', '.join([*branches][:_MOST_BRANCHES]))}"
 
 
 def nothing_given(context: Context) -> list[str]:
     """Return why a prompt gets no context; nothing where it gets one, or none was asked for."""
     if context.mode != "query" or any(section.items for section in context.sections):
         return []
-    heard = f"asked by “{context.cue}”, found nothing" if context.cue else "nothing is likely to be needed for it"
+    heard = f"searched for “{context.cue}”, no result" if context.cue else "no memory is likely to be needed"
     return [f"nothing for this prompt ({not_merged(context) or heard})"]
 
 
@@ -112,7 +112,7 @@ def _empty(context: Context, door: Door) -> str:
         return ""
     where = _harmless(_first_bytes(" ".join(context.project.split()), NAME_BYTES) or SEVERAL)
     if context.mode == "cascade":
-        said = f"Nothing in the memory of {where} is about this; try {call(door, 'search')} with other words."
+        said = f"No memory of {where} is about this. Try {call(door, 'search')} with other words."
     else:
         said = f"No memory of {where} yet. {_documents(context, door)}"
         said += f"Save decisions, fixes and discoveries with {call(door, 'save')}."
@@ -125,7 +125,7 @@ def _documents(context: Context, door: Door) -> str:
         return ""
     from engram_py.interfaces.wording.documents import holdings
 
-    return f"Its repository answers already: {holdings(found)}; {call(door, 'search')} quotes them. "
+    return f"Its repository has {holdings(found)}; {call(door, 'search')} quotes them. "
 
 
 def _opening(project: str, today: str = "") -> str:
@@ -420,14 +420,14 @@ def _json_size(values: object) -> int:
     return len(json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-_TRIVIAL = "it only keeps an agent going, so the hook does not open the memory"
+_TRIVIAL = "the prompt is only a continuation (such as `yes`), so nothing is searched"
 _REASONS = {
-    "off": "it is switched off (`engram on --status`)",
-    "no_project": "the hook reads one project, and this folder does not name one (`engram projects current`)",
-    "no_word": "no memory here has a word that says what it is about",
-    "unlikely": "nothing there is likely to be needed for it",
-    "shown_before": "the session was given all of it before",
-    "held_back": "it is kept silent on purpose, to compare with (ENGRAM_HOLDOUT)",
+    "off": "hooks are off; `engram off --status` shows why, `engram on` turns them on",
+    "no_project": "this folder belongs to no project; `engram projects current` shows why",
+    "no_word": "no memory here has a specific word of the prompt",
+    "unlikely": "no memory is likely to be needed for this prompt",
+    "shown_before": "the session already had these memories",
+    "held_back": "the memories were held back on purpose, for a comparison (ENGRAM_HOLDOUT)",
 }
 
 
@@ -435,13 +435,13 @@ def why(values: dict[str, Any], search: str) -> str:
     """Return what a prompt is given and why, then what a search for it finds."""
     lines = []
     if values["heard"] is not None:
-        where = f", looked in {values['looked_in']}" if values["looked_in"] else ""
-        lines.append(f"Found by: {values['heard']}{where}.")
+        where = f" in {values['looked_in']}" if values["looked_in"] else ""
+        lines.append(f"Words searched{where}: {values['heard']}.")
     if values["reason"]:
-        lines.append(f"The agent is given nothing: {why_nothing(values)}.")
+        lines.append(f"The agent gets nothing: {why_nothing(values)}.")
         lines += [f"  {one}" for one in nearly(values)]
     else:
-        lines += [f"The agent is given {len(values['given'].encode()) // 4} tokens:", "", values["given"]]
+        lines += [f"The agent gets {len(values['given'].encode()) // 4} tokens:", "", values["given"]]
     return "\n".join([*lines, "", "A search for the same words:", search])
 
 
@@ -456,6 +456,6 @@ def nearly(values: dict[str, Any]) -> list[str]:
     """Return the memories that came nearest to being given, and how near."""
     return [
         f"[#{one['id']}] {one['title']} has {', '.join(one['words'])}:"
-        f" {one['probability']:.0%} likely to be needed; an agent is given it from {one['needed']:.0%} on"
+        f" {one['probability']:.0%} likely to be needed; the agent gets it at {one['needed']:.0%} or more"
         for one in values["nearest"]
     ]

@@ -65,12 +65,13 @@ def _saved(value: Saved, now: datetime, door: Door) -> str:
     lines += [f"It replaces [#{note.id}] {note.title}" for note in value.replaced]
     topic = call(door, "topic", key=value.suggested_topic_key)
     if value.topic_holder is not None:
-        lines.append(f"Near [#{value.topic_holder}]: {topic} revises that one instead.")
+        lines.append(f"Similar: [#{value.topic_holder}]. To revise that one instead, save with {topic}.")
     elif value.suggested_topic_key:
-        lines.append(f"{topic} revises it later.")
+        lines.append(f"To revise it later, save with {topic}.")
     if value.candidates:
+        verdict = call(door, "verdict", id=value.candidates[0].judgment_id)
         older = ", ".join(f'[#{one.id}] "{one.title}" (judgment_id={one.judgment_id})' for one in value.candidates)
-        lines.append(f"May relate to {older}; {call(door, 'judge')} says how.")
+        lines.append(f"This may relate to {older}. Give a verdict with {verdict}.")
     return "\n".join(lines)
 
 
@@ -80,14 +81,16 @@ def _change(value: Changed, now: datetime, door: Door) -> str:
         case "updated":
             return f"Updated {whom} in {value.project}: {', '.join(value.changed)} (revision {value.revision_count})"
         case "unchanged":
-            return f"Unchanged {whom}: it says so already"
+            return f"No change to {whom}: it has these values already"
         case "reviewed":
             due = f"next review {clock(value.review_after, now, _DAY)}" if value.review_after else ""
             return f"Reviewed {whom}; {due or 'no date for a next one'}"
         case "deleted":
-            return f"Deleted {whom}; it is hidden, {call(door, 'destroy')} would destroy it"
+            return f"Deleted {whom}; it is hidden. {call(door, 'destroy')} destroys it"
         case "destroyed":
-            rest = f"; {amount(value.relations_orphaned, 'relation')} orphaned" if value.relations_orphaned else ""
+            orphans = value.relations_orphaned
+            remain = f"{amount(orphans, 'relation')} to it {'remains' if orphans == 1 else 'remain'} without a target"
+            rest = f"; {remain}" if orphans else ""
             return f"Destroyed {whom} and its versions; this cannot be undone{rest}"
         case "restored":
             return f"Restored {whom} in {value.project}"
@@ -168,7 +171,8 @@ def _detail(value: Detail, now: datetime, door: Door) -> str:
 
 def _timeline(value: Timeline, now: datetime) -> str:
     focus = value.focus
-    head = f"Session {value.session_id} ({clock(value.session_started_at, now)}), {value.total_in_session} observations"
+    head = f"Session {value.session_id} ({clock(value.session_started_at, now)})"
+    head += f", {amount(value.total_in_session, 'observation')}"
     lines = [head, *(_neighbour(row, now) for row in value.before)]
     kind = filled((focus.type, *whence(focus.unchecked)))
     lines += [f">>> [#{focus.id}] [{kind}] {focus.title} <<<", focus.content]
@@ -190,7 +194,9 @@ def _line(value: ObservationLine, now: datetime) -> str:
 def _suggestion(value: Suggestion, now: datetime) -> str:
     if value.existing_id is None:
         return value.topic_key
-    return f'{value.topic_key} (holds [#{value.existing_id}] "{value.existing_title}": saving to it revises that)'
+    return (
+        f'{value.topic_key} (topic of [#{value.existing_id}] "{value.existing_title}"; saving to it revises that one)'
+    )
 
 
 def reached(value: Selection) -> str:
@@ -227,13 +233,14 @@ def _stats(value: Stats, now: datetime) -> str:
     kinds = ("observation", "session", "prompt", "relation")
     hidden = len(value.projects) - _MOST_PROJECTS
     types = ", ".join(f"{name} {count}" for name, count in list(value.types.items())[:_MOST_TYPES])
+    facts = amount(value.facts_since_synthesis, "new fact")
     projects = ", ".join(value.projects[:_MOST_PROJECTS]) + (f" +{hidden} more" if hidden > 0 else "")
     return "\n".join(
         [
             ", ".join(amount(getattr(value, f"total_{kind}s"), kind) for kind in kinds),
-            f"{amount(value.versions, 'earlier version')}, {value.deleted_observations} soft-deleted"
-            + (f", {_queued(value.queued_mutations)} recorded for sync" if value.syncs else ""),
-            f"types: {types or 'none'}; {amount(value.facts_since_synthesis, 'fact')} since the last synthesis",
+            f"{amount(value.versions, 'earlier version')}, {value.deleted_observations} hidden"
+            + (f", {_queued(value.queued_mutations)} kept for sync" if value.syncs else ""),
+            f"types: {types or 'none'}; {facts} since summaries were last written",
             f"projects: {projects or 'none'}",
             f"{value.database_path}: {value.database_bytes / 1024:,.0f} KB",
         ]
@@ -264,7 +271,7 @@ def _list(value: EntityList, now: datetime) -> str:
     lines = [_entity_line(one, now) for one in value.entities if one.state != "archived"]
     lines += ["Archived:", *archived] if archived else []
     if value.without_summary:
-        lines.append(f"{value.without_summary} of {len(value.entities)} without a summary")
+        lines.append(f"{value.without_summary} of {amount(len(value.entities), 'entity')} without a summary")
     return "\n".join(lines)
 
 
@@ -289,7 +296,7 @@ def _reached(value: Reached, now: datetime) -> str:
 
 
 def _graph(value: Graph, now: datetime) -> str:
-    head = f"From {value.slug}, depth {value.depth}:" if value.reached else f"No edge at {value.slug}"
+    head = f"From {value.slug}, depth {value.depth}:" if value.reached else f"{value.slug} has no edges"
     return "\n".join((head, *(_reached(one, now) for one in value.reached)))
 
 
@@ -297,20 +304,20 @@ def _changed(value: EntityChanged, now: datetime) -> str:
     names = ", ".join(value.aliases) or "no other name"
     said = {
         "aliases": f"{value.slug} is also called {names}",
-        "merged": f"{value.merged} is {value.slug} now, also called {names}",
+        "merged": f"Merged {value.merged} into {value.slug}, also called {names}",
         "archived": f"Archived {value.slug}",
         "restored": f"Restored {value.slug}",
     }
-    return f"{said.get(value.done, f'Unchanged: {value.slug}')} [#{value.id}]"
+    return f"{said.get(value.done, f'No change to {value.slug}')} [#{value.id}]"
 
 
 def _rewritten(value: Rewritten, now: datetime) -> str:
     did = f"{value.written} rewritten, {amount(value.superseded, 'fact')} superseded, {value.shortened} shortened"
-    return f"{amount(value.entities, 'entity')}: {did}{'' if value.done else '; more are left'}"
+    return f"{amount(value.entities, 'entity')}: {did}{'' if value.done else '; some entities are left'}"
 
 
 def _statement(value: Statement, now: datetime) -> str:
-    where = f", in {value.project} alone" if value.scope == "project" else ""
+    where = f", only in {value.project}" if value.scope == "project" else ""
     learned = ", derived" if value.origin == "derived" else ""
     return f"[#{value.id}] {value.text} ({age(value.said_at, now)}{where}{learned})"
 
@@ -327,13 +334,15 @@ def _profile(value: Profile, now: datetime, door: Door) -> str:
     if value.id is None:
         if value.scope == "project":
             return f"No profile of the user in {value.project or 'no project'}; {call(door, 'profile')} writes one."
-        return f"No profile of the user yet; {call(door, 'profile')} writes one, and upkeep does from what is known."
+        return (
+            f"No profile of the user yet; {call(door, 'profile')} writes one. Upkeep also writes one, from known facts."
+        )
     where = f"in {value.project}, " if value.scope == "project" else ""
     return f"[#{value.id}] ({where}{value.origin}, {age(value.written_at, now)})\n{value.text}"
 
 
 def _due(value: ReviewLine, now: datetime) -> str:
-    return f"due {clock(value.review_after, now, _DAY)}" if value.review_after else "more harm than help"
+    return f"due {clock(value.review_after, now, _DAY)}" if value.review_after else "did more harm than good"
 
 
 def _made(value: Made, now: datetime) -> str:
@@ -371,8 +380,9 @@ WORDS: Words = {
     ),
     EntityChanged: _changed,
     Counted: lambda value, now: (
-        f"Read {value.rows}: {amount(value.mentions, 'mention')}, {value.promoted} promoted"
-        f"{'' if value.done else '; more is left to read'}"
+        f"Read {amount(value.rows, 'row')}: {amount(value.mentions, 'mention')}, "
+        f"{amount(value.promoted, 'name')} became {'an entity' if value.promoted == 1 else 'entities'}"
+        f"{'' if value.done else '; some rows are left'}"
     ),
     Rewritten: _rewritten,
     Statement: _statement,

@@ -104,6 +104,44 @@ def whence(unchecked: str | None) -> list[str]:
     ]
 
 
+# the code of a session without a summary → why it has none; of any other code the code itself
+_NO_SUMMARY = {
+    "no_signals": "nothing new to summarize",
+    "low_novelty": "too little text",
+    "agent_summary": "the agent wrote one",
+    "summary_deleted": "it was deleted",
+    "recording_off": "recording is off",
+    "memory_disabled": "engram is off",
+    "no_time": "no time was left",
+    "nothing_notable": "nothing worth keeping",
+    "session_deleted": "the session was deleted",
+    "daily_tokens_spent": "the tokens of the day are spent",
+    "no_turns": "no messages",
+    "no_retention": "raw messages are not kept",
+    "extraction": "none was asked for",
+}
+
+
+def summary_outcome(result: str) -> str:
+    """``no summary, too little text (79 characters)`` for ``skipped:low_novelty:79chars``."""
+    state, _, rest = result.partition(":")
+    why, _, number = rest.partition(":")
+    match state:
+        case "distilled":
+            return "summarized"
+        case "pending":
+            return "not summarized yet"
+        case "dead_letter":
+            return f"no summary, given up after {amount(int(rest), 'attempt')}" if rest.isdecimal() else "no summary"
+        case "failed":
+            return f"failed, {rest}"
+        case "skipped" | "no_signals":
+            count = f" ({number.removesuffix('chars')} characters)" if number else ""
+            better = "a better one exists" if why.endswith("_summary") else why
+            return f"no summary, {_NO_SUMMARY.get(why or state, better)}{count}"
+    return result
+
+
 _MOST_ANCHORS = 4  # of one observation, in a list
 _COUNTED = {"elsewhere": "only on another branch"}
 
@@ -155,18 +193,17 @@ def _when(state: AnchorState) -> str:
 
 def _checked(value: Checked, now: datetime) -> str:
     if not value.anchors:
-        return f"No observation of {value.project or 'this place'} names a file"
+        return f"No memory of {value.project or 'this folder'} is linked to a file"
     states = ", ".join(f"{count} {_COUNTED.get(word, word)}" for word, count in value.states.items())
-    stale = f"{len(value.stale)} of {value.observations}" if value.stale else f"None of {value.observations}"
-    said = f"{stale} observations with files went stale in {value.project} (files: {states})"
+    of, are = amount(value.observations, "memory"), "is" if len(value.stale) == 1 else "are"
+    said = f"{len(value.stale)} of {of} with files {are} stale in {value.project} (files: {states})"
     if not value.stale and set(value.states) == {"unknown"}:
-        said = f"Whether {amount(value.observations, 'observation')} of {value.project} went stale is not known: "
-        said += f"none of the files could be looked at (files: {states})"
+        said = f"No file of {amount(value.observations, 'memory')} of {value.project} could be read (files: {states})"
     lines = [said]
     lines += [_stale(line, now, within=value.project) for line in value.stale]
     if value.stale:
         lines.append("`engram get ID` shows one, `engram review ID` confirms it, `engram update ID` corrects it.")
-    lines += ["Not stale, but not in the history of what is checked out:"] if value.elsewhere else []
+    lines += ["Not stale, but their files are only on another branch:"] if value.elsewhere else []
     lines += [_stale(line, now, within=value.project) for line in value.elsewhere]
     return "\n".join(lines)
 

@@ -21,7 +21,7 @@ def _current(value: CurrentProject, now: datetime, door: Door) -> str:
     lines = [f"{name} (from {value.project_source}: {value.project_path})"]
     facts = {"remote": value.remote, "branch": value.branch, "candidates": ", ".join(value.candidates)}
     lines += [f"{key}: {fact}" for key, fact in facts.items() if fact]
-    lines += ["no memory of it yet"] if value.project and not value.known else []
+    lines += ["it has no memories yet"] if value.project and not value.known else []
     lines += [f"hint: {spelled(value.hint, door)}"] if value.hint else []
     return "\n".join(lines)
 
@@ -30,7 +30,8 @@ def _merged(value: Merged, now: datetime) -> str:
     moved = ", ".join(amount(getattr(value, f"{one}s"), one) for one in ("observation", "session", "prompt"))
     verb = "Would merge" if value.dry_run else "Merged"
     line = f"{verb} {', '.join(value.merged)} into {value.into}: {moved}; the old names keep working"
-    both = f"\n{amount(value.folded_topics, 'topic')} of both: each keeps both texts" if value.folded_topics else ""
+    topics = amount(value.folded_topics, "topic")
+    both = f"\n{topics} existed in both projects; both texts are kept" if value.folded_topics else ""
     return line + both
 
 
@@ -60,7 +61,7 @@ def _state(value: SwitchState, now: datetime) -> str:
 
 def _allowed(value: Allowed) -> str:
     if not value.enabled:
-        return "engram is off, so hooks do nothing"
+        return "engram is off: hooks do nothing"
     return f"engram is on, recording is {_on(value.record)}, injecting is {_on(value.inject)}"
 
 
@@ -74,18 +75,18 @@ def _on(value: bool) -> str:
 
 
 def clearing(value: Cleared) -> list[str]:
-    """Return what is about to be destroyed, and what of it stays somewhere."""
+    """Return what is about to be destroyed, and the copies that stay."""
     lines = [f"This destroys {_what(value)}."]
     if value.copies:
         lines.append(f"{amount(value.copies, 'backup')} in {value.backups} may still hold it.")
     if value.what != "turns":
         lines.append(
-            "Machines and servers that sync with this one destroy theirs too when they hear of it."
+            "Synced machines and servers delete their copies at their next sync."
             if value.everywhere
-            else "Machines and servers that sync with this one keep theirs; --everywhere destroys those too."
+            else "Synced machines and servers keep their copies; --everywhere destroys those too."
         )
-        lines.append("Exports and chunks that were committed keep the words in any case.")
-    return [*lines, "Only a backup brings it back: `engram backup` makes one."]
+        lines.append("Exports and committed files in .engram still contain the text.")
+    return [*lines, "Only a backup restores it: `engram backup` makes one."]
 
 
 def _what(value: Cleared) -> str:
@@ -101,7 +102,7 @@ _ROWS = {"versions": "earlier text", "turns": "raw message"}
 
 def _arrivals(value: Arrivals, now: datetime) -> str:
     if not value.items:
-        return "Every memory here is your own: nothing came from elsewhere."
+        return "All memories here are your own."
     return "\n".join(_arrival(one) for one in value.items)
 
 
@@ -116,8 +117,8 @@ def _arrival(one: Arrival) -> str:
 def _trust(value: TrustChanged, now: datetime) -> str:
     rows = counted(value.rows)
     if value.trusted:
-        return f"Trusted: {rows} count as your own, and so does what comes from there later."
-    return f"No longer trusted: {rows} stay apart as not checked, and so does what comes from there later."
+        return f"Trusted: {rows}. Everything from there counts as your own from now on."
+    return f"No longer trusted: {rows}. Agents see everything from there apart, as not checked."
 
 
 _KINDS = ("observations", "sessions", "prompts", "relations")
@@ -136,7 +137,8 @@ def _imported(value: Imported, now: datetime) -> str:
     lines += [f"redacted {amount(value.redacted, 'secret or private part')}"] if value.redacted else []
     if value.observations.new and not value.trusted:
         lines.append(
-            f"They stay apart as not checked; `engram trust --author {value.path.rpartition('/')[2]}` makes them yours."
+            "Agents see the new memories apart, as not checked. "
+            f"If you trust them: `engram trust --author {value.path.rpartition('/')[2]}`."
         )
     return "\n".join(lines)
 

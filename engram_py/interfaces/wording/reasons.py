@@ -33,6 +33,11 @@ _SYNTAX: dict[str, tuple[str, str, str]] = {
     "save": ("`engram save`", "mem_save", "POST /observations"),
     "context": ("`engram context`", "mem_context", "GET /context"),
     "judge": ("`engram judge`", "mem_judge", "POST /conflicts/judge"),
+    "verdict": (
+        "`engram judge {id} supersedes` (or related, compatible, scoped, conflicts_with, not_conflict)",
+        "mem_judge",
+        "POST /conflicts/judge",
+    ),
     "unjudged": ("`engram judge`", "`engram judge`", "GET /conflicts?status=pending"),
     "deleted": ("`engram list --deleted`",) * 3,
     "undelete": ("`engram undelete {id}`",) * 3,
@@ -79,6 +84,10 @@ def words_of(value: Reason) -> str | Sentence:
     return words.format(**facts) if isinstance(words, str) else words(**facts)
 
 
+def _some(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'s' * (number != 1)}"
+
+
 def _gone(ids: Sequence[int]) -> str:
     named = ", ".join(f"#{one}" for one in ids[:_MOST_NUMBERS]) + (", …" if len(ids) > _MOST_NUMBERS else "")
     return f"there is no memory {named}, or {'it was' if len(ids) == 1 else 'they were'} deleted"
@@ -86,16 +95,16 @@ def _gone(ids: Sequence[int]) -> str:
 
 def _no_change(start: str, last: str, open: bool) -> str:
     then = f"until {last}" if open else f"from {start} to {last}" if start != last else f"on {start}"
-    return f"nothing changed here {then}"
+    return f"no memory changed {then}"
 
 
 def _nothing_passes(without_words: bool) -> str:
-    return f"nothing passes the filters{' without the words left out' if without_words else ''}"
+    return f"{'after the excluded words, ' if without_words else ''}no memory matches the filters"
 
 
 def _not_as_marked(quotes: bool, minus: bool) -> str:
-    marks = [*(["the quotes"] if quotes else []), *(["the minus"] if minus else [])]
-    return f"no memory here has these words with {' and '.join(marks)} of the query"
+    marks = [*(["the quoted phrase"] if quotes else []), *(["the excluded words"] if minus else [])]
+    return f"no memory matches {' and '.join(marks)}"
 
 
 def _dated(words: str, start: str, last: str, open: bool, unchanged: bool) -> str:
@@ -104,18 +113,18 @@ def _dated(words: str, start: str, last: str, open: bool, unchanged: bool) -> st
 
 
 def _shortened(characters: int, words: bool) -> str:
-    used = [f"its first {characters:,} characters were read"] if characters else []
-    used += ["its most telling words were used"] if words else []
-    return f"the query was long; {', and '.join(used)}"
+    used = [f"only its first {characters:,} characters were read"] if characters else []
+    used += ["only its rarest words were used"] if words else []
+    return f"the query is long: {', and '.join(used)}"
 
 
 def _evidence(share: float, probability: float, least: float) -> str:
-    why = f"the best hit holds {share:.0%} of the weight of the words"
-    return f"{why} and answers with a probability of {probability:.0%}; a search answers from {least:.0%} on"
+    why = f"best hit: {share:.0%} of the query's weight"
+    return f"{why}, {probability:.0%} likely to answer ({least:.0%} is needed)"
 
 
 def _read(joined: Sequence[str], forms: Sequence[tuple[str, Sequence[str]]]) -> str:
-    read = [f"{word} in one word" for word in joined]
+    read = [f"{word} as one word" for word in joined]
     return f"read {', '.join([*read, *(f'{word} as {_either(some)}' for word, some in forms)])}"
 
 
@@ -133,12 +142,12 @@ def _files(start: str) -> Callable[[Sequence[Reason], int], str]:
 
 def _lines_kept(file: str, start: int | None, end: int | None, cut: bool) -> str:
     lines = "the whole file" if start is None else f"line {start}" if start == end else f"lines {start}-{end}"
-    return f"{file} ({lines}{', it has no more' if cut else ''})"
+    return f"{file} ({lines}{', the file ends there' if cut else ''})"
 
 
 def _recording_off(project: str, enabled: bool) -> str:
     what, step = ("recording", "engram on --record") if enabled else ("engram", "engram on")
-    return f"{what} is off in {project} (`{step}`); this save was explicit, so it was kept"
+    return f"{what} is off in {project}; this memory was saved anyway, as it was asked for (`{step}` turns it on)"
 
 
 def _no_project_here(nameless: bool) -> str:
@@ -165,35 +174,38 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "gone": _gone,
     "no_change": _no_change,
     "nothing_passes": _nothing_passes,
-    "no_word": "there is no word in it to search for",
-    "no_content_word": "no word of it says what to look for, so nothing was looked up",
-    "filtered": "what has these words was filtered away",
+    "no_word": "the query has no words",
+    "no_content_word": "the query has only common words",
+    "filtered": "the filters exclude every memory with these words",
     "not_stale": "the memories with these words are not stale",
-    "not_sure": "nothing is sure to answer it",
+    "not_sure": "no memory surely answers it",
     "not_as_marked": _not_as_marked,
-    "only_archived": "only archived memories have it",
-    "only_elsewhere": "no memory seen from here has any of its words",
-    "unknown_words": "no memory here has any of its words",
+    "only_archived": "only archived memories have these words",
+    "only_elsewhere": "no memory here has these words",
+    "unknown_words": "no memory here has these words",
     # notes on how a search was read
     "unknown_filter": f"{{key}}: is not a filter ({', '.join(KEYS)}); it was searched as a word",
     "unknown_state": f"is:{{value}} is not one of {', '.join(STATES)}; it was searched as a word",
-    "unread_filter": "{key}: was not read as a filter here; it was searched as a word",
-    "unknown_scope": f"{{filter}}:{{value}} is not one of {', '.join(SCOPES)}; it was left out",
-    "no_date": "{filter}:{value} is not a date such as 2026-03-14, 2026-03 or 7d; it was left out",
-    "no_project": "project: {problem}; the filter was left out",
-    "one_project": "one project at a time: searched {project}",
-    "pasted_marks": ("in a text of more than {limit} words, quotes, -words and filters behind its beginning are words"),
+    "unread_filter": "{key}: is not a filter at this place; it was searched as a word",
+    "unknown_scope": f"{{filter}}:{{value}} is not one of {', '.join(SCOPES)}; it was ignored",
+    "no_date": "{filter}:{value} is not a date such as 2026-03-14, 2026-03 or 7d; it was ignored",
+    "no_project": "project: {problem}; the filter was ignored",
+    "one_project": "a search takes one project: {project} was searched",
+    "pasted_marks": "in a text of more than {limit} words, quotes, -words and filters count only at the beginning",
     "shortened": _shortened,
-    "left_out": _listed("left out: what has "),
-    "idle_arguments": lambda arguments, layer: f"{', '.join(arguments)}: says nothing of {layer}; left out",
+    "left_out": _listed("excluded: memories with "),
+    "idle_arguments": lambda arguments, layer: (
+        f"{', '.join(arguments)} {'does' if len(arguments) == 1 else 'do'} not apply to {layer} and "
+        f"{'was' if len(arguments) == 1 else 'were'} ignored"
+    ),
     "idle_filters": _listed("an id names one memory, so these filters were ignored: "),
-    "filters_alone": '"{query}" does not say what to look for; the filters alone were asked',
-    "unquoted": "nothing here has what is quoted word for word; its words were looked up without the quotes",
-    "may_contradict": "[#{new}] may contradict [#{old}]; `engram judge` lists the question",
-    "vectors_elsewhere": "another process computes vectors of this memory just now",
-    "many_named": "{named} memories were named; the first {limit} were looked up",
+    "filters_alone": '"{query}" has no search words; only the filters were used',
+    "unquoted": "no memory has the quoted phrase; its words were searched without the quotes",
+    "may_contradict": "[#{new}] may contradict [#{old}]; `engram judge` lists the pair; give a verdict there",
+    "vectors_elsewhere": "another process computes vectors at this moment",
+    "many_named": "{named} memories were named; the first {limit} are shown",
     # notes on what it found
-    "replaced": "#{old} has these words, but [#{new}] replaced it, which the filters leave out; is:superseded shows it",
+    "replaced": "#{old} has these words; [#{new}] replaced it, but the filters exclude it. is:superseded shows #{old}",
     "read_as": lambda word, forms: f"no memory contains {word}; the search used {_either(forms)} instead",
     "known_elsewhere": lambda words: sentence(
         f"only other projects know {', '.join(words)}; ", operation("everywhere"), " searches them"
@@ -201,30 +213,30 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "dated": _dated,
     "unusual_type": "type:{type} is not one of the usual types; did you mean type:{usual}?",
     # how a search went: its steps, and the use of each word
-    "one_id": "an id names one observation",
-    "ids": "ids name observations",
-    "topic_key": "a topic key",
-    "topic_key_first": "a topic key; words follow",
-    "no_telling_word": "none says what to look for",
+    "one_id": "the query is an id",
+    "ids": "the query is a list of ids",
+    "topic_key": "the query is a topic key",
+    "topic_key_first": "topic key first, then words",
+    "no_telling_word": "the query has only common words",
     "latest_first": "no word to rank by: latest change first",
-    "no_known_word": "no word of the query is known here",
-    "enough": "enough",
-    "too_few": "fewer than asked for: any word follows",
-    "too_common": _listed("too common to look up: "),
-    "all_looked_up": "every known word was looked up",
-    "nothing_alike": "nothing resembles the unknown words",
+    "no_known_word": "no memory has a word of the query",
+    "enough": "enough results",
+    "too_few": "too few results: the next step searches any word",
+    "too_common": _listed("too common to search: "),
+    "all_looked_up": "every known word was searched",
+    "nothing_alike": "no word is similar to the unknown words",
     "read": _read,
-    "weighed": "weighed at {weight:.2f}",
-    "weighted_sum": "{vectors:.1f} of vectors and {words:.1f} of words",
+    "weighed": "weight {weight:.2f} in the score",
+    "weighted_sum": "weight {vectors:.1f} for vectors, {words:.1f} for words",
     "evidence": _evidence,
-    "no_word_found": "no word of the question was found",
-    "near": lambda forms: f"near: {', '.join(forms)}",
+    "no_word_found": "no word of the query was found",
+    "near": lambda forms: f"similar: {', '.join(forms)}",
     "unknown": "unknown",
-    "looked_up": "looked up",
-    "only_ranks": "too common: only ranks",
+    "looked_up": "searched",
+    "only_ranks": "too common to search; used for ranking only",
     # why nothing can be told of a file
     "not_in_repository": "not in the repository of its project",
-    "saved_outside": "saved outside of its repository",
+    "saved_outside": "saved outside its repository",
     "not_read": "it was not read where it was saved",
     "not_in_history": "not in the history of this HEAD",
     "only_on_branch": "only on branch {branch}",
@@ -241,8 +253,8 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "messages_cut": lambda count, limit: f"cut {amount(count, 'message')} to {limit:,} characters",
     "redacted": lambda count: f"redacted {amount(count, 'secret or private part')}",
     "cut": "content cut: kept {stored_bytes:,} of {original_bytes:,} bytes (limit {limit_bytes:,})",
-    "path_of_machine": ("content names a path of this machine ({path}); a path inside the repository travels better"),
-    "kept_as_type": "kept as type {type}; {usual} is the usual one, if that was meant",
+    "path_of_machine": ("the text names a path of this machine ({path}); use a path relative to the repository"),
+    "kept_as_type": "saved with type {type}; did you mean {usual}?",
     "unconfirmed": lambda named, more: (
         f"waiting to be confirmed: {'; '.join(named)}{' and more' if more else ''}; `engram accept ID` confirms one"
     ),
@@ -250,11 +262,12 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
         f"the agent ended with an error in {amount(runs, 'run')}; {folder} has its output"
     ),
     "guard_offered": lambda id, what, use: (
-        f"`engram guard accept {id}` lets it speak before an agent does that: {what}{f' (use {use})' if use else ''}"
+        f"this decision can warn agents before this: {what}{f' (use {use})' if use else ''}. "
+        f"Turn it on: `engram guard accept {id}`"
     ),
     "guards_offered": lambda ids, more: (
-        f"{', '.join(f'#{one}' for one in ids)}{' and more' if more else ''} can speak before they are broken: "
-        "`engram guard list --offered` shows how, `engram guard accept ID` lets one"
+        f"{', '.join(f'#{one}' for one in ids)}{' and more' if more else ''} can warn agents. "
+        "List them: `engram guard list --offered`. Turn one on: `engram guard accept ID`"
     ),
     "guards_unchecked": lambda count: (
         f"guards of {amount(count, 'memory')} from elsewhere are not trusted and do nothing; `engram guard` lists them"
@@ -262,18 +275,18 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "current_again": 'it is current again; [#{id}] "{title}" had replaced it',
     "recording_off": _recording_off,
     # notes on the files of an observation
-    "not_anchored": _files("not anchored"),
-    "kept_by_name": _files("kept by name, their text was not read"),
-    "taken_otherwise": _files("taken otherwise"),
+    "not_anchored": _files("not linked to"),
+    "kept_by_name": _files("linked by path only, their text was not read"),
+    "taken_otherwise": _files("linked differently"),
     "too_many_files": "{file} (more than {limit} files)",
     "blank_name": "a blank name",
     "lines_kept": _lines_kept,
     "fewer_lines": lambda file, lines: f"{file} (the whole file, it has {lines} line{'s' * (lines != 1)})",
-    "binary_lines": "the lines of {file} (a binary file, anchored as a whole)",
+    "binary_lines": "{file} (a binary file, linked as a whole)",
     "outside_directory": "{file} (outside the working directory)",
     "no_repository": "{file} (no repository here)",
     "file_unread": "{file} ({problem})",
-    "other_repository": "files were kept by name: this is not the repository of {project}",
+    "other_repository": "files were linked by path only: this is not the repository of {project}",
     "newest_checked": "only the {limit:,} newest observations with files were checked",
     "repository_not_here": "the repository of {project} is not here; run this inside it",
     # which project a call belongs to
@@ -286,7 +299,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "no_memory_yet": _no_memory_yet,
     "name_normalized": 'project name normalized: "{given}" → "{name}"',
     "created_project": _created,
-    "folder_gone": "{folder} is not there; {used} is used instead",
+    "folder_gone": "{folder} does not exist; {used} is used instead",
     "no_directory": "{folder} is not a directory",
     "one_repository": "{child} is the one repository in {folder}, so its project is used",
     "too_many_children": "{folder} has so many folders that not all could be read in time",
@@ -305,13 +318,13 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
         "gate llm works as heuristic, because no model is set; `engram config set gate heuristic` ends this note"
     ),
     "documents_busy": "another process updates documents at this moment",
-    "no_repository_now": "{folder} is no repository now; its commits stay as they were",
-    "documents_gone": "{folder} is not there; its documents stay as they were",
+    "no_repository_now": "{folder} is no longer a repository; its indexed commits are kept",
+    "documents_gone": "{folder} does not exist; its indexed documents are kept",
     # notes on settings
-    "setting_ignored": "{setting} was ignored: it is {accepted}",
-    "setting_moved": "{setting} was taken as {value:,}: it is {accepted}",
+    "setting_ignored": "{setting} was ignored: it must be {accepted}",
+    "setting_moved": "{setting} is set to {value:,}: it must be {accepted}",
     "not_of_this_file": lambda setting, variable: (
-        f"{setting} was ignored: {f'{variable} alone sets it' if variable else 'it is not a setting of this file'}"
+        f"{setting} was ignored: {f'only {variable} sets it' if variable else 'it is not a setting of this file'}"
     ),
     "no_setting": "{setting} was ignored: it is not a setting",
     "not_by_clone": (
@@ -327,5 +340,5 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "file_no_text": "{file} is not UTF-8 text and was ignored",
     "link_that_leaves": "{file} is a link that leaves {folder} and was ignored",
     # notes on parts that were left out
-    "no_vectors": "vectors were left out: {problem}; {hint}",
+    "no_vectors": "the search used no vectors: {problem}; {hint}",
 }

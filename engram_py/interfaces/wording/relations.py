@@ -48,7 +48,8 @@ def replaces(saved: Saved, older: Candidate) -> str:
 
 def _judged(value: Relation, now: datetime) -> str:
     if value.judgment_status == "pending":
-        return f"{value.sync_id}: {_sentence(value, '?')}"
+        pair = _sentence(value, "may contradict")
+        return f"{pair}. Give a verdict: `engram judge {value.sync_id} supersedes`."
     return f"Judged {value.sync_id}: {_sentence(value, value.relation)}"
 
 
@@ -75,10 +76,10 @@ def _relation_stats(value: RelationStats, now: datetime) -> str:
 def _scanned(value: Scanned, now: datetime) -> str:
     new = value.candidates_found - value.already_related
     line = f"Compared {amount(value.inspected, 'observation')}: "
-    line += f"{amount(value.candidates_found, 'pair')} alike, {new} new"
-    lines = [line + (f"; {value.inserted} kept for a verdict" if not value.dry_run else "")]
-    lines += ["Nothing was written; --apply keeps the new ones for a verdict."] if value.dry_run and new else []
-    lines += ["There were more pairs than may be kept at once; run it again."] if value.capped else []
+    line += f"{amount(value.candidates_found, 'similar pair')}, {new} new"
+    lines = [line + (f"; {value.inserted} saved, `engram judge` lists them" if not value.dry_run else "")]
+    lines += ["Nothing was written. --apply saves the new pairs for a verdict."] if value.dry_run and new else []
+    lines += ["There are more pairs than one run saves. Run it again."] if value.capped else []
     lines += [f"next page: --cursor {value.next_cursor}"] if value.next_cursor is not None else []
     return "\n".join(lines)
 
@@ -104,9 +105,9 @@ _PART_NAMES = {"content": "text", "shown": "verdicts", "state": "lines that engr
 _MENTION = regex(r"@[\w/-]+")
 _MARKS = regex(r"([\\`*_{}\[\]<>#!|~])")
 _WHY = {
-    "title": "their titles speak of the same thing",
-    "topic": "both have one topic",
-    "conflicts_with": "it says so itself",
+    "title": "their titles are similar",
+    "topic": "both have the same topic",
+    "conflicts_with": "the new file says so",
 }
 
 
@@ -121,8 +122,8 @@ def review(value: MemoryReview) -> list[str]:
     lines += _section("May contradict", [f"- {_ends(one)}: {_WHY[one.why]}" for one in value.contradictions])
     if value.contradictions:
         lines.append(
-            "\nWhere the new one takes the place of the old, write `supersedes: [ID]` into its front matter, with the "
-            "id named here, or remove the old file."
+            "\nIf the new memory replaces the old one, write `supersedes: [ID]` into its front matter, with the id "
+            "shown here, or remove the old file."
         )
     broken = value.code.found if value.code is not None else ()
     lines += _section("The code of this branch is against", [f"- {_place(one)}" for one in broken])

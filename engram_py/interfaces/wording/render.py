@@ -39,7 +39,7 @@ _FILES = {
 }
 _EMPTY = {
     "due": "Nothing is due for review",
-    "pending": "No relation waits for a verdict",
+    "pending": "No possible conflict is open",
     "statements": "Nothing is known about the user yet",
     "alike": "No two projects have similar names",
     "merged": "Nothing was merged",

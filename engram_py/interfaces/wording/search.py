@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from engram_py.dataclass import dataclass
-from engram_py.interfaces.wording.phrases import age, anchors, plain_line, whence
+from engram_py.interfaces.wording.phrases import age, amount, anchors, plain_line, whence
 from engram_py.interfaces.wording.reasons import Door, call, spelled
 from engram_py.interfaces.wording.relations import relation
 from engram_py.lazy import regex
@@ -112,7 +112,7 @@ def nothing(value: Results, door: Door) -> list[str]:
         only = f" Searched only {_named(filters)}." if filters else ""
         only += f" {_ARCHIVED}" if value.silence and value.silence.reason.name == "only_archived" else ""
         return [f'No sure answer to "{query}" in {where}.{only} Possibly related:', *map(related, value.related)]
-    head = f'Nothing found for "{query}" in {where} ({counted(value.memories)} visible from there).'
+    head = f'Nothing found for "{query}" in {where} ({counted(value.memories)} searched).'
     silence = value.silence
     return [head] if silence is None else [head, f"{_why(silence, door)} {_next_step(value, silence, door)}"]
 
@@ -129,8 +129,8 @@ def _why(silence: NoResults, door: Door) -> str:
     said = spelled(silence.reason, door)
     why = f"{said[:1].upper()}{said[1:]}."
     if silence.filtered:
-        together = " together" if len(silence.filters) > 1 else ""
-        why = f"Filtered away by {_named(silence.filters)}{together}: {silence.filtered:,} with words of it."
+        do = "does" if silence.filtered == 1 else "do"
+        why = f"{amount(silence.filtered, 'memory')} with these words {do} not pass {_named(silence.filters)}."
     unseen = [f"No memory contains: {_named(silence.unknown)}."] if silence.unknown else []
     if silence.elsewhere:
         unseen.append(
@@ -141,7 +141,7 @@ def _why(silence: NoResults, door: Door) -> str:
     return " ".join([*unseen, why])
 
 
-_ARCHIVED = "Archived memories have it: add is:archived."
+_ARCHIVED = "Archived memories have these words: add is:archived."
 
 
 def _next_step(value: Results, silence: NoResults, door: Door) -> str:
@@ -155,16 +155,16 @@ def _next_step(value: Results, silence: NoResults, door: Door) -> str:
     if silence.filters and (silence.filtered or not (silence.unknown or silence.elsewhere)):
         return f"Next: search without {_named(silence.filters)}."
     if silence.unworded and silence.marked:
-        return "Next: give a word to search for as well; -word only leaves out."
+        return "Next: add a word to search for; -word only excludes."
     words = _WORD.findall(value.query)
     if words and _OPERATORS.issuperset(words):
         return "Next: give at least one more word; AND, OR, NOT and NEAR are words here, not operators."
     if not any(char.isalnum() for char in value.query):
         return "Next: give at least one word, #id, or a filter such as type:decision."
     if not value.memories:
-        return f"Next: save something, nothing is kept here yet{_elsewhere(value, door)}."
+        return f"Next: save a memory, there are none yet{_elsewhere(value, door)}."
     if silence.unworded:
-        return "Next: add a word that does, or put the words in quotes to find them as they stand."
+        return "Next: add a more specific word, or quote the words."
     if silence.marked:
         return f"Next: search without {_marks(value.query)}."
     if silence.elsewhere:
@@ -190,7 +190,8 @@ def _named(words: Sequence[str]) -> str:
 
 
 _TITLE_CHARS, _WHY_CHARS, _NOTED_WORD_CHARS = 60, 160, 40
-_FIGURES = ("score", "own words", "lent", "close", "session", "tells", "answers", "recency", "found", "rows", "idf")
+_HIT_FIGURES = ("score", "bm25", "neighbours", "close", "session", "passage", "likely", "recency")
+_FIGURES = (*_HIT_FIGURES, "found", "memories", "idf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +227,7 @@ def foot(explain: Explain) -> str:
     """Return what held for the whole search: what is asked of an answer, the filters, the time."""
     parts = [f"An answer needs a probability of {explain.floor:.0%}"]
     if explain.below_floor:
-        parts.append(f"{explain.below_floor:,} below that were held back")
+        parts.append(f"{explain.below_floor:,} below that were left out")
     if explain.filters:
         parts.append(f"filters: {', '.join(plain_line(one, _NOTED_WORD_CHARS) for one in explain.filters)}")
     return f"{'; '.join(parts)}. It took {explain.seconds * 1000:.1f} ms."
@@ -256,27 +257,15 @@ def _hits(value: Results, numbers: Sequence[Numbers]) -> TableSection:
             f"{one.probability:.0%}",
             f"{one.recency:.3f}",
             _factors(one),
-            plain_line(titles.get(one.id, "(left out by a filter)"), _TITLE_CHARS),
+            plain_line(titles.get(one.id, "(excluded by a filter)"), _TITLE_CHARS),
         )
         for one in numbers
     )
-    legend = "score = (own words + neighbours' words + closeness of the words + share of the session's best) x factors."
-    legend += " tells = how much of the question its best passage holds; answers = how likely it answers."
-    legend += " recency = 1 now, half of it after each half-life."
-    columns = (
-        "hit",
-        "score",
-        "own words",
-        "lent",
-        "close",
-        "session",
-        "tells",
-        "answers",
-        "recency",
-        "factors",
-        "title",
-    )
-    return TableSection("Hits", legend, columns, rows)
+    legend = "score = (bm25 + neighbours + close + session) x factors. bm25 = match of its own text;"
+    legend += " neighbours = match of its session's other memories; close = nearness of the words in the text;"
+    legend += " session = share of its session's best hit; passage = share of the query in its best passage;"
+    legend += " likely = probability that it answers; recency = 1 now, halved after each half-life."
+    return TableSection("Hits", legend, ("hit", *_HIT_FIGURES, "factors", "title"), rows)
 
 
 def _factors(one: Numbers) -> str:
@@ -289,7 +278,9 @@ def _steps(explain: Explain) -> TableSection:
     rows = tuple(
         (rung.name, str(rung.found), plain_line(spelled(rung.why, "python"), _WHY_CHARS)) for rung in explain.rungs
     )
-    return TableSection("Steps", "in the order they ran; found = rows the step added.", ("step", "found", "why"), rows)
+    return TableSection(
+        "Steps", "in the order they ran; found = memories that the step added.", ("step", "found", "why"), rows
+    )
 
 
 def _words(explain: Explain) -> TableSection:
@@ -302,8 +293,8 @@ def _words(explain: Explain) -> TableSection:
         )
         for note in explain.words
     )
-    legend = "rows = how many memories hold it; idf = how much it tells, more when it is rare."
-    return TableSection("Words", legend, ("word", "rows", "idf", "use"), rows)
+    legend = "memories = how many have the word; idf = its weight, higher for a rare word."
+    return TableSection("Words", legend, ("word", "memories", "idf", "use"), rows)
 
 
 def _aligned(section: TableSection) -> list[str]:

@@ -20,6 +20,7 @@ from engram_py.interfaces.wording.phrases import (
     last_active,
     one_line,
     plain_line,
+    summary_outcome,
     whence,
 )
 from engram_py.interfaces.wording.reasons import Door
@@ -38,14 +39,14 @@ from engram_py.sessions.values import (
     SessionState,
 )
 
-_KEPT = {"added": "kept", "duplicate": "known already"}
+_KEPT = {"added": "kept", "duplicate": "already known"}
 
 
 def _captured(value: CapturedLearnings, now: datetime) -> str:
     if not value.extracted:
         return "No learnings found: list them under a heading such as ## Key Learnings"
     ids = " ".join(f"[#{row}]" for row in value.ids)
-    return f"Learnings: {value.extracted} found, {value.saved} new, {value.duplicates} known already {ids}".rstrip()
+    return f"Learnings: {value.extracted} found, {value.saved} new, {value.duplicates} already known {ids}".rstrip()
 
 
 def _session(item: SessionLine, now: datetime) -> str:
@@ -66,7 +67,7 @@ def _checkpoint(value: Checkpoint, now: datetime) -> str:
     if value.encoding == "utf-8":
         return value.content
     size = amount(value.size, "byte")
-    return f"The checkpoint of session {value.session_id} is {size} that are no text; as JSON it comes in base64."
+    return f"The checkpoint of session {value.session_id} is binary ({size}). Use --json (base64)."
 
 
 def _checkpoint_line(value: CheckpointLine, now: datetime) -> str:
@@ -83,8 +84,8 @@ def _said_results(value: SaidResults, now: datetime) -> str:
     where = "all projects" if value.projects is None else ", ".join(value.projects)
     if not value.results:
         query = plain_line(value.query, _QUERY_CHARS)
-        return f'No {kind} has "{query}" in {where} ({amount(value.kept or 0, kind)} kept there).'
-    head = f"{amount(len(value.results), kind)} of {where}, best first:"
+        return f'No {kind} has "{query}" in {where} ({amount(value.kept or 0, kind)} searched).'
+    head = f"{amount(len(value.results), kind)} in {where}, best first:"
     return "\n".join([head, *(line for one in value.results for line in _said(one, now))])
 
 
@@ -116,7 +117,7 @@ def _says_anything(found: LayerResults) -> bool:
 def _ingested(value: Ingested, now: datetime) -> str:
     handle = f" [#{value.episode_id}]" if value.episode_id is not None else ""
     turns = amount(value.turns_ingested, "turn")
-    return f"{turns} of {value.session_id} kept in {value.project}: {value.distillation}{handle}"
+    return f"{turns} of {value.session_id} kept in {value.project}: {summary_outcome(value.distillation)}{handle}"
 
 
 def _agent(one: AgentLine, now: datetime) -> str:
@@ -133,12 +134,14 @@ _OTHERS: SpelledWords = {
 
 def _flushed(value: Flushed, now: datetime) -> str:
     if value.busy:
-        return "Another process distills just now; ask again in a minute"
+        return "Another process is writing summaries. Run it again in a minute."
     lines = []
     for one in value.sessions:
         made = f" [#{one.id}]" if one.id is not None else ""
-        lines.append(f"{one.session_id} ({one.project}): {one.result}{made}, {amount(one.turns, 'turn')}")
-    return "\n".join(lines) or "No session has turns that wait"
+        lines.append(
+            f"{one.session_id} ({one.project}): {summary_outcome(one.result)}{made}, {amount(one.turns, 'message')}"
+        )
+    return "\n".join(lines) or "Every session has its summary."
 
 
 WORDS: Words = {

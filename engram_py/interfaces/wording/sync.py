@@ -44,14 +44,15 @@ def synced(value: GitSynced) -> list[str]:
         is_text = value.memories_read is not None or value.memories_written is not None
         lines += [_read(value.read)] if value.read.chunks or not is_text else []
         lines += _refusals(value.read.refused, "refused")
-        lines += _refusals(value.read.unreadable, "left out a row of")
+        lines += _refusals(value.read.unreadable, "skipped a row of")
         lines += _refusals(value.read.cut, "cut a text of")
         if value.read.still_refused:
-            lines.append(f"{amount(value.read.still_refused, 'chunk')} refused before; `engram sync --status` says why")
+            refused = amount(value.read.still_refused, "chunk")
+            lines.append(f"{refused} refused before; `engram sync --status` shows why")
         for project, rows in value.read.left_out.items():
             lines.append(
-                f"left out {amount(rows, 'row')} of project {project}; here is {value.project} "
-                f"(`engram sync --project {project}` or --all takes them)"
+                f"skipped {amount(rows, 'row')} of project {project}; this is {value.project} "
+                f"(`engram sync --project {project}` or --all imports them)"
             )
     if value.memories_read is not None:
         lines += _memories_read(value.memories_read)
@@ -62,13 +63,10 @@ def synced(value: GitSynced) -> list[str]:
     if value.memories_written is not None:
         lines += _memories_written(value.memories_written, value)
     if value.encrypted and value.written is not None and value.written.chunks:
-        lines.append("The files are encrypted, so nobody can review them; `engram sync --status` tells what is in them")
+        lines.append("The files are encrypted, so nobody can review them; `engram sync --status` counts them")
     if value.unchecked:
         found = counted(sum(one.rows for one in value.unchecked))
-        lines.append(
-            f"{found} of {_authors(value)} kept apart as not checked: `engram trust --project` makes them yours "
-            "if they are your own or your team's"
-        )
+        lines.append(f"{found} from {_authors(value)} not checked. If you trust them: `engram trust --project`")
     return lines
 
 
@@ -76,25 +74,25 @@ def _memories_read(value: MemoriesRead) -> list[str]:
     """Return what a reading of the files brought, and what stays as it is."""
     parts = [f"{value.applied.applied} new or newer" if value.applied.applied else "nothing new"]
     parts += [f"{amount(value.edited, 'file')} edited by hand"] if value.edited else []
-    parts += [f"{len(value.deleted)} deleted, as their files are"] if value.deleted else []
+    files = "its file was" if len(value.deleted) == 1 else "their files were"
+    parts += [f"{len(value.deleted)} hidden, because {files} deleted"] if value.deleted else []
     told = f"Read {amount(value.files, 'memory file')}: {', '.join(parts)}."
     lines = [told if value.files or value.deleted else "No memory file is new."]
     if value.deleted:
-        lines.append(f"Deleted: {_named(value.deleted)}; a file that git brings back brings its memory back")
+        lines.append(f"Hidden: {_named(value.deleted)}. Restore the file in git to restore the memory")
     if value.branch:
         lines.append(
-            f"{amount(len(value.branch), 'memory')} of this branch alone: agents see "
-            f"{'it' if len(value.branch) == 1 else 'them'} apart until the default branch has "
-            f"{'it' if len(value.branch) == 1 else 'them'}"
+            f"{amount(len(value.branch), 'memory')} of this branch "
+            f"{'is shown apart until it is' if len(value.branch) == 1 else 'are shown apart until they are'} merged"
         )
     if value.waiting:
         lines.append(
-            f"{amount(len(value.waiting), 'change')} of this branch to known memories: not taken over until the "
-            f"default branch has {'it' if len(value.waiting) == 1 else 'them'} ({_named(value.waiting)})"
+            f"{amount(len(value.waiting), 'change')} {'applies' if len(value.waiting) == 1 else 'apply'} "
+            f"after this branch is merged ({_named(value.waiting)})"
         )
     lines += [f"refused {one.chunk}: {one.reason}" for one in value.refused[:_MOST_NAMED]]
     if value.more:
-        lines.append("There was no time for all of it: `engram sync` reads the rest")
+        lines.append("Not all files were read in time: `engram sync` reads the rest")
     return lines
 
 
@@ -110,7 +108,7 @@ def _memories_written(value: MemoriesWritten, whole: GitSynced) -> list[str]:
         lines += ["Every memory has its file.", *_uncommitted(whole.uncommitted)]
     if value.skipped:
         lines.append(
-            f"Not overwritten, as changed by hand meanwhile: {_named(value.skipped)}; `engram sync` reads them"
+            f"These files were edited during the sync and kept: {_named(value.skipped)}. Run `engram sync` again"
         )
     return lines
 
@@ -120,7 +118,7 @@ def _named(names: Sequence[str]) -> str:
 
 
 def _authors(value: GitSynced) -> str:
-    names = dict.fromkeys(one.name or "somebody without a name" for one in value.unchecked)
+    names = dict.fromkeys(one.name or "an unnamed author" for one in value.unchecked)
     return joined([*names][:_MOST_NAMED])
 
 
@@ -128,25 +126,26 @@ def vouching(value: GitSynced) -> str:
     """Return the question whether the authors of a repository's memory are trusted."""
     rows = counted(sum(one.rows for one in value.unchecked))
     return (
-        f"{rows} came from {_authors(value)} through {value.folder}. Agents see them apart, as not checked. "
-        "Are they your own or of people you trust, and everything that comes from there later?"
+        f"{rows} came from {_authors(value)} through {value.folder}. If you trust this folder, they count as your own, "
+        "and so does what it brings later. Trust it?"
     )
 
 
 def adopted(value: GitSynced) -> list[str]:
-    """That a repository goes by another name now, where it does."""
+    """Return the new name of a repository that was renamed."""
     if value.adopted is None:
         return []
-    moved = f", and what was saved here as {value.adopted.name} is there too" if value.adopted.own else ""
-    return [f"This repository is project {value.project} from now on, as its .engram folder says{moved}."]
+    moved = f" The memories of {value.adopted.name} moved there." if value.adopted.own else ""
+    return [f"This repository is now project {value.project}, as in its .engram folder.{moved}"]
 
 
 def adoption(value: Adoption) -> str:
     """Return the question whether it should."""
-    own = f"; its {amount(value.own, 'memory')} would move there" if value.own else ""
-    known = f" {value.project} has memory on this machine already: the two would be one project." if value.known else ""
-    here = f"this repository is {value.name} here{own}"
-    return f"The .engram folder is of project {value.project}; {here}.{known} Use {value.project}?"
+    parts = [f"{amount(value.own, 'memory')} {'moves' if value.own == 1 else 'move'}"] if value.own else []
+    parts += [f"{value.project} already has memories, so both are merged"] if value.known else []
+    effects = f" ({'; '.join(parts)}.)" if parts else ""
+    here = f"This folder is project {value.name} on this machine, but .engram calls it {value.project}."
+    return f"{here} Rename {value.name} to {value.project}?{effects}"
 
 
 def hooked(value: GitSynced) -> list[str]:
@@ -187,7 +186,7 @@ def status(value: GitStatus) -> list[str]:
     held = [*files, amount(value.chunks, "chunk")] if value.chunks or not files else files
     lines = [f"project {value.project}, {value.folder}: {', '.join(held)}{sealed}"]
     if not value.exists:
-        lines = [f"project {value.project}: {value.folder} holds no memory yet; `engram sync` writes the first"]
+        lines = [f"project {value.project}: {value.folder} has no memories yet; `engram sync` writes the first"]
     changed = value.memories.changed if value.memories else 0
     news = [amount(value.waiting, "chunk")] * bool(value.waiting) + [amount(changed, "memory file")] * bool(changed)
     waiting = f"{' and '.join(news)} to import" if news else "nothing to import"
@@ -196,31 +195,36 @@ def status(value: GitStatus) -> list[str]:
         lines += _memories_read(MemoriesRead(branch=value.memories.branch, waiting=value.memories.waiting))[1:]
         lines += [f"refused {one.chunk}: {one.reason}" for one in value.memories.refused]
     if value.elsewhere:
-        lines.append(f"{amount(value.elsewhere, 'chunk')} written here on other branches; a merge brings them")
+        lines.append(f"{amount(value.elsewhere, 'chunk')} written on other branches; a merge adds them")
     lines += _uncommitted(value.uncommitted)
     lines += _refusals(value.refused, "refused", most=len(value.refused))
-    if value.deferred or value.dead:
-        lines.append(f"{amount(value.deferred, 'row')} waiting for what they depend on, {value.dead} set aside")
+    lines += _not_applied(value.deferred, value.dead)
     hooks = ", ".join(value.hooks) or "none (`engram sync --install-hooks`)"
     lines.append(f"git hooks: {hooks}")
-    trusted = [device for device in value.devices if device.trusted and not device.own]
-    lines.append(f"devices trusted: {len(trusted)}" if trusted else "devices trusted: any")
+    trusted = sum(device.trusted and not device.own for device in value.devices)
+    lines.append(f"devices trusted: {trusted or 'none yet, so files of all devices are read'}")
     return lines
 
 
+def _not_applied(deferred: int, dead: int) -> list[str]:
+    """Return how many synced rows are not applied, and the command that lists them; nothing where all are."""
+    rows = f"{amount(deferred + dead, 'synced row')} not applied ({deferred} waiting for another row)"
+    return [f"{rows}: `engram conflicts deferred` shows why"] if deferred or dead else []
+
+
 def devices(values: Sequence[Device]) -> list[str]:
-    """Return one device on a line: its key, what it calls itself, and whether it is believed."""
+    """Return one device on a line: its key, its name, and whether it is trusted."""
     chosen = any(device.trusted and not device.own for device in values)
     return [_line(device, _standing(device, chosen)) for device in values]
 
 
 def untrusted(device: Device, values: Sequence[Device]) -> list[str]:
-    """Return what is true of a device that was taken back, given all of them as they are now."""
+    """Return the state of a device that is no longer trusted, given all of them as they are now."""
     if any(one.trusted and not one.own for one in values):
         return [_line(device, _standing(device, chosen=True))]
     return [
-        _line(device, "this device" if device.own else "no longer named"),
-        "no device is named any more: chunks of every device are read",
+        _line(device, "this device" if device.own else "removed"),
+        "no device is trusted now: files of every device are read",
     ]
 
 
@@ -238,7 +242,7 @@ def _standing(device: Device, chosen: bool) -> str:
         return "this device"
     if device.trusted:
         return "trusted"
-    return "not trusted" if chosen else "read, as any device is"
+    return "not trusted" if chosen else "not trusted, but read (no device is trusted yet)"
 
 
 def _read(value: ChunksRead) -> str:
@@ -246,8 +250,8 @@ def _read(value: ChunksRead) -> str:
         return "Imported nothing new."
     rows = value.applied
     said = f"Imported {amount(value.chunks, 'chunk')}: {amount(rows.applied, 'row')} new or newer"
-    parts = [f"{rows.unchanged} known already"] if rows.unchanged else []
-    parts += [f"{value.waiting} waiting for what they depend on"] if value.waiting else []
+    parts = [f"{rows.unchanged} already known"] if rows.unchanged else []
+    parts += [f"{value.waiting} waiting for another row"] if value.waiting else []
     parts += [f"{rows.ahead} dated in the future"] if rows.ahead else []
     return ", ".join([said, *parts]) + "."
 
@@ -272,7 +276,7 @@ def _written(value: ChunksWritten, whole: GitSynced) -> str:
 
 
 def _uncommitted(value: Uncommitted) -> list[str]:
-    """Return what git has not taken yet, and the command for it; nothing where it has all."""
+    """Return what is not committed yet, and the command for it; nothing where all is."""
     kinds = {"chunk": value.chunks, "memory file": value.memories}
     number = sum(kinds.values())
     if not number:
@@ -280,9 +284,9 @@ def _uncommitted(value: Uncommitted) -> list[str]:
     what = " and ".join(amount(count, kind) for kind, count in kinds.items() if count)
     said = f"{what} {'is' if number == 1 else 'are'} not committed"
     if value.ignored == number:
-        said += ", and git is told to ignore " + ("it" if number == 1 else "them")
+        said += ", and git ignores " + ("it" if number == 1 else "them")
     elif value.ignored:
-        said += f", and git is told to ignore {value.ignored:,} of them"
+        said += f", and git ignores {value.ignored:,} of them"
     return [f"{said}: {_commit(value)}"]
 
 
@@ -301,7 +305,7 @@ def _refusals(values: Sequence[ChunkRefusal], what: str, *, most: int = _MOST_NA
 _MOST_SET_ASIDE = 10
 _PLACES = {
     "keychain": "the system's keychain",
-    "file": "a private file, there being no keychain",
+    "file": "a private file (no keychain found)",
     "variable": "ENGRAM_CLOUD_TOKEN",
 }
 _ACCESS = {
@@ -325,12 +329,12 @@ def _logged_in(value: LoggedIn, now: datetime) -> str:
 def _logged_out(value: LoggedOut, now: datetime) -> str:
     if not value.server:
         return "This machine was not logged in"
-    return f"Logged out of {value.server}; nothing is sent or fetched any more"
+    return f"Logged out of {value.server}; nothing is sent or fetched now"
 
 
 def _enrolled(value: Enrolled, now: datetime) -> str:
-    lines = [f"Enrolled {name}: it is sent to {value.server} from now on, and fetched" for name in value.added]
-    lines += [f"Unenrolled {name}: nothing of it is sent or fetched any more" for name in value.removed]
+    lines = [f"Enrolled {name}: it now syncs with {value.server}" for name in value.added]
+    lines += [f"Unenrolled {name}: it no longer syncs" for name in value.removed]
     if not lines:
         lines = [f"Nothing changed; enrolled at {value.server}: {', '.join(value.projects) or 'nothing'}"]
     return "\n".join(lines)
@@ -346,10 +350,7 @@ def _status(value: CloudStatus, now: datetime) -> str:
         lines.append("no project is enrolled, so nothing is sent: engram cloud enroll PROJECT")
     lines += [line for one in value.projects for line in _project(one)]
     lines += list(_aside(value, now))
-    if value.deferred or value.dead:
-        lines.append(
-            f"{amount(value.deferred, 'row')} waiting for what they depend on, {value.dead} that cannot be applied"
-        )
+    lines += _not_applied(value.deferred, value.dead)
     return "\n".join([*lines, *([f"note: {value.notice}"] if value.notice else [])])
 
 
@@ -358,8 +359,8 @@ def summary(status: CloudStatus) -> list[str]:
     if not status.server:
         return []
     pending = f", {amount(status.pending, 'change')} to send" if status.pending else ""
-    rows = amount(status.set_aside_total, "row")
-    aside = f", {rows} set aside (`engram cloud status`)" if status.set_aside_total else ""
+    rows = amount(status.set_aside_total, "change")
+    aside = f", {rows} refused (`engram cloud status`)" if status.set_aside_total else ""
     names = ", ".join(project.name for project in status.projects) or "no project enrolled"
     lines = [f"server {status.server} ({names}): {status.phase}{pending}{aside}"]
     if status.reason_code:
@@ -368,10 +369,10 @@ def summary(status: CloudStatus) -> list[str]:
 
 
 def _state(value: CloudStatus, now: datetime) -> Iterator[str]:
-    last = f"last in step {age(value.last_success_at, now)} ago" if value.last_success_at else "not in step yet"
+    last = f"last synced {age(value.last_success_at, now)} ago" if value.last_success_at else "not synced yet"
     if value.last_success_at and age(value.last_success_at, now) == "now":
-        last = "last in step a moment ago" if value.reason_code else "in step a moment ago"
-    off = "" if value.enabled else "; not in the background (ENGRAM_CLOUD_AUTOSYNC, cloud_autosync)"
+        last = "last synced a moment ago" if value.reason_code else "synced a moment ago"
+    off = "" if value.enabled else "; background sync is off (cloud_autosync, ENGRAM_CLOUD_AUTOSYNC)"
     yield f"{value.phase}: {last}{off}"
     if value.reason_code:
         yield f"{value.reason_code}: {value.reason_message}"
@@ -383,9 +384,9 @@ def _state(value: CloudStatus, now: datetime) -> Iterator[str]:
 
 
 def _project(one: CloudProject) -> Iterator[str]:
-    waits = f"{amount(one.pending, 'change')} waiting" if one.pending else "nothing waits"
+    waits = f"{amount(one.pending, 'change')} to send" if one.pending else "nothing to send"
     if one.access == "read":
-        waits = f"{amount(one.pending, 'change')} of this machine not sent" if one.pending else "nothing is kept back"
+        waits = f"{amount(one.pending, 'change')} of this machine not sent" if one.pending else "nothing to send"
     yield f"- {one.name}: {_ACCESS[one.access]}; {waits}" + (f"; {one.reason_code}" if one.reason_code else "")
     if one.reason:
         yield f"  → {one.reason}"
@@ -394,7 +395,9 @@ def _project(one: CloudProject) -> Iterator[str]:
 def _aside(value: CloudStatus, now: datetime) -> Iterator[str]:
     if not value.set_aside_total:
         return
-    yield f"{amount(value.set_aside_total, 'row')} set aside; `engram cloud status --retry` offers them again:"
+    rows = value.set_aside_total
+    were, them = ("was", "it") if rows == 1 else ("were", "them")
+    yield f"{amount(rows, 'change')} {were} refused. Fix {them} as shown, then `engram cloud status --retry`:"
     for one in value.set_aside[:_MOST_SET_ASIDE]:
         yield f"- {_row(one)} ({age(one.last_seen_at, now)}, tried {one.tries}×)"
         if one.next_step:
@@ -404,24 +407,24 @@ def _aside(value: CloudStatus, now: datetime) -> Iterator[str]:
 
 
 def _row(one: SetAside) -> str:
-    who = "the server did not take" if one.direction == "push" else "this machine could not read"
+    who = "the server refused" if one.direction == "push" else "this machine could not read"
     return f"{who} {one.entity} {one.entity_key} of {one.project or '?'}: {one.reason_code}, {one.reason}"
 
 
 def _synced(value: CloudSynced, now: datetime) -> str:
     if value.outcome == "busy":
-        return f"Another engram process syncs with {value.server} just now; `engram cloud status` shows how far it is"
+        return f"Another engram process syncs with {value.server} now; `engram cloud status` shows its state"
     lines = [f"{value.server}: {_counts(value)}"]
     if value.set_aside:
-        lines.append(f"{amount(value.set_aside, 'row')} set aside; `engram cloud status` says why")
+        lines.append(f"{amount(value.set_aside, 'change')} refused; `engram cloud status` shows why")
     if value.outcome == "failed":
-        lines += [f"not in step: {value.reason_code}: {value.reason_message}", f"→ {value.next_step}"]
+        lines += [f"sync failed: {value.reason_code}: {value.reason_message}", f"→ {value.next_step}"]
     return "\n".join(lines)
 
 
 def _counts(value: CloudSynced) -> str:
-    known = f" ({value.known:,} it had)" if value.known else ""
-    waiting = f", {value.deferred:,} wait for others" if value.deferred else ""
+    known = f" ({value.known:,} already known)" if value.known else ""
+    waiting = f", {value.deferred:,} waiting" if value.deferred else ""
     return f"sent {value.sent + value.known:,}{known}, received {value.received:,} ({value.applied:,} new{waiting})"
 
 
@@ -431,7 +434,7 @@ def unapplied(rows: Sequence[Mapping[str, Any]]) -> str:
         f"{row['id']} {row['entity']} {row['entity_key']} of {row['project']}: {row['apply_status']}, "
         f"{row['last_error'] or row['reason_code']}"
         for row in rows
-    ] or ["Nothing waits to be applied"]
+    ] or ["Every synced row is applied"]
     return "\n".join(lines)
 
 

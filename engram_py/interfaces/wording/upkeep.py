@@ -21,7 +21,7 @@ from engram_py.evaluation.questions import (
 )
 from engram_py.evaluation.tasks import ARMS, Plan, Result
 from engram_py.files import lines_of
-from engram_py.interfaces.wording.phrases import Words, amount, clock, counted_as
+from engram_py.interfaces.wording.phrases import Words, amount, clock, counted_as, summary_outcome
 from engram_py.ledger.costs import Cost, tokens_of
 from engram_py.ledger.worth import Compared, MemoryWorth, Tally, Worth
 from engram_py.upkeep.values import (
@@ -43,7 +43,10 @@ if TYPE_CHECKING:
 
 def _report(value: Report, now: datetime) -> str:
     count = value.summary
-    head = f"{value.status}: {count['ok']} ok, {count['warnings']} warnings, {count['errors']} errors ({value.path})"
+    head = (
+        f"{value.status}: {count['ok']} ok, {amount(count['warnings'], 'warning')}, {amount(count['errors'], 'error')}"
+    )
+    head += f" ({value.path})"
     lines = [head] + ([f"backup before repair: {value.backup}"] if value.backup else [])
     return "\n".join([*lines, *(line for check in value.checks for line in _check(check))])
 
@@ -55,30 +58,31 @@ def _check(check: Check) -> Sequence[str]:
 
 
 def _restored(value: Restored, now: datetime) -> str:
-    kept = f"; what was there is kept in {value.kept}" if value.kept else ""
+    kept = f"; the old database is kept in {value.kept}" if value.kept else ""
     return f"Restored {amount(value.observations, 'observation')} from {value.source} to {value.path}{kept}"
 
 
 def _encryption(value: Encryption, now: datetime) -> str:
-    files = f", and {amount(value.files, 'file')} beside it" if value.files else ""
+    files = f", with {amount(value.files, 'other file')}" if value.files else ""
     if value.encryption == "off":
-        return f"The memory is plain{files}: {value.path}"
-    lines = [f"The memory is encrypted{files}: {value.path}", f"The key is {value.key}"]
-    lines += [f"note: {file} can still be read" for file in value.readable]
+        return f"The database is not encrypted{files}: {value.path}"
+    lines = [f"The database is encrypted{files}: {value.path}", f"The key is {value.key}"]
+    lines += [f"note: {file} is not encrypted" for file in value.readable]
     return "\n".join(lines)
 
 
 def _reindexed(value: Reindexed, now: datetime) -> str:
     rows = f"{amount(value.observations, 'observation')} and {amount(value.prompts, 'prompt')}"
-    lines = [f"Indexed {rows}; {value.rewritten} had terms of another version"]
+    older = f"; {value.rewritten} {'was' if value.rewritten == 1 else 'were'} indexed by an older version"
+    lines = [f"Indexed {rows}{older if value.rewritten else ''}"]
     lines += ["continued where an earlier run was interrupted"] if value.resumed else []
-    lines += ["the index was damaged and was made anew first"] if value.mended else []
+    lines += ["the index was damaged and was rebuilt first"] if value.mended else []
     return "\n".join(lines)
 
 
 def _maintained(value: Maintained, now: datetime) -> str:
     if value.busy:
-        return "Another process tends the memory just now; ask again in a minute"
+        return "Upkeep is running in another process. Try again in a minute."
     return "\n".join(map(_pass, value.passes)) or "Nothing is due"
 
 
@@ -98,17 +102,18 @@ def _runs(value: Runs, now: datetime) -> str:
         for one in value.passes
     ]
     lines += [
-        f"{clock(one.at, now, '%Y-%m-%d %H:%M')} {one.name} {one.status}: {one.detail or _counted(one.counts)}"
+        f"{clock(one.at, now, '%Y-%m-%d %H:%M')} {one.name} {one.status}: "
+        f"{summary_outcome(one.detail) or _counted(one.counts)}"
         for one in value.runs
     ]
-    since = [f"{amount(value.facts_since_synthesis, 'fact')} since the last synthesis"]
-    return "\n".join([*lines, *since] if lines else ["Upkeep did not run yet"])
+    since = [f"{amount(value.facts_since_synthesis, 'new fact')} since summaries were last written"]
+    return "\n".join([*lines, *since] if lines else ["Upkeep has not run yet"])
 
 
 def _hot(value: HotReport, now: datetime) -> str:
     if not value.observations and not value.entities:
         return "Nothing was used yet: searches and contexts count what they show"
-    lines = [f"{amount(value.total, 'use')} in all", *map(_hot_line, value.observations)]
+    lines = [f"{amount(value.total, 'use')} in total", *map(_hot_line, value.observations)]
     return "\n".join([*lines, *(["Entities"] if value.entities else []), *map(_hot_line, value.entities)])
 
 
@@ -138,7 +143,7 @@ def _head(value: Cost) -> str:
 
 def _doors(value: Cost) -> Iterator[str]:
     if not value.doors:
-        yield "Nothing counted yet: answers of hooks, MCP tools and HTTP routes are counted from now on"
+        yield "Nothing is counted yet. Answers of hooks, MCP tools and HTTP routes are counted from now on."
         return
     yield _row("answered", "calls", "tokens")
     for one in value.doors:
@@ -158,7 +163,7 @@ def _sessions(value: Cost) -> Iterator[str]:
 
 def _shares(value: Cost) -> Iterator[str]:
     yield _row("memories", "number", "tokens")
-    shares = {"injected unasked": value.injected, "recalled by tools": value.recalled}
+    shares = {"given by hooks": value.injected, "recalled by tools": value.recalled}
     for name, share in (shares | {"cited": value.cited, "never used": value.never_used}).items():
         yield _row(name, f"{share.observations:,}", f"{share.tokens:,}") if share else f"{name:40} {_UNKNOWN}"
 
@@ -180,10 +185,10 @@ _COUNTS = ("moments", "heeded", "ignored", "repeated", "harmful", "unknown", "to
 
 def _worth(value: Worth, now: datetime) -> str:
     if not value.count:
-        return "Nothing was given unasked yet: what comes of it is counted from now on"
+        return "No memory was given to an agent yet. Counting starts now."
     of = f" of project {value.project}" if value.project else ""
     since = f" since {value.since} (UTC)" if value.since else ""
-    lines = [f"What came of what agents were given unasked{of}{since}; a token is 4 bytes", "", _tallied("", None)]
+    lines = [f"Results of memories that hooks gave to agents{of}{since}; a token is 4 bytes", "", _tallied("", None)]
     for one in value.kinds:
         lines += [_tallied(_KIND[one.kind], one.given)] if one.given.moments else []
         lines += [_tallied("  without", one.without)] if one.without.moments else []
@@ -205,15 +210,15 @@ def compared(one: Compared) -> str:
         return ""
     name, known = _KIND[one.kind], one.given.moments - one.given.unknown
     if one.given.share is None:
-        return f"{name}: {known} with a known outcome are too few for a share"
+        return f"{name}: {known} with a known outcome, too few for a share"
     said = f"{name}: {one.given.share:.0%} of {known} were heeded"
     if one.difference is None:
         return said
     diff = one.difference
     unsure = ", which may be chance" if diff.low <= 0 <= diff.high else ""
     return (
-        f"{said}; without them it went so in {one.without.share:.0%} of {one.without.moments - one.without.unknown}: "
-        f"{diff.value * 100:+.0f} points (95%: {diff.low * 100:+.0f} to {diff.high * 100:+.0f}){unsure}"
+        f"{said}; without it: {one.without.share:.0%} of {one.without.moments - one.without.unknown} "
+        f"({diff.value * 100:+.0f} points; 95%: {diff.low * 100:+.0f} to {diff.high * 100:+.0f}){unsure}"
     )
 
 
@@ -222,12 +227,12 @@ def _worth_line(one: MemoryWorth) -> str:
     counts = [f"{getattr(given, name)} {name}" for name in _COUNTS[1:6] if getattr(given, name)]
     counts += [f"{given.share:.0%} heeded"] if given.share is not None else []
     counts += [f"{one.without.moments} without"] if one.without.moments else []
-    state = "; not given until `engram review` confirms it" if one.retired else ""
+    state = "; off until `engram review` confirms it" if one.retired else ""
     moments = f"{amount(given.moments, 'moment')}, {given.tokens:,} tokens"
     return f"[#{one.id}] {one.title} ({one.type}): {', '.join([moments, *counts])}{state}"
 
 
-_OFF = "Vectors are off; searches go by words alone.\n→ run `engram vectors on`"
+_OFF = "Vectors are off; searches use only words.\n→ run `engram vectors on`"
 
 
 def _state(value: VectorState, now: datetime) -> str:
@@ -235,10 +240,10 @@ def _state(value: VectorState, now: datetime) -> str:
         return f"{_OFF}\n{_megabytes(value.bytes)} of vectors are kept" if value.bytes else _OFF
     left = value.lacking
     lines = [f"{value.embedder}: {value.done:,} of {value.observations:,} observations have vectors"]
-    lines += [f"and {value.documents_done:,} of {value.documents:,} passages of documents"] if value.documents else []
+    lines += [f"and {value.documents_done:,} of {value.documents:,} document passages"] if value.documents else []
     costs = [f"{_megabytes(value.model_bytes)} for the model"] if value.model_bytes else []
     costs += [f"{_megabytes(value.bytes)} in the database"] if value.bytes else []
-    costs += [f"{value.question_ms:.0f} ms a question"] if value.question_ms else []
+    costs += [f"{value.question_ms:.0f} ms per search"] if value.question_ms else []
     if costs:
         lines.append("costs " + ", ".join(costs))
     if value.runtime:
@@ -259,7 +264,7 @@ def _megabytes(size: int) -> str:
 
 def _embedded(value: Embedded, now: datetime) -> str:
     what = f"{amount(value.observations, 'observation')}, {amount(value.passages, 'passage')}"
-    what += f", {amount(value.documents, 'passage')} of documents" if value.documents else ""
+    what += f", {amount(value.documents, 'document passage')}" if value.documents else ""
     return f"Computed vectors of {what}, in {value.seconds:.1f} s\n{_state(value.state, now)}"
 
 
@@ -267,7 +272,7 @@ def _turned_off(value: TurnedOff, now: datetime) -> str:
     if value.deleted:
         return f"Vectors are off; those of {amount(value.deleted, 'observation')} and the models are deleted"
     kept = f" The vectors of {amount(value.kept, 'observation')} are kept." if value.kept else ""
-    return f"Vectors are off; searches go by words alone.{kept}"
+    return f"Vectors are off; searches use only words.{kept}"
 
 
 def description(done: Done, *, dry_run: bool) -> str:
@@ -280,7 +285,7 @@ def description(done: Done, *, dry_run: bool) -> str:
             lines.append(f"  {'would be ' if dry_run else ''}{step.kind}: {step.what}")
         if step.replaces:
             verb = "would replace" if dry_run else "replaced"
-            lines.append(f"  {verb} your server engram ({step.replaces}); unsetup brings it back")
+            lines.append(f"  {verb} your server engram ({step.replaces}); `engram unsetup` restores it")
         if step.note:
             lines.append(f"  {step.note}")
     if done.changed and not dry_run and done.note:
@@ -290,13 +295,13 @@ def description(done: Done, *, dry_run: bool) -> str:
 
 MOST_MOVED = 40
 _NAMES = {"hit_1": "hit@1", "hit_5": "hit@5", "hit_10": "hit@10", "mrr": "MRR", "ndcg_10": "nDCG@10"}
-_KEPT = {"added": "Added", "updated": "Updated", "unchanged": "Kept already"}
+_KEPT = {"added": "Added", "updated": "Updated", "unchanged": "Already kept"}
 _FELL = {**_NAMES, "false_answers": "false answers"}
 
 
 def _answer(value: ExpectedAnswer) -> str:
     if value.id is None:
-        return "an observation that is not here"
+        return "a memory that is not here"
     return f"[#{value.id}] {value.title}" + (" (deleted)" if value.deleted else "")
 
 
@@ -324,10 +329,13 @@ def _plan(value: Plan, now: datetime) -> str:
 
 def _result(value: Result, now: datetime) -> str:
     if not value.tasks:
-        return "No task was run in every arm yet"
-    lines = [f"{amount(value.tasks, 'task')} in every arm", f"{'':10}" + "".join(f"{one:>10}" for one in _ARM_COUNTS)]
+        return "No task has run in all four variants yet"
+    lines = [
+        f"{amount(value.tasks, 'task')} in all four variants",
+        f"{'':10}" + "".join(f"{one:>10}" for one in _ARM_COUNTS),
+    ]
     lines += [f"{one.arm:10}" + "".join(f"{getattr(one, name):>10}" for name in _ARM_COUNTS) for one in value.arms]
-    lines += ["helped: solved, and not without a memory. harmed: the other way round."]
+    lines += ["helped: solved, but not solved without memory. harmed: the opposite."]
     told = [one for one in value.arms if one.helped + one.harmed]
     lines += [
         f"{one.arm}: {one.helped} helped, {one.harmed} harmed"
@@ -344,7 +352,7 @@ _CHANCE = 0.05
 def _question(value: Question, now: datetime) -> str:
     answers = "; ".join(map(_answer, value.answers)) or "nothing"
     where = value.project or "all projects"
-    return f'{value.id} "{value.question}" → {"silence" if value.silent else answers} ({where})'
+    return f'{value.id} "{value.question}" → {"nothing expected" if value.silent else answers} ({where})'
 
 
 def _evaluation(value: Evaluation, now: datetime) -> str:
@@ -361,7 +369,7 @@ def _failing(value: Evaluation) -> str:
     of = "the question" if len(asked) == 1 else f"{len(asked):,} questions"
     if not wrong:
         return f"none of {of} fails" if len(asked) != 1 else "the question is answered as it should be"
-    return f"{wrong:,} of {of} {'fails' if wrong == 1 else 'fail'} now"
+    return f"{wrong:,} of {of} {'fails' if wrong == 1 else 'fail'}" if len(asked) > 1 else "the question fails"
 
 
 def _measured(value: Evaluation, now: datetime) -> Iterator[str]:
@@ -374,7 +382,7 @@ def _measured(value: Evaluation, now: datetime) -> Iterator[str]:
         new = sum(one.new for one in value.asked)
         asked = f"{amount(both, 'question')} asked then and now" + (f", {new} new" if new else "")
         yield f"before: the run kept {clock(value.kept_at, now)}; {asked}"
-        yield f"changed since then: {', '.join(value.changed) or 'neither the program nor the index'}"
+        yield f"changed since then: {', '.join(value.changed) or 'nothing in the program or the index'}"
 
 
 def _table(value: Evaluation) -> Iterator[str]:
@@ -434,7 +442,11 @@ def _place(outcome: str | None, rank: int | None, *, empty: bool = False) -> str
 def _lost(value: Evaluation) -> Iterator[str]:
     lost = [one for one in value.asked if one.outcome == "lost"]
     if lost:
-        yield from ("", "lost their answer (not counted; `engram eval remove N`, or add one that answers now):")
+        yield from (
+            "",
+            "Their answer was deleted (not counted). Remove: `engram eval remove N`. "
+            "New answer: `engram eval add QUESTION ID`:",
+        )
         yield from (f'  {one.id} "{one.question}": {"; ".join(map(_answer, one.answers))}' for one in lost)
 
 

@@ -57,7 +57,7 @@ def test_the_whole_way_from_login_to_logout(run: Run, team: TeamServer) -> None:
     assert (done.exit_code, "sent " in done.stdout, len(team.keys())) == (0, True, 1)
     status = run("cloud", "status").stdout
     assert "healthy" in status
-    assert "- widgets: read and write; nothing waits" in status
+    assert "- widgets: read and write; nothing to send" in status
     assert run("cloud", "unenroll", "widgets").stdout.startswith("Unenrolled widgets")
     assert run("cloud", "logout").stdout.startswith(f"Logged out of {team.address}")
     assert run("cloud", "status").stdout.startswith("Not logged in")
@@ -130,9 +130,9 @@ def test_status_says_what_is_wrong_and_the_doctor_too(here: Path, run: Run, team
     for said in (status, doctor):
         assert "status 502" in said
         assert "→ nothing is lost" in said
-    assert "push_failed: not in step yet" in status
+    assert "push_failed: not synced yet" in status
     assert "next try" in status
-    assert "3 changes waiting" in status
+    assert "3 changes to send" in status
     subprocess.run(["git", "init", "-q"], cwd=here, check=True)
     assert "status 502" in run("sync", "--status").stdout
 
@@ -146,7 +146,7 @@ def test_a_reader_sees_what_stays_on_the_machine(run: Run, team: TeamServer) -> 
     done = run("sync", "--cloud")
     assert (done.exit_code, "is read-only; this machine keeps 3 changes" in done.stderr) == (0, True), done.output
     status = run("cloud", "status").stdout
-    assert "healthy: in step" in status
+    assert "healthy: synced" in status
     assert "- widgets: read only; " in status
     assert "of this machine not sent" in status
     assert "to be sent" not in run("doctor", "--check", "sync").stdout
@@ -186,13 +186,13 @@ def test_what_was_set_aside_is_named_and_offered_again(enrolled: Run, team: Team
     team.always["push"] = refuses
     assert enrolled("sync", "--cloud").exit_code == 0
     status = enrolled("cloud", "status").stdout
-    assert "set aside; `engram cloud status --retry` offers them again" in status
+    assert "as shown, then `engram cloud status --retry`" in status
     assert "invalid_text" in status
     assert " refused; the rest is in step" in enrolled("doctor", "--check", "sync").stdout
     refuse_all["refuse"] = False
     team.reject = {}
 
-    assert "set aside" not in enrolled("cloud", "status", "--retry").stdout
+    assert "refused" not in enrolled("cloud", "status", "--retry").stdout
     assert len(team.keys()) == 1
 
 

@@ -147,8 +147,8 @@ def test_times_are_shown_in_the_configured_zone(run: Run, saved: int, monkeypatc
 def test_a_save_near_a_topic_names_its_key_and_what_holds_it(run: Run) -> None:
     run("save", "Auth model", "JWTs.", "--topic", "architecture/auth-tokens")
     told = run("save", "Token for auth", "JWTs with RS256.", "--type", "architecture")
-    assert "Near [#1]: `--topic architecture/auth-tokens`" in told.stdout
-    assert "revises it later" not in told.stdout
+    assert "Similar: [#1]. To revise that one instead, save with `--topic architecture/auth-tokens`" in told.stdout
+    assert "To revise it later" not in told.stdout
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
@@ -305,7 +305,7 @@ def test_a_terminal_is_told_commands_wherever_something_can_be_done_next(run: Ru
 
     assert run("get", "1").stdout.splitlines()[-1] == "1 earlier version; `engram history 1` shows all."
     assert run("search", "timeout").stdout.startswith("1 match. `engram get 1` shows it.\n")
-    assert "`--hard` would destroy it" in run("delete", "1").stdout
+    assert "`--hard` destroys it" in run("delete", "1").stdout
     assert "find the id with `engram search` or `engram context`" in run("get", "1").stderr
 
 

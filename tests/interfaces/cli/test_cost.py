@@ -136,7 +136,7 @@ def test_the_command_line_is_not_counted(run: Run) -> None:
     run("context")
     assert counted(run) == {}
     told = run("cost")
-    assert (told.exit_code, told.stderr, "Nothing counted yet" in told.stdout) == (0, "", True)
+    assert (told.exit_code, told.stderr, "Nothing is counted yet" in told.stdout) == (0, "", True)
     assert run("cost", "--days", "0").exit_code == run("cost", "--days", "many").exit_code == 2
     values = answer(run("cost", "--json"))
     assert (values["cited"], values["never_used"]) == (None, None)
@@ -160,7 +160,7 @@ def test_a_table_says_what_was_shown_cited_and_never_used(run: Run, app: Engram)
     assert told.startswith("Cost of session s1 since ")
     assert ["mcp", "mem_search", "1", "1,500"] in rows
     assert ["all", "1", "1,500"] in rows
-    assert ["injected", "unasked", "2", "350"] in rows
+    assert ["given", "by", "hooks", "2", "350"] in rows
     assert ["recalled", "by", "tools", "1", "1,500"] in rows
     assert ["cited", "1", "100"] in rows
     assert ["never", "used", "1", "1,750"] in rows

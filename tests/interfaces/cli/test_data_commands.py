@@ -31,7 +31,7 @@ TALK: dict[str, Any] = {
 def test_rows_86_and_103_a_file_is_kept_and_what_it_says_is_found(start: Start, here: Path) -> None:
     (here / "talk.json").write_text(json.dumps(TALK))
     done = start("ingest", "talk.json")
-    assert (done.code, done.stdout) == (0, "1 turn of c1 kept in widgets: distilled [#1]\n")
+    assert (done.code, done.stdout) == (0, "1 turn of c1 kept in widgets: summarized [#1]\n")
     again = start("ingest", "-", "--json", stdin=json.dumps(TALK).encode())
     assert json.loads(again.stdout)["distillation"] == "distilled"
 

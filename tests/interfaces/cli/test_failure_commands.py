@@ -36,6 +36,6 @@ def test_fixes_are_listed_with_what_was_done(fixed: Run) -> None:
 def test_why_says_what_an_agent_is_told_of_a_failure_or_why_nothing(fixed: Run) -> None:
     assert "This error was fixed before" in fixed("why", "--failure", ERROR).stdout
     assert "edited setup.cfg" in fixed("why", "--failure", "-", stdin=ERROR).stdout
-    assert "No memory speaks of this error." in fixed("why", "--failure", ERROR.replace("requestz", "flaskz")).stdout
+    assert "No memory is about this error." in fixed("why", "--failure", ERROR.replace("requestz", "flaskz")).stdout
     assert "a failed assertion" in fixed("why", "--failure", "E   AssertionError: assert 1 == 2").stdout
     assert "PROMPT or --failure" in refusal(fixed("why"), code=2)

@@ -25,8 +25,8 @@ def test_a_guard_is_added_listed_silenced_and_removed(decided: Run) -> None:
     [line] = answer(decided("guard", "list", "--json"))["guards"]
     assert (line["id"], line["rule"]["command"], line["fired"]) == (1, "npm *", 0)
 
-    assert "is silent in session manual-save-widgets" in decided("guard", "off", "1").stdout
-    assert "speaks again" in decided("guard", "on", "1").stdout
+    assert "is off in session manual-save-widgets" in decided("guard", "off", "1").stdout
+    assert "is on in every session again" in decided("guard", "on", "1").stdout
     assert "Removed every guard" in decided("guard", "remove", "1").stdout
     assert decided("guard").stdout.strip() == "No guards"
 
@@ -45,7 +45,7 @@ def test_a_check_of_staged_changes_exits_with_1_where_a_decision_is_broken(
     (folder / "a.py").write_text("import os\n", encoding="utf-8")
     git(folder, "add", "-A")
     clean = decided("check", "--staged")
-    assert (clean.exit_code, clean.stdout) == (0, "Nothing is against a decision (1 guard, 1 file)\n")
+    assert (clean.exit_code, clean.stdout) == (0, "No guard is violated (1 guard, 1 file checked).\n")
 
     (folder / "a.py").write_text("import os\nimport requests\n", encoding="utf-8")
     git(folder, "add", "-A")

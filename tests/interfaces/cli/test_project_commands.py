@@ -327,7 +327,7 @@ def test_a_check_lists_what_changed_and_counts_the_rest(run: Run, root: Path) ->
     told = run("check")
     found = answer(run("check", "--json"))
 
-    assert told.stdout.startswith("1 of 2 observations with files went stale in widgets (files: 1 changed, 2 fresh)")
+    assert told.stdout.startswith("1 of 2 memories with files is stale in widgets (files: 1 changed, 2 fresh)")
     assert "[#2] Changes (manual, now): auth.py:1-3 changed, not committed yet" in told.stdout
     assert (found["observations"], found["anchors"], found["states"]) == (2, 3, {"changed": 1, "fresh": 2})
     [anchor] = answer(run("get", "1", "--json"))["anchors"]
@@ -383,5 +383,5 @@ def test_a_check_lists_what_is_only_on_a_branch_apart(run: Run, root: Path, git:
     told = run("check", "--strict")
 
     assert told.exit_code == 0
-    assert told.stdout.startswith("None of 1 observations with files went stale")
+    assert told.stdout.startswith("0 of 1 memory with files are stale")
     assert told.stdout.splitlines()[-1] == "[#1] Lens (manual, now): lens.py only on branch topic"

@@ -90,9 +90,9 @@ def test_why_shows_what_the_hook_shows(saved: Run, start: Start) -> None:
 @pytest.mark.parametrize(
     ("prompt", "reason", "said"),
     [
-        pytest.param("yes", "trivial", "only keeps an agent going", id="trivial"),
-        pytest.param("is it so?", "no_word", "no memory here has a word", id="no-word"),
-        pytest.param("what did we decide about kafka?", "no_word", "no memory here has a word", id="nothing"),
+        pytest.param("yes", "trivial", "is only a continuation", id="trivial"),
+        pytest.param("is it so?", "no_word", "no memory here has a specific word", id="no-word"),
+        pytest.param("what did we decide about kafka?", "no_word", "no memory here has a specific word", id="nothing"),
         pytest.param(
             "make the logins page blue", "unlikely", "[#2] Fixed logins after midnight has logins: ", id="near"
         ),
@@ -104,7 +104,7 @@ def test_a_silent_hook_is_explained(saved: Run, start: Start, prompt: str, reaso
     assert (found["reason"], found["given"]) == (reason, "")
     assert hook(start, prompt, "s-1").strip() == ""
     told = saved("why", prompt).stdout
-    assert "The agent is given nothing: " in told
+    assert "The agent gets nothing: " in told
     assert said in told
     assert "A search for the same words:\n" in told
 
@@ -163,7 +163,7 @@ def test_a_scan_says_what_it_would_keep_and_keeps_it_when_told(rivals: Run, data
         app.store.execute("delete from memory_relations")
 
     first = rivals("conflicts", "scan")
-    assert "1 pair alike, 1 new" in first.stdout
+    assert "1 similar pair, 1 new" in first.stdout
     assert "--apply" in first.stdout
     assert answer(rivals("conflicts", "list", "--json"))["total"] == 0
     assert answer(rivals("conflicts", "scan", "--apply", "--json"))["inserted"] == 1
@@ -171,7 +171,7 @@ def test_a_scan_says_what_it_would_keep_and_keeps_it_when_told(rivals: Run, data
 
 
 def test_what_sync_could_not_apply_is_listed(rivals: Run, data_dir: Path) -> None:
-    assert rivals("conflicts", "deferred").stdout == "Nothing waits to be applied\n"
+    assert rivals("conflicts", "deferred").stdout == "Every synced row is applied\n"
     with Engram(data_dir) as app, app.store.transaction():
         values = {"entity": "observation", "entity_key": "obs-1", "op": "upsert", "payload": "{}", "project": "widgets"}
         values |= {"target_key": "cloud", "reason_code": "unreadable", "apply_status": "dead"}
@@ -210,7 +210,7 @@ def test_a_prompt_is_given_what_it_deserves(run: Run) -> None:
 @pytest.mark.usefixtures("decisions")
 @pytest.mark.parametrize(
     ("prompt", "reason"),
-    [("sort a list", "nothing is likely to be needed"), ("who am I?", "asked by “who am i”, found nothing")],
+    [("sort a list", "no memory is likely to be needed"), ("who am I?", "searched for “who am i”, no result")],
 )
 def test_nothing_is_printed_for_nothing_and_the_reason_goes_to_stderr(run: Run, prompt: str, reason: str) -> None:
     asked = run("context", "--query", prompt)

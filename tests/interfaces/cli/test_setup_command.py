@@ -132,7 +132,7 @@ def test_a_server_of_our_name_that_was_there_is_said_to_be_replaced_and_comes_ba
     before = tree(home)
     assert f"would replace your server engram ({said})" in run("setup", "cursor", "--dry-run").stdout
     shown = run("setup", "cursor").stdout
-    assert f"\n  replaced your server engram ({said}); unsetup brings it back\n" in shown
+    assert f"\n  replaced your server engram ({said}); `engram unsetup` restores it\n" in shown
     assert "a-secret" not in shown
     run("unsetup", "cursor")
     assert tree(home) == before

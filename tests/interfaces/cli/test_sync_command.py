@@ -55,7 +55,7 @@ def test_chunks_that_nobody_committed_are_named_with_the_command_that_does(repos
     assert f"engram: {said} && git push" in run("sync", "--hook", "pre-push").stderr
 
     (repository / ".gitignore").write_text("*.gz\n")
-    said = "1 chunk is not committed, and git is told to ignore it: git add -f :/.engram && git commit -m 'engram sync'"
+    said = "1 chunk is not committed, and git ignores it: git add -f :/.engram && git commit -m 'engram sync'"
     assert said in run("sync", "--status").stdout
     subprocess.run(said.partition("it: ")[2], cwd=repository / "deep", shell=True, check=True)
     assert "not committed" not in run("sync", "--status").stdout
@@ -165,10 +165,10 @@ def test_devices_are_listed_trusted_and_no_longer_trusted(repository: Path, run:
     run("sync", "--trust", other)
     assert run("sync", "--untrust", key).stdout == f"{key}  (never seen)      not trusted\n"
     assert run("sync", "--untrust", other).stdout.splitlines() == [
-        f"{other}  (never seen)      no longer named",
-        "no device is named any more: chunks of every device are read",
+        f"{other}  (never seen)      removed",
+        "no device is trusted now: files of every device are read",
     ]
-    assert "devices trusted: any" in run("sync", "--status").stdout
+    assert "devices trusted: none yet" in run("sync", "--status").stdout
     assert run("sync", "--trust", "nonsense").exit_code == 1
 
 
@@ -206,8 +206,8 @@ def fork(here: Path, tmp_path: Path, git: Git) -> Path:
 def test_a_clone_under_another_name_takes_the_project_of_its_chunks_and_says_so(fork: Path, run: Run) -> None:
     done = run("sync")
 
-    assert done.stdout.splitlines()[0] == ("This repository is project acme from now on, as its .engram folder says.")
-    assert "left out" not in done.stdout
+    assert done.stdout.splitlines()[0] == ("This repository is now project acme, as in its .engram folder.")
+    assert "skipped" not in done.stdout
     assert "Tokens" in run("search", "tokens").stdout
     assert "acme" in run("save", "Ports", "The gateway listens on 8080.").stdout
     assert answer(run("sync", "--json"))["project"] == "acme"
@@ -217,21 +217,21 @@ def test_on_a_terminal_it_asks_before_a_repository_goes_by_another_name(fork: Pa
     run("save", "Ports", "The gateway listens on 8080.")
 
     refused = run("sync", "--import", stdin="n\n")
-    assert "project acme" in refused.stderr
-    assert "this repository is gadgets here; its 1 memory would move there" in refused.stderr
-    assert "left out" in refused.stdout
+    assert ".engram calls it acme" in refused.stderr
+    assert "Rename gadgets to acme? (1 memory moves.)" in refused.stderr
+    assert "skipped" in refused.stdout
 
     taken = run("sync", "--import", stdin="y\ny\n")
-    assert "Are they your own or of people you trust" in taken.stderr
-    assert "This repository is project acme from now on" in taken.stdout
+    assert "If you trust this folder" in taken.stderr
+    assert "This repository is now project acme" in taken.stdout
     assert "acme" in run("search", "gateway", "--json").stdout
 
 
 def test_memories_of_two_projects_are_not_joined_unasked(fork: Path, run: Run) -> None:
     run("save", "Ports", "The gateway listens on 8080.")
-    assert "left out" in run("sync", "--import").stdout
-    assert "left out" in run("sync", "--import").stdout  # whoever comes later is told as well
+    assert "skipped" in run("sync", "--import").stdout
+    assert "skipped" in run("sync", "--import").stdout  # whoever comes later is told as well
 
     assert run("delete", "1", "--hard", "--yes").exit_code == 0
     run("save", "Elsewhere", "Acme's own.", "--project", "acme")
-    assert "left out" in run("sync", "--import").stdout
+    assert "skipped" in run("sync", "--import").stdout

@@ -45,7 +45,7 @@ def test_the_list_is_engrams_and_an_empty_one_is_two_bytes(ask: Asker) -> None:
         pytest.param("timeout+type:decision", "Filtered away by type:decision", id="filtered-away"),
         pytest.param("timeout+colour:red", "colour: is not a filter", id="unknown-filter"),
         pytest.param("timeout+since:2026-02-30", "since:2026-02-30 is not a date", id="impossible-date"),
-        pytest.param("timeout+-redis", "left out: what has redis", id="excluded"),
+        pytest.param("timeout+-redis", "excluded: memories with redis", id="excluded"),
         pytest.param("timeout+xylophone", "No sure answer to", id="possibly-related"),
         pytest.param("kubernetes", "No memory contains: kubernetes. Next: ", id="next-step"),
         pytest.param(quote("почему мы перенесли сервис " * 8), "Nothing found for", id="any-script"),

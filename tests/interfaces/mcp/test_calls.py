@@ -109,8 +109,8 @@ async def test_a_review_lists_what_changed_since_it_was_saved(agent: Agent, file
 async def test_a_save_says_what_it_made_of_lines_that_make_no_sense(agent: Agent, file: Path) -> None:
     told = await agent.told("mem_save", title="Odd", content="text", files=["auth.py:3-2", "", "auth.py:2-9"])
     assert told.startswith("Saved [#1]")
-    assert "not anchored: a blank name" in told
-    assert "taken otherwise: auth.py:3-2 (lines 2-3), auth.py:2-9 (lines 2-3, it has no more)" in told
+    assert "not linked to: a blank name" in told
+    assert "linked differently: auth.py:3-2 (lines 2-3), auth.py:2-9 (lines 2-3, the file ends there)" in told
 
 
 @pytest.mark.skipif(os.name == "nt", reason="symlinks")

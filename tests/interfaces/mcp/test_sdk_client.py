@@ -185,7 +185,7 @@ async def test_a_person_who_says_that_a_decision_replaces_another_is_asked_once(
         await contradict(client)
 
     assert "It replaces [#1] Use HS256 for tokens" in said
-    assert "May relate" not in said
+    assert "may relate" not in said
     assert person.asked == [ASKED]
     assert judged(data_dir) == [("supersedes", "judged")]
 
@@ -209,5 +209,5 @@ async def test_without_a_yes_the_answer_is_as_ever(
     ) as client:
         said = await contradict(client)
 
-    assert 'May relate to [#1] "Use HS256 for tokens"' in said
+    assert 'This may relate to [#1] "Use HS256 for tokens"' in said
     assert judged(data_dir) == [("pending", "pending")]

@@ -67,9 +67,9 @@ async def test_a_guard_is_accepted_switched_off_removed_and_put_back(kept: Engra
         assert seen.list[0].startswith("> offered")
         await seen.press("a")
         assert seen.list[0].startswith("> guard")
-        assert "0 spoken, 0 heeded" in seen.list[0]
+        assert "0 warnings, 0 heeded" in seen.list[0]
         await seen.press("o")
-        assert "u takes it back" in seen.status
+        assert "u: undo" in seen.status
         await seen.press("u", "d")
         assert kept.guards.listed() == ()
         await seen.press("u")
@@ -94,7 +94,7 @@ async def test_a_memory_is_moved_merged_and_both_are_taken_back(kept: Engram) ->
         assert kept.get(3).observation.project == "widgets"
         await seen.press("g")
         await dialog(seen, "m", "2")
-        assert "Merged: searches find [#2]" in seen.status
+        assert "Replaced: searches find [#2]" in seen.status
         assert kept.get(2).relations
         await seen.press("u")
         assert not [note for note in kept.get(2).relations if note.label == "supersedes"]

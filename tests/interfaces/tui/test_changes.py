@@ -33,7 +33,7 @@ def replaces(editor: Path, old: str, new: str) -> None:
 async def test_a_deleted_memory_leaves_the_list_and_undo_brings_it_back(kept: Engram) -> None:
     async with opened(kept) as seen:
         await seen.press("j", "d")
-        assert seen.status == 'Deleted [#2] "Prices are integers of cents". u takes it back'
+        assert seen.status == 'Deleted [#2] "Prices are integers of cents". u: undo'
         assert [line for line in seen.list if "#2" in line] == []
         assert "[#1] Access tokens" in seen.preview
         with pytest.raises(EngramError):

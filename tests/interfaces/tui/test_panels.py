@@ -54,7 +54,7 @@ async def test_a_hit_says_why_it_is_there_in_the_numbers_of_explain(kept: Engram
         await seen.press("3")
         assert "Press / and type a question" in seen.preview
         await seen.type("access tokens")
-        assert "words it has: access, tokens" in seen.preview
+        assert "matched words: access, tokens" in seen.preview
         for shown in (f"{numbers.score:.2f}", f"{numbers.bm25:.2f}", f"{numbers.probability:.0%}"):
             assert shown in seen.preview
         assert "An answer needs a probability of" in seen.preview
@@ -79,8 +79,8 @@ async def test_a_session_shows_what_it_was_given_and_why_a_prompt_got_nothing(ke
         assert len(seen.list) == 1
         assert "Given at the start\n  [#1] Access tokens live 15 minutes (decision)" in seen.preview
         assert "Write a haiku about the sea" in seen.preview
-        assert "Given nothing. Asked again now: " in seen.preview
-        assert "A session of widgets that starts now begins with" in seen.preview
+        assert "Nothing given. Reason today: " in seen.preview
+        assert "A new session of widgets starts with" in seen.preview
         assert "<engram-memory" in seen.preview
 
 
@@ -112,13 +112,13 @@ async def test_a_pair_is_judged_by_choosing_how_the_two_relate(kept: Engram) -> 
 
 async def test_an_empty_memory_says_what_to_do_on_every_panel(app: Engram) -> None:
     async with opened(app, project=None) as seen:
-        assert "Nothing is kept here yet." in seen.preview
+        assert "No memory is saved here yet." in seen.preview
         await seen.press("2")
         assert "No session yet." in seen.preview
         await seen.press("4")
-        assert "Nothing waits for you." in seen.preview
+        assert "Nothing to review." in seen.preview
         await seen.press("d")
-        assert "No memory is chosen here" in seen.status
+        assert "Select a memory first." in seen.status
 
 
 async def test_another_project_is_chosen_from_a_list(kept: Engram) -> None:

@@ -135,7 +135,7 @@ def test_a_real_server_shows_a_hostile_memory_edits_and_deletes_it(folder: Path,
         for path in (home.path, f"/ui/memory/{memory}", f"/ui/memory/{memory}/edit", "/ui/?q=tea", "/ui/timeline"):
             check(visitor.look(path))
         done = visitor.press(visitor.look(f"/ui/memory/{memory}/edit"), "Save", content="Second shelf.")
-        assert "Second shelf." in visitor.press(visitor.press(done, "Delete"), "Restore").text
+        assert "Second shelf." in visitor.press(visitor.press(done, "Delete"), "Undelete").text
         foreign = {"origin": "https://evil.example"}
         assert visitor.raw("POST", f"/ui/memory/{memory}/delete", {}, foreign).status == 403
         assert visitor.raw("HEAD", "/ui/").body == b""

@@ -105,7 +105,7 @@ def test_a_deleted_memory_says_so_and_comes_back(app: Engram, visitor: Visitor, 
     assert gone.status == 410
     assert "second shelf" not in gone.text
     assert "tea" not in visitor.look("/ui/?q=shelf").page.text.replace("Where the tea is", "")
-    back = visitor.press(gone, "Restore")
+    back = visitor.press(gone, "Undelete")
     assert "second shelf" in back.text
     assert visitor.press(back, "Undo").status == 410
 
@@ -212,13 +212,13 @@ def test_a_diff_of_texts_without_end_is_the_one_and_then_the_other() -> None:
 
 def test_a_memory_is_merged_into_another_and_the_merge_taken_back(app: Engram, visitor: Visitor, row: int) -> None:
     stays = app.save(Draft("The tea moved", "It is in the cellar now.")).id
-    done = visitor.press(visitor.look(f"/ui/memory/{row}"), "Merge", into=f"#{stays}")
+    done = visitor.press(visitor.look(f"/ui/memory/{row}"), "Replace", into=f"#{stays}")
     assert "searches find the other memory instead" in done.text
     assert "second shelf" in done.text
     assert app.get(row).observation.lifecycle == "historical"
     assert [hit.id for hit in app.search("where is the tea").results] == [stays]
 
-    assert "Merge undone" in visitor.press(done, "Undo").text
+    assert "Replacement undone" in visitor.press(done, "Undo").text
     assert app.get(row).observation.lifecycle == "active"
     assert app.get(row).relations == ()
 
@@ -226,7 +226,7 @@ def test_a_memory_is_merged_into_another_and_the_merge_taken_back(app: Engram, v
 def test_an_earlier_verdict_comes_back_with_the_undo_of_a_merge(app: Engram, visitor: Visitor, row: int) -> None:
     other = app.save(Draft("The tea moved", "It is in the cellar now.")).id
     app.relations.compare(row, other, "conflicts_with", confidence=1.0, reasoning="Both cannot be.")
-    done = visitor.press(visitor.look(f"/ui/memory/{row}"), "Merge", into=str(other))
+    done = visitor.press(visitor.look(f"/ui/memory/{row}"), "Replace", into=str(other))
     visitor.press(done, "Undo")
     verdict = app.relations.between(row, other)
     assert verdict is not None
@@ -236,7 +236,7 @@ def test_an_earlier_verdict_comes_back_with_the_undo_of_a_merge(app: Engram, vis
 
 @pytest.mark.parametrize("into", ["", "tea", "99", "-1", "1", "\u0663"])
 def test_a_merge_into_what_is_no_other_memory_is_refused(app: Engram, visitor: Visitor, row: int, into: str) -> None:
-    refused = visitor.press(visitor.look(f"/ui/memory/{row}"), "Merge", into=into)
+    refused = visitor.press(visitor.look(f"/ui/memory/{row}"), "Replace", into=into)
     assert refused.status in (400, 404)
     assert app.get(row).observation.lifecycle == "active"
 
@@ -254,7 +254,7 @@ def test_a_memory_that_changed_meanwhile_is_neither_merged_nor_moved(app: Engram
     other = app.save(Draft("Gadgets", "They are blue."), project="gadgets").id
     stale = visitor.look(f"/ui/memory/{row}")
     app.observations.update(row, Change(content="An agent moved it."))
-    assert visitor.press(stale, "Merge", into=str(other)).status == 409
+    assert visitor.press(stale, "Replace", into=str(other)).status == 409
     assert visitor.press(stale, "Move", to="gadgets").status == 409
     assert app.get(row).observation.project == "widgets"
 

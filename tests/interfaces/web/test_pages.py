@@ -118,16 +118,16 @@ def test_a_session_a_memory_and_worth_show_what_was_given_and_what_was_cited(vis
     assert "s1" in visitor.look("/ui/given").text
     text = visitor.look(f"/ui/session?id={worked}").text.partition("tokens")[2]
     start, asked, port = text.index("Given at the start"), text.index("hello there"), text.index("which port")
-    assert start < text.index("Tea") < asked < text.index("Given nothing. Asked again now:") < port
+    assert start < text.index("Tea") < asked < text.index("Nothing given. Reason today:") < port
     assert port < text.index("Port of the API") < text.index("cited", port)
     text = visitor.look("/ui/memory/1").text
-    assert "Sessions that were given or cited it" in text
+    assert "Sessions that got or cited it" in text
     assert "given with a prompt · cited" in text
     text = visitor.look("/ui/worth").text
     cited, in_vain = text.index("Cited most often"), text.index("Given, and never cited")
     assert cited < text.index("Port of the API", cited) < in_vain < text.index("Tea", in_vain)
     assert "memories 2 1 1 0 0 0 25" in text, "heeded, ignored, repeated, harmful, unknown, tokens"
-    assert "memories: 2 with a known outcome are too few for a share" in text
+    assert "memories: 2 with a known outcome, too few for a share" in text
 
 
 def test_a_rule_in_a_text_is_accepted_or_declined_with_one_button(app: Engram, visitor: Visitor) -> None:
@@ -136,11 +136,11 @@ def test_a_rule_in_a_text_is_accepted_or_declined_with_one_button(app: Engram, v
     assert "no `npm *`; use pnpm" in seen.text
 
     done = visitor.press(seen, "Accept")
-    assert "It speaks before it is broken." in done.text
+    assert "Guard on: agents are warned before they break this decision." in done.text
     assert [one.rule.command for one in app.guards.listed()] == ["npm *"]
 
     save(app, "Stop using yarn", "Agreed.", type="decision")
-    assert "It is not offered again." in visitor.press(visitor.look("/ui/review"), "Decline").text
+    assert "Declined: its guard is not suggested again." in visitor.press(visitor.look("/ui/review"), "Decline").text
     assert "yarn *" not in visitor.look("/ui/review").text
 
 
@@ -152,7 +152,7 @@ def test_a_memory_that_did_more_harm_than_help_waits_for_review(app: Engram, vis
         app.moments.came(f"s{number}", row, "guard", "overruled")
 
     assert "more harm than help; agents get it only when they ask" in visitor.look("/ui/review").text
-    assert "Use npm (not given until reviewed)" in visitor.look("/ui/worth").text
+    assert "Use npm (off until reviewed)" in visitor.look("/ui/worth").text
     app.observations.mark_reviewed(row)
     assert "more harm than help" not in visitor.look("/ui/review").text
 
@@ -162,9 +162,9 @@ def test_what_a_prompt_would_be_given_is_what_the_hook_says(app: Engram, visitor
     given = visitor.look("/ui/ask?project=widgets&prompt=which+port+does+the+API+listen+on")
     assert "<engram-memory" in given.text
     assert "8080" in given.text
-    assert "Given nothing:" in visitor.look("/ui/ask?project=widgets&prompt=which+zeppelin+is+it").text
-    assert "only keeps an agent going" in visitor.look("/ui/ask?project=widgets&prompt=yes").text
-    assert "Given to a session that starts now" in visitor.look("/ui/ask?project=widgets").text
+    assert "Nothing given:" in visitor.look("/ui/ask?project=widgets&prompt=which+zeppelin+is+it").text
+    assert "is only a continuation" in visitor.look("/ui/ask?project=widgets&prompt=yes").text
+    assert "Given to a new session" in visitor.look("/ui/ask?project=widgets").text
 
 
 def test_a_pair_that_may_contradict_gets_its_verdict(app: Engram, visitor: Visitor) -> None:
@@ -175,9 +175,9 @@ def test_a_pair_that_may_contradict_gets_its_verdict(app: Engram, visitor: Visit
     form = seen.page.form("supersedes")
     done = visitor.send(form, relation="supersedes")
     assert "Saved: the first supersedes the second" in done.text
-    other = visitor.send(done.page.form("holds elsewhere than"), relation="scoped")
-    assert "Saved: the first holds elsewhere than the second" in other.text
-    visitor.send(other.page.form("holds elsewhere than"), relation="supersedes")
+    other = visitor.send(done.page.form("applies in another scope than"), relation="scoped")
+    assert "Saved: the first applies in another scope than the second" in other.text
+    visitor.send(other.page.form("applies in another scope than"), relation="supersedes")
     [relation] = app.relations.page(status="judged").relations
     assert relation.relation == "supersedes"
     assert visitor.send(form, relation="<nonsense>").status == 400
@@ -191,7 +191,7 @@ def test_a_session_that_its_distiller_failed_on_is_named_and_tried_again(
         app.store.update("sessions", {"id": worked}, failed)
     seen = visitor.look("/ui/review?project=widgets")
     assert "given up · exit code 7" in seen.text
-    assert "s1 (widgets): distilled" in visitor.press(seen, "Try again").text
+    assert "s1 (widgets): summarized" in visitor.press(seen, "Try again").text
 
 
 @pytest.fixture
@@ -348,7 +348,7 @@ def test_a_guard_is_shown_with_what_came_of_it_and_taken_away(app: Engram, visit
     app.moments.add("s1", row, "guard", "npm install")
     app.moments.came("s1", row, "guard", "heeded")
     seen = visitor.look("/ui/guards")
-    assert "1 spoken 1 heeded 0 ignored 0 overruled" in seen.text
+    assert "1 warning 1 heeded 0 ignored 0 overruled" in seen.text
     assert "None yet. Decisions" in visitor.press(seen, "Remove").text
     assert app.guards.listed() == ()
 
@@ -367,10 +367,10 @@ def test_a_prompt_that_got_nothing_names_its_words_and_the_nearest_memories(app:
     app.prompts.save(prompt, session_id="s1")
     [nearest] = app_nearest(app)
     text = visitor.look("/ui/session?id=s1").text
-    assert "Given nothing." in text
+    assert "Nothing given." in text
     assert nearest["id"] == near
-    asked = text[text.index("Asked again now") :]
-    assert f"#{near} Port of the sextant words it has: " in asked
+    asked = text[text.index("Reason today") :]
+    assert f"#{near} Port of the sextant matched words: " in asked
     assert f"{nearest['probability']:.0%} likely, {nearest['needed']:.0%} needed" in asked
 
 
@@ -466,7 +466,7 @@ def test_row_111_the_page_of_upkeep_runs_passes_and_shows_weight_use_and_figures
     app.save(Draft("Session", "Moved the parser.", "session_summary"))
     app.search("alice acme")
     seen = visitor.look("/ui/upkeep")
-    for button in ("Run consolidation now", "Write summaries now", "Sync now: summarize waiting sessions"):
+    for button in ("Run consolidation now", "Write summaries now", "Summarize waiting sessions"):
         seen = visitor.press(seen, button)
     assert {"consolidate", "synthesize"} <= {run.name for run in app.upkeep_reports.runs().runs}
     text = visitor.look("/ui/upkeep").text

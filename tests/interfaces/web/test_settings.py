@@ -66,7 +66,7 @@ def test_a_setting_is_kept_and_an_empty_field_is_the_default(home: Path, app: En
     kept = app.settings.data_dir / "config.json"
     seen = visitor.look("/ui/settings")
     done = visitor.send(field(seen, "hook_pretool"), to="on")
-    assert "hook_pretool is on now. Servers and agents read it when they start." in done.text
+    assert "Saved: hook_pretool is on. Running servers and agents use it after a restart." in done.text
     done = visitor.send(field(done, "turn_retention_days"), to="7")
     assert json.loads(kept.read_text()) == {"hook_pretool": True, "turn_retention_days": 7}
     assert field(done, "turn_retention_days").fields["to"] == "7"
@@ -142,7 +142,7 @@ def test_a_button_sets_an_agent_up_and_takes_it_out_again(home: Path, visitor: V
     done = visitor.press(visitor.look("/ui/settings"), "Set up")
     assert "Gemini CLI is set up. Restart it" in done.text
     assert "engram" in file.read_text()
-    assert "Engram is out of Gemini CLI" in visitor.press(done, "Take out").text
+    assert "Engram was removed from Gemini CLI" in visitor.press(done, "Take out").text
     assert file.read_text() == "{}"
 
 

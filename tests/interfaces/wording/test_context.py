@@ -230,7 +230,7 @@ def test_a_check_names_what_went_stale_and_the_next_step_or_that_there_is_nothin
     stale = StaleLine(12, "Token refresh", "bugfix", "widgets", None, "2026-03-01T10:00:00.000Z", anchors)
     checked = Checked("widgets", 3, 9, {"changed": 6, "fresh": 3}, (stale,), ("a note",))
     assert render.text(checked, now=CHECKED_AT, door="python").splitlines() == [
-        "1 of 3 observations with files went stale in widgets (files: 6 changed, 3 fresh)",
+        "1 of 3 memories with files is stale in widgets (files: 6 changed, 3 fresh)",
         "[#12] Token refresh (bugfix, 3d): 0.py changed; 1.py changed; 2.py changed; 3.py changed; and 2 more",
         "`engram get ID` shows one, `engram review ID` confirms it, `engram update ID` corrects it.",
         "note: a note",
@@ -238,13 +238,10 @@ def test_a_check_names_what_went_stale_and_the_next_step_or_that_there_is_nothin
     fine = Checked("widgets", 3, 4, {"fresh": 4}, ())
     assert (
         render.text(fine, now=CHECKED_AT, door="python")
-        == "None of 3 observations with files went stale in widgets (files: 4 fresh)"
+        == "0 of 3 memories with files are stale in widgets (files: 4 fresh)"
     )
     unseen = render.text(Checked("widgets", 23, 23, {"unknown": 23}, ()), now=CHECKED_AT, door="python")
-    assert unseen == (
-        "Whether 23 observations of widgets went stale is not known: "
-        "none of the files could be looked at (files: 23 unknown)"
-    )
+    assert unseen == "No file of 23 memories of widgets could be read (files: 23 unknown)"
     assert (
         render.text(Checked("widgets", 0, 0, {}, ()), now=CHECKED_AT, door="python")
         == "No observation of widgets names a file"

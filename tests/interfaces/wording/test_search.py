@@ -179,7 +179,7 @@ def test_hits_are_said_to_stand_in_the_order_they_have(rung: str, said_of_it: st
 
 def test_an_empty_answer_names_unknown_words_and_the_next_step_in_two_lines() -> None:
     assert silent("does kafka rebalance?", unknown=("kafka", "rebalance")) == [
-        'Nothing found for "does kafka rebalance?" in widgets (7 memories visible from there).',
+        'Nothing found for "does kafka rebalance?" in widgets (7 memories searched).',
         "No memory contains: kafka, rebalance. Next: try other words, or search all projects (all_projects=true).",
     ]
 
@@ -216,12 +216,12 @@ POLICY: dict[str, Any] = {"filters": ("type:policy",)}
         ("“time out” -redis", {"marked": True}, "search without the quotes and the -words"),
         ("#12", {"numbered": True}, "search by words instead"),
         ("zebra", {"others": False}, "try other words"),
-        ("-redis", {"marked": True, "unworded": True}, "give a word to search for as well; -word only leaves out"),
+        ("-redis", {"marked": True, "unworded": True}, "add a word to search for; -word only excludes"),
         ('AND OR * ^ : ""', {}, f"give at least one more word; {OPERATORS}"),
         ('zebra ""', {}, f"try other words, {ELSEWHERE}"),
-        ("who is", {"unworded": True}, "add a word that does, or put the words in quotes to find them as they stand"),
+        ("who is", {"unworded": True}, "add a more specific word, or quote the words"),
         ("...", {}, "give at least one word, #id, or a filter such as type:decision"),
-        ("zebra", {"memories": 0}, f"save something, nothing is kept here yet, {ELSEWHERE}"),
+        ("zebra", {"memories": 0}, f"save a memory, there are none yet, {ELSEWHERE}"),
         ("timeout type:policy", POLICY, "search without type:policy"),
         ("zebra type:policy", {**POLICY, "unknown": ("zebra",), "projects": None}, "try other words"),
         ("file:x.py", {"filters": ("file:x.py",), "unworded": True}, "give another file:, or words instead"),
@@ -237,7 +237,7 @@ def test_an_empty_answer_ends_with_the_next_step(query: str, more: dict[str, Any
     ("more", "fact"),
     [
         ({"elsewhere": ("kafka",)}, "Only other projects know: kafka; all_projects=true searches them."),
-        ({**POLICY, "filtered": 1_200}, "Filtered away by type:policy: 1,200 with words of it."),
+        ({**POLICY, "filtered": 1_200}, "1,200 memories with these words do not pass type:policy."),
     ],
 )
 def test_an_empty_answer_says_where_its_words_are_and_what_was_searched(more: dict[str, Any], fact: str) -> None:
@@ -279,10 +279,10 @@ def test_an_explained_search_is_aligned_tables_with_a_line_each_on_how_to_read_t
     assert lines[0] == "1 match."
     assert [line.partition(":")[0] for line in lines if ": " in line][:3] == ["Hits", "Steps", "Words"]
     for line in (
-        "  #12   4.11       2.12  0.50   0.30     0.60   100%      97%    1.000  recency 1.06, pinned 1.10",
-        "  evidence       0  no word of the question was found",
-        "  timeout  1,234  0.69  looked up",
-        "An answer needs a probability of 43%; 2 below that were held back; filters: type:bugfix. It took 12.5 ms.",
+        "  #12   4.11  2.12        0.50   0.30     0.60     100%     97%    1.000  recency 1.06, pinned 1.10",
+        "  evidence       0  no word of the query was found",
+        "  timeout     1,234  0.69  searched",
+        "An answer needs a probability of 43%; 2 below that were left out; filters: type:bugfix. It took 12.5 ms.",
     ):
         assert any(one.startswith(line) for one in lines), line
     value = replace(explained(), rung="filters", results=(hit(), hit(13)))
@@ -312,7 +312,7 @@ def test_no_title_breaks_the_table(title: str) -> None:
 def test_columns_after_wide_characters_stand_below_their_heading() -> None:
     words = (WordNote("令牌", 1, 1.0, reason("looked_up")), WordNote("token", 2, 1.0, reason("looked_up")))
 
-    assert [line for line in said(explained(words=words)) if "looked up" in line] == [
-        "  令牌      1  1.00  looked up",
-        "  token     2  1.00  looked up",
+    assert [line for line in said(explained(words=words)) if "searched" in line] == [
+        "  令牌          1  1.00  searched",
+        "  token         2  1.00  searched",
     ]

@@ -79,7 +79,7 @@ def test_code_of_the_range_is_held_against_the_decisions_of_its_base(branch: Mem
 
     assert value.code is not None
     assert [(one.file, one.title) for one in value.code.found] == [("client.py", "Prefer httpx")]
-    assert "The code of this branch is against" in "\n".join(words.review(value))
+    assert "The code of this branch violates" in "\n".join(words.review(value))
     assert "file=client.py" in words.review_annotations(value)
 
 
