@@ -126,7 +126,7 @@ def review(value: MemoryReview) -> list[str]:
             "shown here, or remove the old file."
         )
     broken = value.code.found if value.code is not None else ()
-    lines += _section("The code of this branch is against", [f"- {_place(one)}" for one in broken])
+    lines += _section("The code of this branch violates", [f"- {_place(one)}" for one in broken])
     return lines + _section(
         "Cannot be read", [f"- {_code(one.chunk)}: {_said(one.reason)}" for one in value.unreadable]
     )

@@ -563,7 +563,8 @@ def test_nothing_is_read_or_written_before_a_merge_has_ended(ada: Member, bob: M
 
     done = ada.sync.sync()
 
-    assert done.memories_read is done.memories_written is None
+    assert done.memories_read is None
+    assert done.memories_written is None
     assert "git is not done" in str(done.warnings)
     assert ada.sync.read_new(until=time.monotonic() + 60) is None
     ada.git("merge", "--abort")
