@@ -10,8 +10,9 @@ from pathlib import Path
 _WINDOWS_FLAGS = 0x08000000 | 0x00000200  # subprocess.CREATE_NO_WINDOW, CREATE_NEW_PROCESS_GROUP
 
 
-def start_in_background(module: str, *arguments: str, folder: Path, wait: bool = False) -> None:
-    """Run ``python -m module arguments`` and leave it to itself: it outlives this process and its terminal.
+def start_in_background(module: str, *arguments: str, folder: Path, wait: bool = False) -> int:
+    """Run ``python -m module arguments`` and leave it to itself: it outlives this process and its terminal. Return its
+    process id.
 
     A process that stays has to ``wait`` for it, in a thread: else it would be kept as a dead one. It works in
     ``folder``, one of ours: an agent's may be gone before it ends. Raises OSError.
@@ -28,6 +29,7 @@ def start_in_background(module: str, *arguments: str, folder: Path, wait: bool =
         started.wait()
     else:
         started.returncode = 0  # else Python complains that nobody waited for it
+    return started.pid
 
 
 # After that the process ends, wherever it is; the next one goes on from there.

@@ -30,7 +30,7 @@ _VAULTS = "vaults"
 _EDITS = "edits"
 # What is no memory and read before any key is known, or by other programs: settings, secrets, models, agents' files.
 _NO_MEMORY = (
-    "config.json", "http.token", "page.key", "page-links", "cloud-token.json", "setup", "sync", "models",
+    "config.json", "http.token", "page.key", "page-links", "page-server", "cloud-token.json", "setup", "sync", "models",
     KEY_STATE, _LOCK,
 )  # fmt: skip
 

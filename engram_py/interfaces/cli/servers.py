@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -124,19 +126,27 @@ _SECONDS, _PAUSE, _ASKING = 15.0, 0.1, 2.0
 @click.option("--port", type=click.IntRange(1, 65_535), help="The server's port; default: ENGRAM_PORT.")
 @click.option("--print", "print_only", is_flag=True, help="Print the link without opening a browser.")
 @click.option("--project", help="The project to show; default: the project of this folder, if it has memories.")
+@click.option("--stop", is_flag=True, help="Stop the server that this command started.")
 @json_command
-def open_command(port: int | None, print_only: bool, project: str | None, as_json: bool) -> None:
+def open_command(port: int | None, print_only: bool, project: str | None, stop: bool, as_json: bool) -> None:
     """Open a page in your browser: the memory, what agents got, and why.
 
-    It starts `engram serve` in the background if needed. The link works once, within ten minutes; the browser then has
-    access for a week. Deleting page.key in the data directory ends all access.
+    It starts `engram serve` in the background if needed; `engram open --stop` ends it. The link works once, within ten
+    minutes; the browser then has access for a week. Deleting page.key in the data directory ends all access.
     """
     from engram_py.interfaces.web.access import Access
 
     with memory(embedder="") as app:
         port = app.settings.port if port is None else port
         access = Access(app.settings.data_dir)
-        _ensure_server(app.browsing.instance(), port, access.bearer())
+        if stop:
+            ended = stop_server(app.settings.data_dir, app.browsing.instance(), access.bearer())
+            said = (
+                f"Stopped the server on port {ended}." if ended else "No server that this command started is running."
+            )
+            print_value({"stopped": ended}, said, as_json=as_json)
+            return
+        _ensure_server(app.browsing.instance(), port, access.bearer(), app.settings.data_dir)
         named = app.projects.existing(project) if project else project_here(app)
         token = access.link_token()
     link = f"http://127.0.0.1:{port}/ui/enter?{_query(token, named)}"
@@ -162,13 +172,31 @@ def _query(token: str, project: str) -> str:
     return urlencode({"token": token} | ({"project": project} if project else {}))
 
 
-def _ensure_server(instance: str, port: int, secret: str) -> None:
+STARTED = "page-server"  # process and port of the server that this command started
+
+
+def stop_server(data_dir: Path, instance: str, secret: str) -> int | None:
+    """End the server that `engram open` started, if it still serves this memory; return its port."""
+    try:
+        process, port = map(int, (data_dir / STARTED).read_text(encoding="ascii").split())
+    except (OSError, ValueError):
+        return None
+    (data_dir / STARTED).unlink(missing_ok=True)
+    if _instance_at(port, secret) != instance:
+        return None
+    with suppress(OSError):  # it ended meanwhile
+        os.kill(process, signal.SIGTERM)
+    return port
+
+
+def _ensure_server(instance: str, port: int, secret: str, data_dir: Path) -> None:
     """Raises PortTakenError, NotStartedError."""
     from engram_py.interfaces.web.access import NotStartedError, PortTakenError
 
     found = _instance_at(port, secret)
     if found is None:
-        _start(port)
+        process = _start(port)
+        (data_dir / STARTED).write_text(f"{process} {port}\n", encoding="ascii")
         until = time.monotonic() + _SECONDS
         while not found and time.monotonic() < until:  # one that is still starting may accept and not answer yet
             time.sleep(_PAUSE)
@@ -215,12 +243,12 @@ def _asked(port: int, path: str, secret: str) -> tuple[int, bytes]:
         connection.close()
 
 
-def _start(port: int) -> None:
+def _start(port: int) -> int:
     from engram_py.interfaces.background import start_in_background
 
     root = click.get_current_context().find_root().obj
     more = ["--data-dir", root] if root else []
-    start_in_background("engram_py", *more, "serve", str(port), folder=here())
+    return start_in_background("engram_py", *more, "serve", str(port), folder=here())
 
 
 def is_terminal() -> bool:

@@ -18,6 +18,7 @@ from engram_py.interfaces.cli.commands import (
     can_ask,
     group,
     json_command,
+    memory,
     print_notes,
     print_value,
     settings,
@@ -161,6 +162,21 @@ def unsetup_command(
         except EngramError as exc:
             failures.append(exc)
     _report(done, failures, as_json=as_json, dry_run=dry_run)
+    if everything and not dry_run:
+        _stop_page()
+
+
+def _stop_page() -> None:
+    """End the server of the page: who leaves wants nothing of it to go on."""
+    from engram_py.interfaces.cli.servers import STARTED, stop_server
+    from engram_py.interfaces.web.access import Access
+
+    if not (settings().data_dir / STARTED).exists():
+        return
+    with memory(embedder="") as app:
+        port = stop_server(app.settings.data_dir, app.browsing.instance(), Access(app.settings.data_dir).bearer())
+    if port is not None:
+        click.echo(f"Stopped the server of `engram open` on port {port}.", err=True)
 
 
 @value_command("protocol-mode")
