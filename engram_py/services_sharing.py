@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -93,6 +92,8 @@ def git_sync(app: Engram) -> GitSync:
 
 def reviewing(app: Engram) -> Callable[[str], MemoryReview]:
     """Review what a range of commits does to the readable memories here. Raises NoDiffError."""
+    import tempfile
+
     from engram_py.git.repository import find_repository
     from engram_py.recall.contradictions import Candidates
     from engram_py.sync.git.memory_review import memories_of, review

@@ -164,7 +164,7 @@ def commands() -> Iterator[tuple[str, click.Command]]:
 def test_every_command_but_the_server_answers_json() -> None:
     for name, command in commands():
         options = {flag for param in command.params for flag in param.opts}
-        assert ("--json" in options) == (command.name not in ("mcp", "serve", "hook", "tui")), name
+        assert ("--json" in options) == (command.name not in ("mcp", "serve", "hook", "tui", "merge-memory")), name
 
 
 def test_the_list_of_commands_says_of_each_what_its_own_help_says_first(run: Run) -> None:
@@ -306,7 +306,7 @@ def test_a_terminal_is_told_commands_wherever_something_can_be_done_next(run: Ru
     assert run("get", "1").stdout.splitlines()[-1] == "1 earlier version; `engram history 1` shows all."
     assert run("search", "timeout").stdout.startswith("1 match. `engram get 1` shows it.\n")
     assert "`--hard` destroys it" in run("delete", "1").stdout
-    assert "find the id with `engram search` or `engram context`" in run("get", "1").stderr
+    assert "`engram undelete 1` brings it back" in run("get", "1").stderr
 
 
 def test_a_long_history_names_the_command_that_goes_on(run: Run) -> None:
