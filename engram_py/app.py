@@ -269,6 +269,10 @@ class Engram:
         """
         return self.git_sync.read_new(until=until) if self.has_shared_folder() else None
 
+    def read_shared_first(self) -> None:
+        """Read what others committed to the repository here, where its project has no memory yet."""
+        services.read_shared_first(self)
+
     def follow_documents(self, set_out: Callable[[Path, Path, str], object]) -> None:
         """Keep the documents of this directory indexed from now on, for a process that stays: ``set_out`` has another
         one do it, given the data directory, this one and the project it was told."""

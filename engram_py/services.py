@@ -448,6 +448,15 @@ def _read_shared_unasked(app: Engram) -> bool:
     return done is not None and done.applied > 0
 
 
+def read_shared_first(app: Engram) -> None:
+    """Read what others committed to the repository here, where its project has no memory yet."""
+    from engram_py.projects.table import count_observations
+
+    project = app.projects.for_read().project
+    if project and app.has_shared_folder() and not count_observations(app.store, project):
+        _read_shared_unasked(app)
+
+
 def _fill(folder: Path, directory: Path, lessons: Sequence[Lesson]) -> None:
     """Save lessons in a memory of their own, as the project of a directory."""
     from engram_py.app import Engram as Opened

@@ -71,6 +71,7 @@ def search_command(app: Engram, query: tuple[str, ...], **options: Any) -> objec
     """
     if not (query or options["type"] or options["scope"]):
         raise click.UsageError("give words, or list by --type or --scope")
+    app.read_shared_first()
     return app.search_in(options.pop("layer"), text_argument(" ".join(query)), **options)
 
 
@@ -83,6 +84,7 @@ def search_command(app: Engram, query: tuple[str, ...], **options: Any) -> objec
 @limit_option(20, paged=True)
 def list_command(app: Engram, filters: tuple[str, ...], **options: Any) -> object:
     """List observations, latest change first. `engram search` finds by words."""
+    app.read_shared_first()
     return app.bulk.listed(" ".join(filters), **options, counted=True)
 
 

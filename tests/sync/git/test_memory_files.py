@@ -606,3 +606,12 @@ def test_a_folder_that_was_removed_here_is_written_again(ada: Member) -> None:
     assert done.memories_written is not None
     assert len(done.memories_written.written) == 2
     assert ada.git("status", "--short") == ""
+
+
+def test_a_clone_that_never_synced_answers_from_what_others_committed(ada: Member, bob: Member) -> None:
+    ada.shared("Tokens live five minutes")
+    bob.git("pull", "-q")
+
+    bob.app.read_shared_first()
+
+    assert bob.titles() == ["Tokens live five minutes"]
