@@ -110,7 +110,7 @@ def test_a_file_that_is_not_text_is_ignored_with_a_warning(load: Load, data_dir:
     ("config", "named"),
     [
         pytest.param({"tool": "all"}, "tool", id="unknown-key"),
-        pytest.param({"data_dir": "/elsewhere"}, "data_dir was ignored: ENGRAM_DATA_DIR alone", id="not-for-the-file"),
+        pytest.param({"data_dir": "/elsewhere"}, "data_dir was ignored: only ENGRAM_DATA_DIR", id="not-for-the-file"),
         pytest.param({"search_limit": 5}, "search_limit", id="of-a-repository"),
         pytest.param({"tools": 3}, "tools 3 was ignored: it must be text", id="number-for-text"),
         pytest.param({"tools": None}, "tools null was ignored: it must be text", id="null"),
@@ -125,7 +125,7 @@ def test_a_file_that_is_not_text_is_ignored_with_a_warning(load: Load, data_dir:
             {"turn_retention_days": -1}, "-1 was ignored: it must be a whole number from 0", id="below-nothing"
         ),
         pytest.param({"salience_floor": "NaN"}, "'NaN' was ignored: it must be a number from 0 to 1", id="no-number"),
-        pytest.param({"gate": ["off"]}, "it is one of heuristic, off, llm", id="list"),
+        pytest.param({"gate": ["off"]}, "it must be one of heuristic, off, llm", id="list"),
         pytest.param({"timezone": "Mars/Base"}, "timezone", id="unknown-zone"),
         pytest.param({"timezone": "../../etc/passwd"}, "timezone", id="zone-that-is-a-path"),
     ],

@@ -288,6 +288,6 @@ def test_the_command_lists_tasks_asks_before_it_runs_and_ends_in_a_table(
     assert ab(f"--agent-command={AGENT}").exit_code == 1
     assert started(tmp_path) == 0
     done = ab(f"--agent-command={AGENT}", "--yes")
-    assert done.stdout.splitlines()[0] == "1 task in every arm"
+    assert done.stdout.splitlines()[0] == "1 task in all four variants"
     assert "engram: 1 helped, 0 harmed; that may be chance (p = 1.00)" in done.stdout
     assert ab().exit_code == 2

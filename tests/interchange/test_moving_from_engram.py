@@ -264,7 +264,7 @@ def test_a_relation_whose_end_never_arrived_is_reported_and_mends_when_it_does(h
 
     [check] = here.doctor.examine(check="orphans").checks
     assert (check.result, check.fixable) == ("warning", False)
-    assert "1 orphaned relation(s)" in check.message
+    assert "1 orphaned relation" in check.message
     assert "engram import --from engram" in (check.safe_next_step or "")
 
     done = here.importers.adopt("engram", database(root))

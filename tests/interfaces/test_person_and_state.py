@@ -96,7 +96,7 @@ def test_row_41_a_checkpoint_of_one_door_comes_back_through_the_others(ask: Aske
     binary = base64.b64encode(b"\x00\xff").decode()
     assert ask("POST", "/checkpoints", {"content_base64": binary, "session_id": "s3"}).value["size"] == 2
     assert ask("GET", "/checkpoints/s3").value["content_base64"] == binary
-    assert "2 bytes that are no text" in told(data_dir, "mem_checkpoint", action="load", session="s3")
+    assert "is binary (2 bytes)" in told(data_dir, "mem_checkpoint", action="load", session="s3")
     assert ask("POST", "/checkpoints", {"content_base64": "?"}).status == 400
     assert ask("GET", "/checkpoints").value[0]["session_id"] == "s3"
     assert len(json.loads(run("checkpoint", "list", "--json").stdout)["checkpoints"]) == 4

@@ -67,7 +67,7 @@ def test_a_difference_is_said_with_its_interval(app: Engram, row: int) -> None:
     came(app, row, 2, "heeded", given=False)
     came(app, row, 8, "ignored", given=False)
 
-    sentence = "guards: 90% of 10 were heeded; without them it went so in 20% of 10: +70 points (95%: +27 to +87)"
+    sentence = "guards: 90% of 10 were heeded; without it: 20% of 10 (+70 points; 95%: +27 to +87)"
     assert sentence in said(app)
 
 
@@ -168,4 +168,4 @@ def test_what_is_retired_stands_first_and_is_said(app: Engram, row: int) -> None
     came(app, row, 6, "heeded", kind="fix")
 
     assert [one.id for one in app.worths.of().memories] == [other, row]
-    assert "3 harmful; not given until `engram review` confirms it" in said(app)
+    assert "off until `engram review` confirms it" in said(app)

@@ -80,7 +80,7 @@ def test_row_98_what_only_archived_memories_have_is_pointed_to(app: Engram) -> N
     assert found.silence is not None
     assert found.silence.reason == reason("only_archived")
     said = render.text(found, now=app.journal.moment(), door="cli")
-    assert "Only archived memories have it. Next: add is:archived." in said
+    assert "Only archived memories have these words. Next: add is:archived." in said
     assert [hit.id for hit in app.search("zeromq is:archived").results] == [row.id]
 
 

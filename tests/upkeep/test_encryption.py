@@ -347,14 +347,14 @@ def test_without_a_keychain_the_person_chooses_a_file_and_is_told_what_it_means(
     inside = run(data_dir, "encrypt", "--key-file", str(data_dir / "key"))
     asked = run(data_dir, "encrypt", "--key-file", str(key_file), typed="n\n")
     assert (inside.exit_code, asked.exit_code) == (1, 1)
-    assert "whoever has that file" in asked.stderr
+    assert "Store the key in" in asked.stderr
     assert contents(data_dir) == before
     done = run(data_dir, "encrypt", "--key-file", str(key_file), "--yes", "--json")
     assert json.loads(done.stdout)["recovery"] in done.stderr
     assert key_file.stat().st_mode & 0o777 == 0o600
     assert f"on: the key is in {key_file}" in run(data_dir, "doctor").stdout
     assert "run it again with --yes" in run(data_dir, "decrypt").stderr
-    assert run(data_dir, "decrypt", "--yes").stdout.startswith("The memory is plain, and ")
+    assert run(data_dir, "decrypt", "--yes").stdout.startswith("The database is not encrypted, ")
     assert "encryption: off" in run(data_dir, "doctor").stdout
 
 
@@ -415,9 +415,9 @@ def test_an_export_is_sealed_unless_it_shall_be_plain_and_is_read_where_the_key_
     filled(data_dir)
     on(data_dir, key_file)
     sealed, plain = tmp_path / "sealed.json", tmp_path / "plain.json"
-    assert "is sealed" in run(data_dir, "export", str(sealed)).stderr
+    assert "is encrypted" in run(data_dir, "export", str(sealed)).stderr
     assert b"zebrafish" not in sealed.read_bytes()
-    assert "everybody can read" in run(data_dir, "export", "--plain", str(plain)).stderr
+    assert "anyone can read" in run(data_dir, "export", "--plain", str(plain)).stderr
     assert b"zebrafish" in plain.read_bytes()
     refused = run(data_dir, "export")
     assert (refused.exit_code, refused.stdout, "--plain" in refused.stderr) == (1, "", True)

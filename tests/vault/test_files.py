@@ -418,7 +418,7 @@ def test_a_manifest_that_is_cut_in_half_is_refused_and_left(app: Engram, root: P
     manifest.write_bytes(manifest.read_bytes()[:40])
     before = everything(root)
 
-    with pytest.raises(EngramError, match="cannot be read"):
+    with pytest.raises(EngramError, match="unreadable"):
         app.vault.export()
 
     assert everything(root) == before

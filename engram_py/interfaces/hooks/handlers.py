@@ -19,6 +19,7 @@ from engram_py.lazy import regex
 from engram_py.observations.validation import clean_session_id
 from engram_py.observations.values import Observation
 from engram_py.privacy.switches import Allowed
+from engram_py.sessions.values import SessionNotFoundError
 
 if TYPE_CHECKING:
     from engram_py.context.values import Context
@@ -139,7 +140,10 @@ def _user_prompt(call: Call) -> str:
 def _elsewhere(call: Call) -> str:
     """Return a short context of another project that the agent works in by now, once: each event names its folder."""
     app, request = call.app, call.request
-    session = app.sessions.get(request.session_id)
+    try:
+        session = app.sessions.get(request.session_id)
+    except SessionNotFoundError:  # its start could not be stored
+        return ""
     if not session.directory or request.directory.is_relative_to(session.directory):
         return ""
     project = app.projects.for_read(head=False).project

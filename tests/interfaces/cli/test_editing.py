@@ -343,7 +343,7 @@ def test_where_no_project_is_meant_a_change_of_many_has_to_be_told_which(
     monkeypatch.chdir("/")
     said = refusal(four("delete", "--where", "type:note", "--yes"))
     assert "ambiguous_project" in said
-    assert "repeat it with `--project NAME`" in said
+    assert "repeat this with `--project NAME`" in said
     assert ids(four, "--all") == [4, 3, 2, 1]
     assert answer(four("delete", "--where", "type:note", "--project", "gizmos", "--yes", "--json"))["ids"] == [4]
     assert answer(four("delete", "--where", "type:note", "--all", "--yes", "--json"))["ids"] == [2, 1]

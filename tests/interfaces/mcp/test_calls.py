@@ -36,7 +36,7 @@ async def test_explain_is_the_table_of_the_command_line_and_json_holds_its_numbe
     values = await agent.value("mem_search", query="login timeouts", explain=True)
     plain = await agent.value("mem_search", query="login timeouts")
 
-    for legend in ("Hits: score = ", "Steps: in the order they ran", "Words: rows = how many memories hold it"):
+    for legend in ("Hits: score = ", "Steps: in the order they ran", "Words: memories = how many"):
         assert f"\n{legend}" in table
     assert [rung["name"] for rung in values["explain"]["rungs"]] == ["all words", "any word", "evidence"]
     assert all(rung["why"] for rung in values["explain"]["rungs"])
@@ -190,7 +190,7 @@ async def test_row_104_its_scopes_are_those_of_osaurus_and_no_other(agent: Agent
 @pytest.mark.anyio
 async def test_turns_may_come_as_the_json_of_a_list(agent: Agent) -> None:
     text = '[{"role": "user", "content": "Where is the narwhal?"}]'
-    assert "1 turn of c2 kept in widgets: skipped:low_novelty:21chars" in await agent.told(
+    assert "1 turn of c2 kept in widgets: no summary, too little text" in await agent.told(
         "mem_ingest", conversation_id="c2", turns=text
     )
     for turns in ("hello", {"user": "x"}, 5):

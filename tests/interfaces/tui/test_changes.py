@@ -42,7 +42,7 @@ async def test_a_deleted_memory_leaves_the_list_and_undo_brings_it_back(kept: En
         assert 'Took back the deletion of [#2] "Prices are integers of cents"' in seen.status
         assert len(seen.list) == 3
         await seen.press("u")
-        assert "Nothing was changed here" in seen.status
+        assert "There is no change to undo" in seen.status
 
 
 async def test_changes_are_taken_back_one_after_the_other(kept: Engram) -> None:

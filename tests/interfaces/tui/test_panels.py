@@ -135,9 +135,9 @@ async def test_another_project_is_chosen_from_a_list(kept: Engram) -> None:
 async def test_the_keys_are_shown_and_closed(kept: Engram) -> None:
     async with opened(kept) as seen:
         await seen.press("question_mark")
-        assert "take the last change back" in seen.text
+        assert "undo the last change" in seen.text
         await seen.press("escape")
-        assert "take the last change back" not in seen.text
+        assert "undo the last change" not in seen.text
 
 
 async def test_keys_that_come_all_at_once_reach_what_they_were_meant_for(kept: Engram) -> None:
@@ -235,7 +235,7 @@ def test_in_a_real_terminal_a_person_reads_edits_deletes_and_quits(tmux: Callabl
     tmux("send-keys", "j")
     waited(tmux, "[#2] Prices are integers of cents")
     tmux("send-keys", "e")  # an editor that leaves the text alone
-    waited(tmux, "Unchanged [#2]")
+    waited(tmux, "No change to [#2]")
     tmux("send-keys", "d")
     waited(tmux, 'Deleted [#2] "Prices are integers of cents"')
     assert [one.id for one in kept.bulk.listed().items] == [3, 1]

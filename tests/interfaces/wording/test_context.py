@@ -244,5 +244,5 @@ def test_a_check_names_what_went_stale_and_the_next_step_or_that_there_is_nothin
     assert unseen == "No file of 23 memories of widgets could be read (files: 23 unknown)"
     assert (
         render.text(Checked("widgets", 0, 0, {}, ()), now=CHECKED_AT, door="python")
-        == "No observation of widgets names a file"
+        == "No memory of widgets is linked to a file"
     )
