@@ -76,8 +76,8 @@ def test_a_memory_is_found_edited_and_the_edit_undone(place: Place) -> None:
     browser.press("Undo")
     assert "second shelf" in browser.text
     browser.press("Delete")
-    assert "Restore" in browser.text
-    browser.press("Restore")
+    assert "Undelete" in browser.text
+    browser.press("Undelete")
     browser.press("Pin")
     browser.press("Undo")
     with place.app() as app:
