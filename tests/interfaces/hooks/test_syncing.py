@@ -241,7 +241,7 @@ def test_a_clone_under_another_name_goes_by_the_project_of_its_chunks(
     cloned("gadgets")
 
     said = hook("session-start", source="startup").context
-    assert "This repository is project widgets from now on" in said
+    assert "This repository is now project widgets" in said
     assert "Tokens live 5 minutes" in said
     hook("user-prompt", prompt="how long do tokens live here, and who decided it?")
     assert [line.name for line in memory.projects.list()] == ["widgets"]
