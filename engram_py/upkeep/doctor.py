@@ -13,7 +13,7 @@ from engram_py.database import backup, filesystem, health, journal
 from engram_py.database.backup import FOLDER, Backups
 from engram_py.database.compaction import log_bytes
 from engram_py.database.errors import InvalidBackupError, StoreDamagedError, StoreForeignError, StoreTooNewError
-from engram_py.database.store import Row, Store
+from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.distill.table import failures
 from engram_py.errors import InvalidArgumentError, StoreError
@@ -26,14 +26,13 @@ from engram_py.times import dated, due_before, to_text
 from engram_py.upkeep.encryption import encryption_check
 from engram_py.upkeep.hook_log import command_check, hooks_check
 from engram_py.upkeep.reindex import reindex_notes
-from engram_py.upkeep.values import Check, CheckResult, Report
+from engram_py.upkeep.values import Check, CheckResult, Report, check_of, evidence_of
 from engram_py.vectors.vectors import Vectors
 
 # Checks of ours that are the same thing.
 SAME = {"sqlite_lock_contention": "write_lock", "orphaned_observation_session": "orphans"}
 
 _LIVE_DAYS, _STALE_DAYS = 7, 30
-_SHOWN = 20
 _FROM_GIT = ("git_binding", "git_remote", "git_root")
 
 # name → (query for the rows that are wrong, the answer without any, what is wrong, the next step, the result)
@@ -99,13 +98,13 @@ class EngramChecks:
 
     def _found(self, name: str) -> Check:
         sql, fine, wrong, step, result = _RULES[name]
-        return _check(name, self._store.rows(sql, known=TARGET), fine, wrong, step=step, result=result)
+        return check_of(name, self._store.rows(sql, known=TARGET), fine, wrong, step=step, result=result)
 
     def _directories(self) -> Check:
         """Find sessions that an agent started in a repository of another project, the latest 200 places."""
         rows = self._store.rows(health.SESSION_PLACES)
         foreign = [row for row in rows if self._project_of(row["directory"]) not in (None, row["project"])]
-        return _check(
+        return check_of(
             "session_project_directory_mismatch",
             foreign,
             f"the sessions of {amount(len(rows), 'folder')} are in the folder's own project",
@@ -124,27 +123,17 @@ class EngramChecks:
         """Always ok: a save without a session goes to its own process's."""
         rows = self._store.rows(health.SEVERAL_OPEN_SESSIONS, since=self._days_ago(_LIVE_DAYS))
         message = f"folders with several open sessions: {len(rows)}; this does no harm"
-        return Check("ambiguous_active_runtime_sessions", "ok", message, _evidence(rows))
+        return Check("ambiguous_active_runtime_sessions", "ok", message, evidence_of(rows))
 
     def _stale(self) -> Check:
         """Always ok: a session that is used again is simply open."""
         rows = self._store.rows(health.STALE_OPEN_SESSIONS, before=self._days_ago(_STALE_DAYS))
         message = f"{amount(len(rows), 'open session')} last used over {_STALE_DAYS} days ago; this does no harm"
-        evidence = _evidence(rows) | {"stale_count": len(rows), "threshold_days": _STALE_DAYS}
+        evidence = evidence_of(rows) | {"stale_count": len(rows), "threshold_days": _STALE_DAYS}
         return Check("stale_open_sessions", "ok", message, evidence)
 
     def _days_ago(self, days: int) -> str:
         return to_text(self._now() - timedelta(days=days))
-
-
-def _check(name: str, rows: list[Row], fine: str, wrong: str, *, step: str, result: CheckResult = "warning") -> Check:
-    return (
-        Check(name, result, f"{len(rows)} found: {wrong}", _evidence(rows), step) if rows else Check(name, "ok", fine)
-    )
-
-
-def _evidence(rows: list[Row]) -> dict[str, object]:
-    return {"found": [dict(row) for row in rows[:_SHOWN]]}
 
 
 LOW_DISK_BYTES = 100 * 1024 * 1024

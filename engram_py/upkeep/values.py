@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from engram_py.database.runs import PassStats, Run
+from engram_py.database.store import Row
 from engram_py.dataclass import dataclass, field
 from engram_py.reasons import Told
 
@@ -22,6 +23,20 @@ class Check:
     safe_next_step: str | None = None
     fixable: bool = False
     fixed: bool = False
+
+
+_SHOWN = 20
+
+
+def check_of(name: str, rows: list[Row], fine: str, wrong: str, *, step: str, result: CheckResult = "warning") -> Check:
+    """Return the finding that rows are: ``fine`` without any, else how many are ``wrong``, the first twenty named."""
+    if not rows:
+        return Check(name, "ok", fine)
+    return Check(name, result, f"{len(rows)} found: {wrong}", evidence_of(rows), step)
+
+
+def evidence_of(rows: list[Row]) -> dict[str, object]:
+    return {"found": [dict(row) for row in rows[:_SHOWN]]}
 
 
 @dataclass(frozen=True, slots=True)

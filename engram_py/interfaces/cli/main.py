@@ -190,7 +190,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "config": ("setup", "List, show and set the settings of this machine.", "config list"),
         "backup": ("upkeep", "Copy the database while it is in use.", "backup"),
         "restore": ("upkeep", "Replace the database by a backup.", "restore engram.backup"),
-        "stats": ("upkeep", "Count the rows of the memory.", "stats"),
+        "stats": ("projects", "Count the rows of the memory.", "stats"),
         "maintain": ("upkeep", "Run upkeep now.", "maintain"),
         "runs": ("upkeep", "List what upkeep did.", "runs"),
         "vectors": ("upkeep", "Turn semantic search on or off, or show its state.", "vectors status"),
@@ -214,7 +214,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         ),
         "protocol-mode": ("setup", "Print the mode of Engram's plugin: full or slim.", "protocol-mode claude-code"),
         "session": ("sessions", "End sessions that were left open.", "session end --by-age 30d"),
-        "instance-id": ("upkeep", "Print the id of this database.", "instance-id"),
+        "instance-id": ("servers", "Print the id of this database.", "instance-id"),
         "recent": ("recall", "The same as list.", "recent"),
     },
 }

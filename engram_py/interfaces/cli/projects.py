@@ -18,6 +18,7 @@ from engram_py.interfaces.cli.commands import (
     json_command,
     limit_option,
     memory,
+    one_project_option,
     print_value,
     result_command,
     value_command,
@@ -247,3 +248,10 @@ def _clear(app: Engram, what: str, *, yes: bool, **asked: Any) -> object:
             click.echo(visible(line), err=True)
         confirm("destroy it", yes=yes)
     return app.clearing.clear(what, **asked)
+
+
+@result_command("stats")
+@one_project_option
+def stats_command(app: Engram, project: str | None) -> object:
+    """Count the rows of the memory."""
+    return app.statistics.count(project)

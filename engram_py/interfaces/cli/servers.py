@@ -17,7 +17,7 @@ import click
 
 from engram_py.errors import EngramError, TerminalError
 from engram_py.files import expanded, here
-from engram_py.interfaces.cli.commands import PATH, json_command, memory, print_value, refusing, settings
+from engram_py.interfaces.cli.commands import PATH, json_command, memory, print_value, refusing, settings, value_command
 
 
 class NoTerminalError(TerminalError):
@@ -273,3 +273,11 @@ def tui_command(project: str | None) -> None:
     with memory(embedder="") as app:
         named = app.projects.existing(project) if project else project_here(app)
         TerminalApp(app, project=named or None).run()
+
+
+@value_command("instance-id")
+def instance_id_command() -> tuple[object, str]:
+    """Print the id of this database, which its server shows as instance_id at /health."""
+    with memory() as app:
+        name = app.browsing.instance()
+    return {"instance_id": name}, name

@@ -37,7 +37,6 @@ from engram_py.interfaces.cli.commands import (
     result_command,
     settings,
     show,
-    value_command,
     yes_option,
 )
 from engram_py.lazy import install_command, packages_of
@@ -48,21 +47,6 @@ if TYPE_CHECKING:
     from engram_py.app import Engram
     from engram_py.settings import Settings
     from engram_py.vectors.values import Embedded
-
-
-@value_command("instance-id")
-def instance_id_command() -> tuple[object, str]:
-    """Print the id of this database, which its server shows as instance_id at /health."""
-    with memory() as app:
-        name = app.browsing.instance()
-    return {"instance_id": name}, name
-
-
-@result_command("stats")
-@one_project_option
-def stats_command(app: Engram, project: str | None) -> object:
-    """Count the rows of the memory."""
-    return app.statistics.count(project)
 
 
 @result_command("cost")
