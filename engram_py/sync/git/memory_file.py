@@ -180,6 +180,17 @@ def parse(data: bytes, name: str) -> MemoryFile:
     return _memory(values, title, content[:-1], edited=False)
 
 
+def parse_named(data: bytes, name: str) -> MemoryFile:
+    """Do as ``parse``, and give a file that a person began the id it has in every clone. Raises MemoryFileError."""
+    file = parse(data, name)
+    return file if file.sync_id else replace(file, sync_id=id_of(name))
+
+
+def id_of(name: str) -> str:
+    """Return the id of a memory whose file a person began."""
+    return f"obs-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+
+
 def _begun(values: Mapping[str, Any], body: str, name: str) -> MemoryFile:
     """Return the memory of a file that a person wrote or changed: a title and a text, wherever blank lines stand."""
     lines = body.strip().split("\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
@@ -243,8 +242,7 @@ class GitView:
 
     def _tree(self, commit: str) -> dict[str, str]:
         said = self._ask("ls-tree", "-z", commit, f"{FOLDER}/", optional=True)
-        entries = (entry.partition("\t") for entry in said.split("\0") if entry)
-        return {_name(path): about.split(" ")[2] for about, _, path in entries}
+        return {name: blob for name, (_, blob) in tree_of(said).items()}
 
     def _ask(self, *arguments: str, optional: bool = False) -> str:
         asked = ask_git(self._repository.root, *arguments, deadline=self._deadline, limit=_MOST_GIT_BYTES)
@@ -265,9 +263,10 @@ def joined_lines(root: Path, base: str, ours: str, theirs: str) -> str | None:
         return paths[0].read_bytes().decode().removesuffix("\n")
 
 
-def only_memories(paths: Iterable[str]) -> list[str]:
-    """Return the names of those of a repository's paths that are memories."""
-    return [_name(path) for path in paths if path.startswith(f"{FOLDER}/") and path.endswith(ENDING)]
+def tree_of(said: str) -> dict[str, tuple[str, str]]:
+    """Return mode and git's name of each entry of the folder, by its name, of what ``git ls-tree -z`` said."""
+    entries = (entry.partition("\t") for entry in said.split("\0") if entry)
+    return {_name(path): (about.split(" ")[0], about.split(" ")[2]) for about, _, path in entries}
 
 
 def _name(path: str) -> str:

@@ -6,7 +6,6 @@ branch has reaches no memory that is here before the default branch has it; a ne
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -18,7 +17,7 @@ from engram_py.privacy import provenance
 from engram_py.relations import table as relations
 from engram_py.sync.git import table
 from engram_py.sync.git.memories import MemoryPlace
-from engram_py.sync.git.memory_file import MemoryFile, MemoryFileError, after, blob, mutations, parse
+from engram_py.sync.git.memory_file import MemoryFile, MemoryFileError, after, blob, id_of, mutations, parse_named
 from engram_py.sync.git.memory_folder import Commits, Listed
 from engram_py.sync.git.table import ChunkRefusal, MemoriesRead, Noted
 from engram_py.sync.mutation import OWN_BLOCK, AppliedBatch, Mutation
@@ -115,10 +114,10 @@ class MemoryImport:
                 self._notes[name] = note._replace(blob=blob(data))
                 if row.blob == blob(data) and row.state == "here":
                     continue
-                file = parse(data, name)
+                file = parse_named(data, name)
                 if is_ahead(file.clock, now_milliseconds=self._now):
                     raise MemoryFileError(f"its clock is of {dated(file.clock)}: take the line back as git has it")
-                found[name] = file if file.sync_id else replace(file, sync_id=id_of(name))
+                found[name] = file
             except MemoryFileError as exc:
                 self._refuse(note, str(exc))
         return found
@@ -165,6 +164,10 @@ class MemoryImport:
             return bool(last.deletion) and self._place.git.is_before(last.deletion, last.ids[0])
         if file.clock >= here["clock"] or row.blob == note.blob or row.blob not in last.blobs:
             return False
+        return self._is_unchanged(row)
+
+    def _is_unchanged(self, row: Noted) -> bool:
+        """Return whether a memory still makes the file that it made when its file was noted."""
         text = self._place.rendered([row.sync_id], {row.sync_id}).get(row.sync_id)
         return text is not None and blob(text) == row.render
 
@@ -235,16 +238,12 @@ class MemoryImport:
             if self._place.job.until is None:  # deleted by hand, and a person syncs
                 self._delete(row, *self._stamp(), "", own=True)
         elif last is not None and (last.here or git.default is None or row.name not in git.default):
-            base, of = self._base(row, here), id_of(row.name)[4:]
+            # After the memory, unless it changed here since.
+            base, of = str(here["clock"]) if self._is_unchanged(row) else ZERO, id_of(row.name)[4:]
             clock = after(base, milliseconds=last.milliseconds, steps=last.count, of=of)
             self._delete(row, clock, _moment(last.milliseconds), last.author, own=last.here)
         elif last is not None:
             self._notes[row.name] = row._replace(state="waits")
-
-    def _base(self, row: Noted, here: Row) -> str:
-        """Return the clock that a deletion comes after: that of the memory, unless it changed here since."""
-        text = self._place.rendered([row.sync_id], {row.sync_id}).get(row.sync_id)
-        return str(here["clock"]) if text is not None and blob(text) == row.render else ZERO
 
     def _delete(self, row: Noted, clock: str, moment: str, author: str, *, own: bool) -> None:
         for state in self._place.job.replica.states("observation", [row.sync_id]):
@@ -288,11 +287,11 @@ class MemoryImport:
     def _keep(self, looked: str) -> None:
         """Note what was seen, now that it is in the database."""
         place, target = self._place, self._place.job.target
-        ids = [note.sync_id for note in self._notes.values() if note.sync_id in self._clocks]
-        texts, states = place.rendered(ids, set(ids)), place.states(ids)
         upto, before = table.memory_folder(place.store, target)
         if not (self._notes or self._dropped or before != looked):
             return
+        ids = [note.sync_id for note in self._notes.values() if note.sync_id in self._clocks]
+        texts, states = place.rendered(ids, set(ids)), place.states(ids)
         with place.store.transaction():
             for sync_id, author in self._promoted.items():
                 self._promote(sync_id, author)
@@ -323,11 +322,6 @@ class MemoryImport:
     def _stamp(self) -> tuple[str, str]:
         with self._place.store.transaction():
             return self._journal.stamp(), self._journal.now()
-
-
-def id_of(name: str) -> str:
-    """Return the id of a memory whose file a person began: the same in every clone."""
-    return f"obs-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def _moment(milliseconds: int) -> str:

@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
 from engram_py.database.store import Store
-from engram_py.dataclass import dataclass, replace
+from engram_py.dataclass import dataclass
 from engram_py.git.program import Deadline, ask_git
 from engram_py.git.repository import Repository
 from engram_py.guards.values import Checked, NoDiffError
 from engram_py.observations.table import by_sync_id
 from engram_py.recall.contradictions import Candidates
-from engram_py.sync.git.memory_file import MOST_FILE_BYTES, MemoryFile, MemoryFileError, mutations, parse
-from engram_py.sync.git.memory_folder import ENDING, FOLDER
-from engram_py.sync.git.memory_import import id_of
+from engram_py.sync.git.memory_file import MOST_FILE_BYTES, MemoryFile, MemoryFileError, mutations, parse_named
+from engram_py.sync.git.memory_folder import ENDING, FOLDER, tree_of
 from engram_py.sync.git.table import ChunkRefusal
 from engram_py.sync.replica.replica import Replica
 
@@ -108,7 +107,7 @@ def _read(
     names: dict[str, str] = {}
     for name, (mode, blob) in tree.items():
         try:
-            file = _named(name, parse(_bytes(mode, texts.get(blob)), name))
+            file = parse_named(_bytes(mode, texts.get(blob)), name)
             if (other := names.setdefault(file.sync_id, name)) != name:
                 raise MemoryFileError(f"its id is that of {other}: take the line `id:` out of the new one")
             found[name] = file
@@ -194,10 +193,6 @@ def _parts(before: MemoryFile | None, file: MemoryFile) -> tuple[str, ...]:
     return (*parts, "state") if pinned or (kept and file.edited) else parts
 
 
-def _named(name: str, file: MemoryFile) -> MemoryFile:
-    return file if file.sync_id else replace(file, sync_id=id_of(name))
-
-
 def _path(name: str) -> str:
     return f"{FOLDER}/{name}"
 
@@ -208,14 +203,8 @@ def _tree(repository: Repository, commit: str, span: str) -> dict[str, tuple[str
     asked = ask_git(repository.root, *wanted, deadline=Deadline(_SECONDS), limit=_MOST_BYTES)
     if asked is None:
         raise NoDiffError(span)
-    found: dict[str, tuple[str, str]] = {}
-    for entry in asked[0].decode("utf-8", "replace").split("\0"):
-        about, _, path = entry.partition("\t")
-        mode, blob = about.partition(" ")[0], about.rpartition(" ")[2]
-        name = path.rpartition("/")[2]
-        if name.endswith(ENDING) or mode == _FOLDER:
-            found[name] = (mode, blob)
-    return found
+    entries = tree_of(asked[0].decode("utf-8", "replace")).items()
+    return {name: one for name, one in entries if name.endswith(ENDING) or one[0] == _FOLDER}
 
 
 def _blobs(repository: Repository, names: set[str], span: str) -> dict[str, bytes]:

@@ -104,7 +104,7 @@ class GitSync:
             self._places.confirm(place)
             job = self._job(place, key, all_projects=all_projects, progress=progress)
         memories = MemoryPlace(job, place.repository)
-        reads = read and self._reads_texts(job, place, texts, warnings)
+        reads = read and _reads(memories, warnings)
         memories_read = MemoryImport(memories, self._journal).run() if reads else None
         sent = self._write(job, again=again) if write and form == "chunks" else None
         writes = write and form == "text" and not memories.git.is_busy
@@ -146,7 +146,8 @@ class GitSync:
             return None
         key = self._key(place, None, self._owners(place), encrypt=False)
         job = self._job(place, key, all_projects=False, until=until)
-        new_texts = self._reads_texts(job, place, texts, []) and MemoryPlace(job, place.repository).has_news()
+        memories = MemoryPlace(job, place.repository)
+        new_texts = _reads(memories, []) and memories.has_news()
         if not new_chunks and not new_texts:
             return None
         job = replace(job, longest=longest, most=UNASKED_BYTES)
@@ -270,23 +271,6 @@ class GitSync:
 
     # --- the parts ---------------------------------------------------------------------------------------
 
-    def _reads_texts(self, job: Job, place: SharedPlace, texts: MemoryFolder, warnings: list[Told]) -> bool:
-        """Return whether readable memories are read here; where they are not, ``warnings`` says why."""
-        if not texts.exists:
-            return False
-        if job.key is not None and not job.allow_plain:
-            warnings.append(
-                f"{NAME}/memories is not encrypted, and is not read: once everybody has synced, "
-                f"git rm -r ':/{NAME}/memories'; `engram sync --allow-plain` reads it"
-            )
-        elif job.trusted:
-            warnings.append(f"{NAME}/memories is not signed, and only trusted devices are read here (--untrust KEY)")
-        elif MemoryPlace(job, place.repository).git.is_busy:
-            warnings.append(_BUSY)
-        else:
-            return True
-        return False
-
     def _job(
         self,
         place: SharedPlace,
@@ -372,6 +356,25 @@ class GitSync:
         if job.key is not None and job.folder.parameters() is None:
             job.folder.write_parameters(job.key.parameters)
         return exporter.export(job, again=again)
+
+
+def _reads(memories: MemoryPlace, warnings: list[Told]) -> bool:
+    """Return whether readable memories are read here; where they are not, ``warnings`` says why."""
+    job = memories.job
+    if not memories.folder.exists:
+        return False
+    if job.key is not None and not job.allow_plain:
+        warnings.append(
+            f"{NAME}/memories is not encrypted, and is not read: once everybody has synced, "
+            f"git rm -r ':/{NAME}/memories'; `engram sync --allow-plain` reads it"
+        )
+    elif job.trusted:
+        warnings.append(f"{NAME}/memories is not signed, and only trusted devices are read here (--untrust KEY)")
+    elif memories.git.is_busy:
+        warnings.append(_BUSY)
+    else:
+        return True
+    return False
 
 
 def _format(asked: str | None, texts: MemoryFolder, place: SharedPlace, *, sealed: bool, all_projects: bool) -> str:
