@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 logger = logger_of(__name__)
 
 _CLOSING_SECONDS = 0.2
-_SHARED = (".engram/chunks", ".engram/memories")
+_SHARED = (".engram/chunks", ".engram/memories", ".engram/.gitattributes")
 _DOCUMENTS_AFTER_SECONDS = 5.0
 _SLICE_SECONDS = 0.2
 
@@ -255,11 +255,11 @@ class Engram:
     # --- what several services do together ---------------------------------------------------------------
 
     def has_shared_folder(self) -> bool:
-        """Return whether there is a folder here that others may have written to."""
+        """Return whether there is a folder here that others may have written to, or taken the last file from."""
         repository = self.projects.settings_here().repository
         if repository is None or repository.bare:
             return False
-        return any((repository.root / folder).is_dir() for folder in _SHARED)
+        return any((repository.root / path).exists() for path in _SHARED)
 
     def read_shared(self, *, until: float) -> GitSynced | None:
         """Read what others committed to this repository's ``.engram`` since, until then (``time.monotonic``); None

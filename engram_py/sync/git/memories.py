@@ -4,7 +4,7 @@ directions share, and the export; ``memory_import`` has the other one.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from engram_py.database.store import Row
@@ -65,10 +65,10 @@ class MemoryPlace:
             for name in dropped:
                 del self.known[name]
 
-    def names_by_id(self) -> dict[str, str]:
-        """Return the file of each memory; of several the first by name."""
+    def names_of(self, ids: Collection[str]) -> dict[str, str]:
+        """Return the files of memories, by their shared ids; of several the first by name."""
         found: dict[str, str] = {}
-        for name in sorted(self.known):
+        for name in sorted(name for name, file in self.known.items() if file.sync_id in ids):
             found.setdefault(self.known[name].sync_id, name)
         return found
 
@@ -111,26 +111,23 @@ class MemoryPlace:
     def changed(self, listing: Mapping[str, Listed]) -> list[str]:
         """Return the files that were not seen as they are now, or of which git may say something else by now."""
         known = self.known
-        return [
-            name for name, file in sorted(listing.items())
+        return sorted(
+            name for name, file in listing.items()
             if (row := known.get(name)) is None or row.state in OPEN
             or row.size != file.size or row.changed_ns != file.changed_ns
-        ]  # fmt: skip
+        )  # fmt: skip
 
     def status(self) -> MemoryStatus:
         """Return the state of the folder; nothing is read in or written."""
         listing, (upto, _) = self.folder.list(), table.memory_folder(self.store, self.job.target)
-        news = [name for name in self.changed(listing) if not _is_seen(self.known.get(name), listing[name])]
+        seen = {(name, row.size, row.changed_ns) for name, row in self.known.items()}
+        new = [name for name in self.changed(listing) if (name, *listing[name][:2]) not in seen]
         gone = [name for name in self.named("here") if name not in listing] if self.folder.is_shared else []
         unsent = len(MemoryExport(self).pending(upto))
         refused = tuple(ChunkRefusal(name, self.known[name].reason) for name in self.named("refused"))
         return MemoryStatus(
-            len(listing), len(news) + len(gone), unsent, self.named("branch"), self.named("waits"), refused
+            len(listing), len(new) + len(gone), unsent, self.named("branch"), self.named("waits"), refused
         )
-
-
-def _is_seen(row: Noted | None, file: Listed) -> bool:
-    return row is not None and (row.size, row.changed_ns) == (file.size, file.changed_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +179,7 @@ class MemoryExport:
         ids = table.changed_memories(place.store, job.target, job.project, after=after)
         if after:
             ids = sorted({*ids, *table.memories_without_file(place.store, job.target, job.project)})
-        by_id = place.names_by_id() if ids else {}
+        by_id = place.names_of(set(ids)) if ids else {}
         found: list[_Pending] = []
         for start in range(0, len(ids), PAGE):
             page = ids[start : start + PAGE]

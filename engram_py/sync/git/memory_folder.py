@@ -6,6 +6,7 @@ import errno
 import os
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from engram_py.dataclass import dataclass, field
 from engram_py.files import reason, write_atomically
@@ -30,8 +31,7 @@ _MOST_GIT_BYTES = 64 * 2**20
 _MOST_ATTRIBUTES_BYTES = 2**16
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(NamedTuple):
     """A file as the folder lists it. ``problem``: it is no file that can be read."""
 
     size: int

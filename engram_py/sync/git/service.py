@@ -107,8 +107,10 @@ class GitSync:
         reads = read and _reads(memories, warnings)
         memories_read = MemoryImport(memories, self._journal).run() if reads else None
         sent = self._write(job, again=again) if write and form == "chunks" else None
-        writes = write and form == "text" and not memories.git.is_busy
-        memories_sent = MemoryExport(memories).run(again=again) if writes else None
+        wants = write and form == "text"
+        if wants and memories.git.is_busy and _BUSY not in warnings:
+            warnings.append(_BUSY)
+        memories_sent = MemoryExport(memories).run(again=again) if wants and not memories.git.is_busy else None
         try:
             exporter.update_manifest(job, written=bool(sent and sent.chunks))
         except SyncFolderError as exc:

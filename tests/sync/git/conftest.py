@@ -122,14 +122,17 @@ def put_chunk(folder: Path, document: object, *, name: str | None = None) -> str
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bare repository with one commit."""
+    """A bare repository with one commit, which has the same id every time."""
     folder = tmp_path_factory.mktemp("template")
     who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
     run_git(folder, "init", "-q", "-b", "main", "seed")
     (folder / "seed" / ".engram").mkdir()  # a folder of chunks, which a new one is not by itself
     (folder / "seed" / ".engram" / "manifest.json").write_text(manifest_text({}), encoding="utf-8")
     run_git(folder / "seed", "add", "-A")
-    run_git(folder / "seed", *who, "commit", "-q", "-m", "first")
+    with pytest.MonkeyPatch.context() as dates:
+        for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
+            dates.setenv(name, "2026-01-01T00:00:00 +0000")
+        run_git(folder / "seed", *who, "commit", "-q", "-m", "first")
     run_git(folder, "clone", "-q", "--bare", "seed", "widgets.git")
     run_git(folder / "widgets.git", "remote", "remove", "origin")
     return folder / "widgets.git"

@@ -505,6 +505,19 @@ def test_a_session_that_begins_reads_what_is_new_and_looks_at_two_files_else(ada
     assert bob.sync.read_new(until=time.monotonic() + 60) is None
 
 
+def test_a_session_that_begins_hears_that_the_last_file_was_deleted(ada: Member, bob: Member) -> None:
+    ada.shared("One")
+    bob.pulled()
+    ada.git("rm", "-q", ".engram/memories/*.md")
+    ada.commit()
+    ada.git("push", "-q", "origin", "HEAD")
+    bob.git("pull", "-q")
+
+    assert bob.app.read_shared(until=time.monotonic() + 60) is not None
+
+    assert bob.titles() == []
+
+
 def test_reading_that_has_no_time_goes_on_the_next_time(ada: Member, bob: Member) -> None:
     ada.shared("One", "Two")
     bob.git("pull", "-q")
@@ -566,6 +579,7 @@ def test_nothing_is_read_or_written_before_a_merge_has_ended(ada: Member, bob: M
     assert done.memories_read is None
     assert done.memories_written is None
     assert "git is not done" in str(done.warnings)
+    assert "git is not done" in str(ada.sync.sync(read=False).warnings)
     assert ada.sync.read_new(until=time.monotonic() + 60) is None
     ada.git("merge", "--abort")
     assert ada.sync.sync().memories_written == MemoriesWritten()
