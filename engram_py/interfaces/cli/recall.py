@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engram_py.dataclass import replace
 from engram_py.errors import EmptyQueryError
 from engram_py.interfaces.cli.commands import (
     OBSERVATION_ID,
     all_option,
+    can_ask,
     confirm,
     json_command,
     limit_option,
@@ -29,6 +31,7 @@ from engram_py.interfaces.cli.commands import (
     yes_option,
 )
 from engram_py.observations.listing import Listing
+from engram_py.reasons import reason
 
 if TYPE_CHECKING:
     from engram_py.app import Engram
@@ -71,8 +74,13 @@ def search_command(app: Engram, query: tuple[str, ...], **options: Any) -> objec
     """
     if not (query or options["type"] or options["scope"]):
         raise click.UsageError("give words, or list by --type or --scope")
+    from engram_py.recall.values import Results
+
     app.read_shared_first()
-    return app.search_in(options.pop("layer"), text_argument(" ".join(query)), **options)
+    found = app.search_in(options.pop("layer"), text_argument(" ".join(query)), **options)
+    if isinstance(found, Results) and found.query and not found.results and not app.settings.embedder and can_ask():
+        return replace(found, warnings=(*found.warnings, reason("words_alone")))
+    return found
 
 
 @result_command("list")

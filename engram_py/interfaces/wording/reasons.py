@@ -184,6 +184,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "only_elsewhere": "no memory here has these words",
     "unknown_words": "no memory here has these words",
     # notes on how a search was read
+    "words_alone": "only words were compared; `engram vectors on` also finds what other words say",
     "unknown_filter": f"{{key}}: is not a filter ({', '.join(KEYS)}); it was searched as a word",
     "unknown_state": f"is:{{value}} is not one of {', '.join(STATES)}; it was searched as a word",
     "unread_filter": "{key}: is not a filter at this place; it was searched as a word",

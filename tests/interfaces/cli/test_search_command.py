@@ -57,6 +57,12 @@ def test_labels_and_changed_files_are_in_the_table_of_hits(run: Run, kept: None,
     assert re.search(r"login\.py:1 (changed|gone)", shown)
 
 
+@needs_terminal
+def test_a_person_whose_words_miss_hears_of_meaning(run: Run, kept: None) -> None:
+    assert "engram vectors on" in plain(in_terminal(160, "search", "signing in takes forever"))
+    assert "engram vectors on" not in plain(in_terminal(160, "search", "login timeout"))
+
+
 PROMPT = "how long do access tokens live?"
 
 

@@ -42,6 +42,7 @@ WORDED = [
      "no memory matches the quoted phrase and the excluded words"),
     (reason("only_elsewhere"), "no memory here has these words"),
     (reason("unknown_words"), "no memory here has these words"),
+    (reason("words_alone"), "only words were compared; `engram vectors on` also finds what other words say"),
     (reason("unknown_filter", key="note"),
      "note: is not a filter (type, topic, project, scope, file, branch, since, until, is, collection); "
      "it was searched as a word"),
