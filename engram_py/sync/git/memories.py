@@ -66,10 +66,23 @@ class MemoryPlace:
                 del self.known[name]
 
     def names_of(self, ids: Collection[str]) -> dict[str, str]:
-        """Return the files of memories, by their shared ids; of several the first by name."""
+        """Return the files of memories, by their shared ids; of several the first by name that is there."""
         found: dict[str, str] = {}
-        for name in sorted(name for name, file in self.known.items() if file.sync_id in ids):
-            found.setdefault(self.known[name].sync_id, name)
+        for file in sorted(
+            (file for file in self.known.values() if file.sync_id in ids),
+            key=lambda file: (file.state in _NO_FILE, file.name),
+        ):
+            found.setdefault(file.sync_id, file.name)
+        return found
+
+    def copies(self) -> list[Noted]:
+        """Return the files whose memory has another one, of an earlier name: two people wrote it before they met."""
+        first: dict[str, Noted] = {}
+        found: list[Noted] = []
+        for file in self.known.values():
+            if file.state == "here" and (other := first.setdefault(file.sync_id, file)) is not file:
+                first[file.sync_id], copy = sorted((other, file))
+                found.append(copy)
         return found
 
     def named(self, state: str) -> tuple[str, ...]:
@@ -132,11 +145,13 @@ class MemoryPlace:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A file to write (``text``) or to remove; the name is empty where the memory has none yet."""
+    """A file to write (``text``) or to remove; the name is empty where the memory has none yet. ``is_copy``: the memory
+    has another file."""
 
     sync_id: str
     name: str
     text: bytes | None
+    is_copy: bool = False
 
 
 class MemoryExport:
@@ -157,12 +172,14 @@ class MemoryExport:
         pending = self.pending(0 if again else upto, again=again)
         for start in range(0, len(pending), PAGE):
             noted: list[Noted] = []
+            page = pending[start : start + PAGE]
             try:
-                for one in pending[start : start + PAGE]:
+                for one in page:
                     noted += self._put(one)
             finally:
+                removed = {*self._removed}
                 with store.transaction():
-                    place.note(noted)
+                    place.note(noted, dropped=[one.name for one in page if one.is_copy and one.name in removed])
             if place.job.progress is not None:
                 place.job.progress(min(start + PAGE, len(pending)), len(pending))
         if self._written or self._removed or end != upto:
@@ -186,7 +203,7 @@ class MemoryExport:
             texts = place.rendered(page, by_id)
             made = (_Pending(one, by_id.get(one, ""), texts.get(one)) for one in page)
             found += [one for one in made if self._is_due(one, again=again)]
-        return found
+        return found + [_Pending(file.sync_id, file.name, None, is_copy=True) for file in place.copies()]
 
     def _is_due(self, one: _Pending, *, again: bool) -> bool:
         row = self._place.known.get(one.name)
@@ -206,6 +223,8 @@ class MemoryExport:
         if one.text is None:
             folder.remove(one.name)
             self._removed.append(one.name)
+            if one.is_copy:
+                return []
             return [Noted(one.name, one.sync_id, "removed", blob=row.blob if row is not None else "")]
         name = one.name or self._place.first_name(one.sync_id)
         about = folder.write(name, one.text)

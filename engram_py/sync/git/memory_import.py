@@ -50,7 +50,7 @@ class MemoryImport:
         self._notes: dict[str, Noted] = {}
         self._batches: dict[tuple[str, str, bool], list[Mutation]] = {}  # by source, author, and whether it is our own
         self._clocks: dict[str, str] = {}  # by shared id: the clock that a memory has by its file
-        self._by_hand: set[str] = set()  # edited and not committed: the export gives them their clock
+        self._unsaid: set[str] = set()  # files with a clock that only this machine knows: the export says it in them
         self._promoted: dict[str, str] = {}  # by shared id: the author of what the default branch has now
         self._forgotten: list[str] = []
         self._dropped: list[str] = []
@@ -135,6 +135,9 @@ class MemoryImport:
             # Another branch has it: no edit of this person's, however it came here.
             self._notes[note.name] = note._replace(sync_id=file.sync_id, state="waits")
             return None
+        if by_hand and note.name not in self._place.known and (other := self._other_file(file.sync_id)):
+            self._refuse(note, f"it has the id of {other}: without the line it is a new memory")
+            return None
         last = git.commits.get(note.name) if committed else None
         reviewed = git.default is None or git.default.get(note.name) == note.blob
         passed = last is not None and here is not None and self._is_passed(file, note, last, here)
@@ -150,9 +153,16 @@ class MemoryImport:
             base = str(here["clock"]) if here is not None and passed else file.clock
             clock = after(base, milliseconds=last.milliseconds, steps=last.count, of=note.blob[:16])
             moment = _moment(last.milliseconds)
+        # Who had the side of a conflict that was taken sees no change.
+        self._unsaid |= {note.name} if passed else set()
         noted = note._replace(sync_id=file.sync_id, state="here")
         own = by_hand or (last is not None and last.here)
         return _Seen(file, noted, clock, moment, last.author if last else "", by_hand, own, reviewed)
+
+    def _other_file(self, sync_id: str) -> str:
+        """Return the name of the file that a memory has; empty where it has none, or it was renamed."""
+        name = self._place.names_of({sync_id}).get(sync_id, "")
+        return name if name and (self._place.folder.path / name).exists() else ""
 
     def _is_passed(self, file: MemoryFile, note: Noted, last: Commits, here: Row) -> bool:
         """Return whether git had what is here and says something else since: a revert, a side of a conflict that a
@@ -209,7 +219,7 @@ class MemoryImport:
             author = f"{author or 'somebody'}, on branch {self._place.repository.branch or 'without a name'}"
         # A file that a person began gets its front matter where it was begun, committed or not.
         begun = seen.own and not file.state and file.clock == ZERO
-        self._by_hand |= {seen.noted.name} if seen.by_hand or begun else set()
+        self._unsaid |= {seen.noted.name} if seen.by_hand or begun else set()
         self._edited += file.edited and self._is_news(seen.noted)
         made = mutations(file, self._place.job.project, seen.clock if seen.moment else "", seen.moment)
         if here is not None and here["clock"] == seen.clock:
@@ -303,7 +313,7 @@ class MemoryImport:
         state = states.get(note.sync_id)
         if note.sync_id not in texts or state is None or state["clock"] != self._clocks[note.sync_id]:
             return note
-        return note._replace(render="" if note.name in self._by_hand else blob(texts[note.sync_id]))
+        return note._replace(render="" if note.name in self._unsaid else blob(texts[note.sync_id]))
 
     def _promote(self, sync_id: str, author: str) -> None:
         """Let a memory of a branch be one of the project's: the default branch has it. Call inside a transaction."""

@@ -629,3 +629,39 @@ def test_a_clone_that_never_synced_answers_from_what_others_committed(ada: Membe
     bob.app.read_shared_first()
 
     assert bob.titles() == ["Tokens live five minutes"]
+
+
+def test_two_files_that_two_people_made_of_one_memory_become_one(ada: Member, bob: Member) -> None:
+    ada.shared("Policy")
+    bob.pulled()
+    first = files(bob)["Policy"]
+    text = first.read_bytes()
+    bob.git("mv", str(first), str(first.with_name("another.md")))
+    bob.commit()
+    bob.git("push", "-q", "origin", "HEAD")
+    ada.git("pull", "-q")
+    first_again = ada.root / first.relative_to(bob.root)
+    first_again.write_bytes(text)  # as somebody else's machine wrote it meanwhile
+    ada.commit()
+
+    done = ada.sync.sync()
+
+    assert done.memories_written is not None
+    assert [path.name for path in files(ada).values()] == ["another.md"]
+    assert done.memories_written.removed == (first.name,)
+    assert ada.titles() == ["Policy"]
+
+
+def test_a_copy_of_a_file_that_keeps_its_id_changes_nothing_and_is_named(ada: Member) -> None:
+    ada.shared("Policy")
+    copy = files(ada)["Policy"].with_name("begun.md")
+    copy.write_bytes(files(ada)["Policy"].read_bytes().replace(b"in a sentence", b"and another one"))
+
+    read = ada.sync.sync().memories_read
+
+    assert read is not None
+    assert "without the line it is a new memory" in read.refused[0].reason
+    assert content(ada, "Policy") == "Policy, in a sentence."
+    copy.write_bytes(re.sub(rb"(?m)^id: .*\n", b"", copy.read_bytes()))
+    ada.sync.sync()
+    assert ada.titles() == ["Policy", "Policy"]
