@@ -83,14 +83,13 @@ def main() -> int:
         print(f"{group.name:24} own {own:.3f}   foreign {foreign:.3f}")
     model = fit([one for one in groups if not one.name.endswith("its field")])
     print("all:", json.dumps(model))
-    asked = "meant" if arguments.vectors else "asked"
-    fitted[asked] = model
-    fitted["about"][asked] = f"{today}: {', '.join(names)}"
-    if not arguments.vectors:
-        fitted["unasked"], speaks = _unasked()
-        bars |= speaks
-        projects = ", ".join(file.stem for file in prompts.projects())
-        fitted["about"]["unasked"] = f"{today}: the building half of {projects}"
+    ending, lane = ("_meant", "sentence") if arguments.vectors else ("", "")
+    fitted[f"asked{ending}"] = model
+    fitted["about"][f"asked{ending}"] = f"{today}: {', '.join(names)}"
+    fitted[f"unasked{ending}"], speaks = _unasked(lane)
+    bars |= {f"{name}{ending}": bar for name, bar in speaks.items()}
+    projects = ", ".join(file.stem for file in prompts.projects())
+    fitted["about"][f"unasked{ending}"] = f"{today}: the building half of {projects}"
     if arguments.write:
         COEFFICIENTS.write_text(json.dumps(fitted, indent=2) + "\n", encoding="utf-8")
     return 0
@@ -105,10 +104,10 @@ class Hit:
     due: bool | None
 
 
-def _unasked() -> tuple[Model, dict[str, float]]:
+def _unasked(lane: str) -> tuple[Model, dict[str, float]]:
     """The model of what a prompt is due, and the bars at which it is given nothing and pointed to nothing where it
     should not; each project is judged by a model of the others."""
-    hits = [hit for file in prompts.projects() for hit in _hits(file)]
+    hits = [hit for file in prompts.projects() for hit in _hits(file, lane)]
     judged: list[tuple[Hit, float]] = []
     for project in {hit.prompt.project for hit in hits}:
         model = _of_hits([hit for hit in hits if hit.prompt.project != project])
@@ -122,13 +121,13 @@ def _unasked() -> tuple[Model, dict[str, float]]:
         given = {hit.prompt for hit, p in judged if hit.due and p >= bar}
         loud = {hit.prompt for hit, p in judged if hit.due is False and not hit.prompt.due and p >= bar}
         print(f"unasked at {bar:.2f}: due given {len(given) / len(due):.2f}, silent {1 - len(loud) / asked:.2f}")
-    points = round(sorted(quiet)[-int(asked * MOST_POINTED) - 1] + 0.005, 2)
+    points = round(sorted(quiet)[-int(asked * (MOST_LOUD + MOST_POINTED)) - 1] + 0.005, 2)
     return _of_hits(hits), {"unasked": speaks, "pointed": min(points, speaks)}
 
 
-def _hits(file: Path) -> Iterator[Hit]:
+def _hits(file: Path, lane: str) -> Iterator[Hit]:
     values = json.loads(file.read_text(encoding="utf-8"))
-    with prompts.project_memory(values) as (app, keys):
+    with prompts.project_memory(values, lane) as (app, keys):
         for prompt in prompts.prompts_of(values):
             if prompt.half != "build" or prompt.kind in ("resume", "identity"):
                 continue

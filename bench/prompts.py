@@ -14,7 +14,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -27,6 +27,7 @@ from engram_py.context.values import POINTED
 from engram_py.observations.values import Observation
 from engram_py.sessions.values import SessionLine
 from engram_py.settings import Settings
+from engram_py.vectors.model import LANES, fetch
 
 FOLDER = Path(__file__).parent / "prompts"
 NOW = datetime(2026, 11, 2, 9, tzinfo=UTC)
@@ -70,10 +71,12 @@ class Clock:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.prompts", description=__doc__.partition("\n")[0])
     parser.add_argument("--half", choices=("build", "report"), default="build", help="which prompts to ask")
+    parser.add_argument("--vectors", action="store_true", help="ask where a server tells meaning as well")
     parser.add_argument("--faults", action="store_true", help="print each prompt that was answered wrongly")
     arguments = parser.parse_args()
     memories.without_settings()
-    found = [one for file in projects() for one in _given(file, arguments.half)]
+    lane = "sentence" if arguments.vectors else ""
+    found = [one for file in projects() for one in _given(file, arguments.half, lane)]
     for title, some in _parts(found):
         print(line_of(title, some))
     if arguments.faults:
@@ -93,14 +96,17 @@ def prompts_of(values: dict[str, Any]) -> list[Prompt]:
 
 
 @contextmanager
-def project_memory(values: dict[str, Any]) -> Iterator[tuple[Engram, dict[int, int]]]:
-    """The memories of a project, saved in the order of time, and the key of each observation's id."""
+def project_memory(values: dict[str, Any], lane: str = "") -> Iterator[tuple[Engram, dict[int, int]]]:
+    """The memories of a project, saved in the order of time, and the key of each observation's id. With a ``lane``
+    they have vectors."""
     with tempfile.TemporaryDirectory(prefix="engram-prompts-") as name:
         room = Path(name).resolve()
         (folder := room / values["project"]).mkdir()
         git(folder, "init", "--quiet")
         clock = Clock()
-        with Engram(settings=Settings(room / "memory", clock=clock), directory=folder) as app:
+        if lane:
+            fetch(LANES[lane], room / "memory" / "models")
+        with Engram(settings=Settings(room / "memory", clock=clock, embedder=lane), directory=folder) as app:
             keys: dict[int, int] = {}
             for one in sorted(values["memories"], key=lambda one: -one["days_ago"]):
                 clock.now = NOW - timedelta(days=one["days_ago"])
@@ -111,6 +117,8 @@ def project_memory(values: dict[str, Any]) -> Iterator[tuple[Engram, dict[int, i
                 if one.get("superseded_by") and one["id"] in ids:  # else it was revised under its topic key
                     new, old = ids[one["superseded_by"]], ids[one["id"]]
                     app.relations.compare(new, old, "supersedes", confidence=0.9, reasoning="decided later")
+            if lane:
+                app.vectors.compute()
             yield app, keys
 
 
@@ -123,9 +131,10 @@ def _save(app: Engram, one: dict[str, Any]) -> int:
     return app.save(draft, session_id=session).id
 
 
-def _given(file: Path, half: str) -> Iterator[Given]:
+def _given(file: Path, half: str, lane: str) -> Iterator[Given]:
     values = json.loads(file.read_text(encoding="utf-8"))
-    with project_memory(values) as (app, keys):
+    with project_memory(values, lane) as (app, keys):
+        app.caller = replace(app.caller, mode="process")  # a server's gate asks its own model
         for number, prompt in enumerate(one for one in prompts_of(values) if one.half == half):
             shown = app.prompt_gate.gated(prompt.text, f"ask-{number}").shown
             items = [item for section in shown.sections for item in section.items] if shown else []

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from engram_py.upkeep.doctor import Doctor
     from engram_py.upkeep.maintenance import Maintenance, Reports, Statistics
     from engram_py.upkeep.reindex import Reindexing
-    from engram_py.vectors.vectors import Vectors
+    from engram_py.vectors.vectors import NearMeaning, Vectors
 
 logger = logger_of(__name__)
 
@@ -284,7 +284,19 @@ def prompt_gate(app: Engram) -> PromptGate:
     """Decide whether a prompt is given anything unasked."""
     from engram_py.context.prompt_gate import PromptGate
 
-    return PromptGate(app.core, lambda: app.contexts, app.citations, lambda: app.moments)
+    return PromptGate(app.core, lambda: app.contexts, app.citations, lambda: app.moments, partial(_near_meaning, app))
+
+
+def _near_meaning(app: Engram) -> NearMeaning | None:
+    """Tell the meaning of a prompt: by this server's model, or that of a running one; None without either."""
+    if app.caller.mode == "process" and app.vectors.enabled:
+        return app.vectors
+    if not (app.settings.data_dir / "nearby").exists():  # most have no vectors: nothing is imported
+        return None
+    from engram_py.vectors.vectors import Nearby
+
+    nearby = Nearby(app.settings.data_dir)
+    return nearby if nearby.is_there else None
 
 
 def session_memory(app: Engram) -> SessionMemory:

@@ -22,7 +22,7 @@ from engram_py.recall.dates import Days, days_in, is_generic_verb
 from engram_py.recall.index import totals
 from engram_py.recall.query import parse_query
 from engram_py.recall.retrieval import Retrieved, related_lines, retrieve
-from engram_py.recall.scope_filter import ScopeFilter
+from engram_py.recall.scope_filter import ScopeFilter, VisibleRows
 from engram_py.recall.score import Scored, threshold
 from engram_py.recall.terms import word_terms
 from engram_py.recall.values import Related
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from engram_py.ledger.citations import Citations, Surface
     from engram_py.ledger.moments import Kind as MomentKind
     from engram_py.ledger.moments import Moments
+    from engram_py.vectors.vectors import NearMeaning
 
 Kind = Literal["identity", "literal", "resume", "prior", "days", "owned"]
 
@@ -175,7 +176,14 @@ class LookedUp:
     def _above(self, bar: str) -> list[Scored]:
         if self.found is None:
             return []
-        return [one for probability, one in self.found.judged(_MODEL) if probability >= threshold(bar)]
+        judged = self.found.judged(_MODEL)
+        return [one for probability, one in judged if probability >= threshold(one.evidence.of(bar))]
+
+    @property
+    def needed(self) -> float:
+        """The probability from which a row is given."""
+        scored = self.found.scored if self.found is not None else ()
+        return threshold(next((one.evidence.of(_MODEL) for one in scored if one.evidence.meaning is not None), _MODEL))
 
     def nearest(self) -> Sequence[Related]:
         """Return what comes nearest to being given, best first."""
@@ -186,12 +194,21 @@ class LookedUp:
         return self.found.relating() if self.found is not None else []
 
 
-def look_up(store: Store, prompt: str, projects: tuple[str, ...] | None, today: date) -> LookedUp:
-    """Return what the memory has for a prompt, whose words are never read as a query language."""
+def look_up(
+    store: Store, prompt: str, projects: tuple[str, ...] | None, today: date, near: NearMeaning | None = None
+) -> LookedUp:
+    """Return what the memory has for a prompt, whose words are never read as a query language; ``near`` tells meaning
+    as well."""
     query = parse_query(plain_words(prompt))
     if not query.asks:
         return LookedUp()
-    return LookedUp(retrieve(store, query, ScopeFilter.of_projects(projects), limit=1, least=0.0, today=today))
+    scope = ScopeFilter.of_projects(projects)
+    found = retrieve(store, query, scope, limit=1, least=0.0, today=today)
+    if near is not None:
+        from engram_py.recall.search import with_vectors
+
+        found = with_vectors(near, query, found, VisibleRows(store, scope), within=projects)
+    return LookedUp(found)
 
 
 def known_words(store: Store, text: str) -> str:
@@ -241,9 +258,15 @@ class PromptGate:
     """Lets a prompt pass that asks by a phrase, or whose words lead to what is likely needed."""
 
     def __init__(
-        self, core: Core, contexts: Callable[[], Assembler], citations: Citations, moments: Callable[[], Moments]
+        self,
+        core: Core,
+        contexts: Callable[[], Assembler],
+        citations: Citations,
+        moments: Callable[[], Moments],
+        near: Callable[[], NearMeaning | None] = lambda: None,
     ) -> None:
         self._core, self._contexts, self._citations, self._moments = core, contexts, citations, moments
+        self._near = near
 
     def gated(self, prompt: str, session_id: str) -> Gated:
         """Return the one section that a prompt is given, without what the session was given before.
@@ -256,7 +279,7 @@ class PromptGate:
             return Gated(None, "no_project")  # several projects, or none: nobody asked to see all of them
         looked_up, today = None, core.journal.moment().astimezone(None).date()
         if core.settings.gate != "off" and phrase_in(prompt[:_QUERY_CHARS], today) is None:
-            looked_up = look_up(core.store, prompt[:_QUERY_CHARS], place.reads, today)
+            looked_up = look_up(core.store, prompt[:_QUERY_CHARS], place.reads, today, self._near())
             if not looked_up.pointed():  # most prompts: assembling a context loads much more
                 return Gated(None, "unlikely" if looked_up.relating() else "no_word", looked_up)
         context = self._contexts().assemble(

@@ -12,7 +12,7 @@ from engram_py.anchors.values import StaleLine
 from engram_py.app import Engram
 from engram_py.capture.host_formats import is_trivial
 from engram_py.capture.passive import goal
-from engram_py.context.prompt_gate import Gated
+from engram_py.context.prompt_gate import Gated, LookedUp
 from engram_py.context.values import Context
 from engram_py.dataclass import dataclass, replace
 from engram_py.distill.table import failures
@@ -24,7 +24,6 @@ from engram_py.interfaces.wording.reasons import Door
 from engram_py.ledger.citations import Given, GivenCounts, counts, given_to_session
 from engram_py.ledger.costs import Cost
 from engram_py.observations.values import Observation
-from engram_py.recall.score import threshold
 from engram_py.recall.values import Related, Results
 from engram_py.relations.values import Relation
 from engram_py.sessions import table as session_table
@@ -75,14 +74,14 @@ def _values(app: Engram, prompt: str, given: Gated | None, block: str, *, off: b
         "heard": context.cue if context else None,
         "looked_in": context.section if context else None,
         "not_merged": unmerged or None,
-        "nearest": [_near(one) for one in given.nearest] if given else [],
+        "nearest": [_near(one, given.looked_up) for one in given.nearest] if given and given.looked_up else [],
         "given": block,
     }
 
 
-def _near(one: Related) -> dict[str, Any]:
+def _near(one: Related, looked_up: LookedUp) -> dict[str, Any]:
     values = {"id": one.id, "title": one.title, "words": list(one.words)}
-    return values | {"probability": round(one.probability, 3), "needed": threshold("unasked")}
+    return values | {"probability": round(one.probability, 3), "needed": looked_up.needed}
 
 
 _FIRST, _NAME_CHARS = 3, 120

@@ -146,8 +146,9 @@ class Retrieved(Generic[T]):
         ]
 
     def judged(self, model: str = "asked") -> list[tuple[float, Scored]]:
-        """Return the rows with words of their own and how likely each answers, the likeliest first."""
-        own = [one for one in self.scored if one.words and one.id in self.rows]
+        """Return the rows with words of their own or a known meaning, and how likely each answers, likeliest first."""
+        told = [one for one in self.scored if one.words or one.evidence.meaning is not None]
+        own = [one for one in told if one.id in self.rows]
         return sorted(((one.evidence.probability(model), one) for one in own), key=lambda pair: -pair[0])
 
     def relating(self, rows: Sequence[Scored] | None = None) -> list[Scored]:

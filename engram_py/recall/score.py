@@ -56,9 +56,13 @@ class Evidence:
         """Return the probability: ``asked`` of a search, ``unasked`` of a prompt that did not ask the memory."""
         if not self.share and self.meaning is None:
             return 0.0
-        weights = fitted()["meant" if model == "asked" and self.meaning is not None else model]
+        weights = fitted()[self.of(model)]
         odds = weights["bias"] + sum(weights.get(name, 0.0) * (getattr(self, name) or 0.0) for name in PARTS)
         return 1 / (1 + math.exp(-odds))
+
+    def of(self, name: str) -> str:
+        """Return the name of a model or a bar: another one holds where the meaning is known."""
+        return name if self.meaning is None else f"{name}_meant"
 
 
 PARTS = ("share", "whole", "strength", "told", "rare", "title", "named", "words", "asks", "meaning")

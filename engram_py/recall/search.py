@@ -48,14 +48,14 @@ from engram_py.sessions import table as session_table
 from engram_py.sessions.values import PROMPTS_MOST, Prompt
 from engram_py.text.normalize import normalize_topic_key
 from engram_py.vectors.values import SENTENCE_WEIGHT, Nearest
-from engram_py.vectors.vectors import Vectors
+from engram_py.vectors.vectors import NearMeaning, Vectors
 
 # Of questions asked in other words than their answer's, the answer is at 1.4 to 5.5 standard deviations.
 RELATED = 1.4
 
 
 def with_vectors(
-    vectors: Vectors,
+    vectors: NearMeaning,
     query: Query,
     found: Retrieved[T],
     visible: Readable[T],

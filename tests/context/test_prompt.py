@@ -199,7 +199,7 @@ def test_an_order_gets_the_session_that_left_it_to_be_done(app: Engram) -> None:
     left = app.episodes.summarize("Next: let the classifier skip blurry frames of the dock camera", session_id="b")
 
     assert shown(asked(app, "please make the classifier skip blurry frames of the dock camera")) == [left.id]
-    assert shown(asked(app, "please make the classifier skip frames of whales")) == []
+    assert shown(asked(app, "please paint the frames of the whales")) == []
 
 
 def test_one_name_alone_is_no_evidence(app: Engram) -> None:

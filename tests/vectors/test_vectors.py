@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -11,18 +13,19 @@ from typing import Any
 import pytest
 
 from engram_py import Engram
+from engram_py.context.values import Context
 from engram_py.database.backup import restore
 from engram_py.database.journal import set_meta
 from engram_py.database.store import Store
 from engram_py.documents.documents import Documents
-from engram_py.observations.values import Change
+from engram_py.observations.values import Change, Observation
 from engram_py.reasons import reason
 from engram_py.recall.contradictions import Conflicts, ask_by_meaning
 from engram_py.recall.search import weighted_sum
 from engram_py.settings import Settings, following, keep_setting
 from engram_py.vectors import table
 from engram_py.vectors.values import EmbedderFailedError, Nearest
-from engram_py.vectors.vectors import Vectors
+from engram_py.vectors.vectors import Nearby, Vectors
 from tests.anchors.repositories import Repo
 from tests.embedders import SETTING, TinyEmbedder
 from tests.memory import FakeClock, Git, Opener, RepoMaker, draft
@@ -477,6 +480,88 @@ def test_a_server_computes_after_each_write_its_own_and_that_of_others(opened: E
     second = save(opened, QUEUE)
     _until(lambda: running.state().done == 2)
     assert set(found(running, "queue")) == {first, second}
+
+
+@pytest.fixture
+def telling(opened: Engram, tiny: TinyEmbedder) -> Iterator[Vectors]:
+    """A server with a model that reads, which other processes may ask; it knows a dozen queues and one login."""
+    for number in range(12):
+        save(opened, f"{QUEUE} Number {number}.", title=f"Queue {number}")
+    save(opened, LOGIN, title="Tokens")
+    vectors = vectors_of(opened, tiny, setting="sentence")
+    vectors.start()
+    _until(lambda: vectors.state().done == 13)
+    yield vectors
+    vectors.close()
+
+
+unix_alone = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="no sockets with a path")
+
+
+@unix_alone
+def test_a_process_without_a_model_is_told_by_a_running_server_what_is_near(opened: Engram, telling: Vectors) -> None:
+    nearby = Nearby(opened.settings.data_dir, seconds=10)
+
+    near = nearby.nearest("refreshing the accessed tokenization", limit=5)
+
+    assert near.hits == telling.nearest("refreshing the accessed tokenization", limit=5).hits
+    assert near.deviations() == telling.nearest("refreshing the accessed tokenization", limit=5).deviations()
+    login = near.hits[0][0]
+    assert nearby.nearest("tokens", sees=lambda ids: {row for row in ids if row != login}).hits[0][0] != login
+    telling.close()
+    assert not nearby.is_there
+    assert nearby.nearest("tokens") == Nearest()
+
+
+@unix_alone
+def test_a_prompt_in_other_words_is_pointed_to_a_memory_while_a_server_runs(
+    opened: Engram, telling: Vectors, folder: Path
+) -> None:
+    def shown() -> Context | None:
+        with Engram(settings=Settings(opened.settings.data_dir), directory=folder) as hook:
+            return hook.prompt_gate.gated("detokenized gatewayaccess asking relogins userless", "s-1").shown
+
+    spoken = shown()
+    telling.close()
+
+    assert spoken is not None
+    assert [item.title for item in spoken.sections[-1].items if isinstance(item, Observation)] == ["Tokens"]
+    assert shown() is None
+
+
+@unix_alone
+def test_a_prompt_does_not_wait_for_a_server_that_is_at_work(
+    opened: Engram, telling: Vectors, tiny: TinyEmbedder
+) -> None:
+    released = threading.Event()
+
+    def hold(text: str) -> None:
+        released.wait(60)
+
+    tiny.refuses = hold
+    begun = time.monotonic()
+
+    assert Nearby(opened.settings.data_dir).nearest("a question nobody asked before") == Nearest()
+
+    assert time.monotonic() - begun < 5
+    released.set()
+
+
+@unix_alone
+def test_nonsense_and_the_socket_of_a_killed_server_are_in_nobodys_way(opened: Engram, telling: Vectors) -> None:
+    folder = opened.settings.data_dir / "nearby"
+    with socket.socket(socket.AF_UNIX) as killed:
+        killed.bind(str(folder / "1.sock"))
+    with socket.socket(socket.AF_UNIX) as rude:
+        rude.connect(str(next(path for path in folder.iterdir() if path.name != "1.sock")))
+        rude.sendall(b"[]\n")
+        assert rude.recv(100) == b""
+
+    assert Nearby(opened.settings.data_dir, seconds=10).nearest("tokens").hits
+    telling.close()
+    telling.start()
+    assert [path.name for path in folder.iterdir()] == [f"{os.getpid()}.sock"]
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (folder, *folder.iterdir()))
 
 
 def test_a_server_whose_model_fails_tries_again_and_saves_meanwhile(

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,7 +114,8 @@ def serve_stdio(
 
     memory = Memory(opened)
     lines, out = _own_ends()
-    connection = StdioClient(names, memory, out)
+    # Hooks ask it what a prompt means (vectors/vectors.py).
+    connection = StdioClient(names, memory, out, early=settings.embedder.startswith("sentence"))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, connection.stop)
     connection.serve(lines)
@@ -164,10 +166,11 @@ class _Stopped(BaseException):
 
 
 class StdioClient:
-    """One client. ``out`` is the descriptor that it reads."""
+    """One client. ``out`` is the descriptor that it reads. ``early`` opens the memory with the client's first message,
+    before any call needs it."""
 
-    def __init__(self, names: tuple[str, ...], memory: Memory, out: int) -> None:
-        self._names, self._memory, self._out = names, memory, out
+    def __init__(self, names: tuple[str, ...], memory: Memory, out: int, *, early: bool = False) -> None:
+        self._names, self._memory, self._out, self._early = names, memory, out, early
         self._client = Client()
         self._requests: queue.SimpleQueue[_Request] = queue.SimpleQueue()
         self._workers = 0
@@ -263,6 +266,9 @@ class StdioClient:
             return
         if at_once is not None:
             self._answer(request_id, method, at_once)
+            if self._early:
+                self._early = False
+                threading.Thread(target=self._open_early, args=(agent,), daemon=True).start()
             return
         request = _Request(request_id, method, params, agent, asks=self._client.asks_person(params))
         with self._changed:
@@ -271,6 +277,10 @@ class StdioClient:
                 self._workers += 1
                 threading.Thread(target=self._work, daemon=True).start()
         self._requests.put(request)
+
+    def _open_early(self, agent: str) -> None:
+        with suppress(EngramError), self._memory.use(agent):  # a call is told why it cannot be opened
+            pass
 
     # The calls.
 
