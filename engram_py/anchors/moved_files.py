@@ -32,7 +32,7 @@ from engram_py.git.repository import Repository
 from engram_py.observations import table as observation_table
 from engram_py.observations.values import Observation
 
-NOT_COMMITTED = "git does not have the text that it was saved about"
+NOT_COMMITTED = "git does not have the file as it was at the save"
 BINARY = "it is binary"
 
 

@@ -372,9 +372,7 @@ async def instance(connection: Connection) -> str:
 # Kinds with random keys: to be told that one is taken, somebody has to know it. The keys of sessions are chosen, and an
 # answer about them would tell what others work on.
 _OWNED = frozenset({"observation", "version", "prompt", "relation"})
-_REASON = (
-    "a row with this key is in a project that this account may not write to; save it anew to have a row of its own"
-)
+_REASON = "a row with this key is in a project that this account may not write to; save it again as a new one"
 
 # A row that its project holds too has moved there before, with the consent of who may write to both.
 _FOREIGN = """

@@ -178,9 +178,9 @@ def _refusal(row: Incoming, allowed: dict[str, Right]) -> Rejected | None:
     elif right.paused:
         code, reason = "sync-paused", f"{mutation.project} is paused"
     elif is_ahead(mutation.clock, now_milliseconds=_now()):
-        code, reason = "dated_ahead", f"dated {dated(mutation.clock)}: it is taken when its time comes"
+        code, reason = "dated_ahead", f"dated {dated(mutation.clock)}: it is accepted from then on"
     elif mutation.entity == "alias" and (named is None or not named.writes):
-        reason = f"this account may not write to {mutation.entity_key}, so it cannot make it a name of "
+        reason = f"this account may not write to {mutation.entity_key}, so it cannot become a name of "
         code, reason = "alias_not_granted", reason + mutation.project
     else:
         return None

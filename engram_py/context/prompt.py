@@ -93,7 +93,7 @@ class QueryOrder:
             more = self._providers.more_of(build, phrase.days, [row.id for row in rows]) if rows else ""
             return Section("episodes", tuple(rows), note=more)
         latest = self._providers.last_sessions(build, limit=_LATEST)
-        return _episodes(latest, note=f"none of “{phrase.days.words}”; the latest")
+        return _episodes(latest, note=f"nothing of “{phrase.days.words}”; the latest instead")
 
     def _owned(self, build: Build, thing: str) -> list[Observation]:
         """Return what is known of the person by this name, or of the type it names."""

@@ -60,8 +60,8 @@ class StoreKeyError(StoreError):
         super().__init__(
             f"{path} is encrypted and stays closed: {reason}",
             hint="unlock the keychain, or fix the key file or ENGRAM_KEY_COMMAND, and try again; if the key is lost, "
-            "`engram rekey --recovery` takes the one that you wrote down, and `engram decrypt --set-aside` keeps the "
-            "files and starts an empty memory",
+            "`engram rekey --recovery` takes the recovery key that you wrote down; without one, `engram decrypt "
+            "--set-aside` keeps the files and starts an empty memory",
         )
 
 
@@ -133,7 +133,7 @@ class StoreReplacedError(StoreError):
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(
-            f"{path} was replaced or removed during this write; a new file does not have it",
+            f"{path} was replaced or removed during this write, which went into the old file",
             hint="repeat the call",
         )
 

@@ -398,7 +398,7 @@ class Store:
             news = f"the log of {self.path.name} was removed while it was open"
             news += f"; {aside} has what is missing now, and `engram restore` puts that in place" if aside else ""
         logger.warning("%s: %s", self.path, news)
-        self.news.append(f"{news}. What follows is read and saved there" if replaced or aside else news)
+        self.news.append(f"{news}. From now on the file as it is now is used" if replaced or aside else news)
         return aside is None
 
     def _leave(self) -> Path | None:

@@ -126,7 +126,7 @@ class Ingesting:
             return None
         moment = parse_time(given)
         if moment is None or moment > self._journal.moment() + timedelta(days=1):
-            raise InvalidArgumentError("session_date", given, expected="a day that has come, such as 2025-05-04")
+            raise InvalidArgumentError("session_date", given, expected="a day up to today, such as 2025-05-04")
         return moment.replace(hour=12) if len(given.strip()) == _DATE_CHARS else moment
 
     def _refused(self, project: str, session_id: str, said: Conversation) -> str:
@@ -200,7 +200,7 @@ class Ingesting:
         while (done := self._distilling().flush(session_id)).busy and time.monotonic() < until:
             time.sleep(_PAUSE)
         if done.busy or not done.sessions:
-            return PENDING, ("another process distills just now; this follows in the background",)
+            return PENDING, ("another process writes summaries now; this one follows in the background",)
         return done.sessions[0].result, ()
 
 

@@ -118,7 +118,7 @@ class Expression:
         if (least, most) == (1, 1):
             return part
         if self._at < len(self._pattern) and self._pattern[self._at] in "*+":
-            raise self._refused("a regular expression with one repeat after another left out")
+            raise self._refused("a regular expression without two repeats in a row")
         self._take("?")  # how much it takes does not matter to whether it matches
         if most is None:
             self._join(part[2], part[1])
@@ -196,7 +196,7 @@ class Expression:
         if named == "b":
             ends = self._pattern[self._at : self._at + 1] in ("", "|", ")")
             if start != begun and not ends:
-                raise self._refused(r"a regular expression with \b at the beginning or the end alone")
+                raise self._refused(r"a regular expression with \b only at the beginning or the end")
             return _ENDING[r"\b"]
         if not named or (named.isalnum() and named not in _CLASSES | _LETTERS):
             raise self._refused(rf"a regular expression without \{named}")
@@ -216,7 +216,7 @@ class Expression:
         try:
             self._atoms.append(_compiled(text, self._flags))
         except re.error as exc:
-            raise self._refused(f"a regular expression in which {said} says something: {exc.msg}") from exc
+            raise self._refused(f"a regular expression in which {said} is valid: {exc.msg}") from exc
         self._follow.append(0)
         bit = 1 << (len(self._atoms) - 1)
         return False, bit, bit

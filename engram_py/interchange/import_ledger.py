@@ -21,7 +21,7 @@ from engram_py.sessions import table as session_table
 if TYPE_CHECKING:
     from engram_py.interchange.values import ExportIn
 
-HERE_ALREADY = "here already, as new or newer"
+HERE_ALREADY = "already here, the same or newer"
 DESTROYED = "destroyed, here or where it comes from"
 _MOST_KEPT_ID = 10**9
 RECOVERED_SESSION = session_table.MADE_UP

@@ -187,7 +187,7 @@ def _fold(ledger: ImportLedger, rival: Observation, row_id: int) -> None:
     ledger.queue()
     live = fold_topic(ledger.store, ledger.journal, rival, imported)
     gone = rival if live.id == imported.id else imported
-    ledger.warn(f"topic {live.topic_key}: [#{live.id}] is later than [#{gone.id}], whose text is its version now")
+    ledger.warn(f"topic {live.topic_key}: [#{live.id}] is later; the text of [#{gone.id}] is a version of it now")
 
 
 def _columns(ledger: ImportLedger, row: ObservationIn, new: Prepared) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def import_tombstones(ledger: ImportLedger) -> None:
         if ledger.buried(entity, key):
             counts.skip("known already")
         elif ledger.store.row(_LIVE[entity], key=key):
-            counts.skip("what they name is here, and an import destroys nothing")
+            counts.skip("the row is here, and an import destroys nothing")
         else:
             counts.new += 1
             ledger.add_tombstone(entity, key)

@@ -80,7 +80,7 @@ def refusal(text: str, rules: Rules) -> str:
     if len(line) < rules.least_chars:
         return f"it has {len(line)} characters; a fact has at least {rules.least_chars}"
     passing = next((phrase for phrase in rules.transient if _place(phrase, line) is not None), "")
-    return f'"{passing}" tells what passes or is unsure' if passing else ""
+    return f'"{passing}" sounds temporary or unsure' if passing else ""
 
 
 def likeness(one: str, other: str) -> float:

@@ -86,7 +86,7 @@ class Facts:
             return None
         moment, now = parse_time(date), self._journal.moment()
         if moment is None or moment > now + timedelta(days=1):
-            raise InvalidArgumentError("date", date, expected="a day that has come, such as 2025-05-04")
+            raise InvalidArgumentError("date", date, expected="a day up to today, such as 2025-05-04")
         return to_text(min(now, moment.replace(hour=12) if len(date.strip()) == _DATE_CHARS else moment))
 
     @property

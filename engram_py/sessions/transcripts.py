@@ -190,7 +190,7 @@ class Transcripts:
         if redact_head(str(place), _READ_CHARS).count:
             raise TranscriptRefusedError("its path looks like a secret")
         if not any(place.is_relative_to(root) for root in self._roots):
-            raise TranscriptRefusedError("it lies outside of the home directory and of the agents' own")
+            raise TranscriptRefusedError("it is outside the home directory and the agents' folders")
         return place
 
 

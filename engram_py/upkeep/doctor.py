@@ -39,8 +39,8 @@ _FROM_GIT = ("git_binding", "git_remote", "git_root")
 _RULES: dict[str, tuple[str, str, str, str, CheckResult]] = {
     "manual_session_name_project_mismatch": (
         health.MISNAMED_MANUAL_SESSIONS,
-        "every session manual-save-NAME is in project NAME",
-        "sessions manual-save-NAME are in another project than NAME",
+        "every session of manual saves is in its project",
+        "sessions of manual saves are in another project than their name says",
         "`engram get` shows a row's project; `engram projects merge OLD --into NEW` joins two",
         "warning",
     ),
@@ -68,7 +68,7 @@ _RULES: dict[str, tuple[str, str, str, str, CheckResult]] = {
     "sync_target_closed_space": (
         health.FOREIGN_TARGETS,
         "all state of sync is of the current server",
-        "data of an old server is left",
+        "sync state of an old server remains",
         "`engram cloud status` shows the current server",
         "error",
     ),
@@ -274,7 +274,7 @@ class Doctor:
         if not names:
             return Check("texts", "ok", "every text can be read")
         step = (
-            "run `engram doctor --fix`; it puts \N{REPLACEMENT CHARACTER} for each damaged byte; a backup may have them"
+            "run `engram doctor --fix`; it puts \N{REPLACEMENT CHARACTER} for each damaged byte; a backup may be intact"
         )
         message = f"{amount(len(names), 'text')} not in UTF-8: {', '.join(names[:5])}"
         return Check("texts", "error", message, {"texts": names[:20]}, step, fixable=True)
@@ -311,7 +311,7 @@ class Doctor:
         by_kind = {
             ("observation", "without a session"): observations,
             ("relation", "without one of its memories"): relations,
-            ("orphaned relation", "whose memories are both here"): whole,
+            ("relation", "marked as orphaned, though both memories are here"): whole,
             ("orphaned relation", "to a memory that never arrived"): orphaned,
         }
         message = ", ".join(f"{amount(len(rows), thing)} {what}" for (thing, what), rows in by_kind.items() if rows)
@@ -435,15 +435,15 @@ class Doctor:
         evidence = {f"{arrival.source} {arrival.name}".strip(): arrival.rows for arrival in unchecked}
         rows = sum(arrival.rows for arrival in unchecked)
         message = f"{amount(rows, 'memory')} from elsewhere shown as not checked"
-        return Check("trust", "ok", message, evidence, "`engram trust` lists their authors, and makes them yours")
+        return Check("trust", "ok", message, evidence, "`engram trust` lists their authors, and trusts them")
 
     def _distilling(self) -> Check:
         rows = failures(self._store)
         if not rows:
-            return Check("distilling", "ok", "the distiller failed on no session")
+            return Check("distilling", "ok", "no session summary failed")
         evidence = {row["id"]: row["distill_detail"] for row in rows}
         given_up = sum(row["distill_state"] == "dead" for row in rows)
-        message = f"the distiller failed on {amount(len(rows), 'session')}; it gave up on {given_up}"
+        message = f"{amount(len(rows), 'session summary')} failed; given up: {given_up}"
         step = f"run `engram flush {rows[0]['id']}`; check the settings distill_command and distill_url"
         return Check("distilling", "warning", message, evidence, step)
 

@@ -102,7 +102,7 @@ _STEPS = {
     "store_busy": "another program writes to the database; close it",
     "disk_full": "free space on the disk of the data directory",
     "not_spooled": "a prompt was lost; free disk space, or make the data directory writable",
-    "transcript_refused": "nothing to do; it is not a file of the agent, so only citations and turns are missing",
+    "transcript_refused": "nothing to do; the file is no transcript of the agent; only citations and turns are missing",
     "transcript_unheard": "this version cannot read the agent's transcripts; it keeps the prompts but not the turns; "
     "upgrade engram, or report the agent's version",
     "empty_input": _NO_INPUT,

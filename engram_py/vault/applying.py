@@ -97,7 +97,7 @@ def _changed(item: Item, current: Now, before: Mapping[str, str]) -> bool | None
     return was is not None and was != is_now
 
 
-_BOTH = "the memory had changed it as well; its text is a version now"
+_BOTH = "the memory had changed too; its text is kept as a version"
 
 
 class Applying:
@@ -129,9 +129,11 @@ class Applying:
     def _one(self, edit: Edit, project: str, number: int) -> Applied:
         title = edit.item.title or title_of(edit.item.content)
         if edit.action == "keep":
-            return Applied(edit.path, "keep", "kept", title, said="no item; kept below its file")
+            return Applied(edit.path, "keep", "kept", title, said="no item; kept at the end of its file")
         if edit.action != "describe" and not edit.item.content.strip():
-            return Applied(edit.path, edit.action, "refused", title, said="an item without text; kept below its file")
+            return Applied(
+                edit.path, edit.action, "refused", title, said="an item without text; kept at the end of its file"
+            )
         try:
             match edit.action:
                 case "revise":
@@ -144,7 +146,7 @@ class Applying:
                     return self._describe(edit, project)
             return self._add(edit, title, project, number)
         except EngramError as exc:
-            return Applied(edit.path, edit.action, "refused", title, said=f"{exc.message}; kept below its file")
+            return Applied(edit.path, edit.action, "refused", title, said=f"{exc.message}; kept at the end of its file")
 
     def _revise(self, edit: Edit, title: str) -> Applied:
         assert edit.row is not None
@@ -217,6 +219,6 @@ def with_conflict(path: str) -> Applied:
 
 def plan_of(edit: Edit) -> Applied:
     title = edit.item.title or edit.item.content.split("\n")[0][:100]
-    note = "the memory changed it as well; its text becomes a version" if edit.conflict else ""
+    note = "the memory changed too; its text is kept as a version" if edit.conflict else ""
     row = edit.row.id if edit.row is not None else None
     return Applied(edit.path, edit.action, f"would {edit.action}", title, row, note)

@@ -303,7 +303,9 @@ def _indexes(pages: Sequence[EntityPage], links: Mapping[str, str]) -> dict[str,
     return files
 
 
-_TACIT = "What is pinned, your profile, and how you work: preferences and policies (others keep these in ME.md).\n\n"
+_TACIT = (
+    "What is pinned, your profile, and how you work: preferences and policies (other programs keep these in ME.md).\n\n"
+)
 
 
 def with_tail(text: str, tail: str) -> str:

@@ -132,7 +132,7 @@ class Vault:
         if is_new:
             self._write_manifest(folder, Manifest(name))
         elif had is not None:
-            return [f"the vault before stays at {old.root}; `engram vault init {old.root}` returns to it"]
+            return [f"the old vault stays at {old.root}; `engram vault init {old.root}` returns to it"]
         return []
 
     def folder(self, project: str | None = None, *, home: Path | None = None) -> Folder:
@@ -323,7 +323,7 @@ class Vault:
         warnings = []
         for path in {*(tails or {})} - {*texts}:  # nothing of it is left but what the person wrote
             if path not in manifest.files and day_of(path) is None and (text := folder.read(path)):
-                warnings.append(f"the memory writes no {path}; what it said is kept in {folder.set_aside(path, text)}")
+                warnings.append(f"engram no longer writes {path}; its text is kept in {folder.set_aside(path, text)}")
                 folder.remove(path)
             elif (tails or {})[path]:
                 texts[path] = ""

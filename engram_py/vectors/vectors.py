@@ -157,7 +157,7 @@ class Vectors:
             from engram_py.vectors.upkeep import same_model
 
             if not same_model(probe, row["probe"], row["dimension"]):
-                reason = "it answers otherwise than when the vectors were computed"
+                reason = "its vectors differ from the stored ones"
                 raise EmbedderFailedError(self._setting, reason, hint="run `engram vectors on`")
             index = self._indexes[kind] = VectorIndex(self._store, kind, row["id"], row["dimension"])
         return index

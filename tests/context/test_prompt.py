@@ -167,7 +167,7 @@ def test_a_question_about_an_empty_time_gets_the_latest_and_is_told_so_and_an_or
     context = asked(app, "what did we discuss yesterday?")
 
     assert shown(context) == ["s-deploy", "s-parser"]
-    assert "none of “yesterday”; the latest" in text(app, context)
+    assert "nothing of “yesterday”; the latest instead" in text(app, context)
     assert text(app, asked(app, "finish what was begun yesterday")) == ""
 
 

@@ -122,7 +122,7 @@ def test_the_answer_accounts_for_every_row_of_each_way(here: Engram, root: Path)
     assert accounted(done) == accounted(again) == rows | {"relations": 2}
     assert accounted(from_file) == rows
     assert (done.observations.new, again.observations.skipped, from_file.observations.skipped) == (14, 14, 14)
-    assert "observations: 14 read, 0 new, 0 newer, 14 skipped (here already, as new or newer: 14)" in render.text(
+    assert "observations: 14 read, 0 new, 0 updated, 14 skipped (already here, the same or newer: 14)" in render.text(
         again, now=here.journal.moment(), door="python"
     )
 

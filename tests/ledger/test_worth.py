@@ -57,7 +57,7 @@ def test_fewer_than_five_moments_have_no_share_and_no_difference(app: Engram, ro
     came(app, row, 4, "heeded")
 
     assert app.worths.of().kinds[0].given.share is None
-    assert "guards: 4 with a known outcome, too few for a share" in said(app)
+    assert "guards: 4 with a known outcome, too few for a percentage" in said(app)
     assert "%" not in said(app)
 
 

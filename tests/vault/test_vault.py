@@ -97,7 +97,7 @@ def test_row_126_preferences_stand_in_memory_md_which_says_so(app: Engram, root:
     app.save(Draft("Small commits", "The user wants small commits.", "preference"))
     app.vault.export()
     memory = (root / "MEMORY.md").read_text()
-    assert "others keep these in ME.md" in memory
+    assert "other programs keep these in ME.md" in memory
     assert "Small commits" in memory
     assert "Small commits" not in (root / "observations.md").read_text()
 

@@ -122,7 +122,7 @@ def _read(response: httpx.Response, deadline: float, *, most: int, cut: bool = F
     """Return the decompressed body; with ``cut`` its first ``most`` bytes, else CloudFailedError when it is longer."""
     coding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if coding not in ("identity", "gzip", ""):
-        raise _broken(f"the server answers in a coding that was not asked for: {coding[:20]!r}")
+        raise _broken(f"the server answers in an encoding that was not asked for: {coding[:20]!r}")
     unpack = zlib.decompressobj(31) if coding == "gzip" else None
     parts: list[bytes] = []
     size = 0
@@ -339,7 +339,7 @@ def pushed(value: Any, sent: int) -> PushReply:
     answer = _parsed(PushReply, value)
     indexes = [*answer.accepted, *answer.unchanged, *(one.index for one in answer.rejected)]
     if sorted(indexes) != list(range(sent)):
-        raise _invalid_answer("it does not answer for each entry once")
+        raise _invalid_answer("it does not answer each entry exactly once")
     return answer
 
 

@@ -85,9 +85,9 @@ def server_address(text: str, *, insecure: bool = False) -> str:
     if parts.scheme not in _PORTS or not host or not readable:
         raise InvalidServerError(given, "it is not https://HOST or https://HOST:PORT")
     if parts.username is not None or parts.password is not None:
-        raise InvalidServerError(f"{parts.scheme}://…@{host}", "it holds a user or a password; a token is given apart")
+        raise InvalidServerError(f"{parts.scheme}://…@{host}", "it has a user or a password; give the token separately")
     if parts.query or parts.fragment:
-        raise InvalidServerError(given, "it holds a ? or a #")
+        raise InvalidServerError(given, "it has a ? or a #")
     if parts.scheme == "http" and not insecure and not is_loopback(host):
         raise InvalidServerError(given, "the token and the memory would go over the network unencrypted")
     shown = f"[{host}]" if ":" in host else host

@@ -119,7 +119,7 @@ class Pull:
                 return
             if page.upto < cursor:
                 if started_over:
-                    raise CloudFailedError("transport_failed", "the server's log ends before where it begins")
+                    raise CloudFailedError("transport_failed", "the server's log ends before its start")
                 self._start_over(channel, names)
                 cursor, start, started_over = 0, 0, True
                 continue
@@ -164,8 +164,8 @@ class Pull:
         cursors = {"pulled_seq": 0, "seen_seq": 0, "pushed_seq": 0, "resend_upto": resend}
         channel.commit("pull", names, cursors)
         channel.notices.append(
-            f"the server's log of {', '.join(sorted(names)[:5])} is not the one it was, as after a restored backup: "
-            "all of it is exchanged once more"
+            f"the server's log of {', '.join(sorted(names)[:5])} was replaced, as by a restored backup: "
+            "all of it is synced again"
         )
 
     # --- applying -----------------------------------------------------------------------------------------

@@ -196,7 +196,9 @@ class Push:
             return [part[len(part) // 2 :], part[: len(part) // 2]]
         if failure.kind == "too_large":
             if size < _LEAST_BYTES:
-                message = f"{channel.server} does not even take a body of {size:,} bytes; see what proxy is before it"
+                message = (
+                    f"{channel.server} does not even take a body of {size:,} bytes; check the proxy in front of it"
+                )
                 raise CloudFailedError("cloud_config_error", message) from failure
             reason = f"{failure.message}; the row has {size:,} bytes"
             done.aside.append(channel.aside("push", part[0], code="too_large", reason=reason, repairable=False))

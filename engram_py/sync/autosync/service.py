@@ -265,7 +265,7 @@ class Account:
         with self._store.transaction():
             self._store.execute("delete from cloud_logins")
             table.set_state(self._store, TARGET, **_FRESH)
-        warnings = [] if gone else ["the keychain did not give the token up: remove the entry `engram` there"]
+        warnings = [] if gone else ["the keychain did not delete the token: remove the entry `engram` there"]
         if self._settings.cloud_token:
             warnings.append("ENGRAM_CLOUD_TOKEN is set and still counts as a login")
         return LoggedOut("" if row is None else row["server"], tuple(warnings))
@@ -351,7 +351,7 @@ def _names(store: Store, server: str) -> tuple[str, ...]:
 def _environment_warnings(settings: Settings, address: str) -> list[str]:
     said = []
     if settings.cloud_token:
-        said.append("ENGRAM_CLOUD_TOKEN is set, and wins over what was kept now")
+        said.append("ENGRAM_CLOUD_TOKEN is set, and overrides this token")
     server = settings.cloud_server
     if server and server.rstrip("/") != address:
         said.append(f"ENGRAM_CLOUD_SERVER or cloud_server says {server}: nothing is sent until both agree")

@@ -109,7 +109,7 @@ class ChunkFolder:
             elif name in found:
                 problem = "there is a plain and a sealed chunk of this name"
             elif not problem and about.st_size > MOST_PACKED_BYTES:
-                problem = f"it has {about.st_size:,} bytes; {MOST_PACKED_BYTES // 2**20} MiB are read"
+                problem = f"it has {about.st_size:,} bytes; the limit is {MOST_PACKED_BYTES // 2**20} MiB"
             found[key] = ChunkFile(key, ending == SEALED, about.st_size, signatures.get(name, 0), problem)
         return dict(sorted(found.items()))
 

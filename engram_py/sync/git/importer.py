@@ -210,7 +210,7 @@ class Importer:
             raise ChunkRefusedError("it does not hold what its name says: it was changed, or renamed")
         if table.bytes_read(job.store, job.target) + len(data) > job.most:
             step = "; `engram sync` reads it" if job.until is not None else ""
-            raise _TooMuchError(f"with it, this folder would add more than {job.most // 2**20} MiB{step}")
+            raise _TooMuchError(f"this chunk would exceed the folder's limit of {job.most // 2**20} MiB{step}")
         return len(data), decompose(parse(data), project=job.project)
 
     def _apply(

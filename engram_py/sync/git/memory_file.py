@@ -205,16 +205,16 @@ def _begun(values: Mapping[str, Any], body: str, name: str) -> MemoryFile:
 def _memory(values: Mapping[str, Any], title: str, content: str, *, edited: bool) -> MemoryFile:
     sync_id, clock = _line(values, "id"), _line(values, "clock") or ZERO
     if sync_id and not _ID.fullmatch(sync_id):
-        raise MemoryFileError(f"id: {sync_id[:40]!r} is no id of a memory; take the line out of a file you began")
+        raise MemoryFileError(f"id: {sync_id[:40]!r} is no id of a memory; in a new file, remove this line")
     try:
         parse_stamp(clock)
     except ValueError as exc:
-        raise MemoryFileError(f"clock: {exc}; take the line back as git has it") from None
+        raise MemoryFileError(f"clock: {exc}; restore the line from git") from None
     if (scope := _line(values, "scope")) not in ("", "project", "global"):
         raise MemoryFileError(f"scope: {scope[:40]!r} is neither project nor global; what is personal has no file")
     state = values.get("state", {})
     if not isinstance(state, dict):
-        raise MemoryFileError("state: not a JSON object; take the line back as git has it")
+        raise MemoryFileError("state: not a JSON object; restore the line from git")
     return MemoryFile(
         sync_id,
         _line(values, "type") or "manual",
@@ -250,7 +250,7 @@ def _values(head: str) -> dict[str, Any]:
                 read = json.loads(value)
                 said[name] = read if name == "state" else value.strip()
             except (ValueError, RecursionError):
-                raise MemoryFileError(f"{name}: not JSON; take the line back as git has it") from None
+                raise MemoryFileError(f"{name}: not JSON; restore the line from git") from None
     return said
 
 

@@ -77,7 +77,7 @@ class MemoryFolder:
                         about = entry.stat(follow_symlinks=False)
                         problem = file_problem(about.st_mode)
                         if not problem and about.st_size > MOST_FILE_BYTES:
-                            problem = f"it has {about.st_size:,} bytes; {MOST_FILE_BYTES:,} are read"
+                            problem = f"it has {about.st_size:,} bytes; the limit is {MOST_FILE_BYTES:,}"
                         found[entry.name] = Listed(about.st_size, about.st_mtime_ns, problem)
         except FileNotFoundError:
             return {}

@@ -109,14 +109,14 @@ class MemoryImport:
                 if about.problem:
                     raise MemoryFileError(about.problem)
                 if total > job.most:
-                    raise MemoryFileError(f"with it, this reading would be of more than {job.most // 2**20} MiB")
+                    raise MemoryFileError(f"this file would exceed the limit of {job.most // 2**20} MiB for one read")
                 data = self._place.folder.read(name)
                 self._notes[name] = note._replace(blob=blob(data))
                 if row.blob == blob(data) and row.state == "here":
                     continue
                 file = parse_named(data, name)
                 if is_ahead(file.clock, now_milliseconds=self._now):
-                    raise MemoryFileError(f"its clock is of {dated(file.clock)}: take the line back as git has it")
+                    raise MemoryFileError(f"its clock is of {dated(file.clock)}: restore the line from git")
                 found[name] = file
             except MemoryFileError as exc:
                 self._refuse(note, str(exc))

@@ -120,7 +120,7 @@ def _bytes(mode: str, data: bytes | None) -> bytes:
     if data is None:
         raise MemoryFileError("it is a symbolic link" if mode == _LINK else "it is a folder: files in it are not read")
     if len(data) > MOST_FILE_BYTES:
-        raise MemoryFileError(f"it has {len(data):,} bytes; {MOST_FILE_BYTES:,} are read")
+        raise MemoryFileError(f"it has {len(data):,} bytes; the limit is {MOST_FILE_BYTES:,}")
     return data
 
 

@@ -39,7 +39,7 @@ from engram_py.sync.sealing import Keys, Parameters, SealingKey, WrongSecretErro
 if TYPE_CHECKING:
     from engram_py.sync.replica.replica import Replica
 
-_BUSY = f"git is not done with a merge or a rebase: {NAME}/memories is neither read nor written before it is"
+_BUSY = f"a merge or rebase is unfinished: finish it, then {NAME}/memories is read and written again"
 _PART_SECONDS = 30.0  # then the lease is renewed, and the chunk is read anew
 
 

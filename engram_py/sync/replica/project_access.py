@@ -151,7 +151,7 @@ def folder_rows(store: Store, mutations: Sequence[Mutation], names: frozenset[st
         elif is_alias and key not in names and access.is_taken(key):
             said = f"it makes {key} another name of {mutation.project}, and {key} is a project of its own here"
             hint = _merge_hint(key, mutation.project)
-            rows.problems.append(f"{said}; {hint}, `engram sync --all` believes it")
+            rows.problems.append(f"{said}; {hint}, or `engram sync --all` accepts it")
         else:
             names |= {key} if is_alias else set()
             rows.taken.append(mutation)

@@ -353,7 +353,7 @@ def test_without_the_driver_git_leaves_its_markers_and_the_import_names_the_file
     with pytest.raises(AssertionError, match="CONFLICT"):
         two_edits.git("pull", "-q", "--no-rebase", "--no-edit")
 
-    assert "git is not done" in str(two_edits.sync.sync().warnings)
+    assert "a merge or rebase is unfinished" in str(two_edits.sync.sync().warnings)
     two_edits.commit()  # as it is
 
     [refused] = read(two_edits).refused
@@ -402,7 +402,7 @@ def test_two_people_who_edit_different_lines_by_hand_both_keep_their_edit() -> N
         (b"---\nclock: yesterday\n---\n# x\n\ny\n", "clock: not a clock stamp"),
         (b"\xff\xfe# x", "not UTF-8"),
         (b"", "no text"),
-        (b"x" * 600_000, "524,288 are read"),
+        (b"x" * 600_000, "the limit is 524,288"),
     ],
 )
 def test_a_file_that_is_no_memory_is_named_and_the_others_are_read(ada: Member, data: bytes, reason: str) -> None:
@@ -578,8 +578,8 @@ def test_nothing_is_read_or_written_before_a_merge_has_ended(ada: Member, bob: M
 
     assert done.memories_read is None
     assert done.memories_written is None
-    assert "git is not done" in str(done.warnings)
-    assert "git is not done" in str(ada.sync.sync(read=False).warnings)
+    assert "a merge or rebase is unfinished" in str(done.warnings)
+    assert "a merge or rebase is unfinished" in str(ada.sync.sync(read=False).warnings)
     assert ada.sync.read_new(until=time.monotonic() + 60) is None
     ada.git("merge", "--abort")
     assert ada.sync.sync().memories_written == MemoriesWritten()
