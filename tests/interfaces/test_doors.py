@@ -64,8 +64,8 @@ def test_no_text_that_all_doors_share_names_a_tool() -> None:
         if not path.relative_to(PACKAGE).as_posix().startswith(("interfaces/wording/reasons.py", *FOR_MODELS))
     ]
     named = {text for path in shared for text in _strings(path) if "mem_" in text.replace("claude_mem_", "")}
-    assert not named - {"list: Engram's list of hits, the default of GET; json: what mem_search answers, with "
-                        "notes and why there is nothing, the default of POST."}  # fmt: skip
+    assert not named - {"list: Engram's list of hits (default of GET); json: the answer of mem_search, with notes "
+                        "(default of POST)."}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def serve_command(host: str | None, port: int | None) -> None:
 
 users_command = group(
     "users",
-    """List, add, enable and disable accounts; alone it lists them.
+    """List, add, enable and disable accounts; by default it lists them.
 
     Works on the database that ENGRAM_DATABASE_URL names; without it, on the server this machine is logged in to.
     """,
@@ -203,7 +203,7 @@ def enable_user(user: str) -> tuple[object, str]:
     return administered("users/enable", {"user": user}), f"{user} is enabled."
 
 
-tokens_command = group("tokens", "List, add and revoke tokens; alone it lists them.", alone="list")
+tokens_command = group("tokens", "List, add and revoke tokens; by default it lists them.", alone="list")
 
 
 @value_command("list", tokens_command)
@@ -233,7 +233,9 @@ def revoke_token(number: int, reason: str | None) -> tuple[object, str]:
 
 
 grants_command = group(
-    "grants", "List, add and remove grants (which account may read or write what); alone it lists them.", alone="list"
+    "grants",
+    "List, add and remove grants (which account may read or write what); by default it lists them.",
+    alone="list",
 )
 
 
@@ -292,7 +294,7 @@ def pause_command(project: str | None, reason: str | None) -> tuple[object, str]
 def resume_command(project: str) -> tuple[object, str]:
     """Resume a paused project."""
     done = administered("pause/remove", {"project": project})
-    return done, f"{project} goes on." if done["was_paused"] else f"{project} was not paused."
+    return done, f"{project} is resumed." if done["was_paused"] else f"{project} was not paused."
 
 
 @value_command("restored")

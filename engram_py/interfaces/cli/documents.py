@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 name_argument = click.argument("name", help="Its name, as `engram collection list` shows it.")
 
 collection_command = group(
-    "collection", "Index documents: git history, docs, folders; alone it lists them.", alone="list"
+    "collection", "Index documents: git history, docs, folders; by default it lists them.", alone="list"
 )
 
 

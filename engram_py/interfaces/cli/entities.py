@@ -208,7 +208,7 @@ def profile_command(app: Engram, text: str | None, derive: bool, **options: Any)
 @click.argument("judgment_id", required=False, help="The id that `engram save` printed, as in rel-0123456789abcdef.")
 @click.argument("relation", required=False, help=", ".join(VERBS) + ".")
 @click.option("--reason", help="Why.")
-@click.option("--evidence", help="What shows it.")
+@click.option("--evidence", help="What the verdict is based on.")
 @click.option("--confidence", type=float, help="0 to 1.")
 @project_options
 @limit_option(20)
@@ -246,7 +246,7 @@ def supersede_command(app: Engram, new: int, old: int, reasoning: str | None) ->
 
 conflicts_command = group(
     "conflicts",
-    "List relations, judge them, count them, and look for new pairs; alone it lists them.",
+    "List relations, judge them, count them, and look for new pairs; by default it lists them.",
     alone="list",
 )
 conflicts_command.add_command(judge_command)

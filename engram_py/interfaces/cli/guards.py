@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 guard_command = group(
     "guard",
-    "Warn agents before they act against a decision; `engram check` reports violations. Alone it lists them.",
+    "Warn agents before they act against a decision; `engram check` reports violations. By default it lists them.",
     alone="list",
 )
 
@@ -62,19 +62,21 @@ def list_command(app: Engram, offered: bool = False, **options: Any) -> object:
     metavar="GLOB",
     help="Only in these files, for --added and --removed; may be repeated.",
 )
-@click.option("--branch", default="", metavar="NAME", help="Only on this branch; alone: no edits and commits on it.")
+@click.option(
+    "--branch", default="", metavar="NAME", help="Only on this branch; without another rule: no edits or commits on it."
+)
 @click.option("--use", default="", metavar="TEXT", help="What to use instead.")
 @click.option("--regex", is_flag=True, help="TEXT is a regular expression.")
 @click.option("--strict", is_flag=True, help="Block the action instead of warning.")
 def add_command(app: Engram, observation_id: int, deny: str | None, **rule: Any) -> object:
-    """Give an observation a guard: one of --path, --command, --added and --removed, or --branch alone.
+    """Give an observation a guard: --path, --command, --added or --removed, or only --branch.
 
     Globs are those of .gitignore, from the root of the repository. Symlinks and other spellings of a path match. Files
     written by a shell command are not checked. --command matches its words wherever a line runs them (`cd x && npm i`,
     `sudo`, `bash -c`), not inside quoted text; options match in any order. --added and --removed match whole words in
-    added or removed lines. A regular expression has classes, groups, |, repeats, ^, $, and \\b at an end; it takes
-    linear time. If a tool rewrites a whole file, only `engram check` sees removed lines. A guard that matches more than
-    half of the files changed in the last 200 commits is refused.
+    added or removed lines. A regular expression may use only classes, groups, |, repeats, ^, $, and \\b at an end. If a
+    tool rewrites a whole file, only `engram check` sees removed lines. A guard that matches more than half of the files
+    changed in the last 200 commits is refused.
 
     \b
     engram guard add 12 --command 'npm *' --use pnpm
@@ -111,7 +113,9 @@ def remove_command(app: Engram, observation_id: int, number: int | None) -> obje
 
 @result_command("off", guard_command)
 @id_argument
-@click.option("--session", "session_id", metavar="ID", help="The session; default: the one here that it warned last.")
+@click.option(
+    "--session", "session_id", metavar="ID", help="The session; default: the current one, or the one warned last."
+)
 @click.option("--all", "everywhere", is_flag=True, help="In every open session of the project.")
 def off_command(app: Engram, observation_id: int, session_id: str | None, everywhere: bool) -> object:
     """Silence the guards of an observation for a session. A guard silenced in three sessions is listed by `engram
@@ -160,8 +164,8 @@ def check_command(
     each with file, line, decision and author; the exit code is 1 if there are any. A..B compares B with the merge base
     of A and B; guards with only --branch are skipped. For files, every line counts as new.
 
-    --memory reports, for a comment by CI, what A..B adds, changes and removes in .engram/memories, which memory of its
-    base it may contradict, and which guards its code violates. The database of this machine is not read.
+    --memory reports, as a CI comment, what A..B adds, changes and removes in .engram/memories, which memories of A it
+    may contradict, and which guards it violates. The database of this machine is not read.
     """
     if review:
         sys.exit(_reviewed(what, form=form, strict=strict, as_json=as_json))

@@ -62,7 +62,7 @@ def init_command(name: str | None, force: bool, vectors: bool | None, as_json: b
         offer_vectors(vectors, ask=True)
 
 
-projects_command = group("projects", "List, merge, rename and prune projects; alone it lists them.", alone="list")
+projects_command = group("projects", "List, merge, rename and prune projects; by default it lists them.", alone="list")
 
 
 @result_command("list", projects_command)

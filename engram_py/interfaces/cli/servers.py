@@ -71,7 +71,7 @@ def serve_command(
     unit: str | None,
     show_token: bool,
 ) -> None:
-    """Serve the memory over HTTP, on this machine only: Engram's routes, /openapi.json, and MCP at /mcp.
+    """Serve the memory over HTTP, on this machine only: the original Engram's routes, /openapi.json, and MCP at /mcp.
 
     Requests need the header `Authorization: Bearer TOKEN`, unless they use a socket. On SIGTERM or Ctrl-C the server
     finishes open requests, then exits.
@@ -206,7 +206,7 @@ def _ensure_server(instance: str, port: int, secret: str, data_dir: Path) -> Non
     if found != instance:
         raise PortTakenError(port, "serves another memory" if found else "is another program's")
     if not _has_page(port, secret):
-        raise PortTakenError(port, "serves this memory without its page: to other machines, or as an older version")
+        raise PortTakenError(port, "serves this memory without its page: it is open to other machines, or too old")
 
 
 def _instance_at(port: int, secret: str) -> str | None:

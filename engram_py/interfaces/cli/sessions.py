@@ -95,7 +95,7 @@ def flush_command(app: Engram, session_id: str | None) -> Flushed:
     Engram does it in the background a minute after the last message, and when a session ends; `engram turns` lists the
     messages it uses. A summary that an agent saved stays.
     """
-    with interruptible("the summaries so far are kept, and the other sessions wait on"):
+    with interruptible("the summaries so far are kept; the other sessions still wait"):
         return app.distilling.flush(session_id)
 
 
@@ -206,7 +206,7 @@ def _read(file: Path) -> dict[str, Any]:
     return given
 
 
-session_option = click.option("--session", "session_id", help="The session; default: the command line's own.")
+session_option = click.option("--session", "session_id", help="The session; default: manual-save-PROJECT.")
 
 
 class _File(click.File):

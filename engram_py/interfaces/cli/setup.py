@@ -154,7 +154,7 @@ def unsetup_command(
             print_value({"agents": [], "errors": [], "dry_run": dry_run}, said, as_json=as_json)
     elif not chosen:
         used = ", ".join(f"{name} ({where})" for name, where in setup.in_use()) or "none"
-        raise click.UsageError(f"name an agent, or pass --all. Set up: {used}")
+        raise click.UsageError(f"name an agent, or pass --all. Already set up: {used}")
     done, failures = [], []
     for agent, where in chosen:
         try:
@@ -276,7 +276,7 @@ _name = click.argument("name", help="The setting, such as gate or ENGRAM_GATE.")
 
 config_command = group(
     "config",
-    "List the settings of this machine, show one, or set one; alone it lists them.",
+    "List the settings of this machine, show one, or set one; by default it lists them.",
     alone="list",
 )
 

@@ -106,14 +106,14 @@ def status_command(app: Engram, retry: bool) -> object:
 def enroll_command(app: Engram, projects: tuple[str, ...], everything: bool, trust: bool | None) -> object:
     """Sync projects with the server from now on, with everything saved so far.
 
-    In a terminal the command asks once whether you trust the server's authors. Until then agents see their memories
-    marked as not checked.
+    In a terminal the command asks once whether you trust the server's authors. Until then agents see the memories of
+    other authors marked as not checked.
     """
     if not projects and not everything:
         raise click.UsageError("name the projects, or pass --all")
     enrolled = app.autosync.account.enroll(projects, everything=everything)
     if trust is None and can_ask() and not app.trust.is_decided(TARGET):
-        trust = click.confirm("Is what comes from this server your own, or of people you trust?", err=True)
+        trust = click.confirm("Trust the memories from this server as your own?", err=True)
     if trust is not None:
         app.trust.source(TARGET, trusted=trust)
     return enrolled

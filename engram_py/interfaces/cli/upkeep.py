@@ -474,7 +474,7 @@ def import_command(
         return app.transfer.import_file(source, trusted=own, progress=report)
 
 
-_IMPORTED = "an import is there whole or not at all, and the same command again adds what is missing"
+_IMPORTED = "the import was done completely or not at all; running the same command again is safe"
 
 
 def _is_own(file: Path, said: bool) -> bool:

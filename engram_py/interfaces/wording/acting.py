@@ -34,7 +34,7 @@ _SILENT = {
 
 def advice_text(advice: Advice) -> str:
     """Return what an agent reads when an error returns: at most 120 tokens."""
-    again = "This error was fixed before" if len(advice.remedies) == 1 else "This error had two fixes, the later first"
+    again = "This error was fixed before" if len(advice.remedies) == 1 else "This error had two fixes, newest first"
     head = f"Memory: {again} ({plain_line(advice.line, _LINE)})."
     left = ADVICE_BYTES - len(head.encode())
     lines = []
@@ -125,8 +125,8 @@ def objection(value: Objection) -> str:
         lines.append(f"{rule[:1].upper()}{rule[1:]}: {about}. {what} for this session: {lifted}.")
     for strange in value.unchecked:
         lines.append(
-            f"#{strange} came from elsewhere and has a guard against this; it does nothing until a person "
-            f"trusts it. `engram guard list` shows it, `engram trust {strange}` trusts it."
+            f"#{strange} came from elsewhere. Its guard against this action is off until a person runs "
+            f"`engram trust {strange}`; `engram guard list` shows the guard."
         )
     return "\n".join(lines)
 
@@ -158,12 +158,12 @@ def _line(value: GuardLine, now: datetime) -> str:
         "denies" if value.rule.strict else "warns",
         f"by {plain_line(value.rule.by, 40)}" if value.rule.by else "",
         spoke,
-        f"overruled in {amount(value.overruled, 'session')}" if value.overruled else "",
+        f"turned off in {amount(value.overruled, 'session')}" if value.overruled else "",
         f"from {value.unchecked}: does nothing until `engram trust {value.id}`" if value.unchecked is not None else "",
     )
     line = f"{_named(value.id, value.title)}\n  {value.number}. {rule_and_use(value.rule)} ({filled(facts)})"
     return line + (
-        f"\n  It was overruled in {amount(value.overruled, 'session')}. Keep it: `engram review {value.id}`. "
+        f"\n  It was turned off in {amount(value.overruled, 'session')}. Keep it: `engram review {value.id}`. "
         f"Remove it: `engram guard remove {value.id}`."
         if value.to_review
         else ""
@@ -183,13 +183,16 @@ def _set(value: GuardSet, now: datetime) -> str:
     whom = f'[#{value.id}] "{plain_line(value.title, _TITLE_CHARS)}"'
     match value.outcome:
         case "removed":
-            return f"Removed {f'from {whom}: {rule_and_use(value.rule)}' if value.rule else f'every guard of {whom}'}"
+            one = f"the guard of {whom}: {rule_and_use(value.rule)}" if value.rule else f"every guard of {whom}"
+            return f"Removed {one}"
         case "declined":
             return f"Declined: {whom} has no guard, and none is suggested again"
     assert value.rule is not None
     does = "denies" if value.rule.strict else "warns"
     past = f" It would have warned in {value.hits} of the last {amount(value.commits, 'commit')}." * bool(value.commits)
-    return f"{whom} {does}: {rule_and_use(value.rule)}.{past} `engram guard off {value.id}` turns it off for a session."
+    return (
+        f"{whom} ({does}): {rule_and_use(value.rule)}.{past} `engram guard off {value.id}` turns it off for a session."
+    )
 
 
 def _silenced(value: Silenced, now: datetime) -> str:
@@ -198,7 +201,7 @@ def _silenced(value: Silenced, now: datetime) -> str:
         return f"The guard of {whom} is on in every session again"
     where = f"session {value.sessions[0]}" if len(value.sessions) == 1 else amount(len(value.sessions), "open session")
     often = (
-        f"; it was overruled in {amount(value.overruled, 'session')} and is due for review" if value.to_review else ""
+        f"; it was turned off in {amount(value.overruled, 'session')} and is due for review" if value.to_review else ""
     )
     return f"The guard of {whom} is off in {where}{often}"
 

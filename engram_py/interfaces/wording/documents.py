@@ -167,7 +167,7 @@ def _some(paths: Sequence[str], state: str, step: str) -> list[str]:
 def _text(value: FileText, now: datetime) -> str:
     if value.found:
         return value.text
-    near = f"; near: {', '.join(value.near)}" if value.near else ""
+    near = f"; similar: {', '.join(value.near)}" if value.near else ""
     return f"No file {value.path}{near}"
 
 

@@ -57,7 +57,7 @@ _DAY, _MINUTE = "%Y-%m-%d", "%H:%M"
 
 def _saved(value: Saved, now: datetime, door: Door) -> str:
     verb = {"updated": f"Revised (revision {value.revision_count})", "duplicate": "Already known"}
-    verb["deduped"] = f"Already known ({value.likeness or 1:.0%} of the words)"
+    verb["deduped"] = f"Already known ({value.likeness or 1:.0%} same words)"
     kind = f"fact about {value.about}" if value.about else value.type
     lines = [f'{verb.get(value.outcome, "Saved")} [#{value.id}] "{value.title}" ({kind}) in {value.project}']
     if value.scope != "project":
@@ -238,7 +238,7 @@ def _stats(value: Stats, now: datetime) -> str:
     return "\n".join(
         [
             ", ".join(amount(getattr(value, f"total_{kind}s"), kind) for kind in kinds),
-            f"{amount(value.versions, 'earlier version')}, {value.deleted_observations} hidden"
+            f"{amount(value.versions, 'earlier version')}, {amount(value.deleted_observations, 'deleted observation')}"
             + (f", {_queued(value.queued_mutations)} kept for sync" if value.syncs else ""),
             f"types: {types or 'none'}; {facts} since summaries were last written",
             f"projects: {projects or 'none'}",

@@ -108,7 +108,7 @@ def whence(unchecked: str | None) -> list[str]:
 _NO_SUMMARY = {
     "no_signals": "nothing new to summarize",
     "low_novelty": "too little text",
-    "agent_summary": "the agent wrote one",
+    "agent_summary": "the agent wrote its own",
     "summary_deleted": "it was deleted",
     "recording_off": "recording is off",
     "memory_disabled": "engram is off",

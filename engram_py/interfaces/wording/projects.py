@@ -118,7 +118,7 @@ def _trust(value: TrustChanged, now: datetime) -> str:
     rows = counted(value.rows)
     if value.trusted:
         return f"Trusted: {rows}. Everything from there counts as your own from now on."
-    return f"No longer trusted: {rows}. Agents see everything from there apart, as not checked."
+    return f"No longer trusted: {rows}. Agents see everything from there marked as not checked."
 
 
 _KINDS = ("observations", "sessions", "prompts", "relations")
@@ -137,7 +137,7 @@ def _imported(value: Imported, now: datetime) -> str:
     lines += [f"redacted {amount(value.redacted, 'secret or private part')}"] if value.redacted else []
     if value.observations.new and not value.trusted:
         lines.append(
-            "Agents see the new memories apart, as not checked. "
+            "Agents see the new memories marked as not checked. "
             f"If you trust them: `engram trust --author {value.path.rpartition('/')[2]}`."
         )
     return "\n".join(lines)
@@ -146,14 +146,14 @@ def _imported(value: Imported, now: datetime) -> str:
 def _counts(kind: str, counts: Counts) -> str:
     invalid = f", {counts.invalid} invalid" if counts.invalid else ""
     why = "; ".join(f"{reason}: {rows}" for reason, rows in list(counts.reasons.items())[:_MOST_REASONS])
-    said = f"{kind}: {counts.read} read, {counts.new} new, {counts.newer} newer, {counts.skipped} skipped{invalid}"
+    said = f"{kind}: {counts.read} read, {counts.new} new, {counts.newer} updated, {counts.skipped} skipped{invalid}"
     return f"{said} ({why})" if why else said
 
 
 WORDS: Words = {
     Merged: _merged,
     Renamed: lambda value, now: f"Renamed {value.project} to {value.name}; the old name keeps working",
-    Alike: lambda value, now: f"{', '.join(value.names)} may be {value.into}",
+    Alike: lambda value, now: f"{', '.join(value.names)} may be the same as {value.into}",
     Pruned: _pruned,
     ProjectLine: _line,
     Arrivals: _arrivals,

@@ -99,12 +99,13 @@ def _no_change(start: str, last: str, open: bool) -> str:
 
 
 def _nothing_passes(without_words: bool) -> str:
-    return f"{'after the excluded words, ' if without_words else ''}no memory matches the filters"
+    return f"no memory {'without the excluded words ' if without_words else ''}matches the filters"
 
 
 def _not_as_marked(quotes: bool, minus: bool) -> str:
-    marks = [*(["the quoted phrase"] if quotes else []), *(["the excluded words"] if minus else [])]
-    return f"no memory matches {' and '.join(marks)}"
+    if not quotes:
+        return "no memory without the excluded words matches"
+    return f"no memory has the quoted phrase{' without the excluded words' if minus else ''}"
 
 
 def _dated(words: str, start: str, last: str, open: bool, unchanged: bool) -> str:
@@ -206,7 +207,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "vectors_elsewhere": "another process computes vectors at this moment",
     "many_named": "{named} memories were named; the first {limit} are shown",
     # notes on what it found
-    "replaced": "#{old} has these words; [#{new}] replaced it, but the filters exclude it. is:superseded shows #{old}",
+    "replaced": "#{old} has these words; the filters exclude [#{new}], which replaced it. is:superseded shows #{old}",
     "read_as": lambda word, forms: f"no memory contains {word}; the search used {_either(forms)} instead",
     "known_elsewhere": lambda words: sentence(
         f"only other projects know {', '.join(words)}; ", operation("everywhere"), " searches them"
@@ -238,7 +239,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     # why nothing can be told of a file
     "not_in_repository": "not in the repository of its project",
     "saved_outside": "saved outside its repository",
-    "not_read": "it was not read where it was saved",
+    "not_read": "the file was not read at the save",
     "not_in_history": "not in the history of this HEAD",
     "only_on_branch": "only on branch {branch}",
     "unreadable": "{problem}",
@@ -247,7 +248,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "clamped": "{name} {value} is outside {low}..{high}; used {used}",
     # notes on a save or an edit
     "not_stored": lambda count: f"redacted {amount(count, 'secret or private part')}; they were not stored",
-    "unknown_entity": 'nothing else is known of "{entity}" yet: it is a candidate until it is mentioned more',
+    "unknown_entity": 'nothing else is known of "{entity}" yet: it is listed once it is mentioned more',
     "strange_roles": lambda count, roles: (
         f"left out {amount(count, 'turn')} of role {', '.join(map(repr, roles))}; only user and assistant are kept"
     ),
@@ -263,7 +264,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
         f"the agent ended with an error in {amount(runs, 'run')}; {folder} has its output"
     ),
     "guard_offered": lambda id, what, use: (
-        f"this decision can warn agents before this: {what}{f' (use {use})' if use else ''}. "
+        f"this decision can warn agents before `{what}`{f' (use {use})' if use else ''}. "
         f"Turn it on: `engram guard accept {id}`"
     ),
     "guards_offered": lambda ids, more: (
@@ -323,7 +324,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "documents_gone": "{folder} does not exist; its indexed documents are kept",
     # notes on settings
     "setting_ignored": "{setting} was ignored: it must be {accepted}",
-    "setting_moved": "{setting} is set to {value:,}: it must be {accepted}",
+    "setting_moved": "{setting} must be {accepted}; {value:,} is used",
     "not_of_this_file": lambda setting, variable: (
         f"{setting} was ignored: {f'only {variable} sets it' if variable else 'it is not a setting of this file'}"
     ),
@@ -334,7 +335,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "scope_of_clone": "{setting} was ignored: a file that may come with a clone never writes into other projects",
     "no_project_name": "{setting} was ignored: it is not a project name: {problem}",
     "alias_ignored": "{alias} is ignored, because {setting} is given too",
-    "more_in_file": "{file}: and {count} more",
+    "more_in_file": lambda file, count: f"{file}: {amount(count, 'more note')}",
     "file_ignored": "{file} was ignored: {problem}",
     "file_no_json": "{file} is not JSON and was ignored",
     "file_no_object": "{file} is not a JSON object and was ignored",

@@ -41,9 +41,9 @@ def relation(note: RelationNote) -> str:
 
 
 def replaces(saved: Saved, older: Candidate) -> str:
-    """``[#12] "Use RS256" seems to contradict [#4] "Use HS256". Does it replace that?``"""
+    """``[#12] "Use RS256" seems to contradict [#4] "Use HS256". Does the new one replace the old?``"""
     new, old = (f'[#{one.id}] "{one.title}"' for one in (saved, older))
-    return f"{new} seems to contradict {old}. Does it replace that?"
+    return f"{new} seems to contradict {old}. Does the new one replace the old?"
 
 
 def _judged(value: Relation, now: datetime) -> str:
@@ -101,7 +101,7 @@ WORDS: Words = {
 
 # --- what a branch does to the memory, for a reviewer ---
 
-_PART_NAMES = {"content": "text", "shown": "verdicts", "state": "lines that engram keeps (clock, pinned, dates)"}
+_PART_NAMES = {"content": "text", "shown": "verdicts", "state": "engram's own lines (clock, pinned, dates)"}
 _MENTION = regex(r"@[\w/-]+")
 _MARKS = regex(r"([\\`*_{}\[\]<>#!|~])")
 _WHY = {

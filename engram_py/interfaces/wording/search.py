@@ -50,7 +50,7 @@ def match_count(value: Results) -> str:
     """Return how many hits there are, and in which order they stand: ``3 matches, best first``."""
     if len(value.results) == 1:
         return "1 match"
-    orders = {"named": "as named", "filters": _LATEST, "exact": "the exact one first"}
+    orders = {"named": "in the order given", "filters": _LATEST, "exact": "the exact one first"}
     order = _SORTED[value.sort] if value.sort else orders.get(value.rung, "best first")
     return f"{len(value.results)} matches, {order}"
 
@@ -149,7 +149,7 @@ def _next_step(value: Results, silence: NoResults, door: Door) -> str:
         return "Next: add is:archived."
     if silence.filters and silence.unworded:
         keys = dict.fromkeys(f"{one.partition(':')[0]}:" for one in silence.filters)
-        return f"Next: give another {' or '.join(keys)}, or words instead."
+        return f"Next: change {' or '.join(keys)}, or search by words."
     if silence.numbered:
         return "Next: search by words instead."
     if silence.filters and (silence.filtered or not (silence.unknown or silence.elsewhere)):
@@ -263,7 +263,7 @@ def _hits(value: Results, numbers: Sequence[Numbers]) -> TableSection:
     )
     legend = "score = (bm25 + neighbours + close + session) x factors. bm25 = match of its own text;"
     legend += " neighbours = match of its session's other memories; close = nearness of the words in the text;"
-    legend += " session = share of its session's best hit; passage = share of the query in its best passage;"
+    legend += " session = a fifth of its session's best score; passage = share of the query in its best passage;"
     legend += " likely = probability that it answers; recency = 1 now, halved after each half-life."
     return TableSection("Hits", legend, ("hit", *_HIT_FIGURES, "factors", "title"), rows)
 

@@ -63,16 +63,17 @@ def synced(value: GitSynced) -> list[str]:
     if value.memories_written is not None:
         lines += _memories_written(value.memories_written, value)
     if value.encrypted and value.written is not None and value.written.chunks:
-        lines.append("The files are encrypted, so nobody can review them; `engram sync --status` counts them")
+        lines.append("The files are encrypted, so nobody can review them")
     if value.unchecked:
-        found = counted(sum(one.rows for one in value.unchecked))
-        lines.append(f"{found} from {_authors(value)} not checked. If you trust them: `engram trust --project`")
+        rows = sum(one.rows for one in value.unchecked)
+        are = f"from {_authors(value)} {'is' if rows == 1 else 'are'} not checked"
+        lines.append(f"{counted(rows)} {are}. If you trust them: `engram trust --project`")
     return lines
 
 
 def _memories_read(value: MemoriesRead) -> list[str]:
     """Return what a reading of the files brought, and what stays as it is."""
-    parts = [f"{value.applied.applied} new or newer" if value.applied.applied else "nothing new"]
+    parts = [f"{value.applied.applied} new or updated" if value.applied.applied else "nothing new"]
     parts += [f"{amount(value.edited, 'file')} edited by hand"] if value.edited else []
     files = "its file was" if len(value.deleted) == 1 else "their files were"
     parts += [f"{len(value.deleted)} hidden, because {files} deleted"] if value.deleted else []
@@ -83,7 +84,7 @@ def _memories_read(value: MemoriesRead) -> list[str]:
     if value.branch:
         lines.append(
             f"{amount(len(value.branch), 'memory')} of this branch "
-            f"{'is shown apart until it is' if len(value.branch) == 1 else 'are shown apart until they are'} merged"
+            f"{'is' if len(value.branch) == 1 else 'are'} marked as not checked until the branch is merged"
         )
     if value.waiting:
         lines.append(
@@ -249,7 +250,7 @@ def _read(value: ChunksRead) -> str:
     if not value.chunks:
         return "Imported nothing new."
     rows = value.applied
-    said = f"Imported {amount(value.chunks, 'chunk')}: {amount(rows.applied, 'row')} new or newer"
+    said = f"Imported {amount(value.chunks, 'chunk')}: {amount(rows.applied, 'row')} new or updated"
     parts = [f"{rows.unchanged} already known"] if rows.unchanged else []
     parts += [f"{value.waiting} waiting for another row"] if value.waiting else []
     parts += [f"{rows.ahead} dated in the future"] if rows.ahead else []
@@ -309,7 +310,7 @@ _PLACES = {
     "variable": "ENGRAM_CLOUD_TOKEN",
 }
 _ACCESS = {
-    "": "not asked yet",
+    "": "access not known yet",
     "read": "read only",
     "write": "read and write",
     "none": "not shown to this token",

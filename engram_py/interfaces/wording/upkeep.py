@@ -170,7 +170,7 @@ def _shares(value: Cost) -> Iterator[str]:
 
 def _profiles(value: Cost) -> Iterator[str]:
     instructions = tokens_of(value.profiles[0].instruction_bytes)
-    yield _row(f"each session, {instructions:,} for instructions", "tools", "tokens")
+    yield _row(f"per session (instructions: {instructions:,})", "tools", "tokens")
     for one in value.profiles:
         yield _row(f"profile {one.profile}", f"{one.tools:,}", f"{one.tokens:,}")
 
@@ -191,7 +191,7 @@ def _worth(value: Worth, now: datetime) -> str:
     lines = [f"Results of memories that hooks gave to agents{of}{since}; a token is 4 bytes", "", _tallied("", None)]
     for one in value.kinds:
         lines += [_tallied(_KIND[one.kind], one.given)] if one.given.moments else []
-        lines += [_tallied("  without", one.without)] if one.without.moments else []
+        lines += [_tallied("  not given", one.without)] if one.without.moments else []
     lines += [_tallied("all given", value.all), ""]
     lines += [said for one in value.kinds if (said := compared(one))]
     lines += ["", *(_worth_line(one) for one in value.memories)]
@@ -210,7 +210,7 @@ def compared(one: Compared) -> str:
         return ""
     name, known = _KIND[one.kind], one.given.moments - one.given.unknown
     if one.given.share is None:
-        return f"{name}: {known} with a known outcome, too few for a share"
+        return f"{name}: {known} with a known outcome, too few for a percentage"
     said = f"{name}: {one.given.share:.0%} of {known} were heeded"
     if one.difference is None:
         return said
@@ -226,7 +226,7 @@ def _worth_line(one: MemoryWorth) -> str:
     given = one.given
     counts = [f"{getattr(given, name)} {name}" for name in _COUNTS[1:6] if getattr(given, name)]
     counts += [f"{given.share:.0%} heeded"] if given.share is not None else []
-    counts += [f"{one.without.moments} without"] if one.without.moments else []
+    counts += [f"{one.without.moments} not given"] if one.without.moments else []
     state = "; off until `engram review` confirms it" if one.retired else ""
     moments = f"{amount(given.moments, 'moment')}, {given.tokens:,} tokens"
     return f"[#{one.id}] {one.title} ({one.type}): {', '.join([moments, *counts])}{state}"
@@ -250,7 +250,7 @@ def _state(value: VectorState, now: datetime) -> str:
         lines.append(f"runs on {value.runtime}")
     if value.host:
         lines.append(f"texts are sent to {value.host}")
-    lines += [f"also kept: {name}" for name in value.others]
+    lines += [f"kept vectors: {name}" for name in value.others]
     if value.problem:
         lines.append(f"problem: {value.problem}\n→ {value.hint}")
     elif left:
@@ -316,7 +316,8 @@ def _plan(value: Plan, now: datetime) -> str:
     ]
     low, high = (round(left * dollars) for dollars in _RUN_DOLLARS)
     few, many = (f"{tokens:,}" for tokens in _RUN_TOKENS)
-    head = f"{amount(len(value.tasks), 'task')}, each with {', '.join(ARMS)}: {amount(value.runs, 'run')}"
+    tasks, runs = amount(len(value.tasks), "task"), amount(value.runs, "run")
+    head = f"{tasks}, each in {len(ARMS)} variants ({', '.join(ARMS)}): {runs}"
     return "\n".join(
         [
             head + (f", {value.done} of them done" if value.done else ""),
@@ -381,7 +382,7 @@ def _measured(value: Evaluation, now: datetime) -> Iterator[str]:
         both = sum(one.comparable for one in value.asked)
         new = sum(one.new for one in value.asked)
         asked = f"{amount(both, 'question')} asked then and now" + (f", {new} new" if new else "")
-        yield f"before: the run kept {clock(value.kept_at, now)}; {asked}"
+        yield f"before: the kept run of {clock(value.kept_at, now)}; {asked}"
         yield f"changed since then: {', '.join(value.changed) or 'nothing in the program or the index'}"
 
 
@@ -444,7 +445,7 @@ def _lost(value: Evaluation) -> Iterator[str]:
     if lost:
         yield from (
             "",
-            "Their answer was deleted (not counted). Remove: `engram eval remove N`. "
+            "Not counted, because the answer was deleted. Remove: `engram eval remove N`. "
             "New answer: `engram eval add QUESTION ID`:",
         )
         yield from (f'  {one.id} "{one.question}": {"; ".join(map(_answer, one.answers))}' for one in lost)
@@ -457,13 +458,13 @@ def _verdict(value: Evaluation) -> Sequence[str]:
         lines.append(f"worse than the kept run by more than {value.tolerance:g}: {names}")
     elif value.kept_at is not None:
         compared = sum(one.comparable for one in value.asked)
-        lines.append(f"no worse than the kept run, of the {amount(compared, 'question')} that both asked")
+        lines.append(f"no worse than the kept run in the {amount(compared, 'question')} of both")
     if value.kept:
         lines.append("kept: later runs are compared with this one")
     elif value.kept_at is not None:
         new = sum(one.new for one in value.asked)
         lines += (
-            [f"{amount(new, 'new question')}, not compared: --keep compares later runs with this one"] if new else []
+            [f"{amount(new, 'new question')}, not compared; to compare later runs with this one: --keep"] if new else []
         )
     return lines
 

@@ -19,7 +19,7 @@ def decided(run: Run) -> Run:
 
 def test_a_guard_is_added_listed_silenced_and_removed(decided: Run) -> None:
     added = decided("guard", "add", "1", "--command", "npm *", "--use", "pnpm")
-    assert '[#1] "HTTP client" warns: no `npm *`; use pnpm.' in added.stdout
+    assert '[#1] "HTTP client" (warns): no `npm *`; use pnpm.' in added.stdout
 
     assert "1. no `npm *`; use pnpm (warns" in decided("guard").stdout
     [line] = answer(decided("guard", "list", "--json"))["guards"]

@@ -142,7 +142,7 @@ def test_unsetup_says_what_is_set_up(run: Run, home: Path) -> None:
     assert "no agent was set up" in run("unsetup", "--all").stdout
     assert answer(run("unsetup", "--all", "--json"))["agents"] == []
     run("setup", "cursor")
-    assert "Set up: cursor (user)" in refusal(run("unsetup"), code=2)
+    assert "Already set up: cursor (user)" in refusal(run("unsetup"), code=2)
 
 
 def test_the_registered_server_and_hook_start_from_a_folder_that_shadows_python_modules(

@@ -122,7 +122,7 @@ def test_a_new_passphrase_is_asked_for_twice_and_one_that_opens_a_folder_once(
     monkeypatch.setenv("ENGRAM_DATA_DIR", str(tmp_path / "another"))
     assert "wrong_passphrase" in run("sync", "--encrypt", stdin="short\n").stderr
     opened = run("sync", "--encrypt", stdin="correct horse\ny\n")
-    assert "Imported 1 chunk: 3 rows new or newer." in opened.stdout
+    assert "Imported 1 chunk: 3 rows new or updated." in opened.stdout
     assert "Passphrase of .engram: " in opened.stderr
     assert "Repeat" not in opened.stderr
 
@@ -152,7 +152,7 @@ def test_a_passphrase_is_read_from_the_environment(
     monkeypatch.setenv("ENGRAM_SYNC_PASSPHRASE", "wrong horse")
     assert "wrong_passphrase" in run("sync").stderr
     monkeypatch.setenv("ENGRAM_SYNC_PASSPHRASE", "correct horse")
-    assert "Imported 1 chunk: 3 rows new or newer." in run("sync").stdout
+    assert "Imported 1 chunk: 3 rows new or updated." in run("sync").stdout
 
 
 def test_devices_are_listed_trusted_and_no_longer_trusted(repository: Path, run: Run) -> None:

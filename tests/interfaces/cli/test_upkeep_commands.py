@@ -136,7 +136,7 @@ def test_a_first_run_is_kept_and_the_next_is_no_worse(run: Run) -> None:
     assert ["hit@5", "1.000"] in table
     assert ["false", "answers", "0", "of", "1"] in table
     assert second.stdout.startswith("none of 3 questions fails\n")
-    assert "no worse than the kept run, of the 3 questions that both asked" in second.stdout
+    assert "no worse than the kept run in the 3 questions of both" in second.stdout
     assert "changed since then: nothing in the program or the index" in second.stdout
 
 

@@ -166,7 +166,7 @@ def test_a_session_summary_says_what_the_session_was_for(app: Engram) -> None:
 
 
 @pytest.mark.parametrize(("rung", "said_of_it"), [
-    ("filters", "2 matches, latest change first."), ("named", "2 matches, as named."),
+    ("filters", "2 matches, latest change first."), ("named", "2 matches, in the order given."),
     ("exact", "2 matches, the exact one first."), ("any word", "2 matches, best first."),
 ])  # fmt: skip
 def test_hits_are_said_to_stand_in_the_order_they_have(rung: str, said_of_it: str) -> None:
@@ -224,8 +224,8 @@ POLICY: dict[str, Any] = {"filters": ("type:policy",)}
         ("zebra", {"memories": 0}, f"save a memory, there are none yet, {ELSEWHERE}"),
         ("timeout type:policy", POLICY, "search without type:policy"),
         ("zebra type:policy", {**POLICY, "unknown": ("zebra",), "projects": None}, "try other words"),
-        ("file:x.py", {"filters": ("file:x.py",), "unworded": True}, "give another file:, or words instead"),
-        ("type:policy", {**POLICY, "unworded": True}, "give another type:, or words instead"),
+        ("file:x.py", {"filters": ("file:x.py",), "unworded": True}, "change file:, or search by words"),
+        ("type:policy", {**POLICY, "unworded": True}, "change type:, or search by words"),
         ("kafka", {"elsewhere": ("kafka",)}, "search all projects (all_projects=true), or try other words"),
     ],
 )  # fmt: skip
