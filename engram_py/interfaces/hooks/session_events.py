@@ -248,6 +248,6 @@ def nudge(app: Engram, session_id: str) -> str:
         app.store.update("sessions", {"id": session_id}, {"nudged_at": app.journal.now()})
     return (
         "Files changed in this session and nothing of it is in memory. If a later session would miss a decision, a "
-        "cause or a gotcha, keep it with mem_save, and what was done and is left with mem_session_summary. "
+        "cause or a gotcha, keep it with mem_save; summarize the work and next steps with mem_session_summary. "
         f"If not, stop; this is said {'rarely' if cooldown else 'once'}."
     )

@@ -222,7 +222,7 @@ def hit_notes(hits: Sequence[Hit]) -> Notes:
     """Return a sentence for each hit with changed files or relations: ``#49: session.ts changed; supersedes #36``."""
     told = [f"#{hit.id}: {'; '.join(said)}" for hit in hits if (said := _shortened([*_said(hit)]))]
     more = len(told) - _MOST_HITS
-    rest = [f"and {more} more hits to know such things of: response_format=json tells them"] if more > 0 else []
+    rest = [f"and {more} more with notes: response_format=json shows them"] if more > 0 else []
     return [*told[:_MOST_HITS], *rest]
 
 

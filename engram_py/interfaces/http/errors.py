@@ -158,7 +158,7 @@ class SessionIsolationError(HttpError):
     def __init__(self, session_id: str) -> None:
         super().__init__(
             f"session {session_id[:80]!r} has a directory, or is shared by projects",
-            hint="start an isolated session with a new id, project_owned and without a directory",
+            hint="start an isolated session with a new id, ownership_mode project_owned and no directory",
         )
 
 

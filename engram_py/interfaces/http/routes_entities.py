@@ -41,7 +41,7 @@ def list_entities(
     candidates: Annotated[
         bool, Field(description="Also list names that are mentioned too seldom to have a page.")
     ] = False,
-    archived: Annotated[bool, Field(description="Those put away as well.")] = False,
+    archived: Annotated[bool, Field(description="Also list archived ones.")] = False,
     kind: Annotated[str | None, Field(description="Only this kind, as in person.")] = None,
 ) -> object:
     """The entities of a project, by slug."""
@@ -61,7 +61,7 @@ def entity_graph(
     place: InScope,
     depth: Annotated[int, Field(description="Edges away, 1 to 4.")] = 2,
 ) -> object:
-    """What edges lead to from an entity, the nearest first."""
+    """The entities connected to one, the nearest first."""
     return app.entities.graph(entity, depth=depth, **place.where)
 
 
@@ -76,25 +76,25 @@ def link_entity(
     kind: str | None = None,
     object_kind: str | None = None,
 ) -> object:
-    """Connect it with another; the fact that says so is kept as well, and while it holds the edge does."""
+    """Connect it with another; the fact that says so is kept too, and the edge lasts as long as the fact."""
     return app.entities.link(entity, predicate, object, fact=fact, kind=kind, object_kind=object_kind, **place.where)
 
 
 @operation("POST", "/entities/{entity}/aliases", EntityChanged, errors=(404, 409))
 def alias_entity(app: Engram, entity: Name, place: InScopeOfSession, aliases: list[str] | None = None) -> object:
-    """Give it other names, by which it is found as well."""
+    """Give it more names; each of them finds it."""
     return app.entities.alias(entity, aliases or [], **place.where)
 
 
 @operation("POST", "/entities/{entity}/merge", EntityChanged, errors=(404, 409))
 def merge_entity(app: Engram, entity: Name, place: InScopeOfSession, into: Needed) -> object:
-    """Say that it is another one, which has the names, facts and edges of both."""
+    """Merge it into another one, which gets the names, facts and edges of both."""
     return app.entities.merge(entity, into, **place.where)
 
 
 @operation("POST", "/entities/{entity}/archive", EntityChanged, errors=(404, 409))
 def archive_entity(app: Engram, entity: Name, place: InScopeOfSession, restore: bool | None = None) -> object:
-    """Put it away, or bring it back; its facts stay."""
+    """Archive it, or restore it; its facts stay."""
     return app.entities.archive(entity, restore=bool(restore), **place.where)
 
 
@@ -104,14 +104,14 @@ def save_fact(
     place: InScopeOfSession,
     entity: Needed,
     text: Needed,
-    validate_: Annotated[bool | None, Field(description="false keeps it unchecked.")] = None,
+    validate_: Annotated[bool | None, Field(description="false: keep any text.")] = None,
     kind: Annotated[str | None, Field(description="What the entity is: person, service.")] = None,
     category: Annotated[str | None, Field(description="As in milestone, status, preference.")] = None,
-    source: Annotated[str | None, Field(description="Where it is from, as in meeting.")] = None,
-    source_ref: Annotated[str | None, Field(description="Which one.")] = None,
-    date: Annotated[str | None, Field(description="When it held first.")] = None,
+    source: Annotated[str | None, Field(description="The source: meeting.")] = None,
+    source_ref: Annotated[str | None, Field(description="The id of the source.")] = None,
+    date: Annotated[str | None, Field(description="Since when it is true.")] = None,
 ) -> object:
-    """Keep a sentence about an entity. A new value replaces the old one; too short or passing is refused."""
+    """Keep a sentence about an entity. A new value replaces the old one; short or temporary ones are refused."""
     return app.facts.add(
         entity,
         text,
@@ -130,7 +130,7 @@ def list_facts(
     app: Engram,
     place: InScope,
     entity: Annotated[Needed, Field(description="Its name or slug.")],
-    past: Annotated[bool, Field(description="Those that were replaced as well.")] = False,
+    past: Annotated[bool, Field(description="Also list replaced facts.")] = False,
 ) -> object:
     """The facts about an entity, the latest first."""
     return app.facts.of(entity, past=past, **place.where).items
@@ -146,13 +146,13 @@ ProfileOut = shown(Profile, "id text scope project origin written_at")
 
 @operation("GET", "/identity", [Statement], errors=(409,))
 def list_identity(app: Engram, place: InProject, scope: Scope = None) -> object:
-    """What holds of the user always, everywhere first, then in this project."""
+    """The statements about the user: those for every project, then this project's."""
     return app.identity.listed(scope=scope, **place.where).items
 
 
 @operation("POST", "/identity", StatementSavedOut, status=201, errors=(409,))
 def add_identity(app: Engram, place: InSession, text: Needed, scope: Scope = None) -> object:
-    """Keep a sentence that every context begins with; said twice, it is kept once."""
+    """Keep a sentence that every context begins with; a repeated one is kept once."""
     return app.identity.add(text, scope=scope, **place.where)
 
 
@@ -172,7 +172,7 @@ def read_profile(app: Engram, place: InProject, scope: Scope = None) -> object:
 
 @operation("PUT", "/identity/profile", StatementSavedOut, errors=(409,))
 def write_profile(app: Engram, place: InSession, text: Needed, scope: Scope = None) -> object:
-    """Write the profile anew. Upkeep leaves what was written alone."""
+    """Write the profile anew; upkeep does not change it then."""
     return app.identity.write_profile(text, scope=scope, **place.where)
 
 
@@ -207,14 +207,14 @@ def list_notes(
     place: InProject,
     day: Annotated[str | None, Field(description="2026-03-14, today (the default) or yesterday.")] = None,
 ) -> object:
-    """The notes of a day, the first first."""
+    """The notes of a day, oldest first."""
     return app.notes.of_day(day, **place.where).items
 
 
 @operation("GET", "/vault", VaultOut, errors=(404, 409))
 def vault_status(app: Engram, place: InProject) -> object:
-    """What of the vault is not taken in or not written yet. `edited`: by a person since the last export. `behind`: the
-    memory changed since. `own`: files of the person."""
+    """What is not imported from the vault yet, or not written to it. `edited`: by a person since the last export.
+    `behind`: the memory changed since. `own`: files of the person."""
     return app.vault.status(**place.where)
 
 
@@ -228,10 +228,10 @@ def export_vault(app: Engram, place: InProject) -> object:
 def import_vault(
     app: Engram,
     place: InProject,
-    prune: Annotated[bool | None, Field(description="Delete what is missing of an edited file.")] = None,
+    prune: Annotated[bool | None, Field(description="Delete memories whose bullet was removed.")] = None,
     dry_run: bool | None = None,
 ) -> object:
-    """Take in what was edited in the vault."""
+    """Import what was edited in the vault."""
     return app.vault.take_in(prune=bool(prune), dry_run=bool(dry_run), **place.where)
 
 
@@ -243,7 +243,7 @@ class MemoryOut(Answer):
 
 @operation("GET", "/api/memory", MemoryOut, errors=(404, 409))
 def memory_overview(app: Engram, place: InProject) -> object:
-    """Aurelius's overview: the entities, the days that have notes, and how many there are of each kind."""
+    """An overview for clients of the program Aurelius: entities, days with notes, and counts of each kind."""
     found = app.entities.listed(archived=True, **place.where)
     days = sorted((path[7:17] for path in app.vault.texts(**place.where) if path.startswith("memory/")), reverse=True)
     kinds = Counter("archived" if one.state == "archived" else one.kind or "unknown" for one in found.entities)
@@ -255,7 +255,7 @@ def memory_overview(app: Engram, place: InProject) -> object:
 def memory_path(
     app: Engram, path: Annotated[str, Field(description="As in life/areas/people/alice/items.json.")], place: InProject
 ) -> object:
-    """A file of the memory as files, JSON as a value, or what a folder of it holds; a vault need not be there."""
+    """A file of the vault (JSON as a value) or the list of a folder, even without a vault."""
     return app.vault_files.at(path, **place.where)
 
 

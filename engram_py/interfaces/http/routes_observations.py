@@ -176,7 +176,7 @@ def check_owner(app: Engram, observation_id: int, expected: str | None) -> None:
 
 # --- relations ------------------------------------------------------------------------------------------------
 
-CAPPED = "cap reached: this page has no continuation; rerun from the same cursor with a higher applicable cap"
+CAPPED = "limit reached: there is no next page; use the same cursor with a higher limit"
 
 _ENDS = "created_at updated_at"
 RelationOut = shown(

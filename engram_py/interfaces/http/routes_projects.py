@@ -107,7 +107,7 @@ def list_projects(app: Engram) -> object:
 
 @operation("GET", "/sync/status", SyncOut, errors=(404, 409))
 def sync_status(app: Engram, projects: ProjectsQuery) -> object:
-    """How sync with a server is, in the background of this machine's servers."""
+    """The state of background sync with a server."""
     if selected(app, projects).all_projects:
         raise UnsupportedScopeError
     status = app.autosync.status()
@@ -300,7 +300,7 @@ HotReportOut = shown(HotReport, "observations entities total", observations=[Hot
 
 @operation("POST", "/api/heartbeat", MaintainedOut)
 def heartbeat(app: Engram) -> object:
-    """Run the heartbeat: each step with its counts; one that fails does not stop the others."""
+    """Run the upkeep pass `heartbeat`: each step with its counts; one that fails does not stop the others."""
     return app.maintenance.run("heartbeat")
 
 

@@ -53,11 +53,8 @@ from engram_py.sessions.values import SessionNotFoundError
 
 FOUND = list[SearchHit] | dict[str, Any]
 Format = Literal["list", "json"]
-FORMAT = (
-    "list: Engram's list of hits, the default of GET; json: what mem_search answers, with notes and why there is "
-    "nothing, the default of POST."
-)
-LAYER = "memories (the default), episodes, turns, prompts, documents, entities or all; but for two the answer is json."
+FORMAT = "list: Engram's list of hits (default of GET); json: the answer of mem_search, with notes (default of POST)."
+LAYER = "memories (the default), episodes or entities; or turns, prompts, documents or all, always answered as json."
 EXPLAIN = "Each hit's numbers and the steps; the answer is json."
 SORT = "The order of the answer: relevance (the default), recency or salience."
 COLLECTION = "Only the documents of this collection."
@@ -97,7 +94,7 @@ def search(
 def search_memory(
     app: Engram, listed: Listed, notes: Notes, q: Annotated[str, Field(description=QUERY)] = ""
 ) -> object:
-    """The list of `GET /search` under Aurelius's address; no words find nothing."""
+    """`GET /search` for clients of the program Aurelius; an empty query gives an empty list."""
     return search(app, q, listed, SearchQuery(), notes) if q.strip() else []
 
 
@@ -107,7 +104,7 @@ def search_long(
     asked: SearchQuery,
     notes: Notes,
     query: Annotated[str | None, Field(description=QUERY)] = None,
-    q: Annotated[str | None, Field(description="The same, as the address calls it.")] = None,
+    q: Annotated[str | None, Field(description="The same as query.")] = None,
     project: str | None = None,
     all_projects: bool | None = None,
     limit: Annotated[int | None, Field(description="Most results, 1 to 20; default: .engram.json says, or 10.")] = None,
@@ -183,7 +180,7 @@ def _answer(app: Engram, found: LayerResults | Layered, wanted: Format, notes: N
 
 # --- what a session is given ----------------------------------------------------------------------------------
 
-NOTHING = "nothing here is near enough; GET /search asks directly"
+NOTHING = "nothing here is near enough; GET /search searches anyway"
 # The name of each section of a context → its parameter in an address, and how much of it there is at most.
 SECTIONS = {
     "recent": ("observations", RECENT),
@@ -192,7 +189,7 @@ SECTIONS = {
     "pinned": ("pinned", PINNED),
 }
 
-Length = Annotated[Whole, Field(description="Most of them; below 0: none.")]
+Length = Annotated[Whole, Field(description="The most of this section; below 0: none.")]
 
 TimelineOut = shown(
     Timeline,
@@ -220,7 +217,7 @@ class ReviewList(Answer):
 @operation("GET", "/timeline", TimelineOut, errors=(404,))
 def timeline(
     app: Engram,
-    observation_id: Annotated[Id, Field(description="What to look around.")],
+    observation_id: Annotated[Id, Field(description="The observation.")],
     notes: Notes,
     before: Annotated[Whole, Field(description="How many before it; default 5.")] = None,
     after: Annotated[Whole, Field(description="How many after it; default 5.")] = None,
@@ -260,8 +257,8 @@ def context(
     sessions: Length = None,
     pinned: Length = None,
     compact: Annotated[Switch, Field(description="Titles only.")] = None,
-    max_bytes: Annotated[Most, Field(description="Of the whole text; default: the project's budget.")] = None,
-    query: Annotated[str | None, Field(description="A prompt: only what it needs.")] = None,
+    max_bytes: Annotated[Most, Field(description="The most bytes; default: the project's budget.")] = None,
+    query: Annotated[str | None, Field(description="Get what this prompt needs.")] = None,
     mode: Annotated[str | None, Field(description="session, query, cascade or full.")] = None,
 ) -> object:
     """What a new session should know, as text; the empty text when there is nothing."""
@@ -283,15 +280,15 @@ def context(
 
 @operation("GET", "/context/compaction", ContextOut, errors=(404,))
 def compaction_context(
-    app: Engram, session_id: Annotated[Needed, Field(description="The session that goes on.")]
+    app: Engram, session_id: Annotated[Needed, Field(description="The compacted session.")]
 ) -> object:
-    """What one session has kept so far, for the same session after its host compacted it."""
+    """What a session has saved so far, to restore its context after a compaction."""
     return ContextOut(context=_text(app, app.session_memory.own(session_id)))
 
 
 @operation("GET", "/review", ReviewList, errors=(404, 409))
 def review(app: Engram, listed: Listed, notes: Notes) -> object:
-    """What is due for review, the longest overdue first, then what changed files stand behind."""
+    """What is due for review, the longest overdue first, then memories whose files changed."""
     where = selected(app, listed)
     due = app.observations.due_for_review(**where.asked, limit=listed.limit or 10)
     notes += in_words(due.warnings)
@@ -377,12 +374,12 @@ def open_document(
     app: Engram,
     place: InProject,
     name: Annotated[
-        Needed, Field(description="path:line:count, commit:1a2b3c4, a docid; a glob, several with commas.")
+        Needed, Field(description="path:line:count, commit:1a2b3c4, the docid of a hit or a glob; several with commas.")
     ],
     line: Annotated[Most, Field(description="The first line; wins over that of the name.")] = None,
     count: Annotated[Most, Field(description="How many lines, at most 400.")] = None,
 ) -> object:
-    """The lines of a document as it is now; of several names what could be opened, and what not."""
+    """The lines of a document as it is now; for several names also which could not be opened."""
     return render.to_json(app.documents.open(name, first=line, count=count, **place.where), "http")
 
 

@@ -45,9 +45,9 @@ OWNED = "project_owned"
 OF_PROGRAMS = ("<task-notification>", "<agent-message")
 
 _RESUME = "Engram's plugins send it; an ended session opens anyway."
-_ISOLATED = "It has no directory: a session of another project beside one's own. One that has is refused."
-_AGAIN = "Only this session; tried again if it failed."
-_EVERY_WORD = "Words that every prompt found must hold."
+_ISOLATED = "true: a session of another project, without a directory; with a directory it is refused."
+_AGAIN = "Only this session, also if it failed before."
+_EVERY_WORD = "Words that each prompt must contain."
 
 
 class RuntimeSession(BaseModel):
@@ -109,7 +109,7 @@ def end_session(app: Engram, id: str, summary: str | None = None) -> object:
 
 @operation("POST", "/flush", FlushDone, errors=(404,))
 def flush_sessions(app: Engram, session_id: Annotated[str | None, Field(description=_AGAIN)] = None) -> object:
-    """Summarize sessions that left no summary, now. `busy`: another process does so just now."""
+    """Summarize sessions that left no summary, now. `busy`: another process does so now."""
     return app.distilling.flush(session_id or None)
 
 
@@ -148,7 +148,7 @@ def end_runtime_session(app: Engram, runtime: RuntimeSession, summary: str | Non
 
 @operation("POST", "/runtime-sessions/resolve", SessionDone, errors=(404, 409))
 def resolve_runtime_session(app: Engram, runtime: RuntimeSession) -> object:
-    """Say which session an agent's own is kept as; one that has ended opens again with the next save."""
+    """Return the stored session of an agent's session; an ended one opens again with the next save."""
     return SessionDone(id=_runtime_session(app, runtime), status="resolved")
 
 
@@ -241,7 +241,7 @@ def _refuse_other_owner(app: Engram, session_id: str, project: str) -> None:
 # --- conversations and agents ---------------------------------------------------------------------------------
 
 _TURNS = "In order: {user, assistant} or {role, content} each, and a timestamp if known."
-_DATE = "The day, or time, it took place: dates what is kept."
+_DATE = "The day or time it took place; its memories get that date."
 _FLUSH = (
     "true: answer when it is summarized; false: at once. Left out: true unless a program or an endpoint writes "
     "summaries."
@@ -252,16 +252,16 @@ _FLUSH = (
 def ingest(
     app: Engram,
     place: InProject,
-    conversation_id: Annotated[Needed, Field(description="Its own name; the same one again replaces it.")],
+    conversation_id: Annotated[Needed, Field(description="Its unique name.")],
     turns: Annotated[list[Any], Field(description=_TURNS)],
     agent_id: Annotated[str | None, Field(description="Whose conversation it is.")] = None,
     session_date: Annotated[str | None, Field(description=_DATE)] = None,
-    skip_extraction: Annotated[bool | None, Field(description="Keep the turns alone.")] = None,
+    skip_extraction: Annotated[bool | None, Field(description="Store only the turns.")] = None,
     flush: Annotated[bool | None, Field(description=_FLUSH)] = None,
     cwd: str | None = None,
 ) -> object:
-    """Keep a whole conversation and summarize it. The same one again adds nothing, a longer one goes on, another one
-    of its name takes its place."""
+    """Keep a whole conversation and summarize it. Sent again: the same adds nothing, a longer one
+    continues it, another one replaces it."""
     return app.ingest(
         conversation_id,
         turns,
@@ -276,13 +276,13 @@ def ingest(
 
 @operation("GET", "/agents", [AgentLine])
 def list_agents(app: Engram) -> object:
-    """The agents of all sessions, the last active first, with what they left."""
+    """The agents of all sessions, the last active first, with counts of their sessions, facts and memories."""
     return agents(app.store)
 
 
 @operation("GET", "/agents/{id}", AgentLine, errors=(404,))
 def get_agent(app: Engram, id: str) -> object:
-    """One of them."""
+    """One agent."""
     return agents(app.store, id)[0]
 
 

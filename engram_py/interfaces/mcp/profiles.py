@@ -79,7 +79,7 @@ BESIDE_LAYERS: dict[str, dict[str, Any]] = {
     "mem_search": {
         "in": {"enum": ["memories", "episodes", "turns", "prompts", "documents", "entities", "all"]},
         "sort": {"enum": ["relevance", "recency", "salience"]},
-        "collection": {"type": "string", "description": "Of documents, only these."},
+        "collection": {"type": "string", "description": "Only these collections."},
     }
 }
 

@@ -120,7 +120,7 @@ def opener(settings: Settings, project: str | None, failure: EngramError | None)
 ASKING_SECONDS = 30.0
 # The name of the question among those of a call, and of the box in its form.
 REPLACE = "replace"
-_SAID_BY_PERSON = "the person said so, asked when it was saved"
+_SAID_BY_PERSON = "the user confirmed it at the save"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Question:
         values = json.loads(state)
         kinds = (int, int, str, str, str)
         if not isinstance(values, list) or [type(one) for one in values] != list(kinds):
-            raise ValueError("no state of a question")
+            raise ValueError("not the state of a question")
         return cls(*values)
 
     @property

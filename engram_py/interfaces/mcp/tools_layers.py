@@ -125,7 +125,7 @@ def mem_checkpoint(
     app: Engram,
     action: Annotated[str, Field(description="save, load or list.")],
     content: Annotated[str | None, Field(description="save: your state, as text or JSON.")] = None,
-    session: Annotated[str | None, Field(description="Default: this run; load: the latest here.")] = None,
+    session: Annotated[str | None, Field(description="Default: this run; for load, the latest here.")] = None,
     project: Project = None,
 ) -> CheckpointLine | Checkpoint | Listing:
     """Keep your working state before a long step or a compaction, and get it back byte for byte. No search finds it."""
@@ -162,8 +162,8 @@ def mem_ingest(
     conversation_id: Annotated[
         str,
         Field(
-            description="A name of its own. The same conversation again adds nothing, a longer one is continued, "
-            "another one of this name replaces it."
+            description="Its unique name. Sent again: the same adds nothing, a longer one continues it, another one "
+            "replaces it."
         ),
     ],
     turns: Turns,
@@ -210,13 +210,13 @@ def mem_fact(
     source_ref: Annotated[str | None, Field(description="The id of the source.")] = None,
     date: Annotated[str | None, Field(description="Since when it is true.")] = None,
     past: Annotated[bool, Field(description="List replaced facts too.")] = False,
-    unchecked: Annotated[bool, Field(description="Keep it in any case.")] = False,
+    unchecked: Annotated[bool, Field(description="Keep any text.")] = False,
     scope: Scope = None,
     project: Project = None,
     session_id: SessionId = None,
 ) -> Saved | Listing:
     """Keep one fact about something with a name. A new value ("runs on", "works at", "version is") replaces the old
-    one. Repeats, and what is passing or vague, are not kept."""
+    one. Repeated, temporary or vague facts are not kept."""
     where: dict[str, Any] = {"scope": scope, "project": project, "session_id": session_id}
     if text is None:
         return app.facts.of(entity, past=past, **where)

@@ -53,7 +53,7 @@ def mem_search(
     scope: str | None = None,
     match_mode: Annotated[str, QUIET] = "all",
     limit: Annotated[int | None, Field(description="Default 10, most 20.")] = None,
-    as_of: Annotated[str | None, Field(description="Memory of that day.")] = None,
+    as_of: Annotated[str | None, Field(description="Search as of a day.")] = None,
     explain: Annotated[bool, Field(description="Add the ranking's numbers.")] = False,
     in_: Annotated[str | None, QUIET] = None,
     sort: Annotated[str | None, QUIET] = None,
@@ -80,13 +80,13 @@ def mem_search(
 @tool(
     title="Session context",
     hints=READS,
-    nothing="This asks for no memory, or none is near enough; mem_search asks directly.",
+    nothing="The prompt needs no memory, or none is near enough; mem_search searches anyway.",
 )
 def mem_context(
     app: Engram,
     project: Project = None,
     scope: str | None = None,
-    query: Annotated[str | None, Field(description="A prompt: only what it needs.")] = None,
+    query: Annotated[str | None, Field(description="Get what this prompt needs.")] = None,
     mode: Annotated[str | None, Field(description="session, query, cascade, full.")] = None,
     budget_tokens: Annotated[
         int | None, Field(description="Default: 1500; query 800, cascade 2000, full 10000.")

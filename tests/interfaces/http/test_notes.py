@@ -52,7 +52,7 @@ def test_what_is_said_of_many_hits_is_short(app: Engram) -> None:
     notes = hit_notes([replace(hit, relations=related)] * 20)
 
     assert notes[0] == f"#{hit.id}: related to #1; related to #2; related to #3; and 26 more"
-    assert notes[-1] == "and 12 more hits to know such things of: response_format=json tells them"
+    assert notes[-1] == "and 12 more with notes: response_format=json shows them"
     assert len(json.loads(header(notes)[HEADER])) == len(notes) == 9
     assert len(header(notes)[HEADER]) <= MOST_BYTES
 

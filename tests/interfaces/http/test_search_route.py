@@ -63,7 +63,7 @@ def test_the_header_says_what_the_list_has_no_place_for(ask: Asker, query: str, 
 def test_an_empty_context_says_why_beside_it(ask: Asker) -> None:
     reply = ask("GET", "/context?query=sort+a+list")
     assert reply.value == {"context": ""}
-    assert "GET /search asks directly" in notes_of(reply)[0]
+    assert "GET /search searches anyway" in notes_of(reply)[0]
     assert "is about this" in notes_of(ask("GET", "/context?mode=cascade&query=kubernetes"))[0]
 
 

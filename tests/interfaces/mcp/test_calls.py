@@ -57,7 +57,7 @@ async def test_a_query_gets_one_section_or_one_short_sentence(memory: Agent) -> 
     assert "- [#1] Chose uv over poetry" in await memory.told("mem_context", query="why did we choose uv?")
     assert "## Earlier sessions" in await memory.told("mem_context", query="where were we?")
     said = await memory.told("mem_context", query="sort a list")
-    assert said == "This asks for no memory, or none is near enough; mem_search asks directly."
+    assert said == "The prompt needs no memory, or none is near enough; mem_search searches anyway."
     assert len(said) / 4 <= 20
 
 

@@ -164,7 +164,7 @@ async def contradict(client: Client) -> str:
 
 
 SERVERS = pytest.mark.parametrize("server", ["stdio", "http"])
-ASKED = '[#2] "Use RS256 for tokens" seems to contradict [#1] "Use HS256 for tokens". Does it replace that?'
+ASKED = '[#2] "Use RS256 for tokens" seems to contradict [#1] "Use HS256 for tokens". Does the new one replace the old?'
 
 
 def judged(data_dir: Path) -> list[tuple[str, str]]:
