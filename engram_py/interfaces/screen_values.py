@@ -88,7 +88,7 @@ _FIRST, _NAME_CHARS = 3, 120
 _PROMPTS, EXPLAINED = 200, 20
 _SURFACES = {
     "session": "Given at the start",
-    "pointer": "Named after a prompt",
+    "pointer": "Titles given with a prompt",
     "compact": "Given after its context was compacted",
     "file": "Given before it edited a file",
     "subagent": "Given to its subagents",

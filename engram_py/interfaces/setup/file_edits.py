@@ -120,7 +120,7 @@ def plan_setup(wanted: FileEdits, manifest: SetupManifest) -> SetupChange:
     untouched = record is not None and found.data is not None and digest(found.data) == record.written
     put = walked(wanted, found.data)
     if walked(wanted, put.after).after != put.after:  # then setup would add to the file each time
-        raise SetupRefusedError(str(wanted.path), "an entry of ours would not be found again in it")
+        raise SetupRefusedError(str(wanted.path), "engram's entry could not be found in it again")
     if wanted.format == "own" and found.data not in (None, put.after) and not untouched:
         raise SetupRefusedError(str(wanted.path), "there is another file of this name, or this one was edited")
     if record is None:

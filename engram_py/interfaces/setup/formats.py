@@ -274,7 +274,7 @@ def _by_tomlkit(text: str, path: KeyPath, value: Any) -> str:
 
     document = tomlkit.parse(text)
     if document.as_string() != text:
-        raise ValueError("tomlkit puts its parts into another order")
+        raise ValueError("the edit would reorder the file")
     node: Any = document
     try:
         for name in path[:-1]:

@@ -174,7 +174,7 @@ class Setup:
             if not self.machine.program("engram"):
                 said.append("`engram` is not on the PATH here: whoever opens this project needs it there.")
             if self.start.options:
-                said.append("Which data directory is yours is not written into a shared file: set ENGRAM_DATA_DIR.")
+                said.append("The shared file names no data directory: each user sets ENGRAM_DATA_DIR.")
         return "\n".join(note for note in said if note)
 
     def _plan_take_out(self, agent: Agent, scope: Scope, manifest: SetupManifest) -> list[SetupChange]:
@@ -237,9 +237,9 @@ def check_options(agent: Agent, scope: Scope, parts: Parts, *, protocol: str | N
     if parts.pre_tool and not parts.hooks:
         raise UnusableOptionError("--pre-tool", "it is a hook, and --no-hooks (as --mcp-only) leaves hooks out")
     if parts.pre_tool and not takes_pre_tool(agent, scope):
-        raise UnusableOptionError("--pre-tool", f"{agent.title} has no hook before an edit that its model hears of")
+        raise UnusableOptionError("--pre-tool", f"{agent.title} has no hook before an edit that reaches its model")
     if protocol and agent.name != "claude-code":
-        raise UnusableOptionError("--protocol", f"no hook of Engram's asks for the mode of {agent.title}")
+        raise UnusableOptionError("--protocol", f"{agent.title} does not read it; only the plugin for Claude Code does")
 
 
 def _steps(changes: list[SetupChange]) -> tuple[Step, ...]:

@@ -238,8 +238,8 @@ def turn(view: View, switch: str) -> ChangeDone:
 
 # The key of a row of upkeep, what it does, and the service that does it.
 RUNS: dict[str, tuple[str, Callable[[Engram], object]]] = {
-    "consolidate": ("Run consolidation now", lambda app: app.maintenance.run("consolidate")),
-    "synthesize": ("Write summaries now", lambda app: app.maintenance.run("synthesize")),
+    "consolidate": ("Archive unused derived memories now", lambda app: app.maintenance.run("consolidate")),
+    "synthesize": ("Write entity summaries now", lambda app: app.maintenance.run("synthesize")),
     "flush": ("Summarize waiting sessions", lambda app: app.distilling.flush()),
     "sync": ("Sync now with the server", lambda app: app.autosync.sync_now()),
 }

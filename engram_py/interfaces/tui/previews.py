@@ -172,7 +172,7 @@ ORDER, DERIVED, DUE, STALE = "Instructions to agents", "Derived, not confirmed",
 UNCHECKED, OFFERED = "From elsewhere, not checked", "Decisions that can have a guard"
 _DO = {
     ORDER: "It contains instructions to agents. Agents get it only after you accept it. a: accept; d: delete",
-    UNCHECKED: "Somebody else wrote it. Agents see it apart and only in its project. a: accept; d: delete",
+    UNCHECKED: "Somebody else wrote it. Agents see it marked as not checked, only in its project. a: accept; d: delete",
     DERIVED: "It was derived from a session. It is archived unless you accept or use it. a: accept; d: delete",
     DUE: "a: confirm that it is still true; e: edit; d: delete",
     STALE: "a: confirm that it is still true; e: edit; d: delete",

@@ -127,7 +127,7 @@ def test_a_session_a_memory_and_worth_show_what_was_given_and_what_was_cited(vis
     cited, in_vain = text.index("Cited most often"), text.index("Given, and never cited")
     assert cited < text.index("Port of the API", cited) < in_vain < text.index("Tea", in_vain)
     assert "memories 2 1 1 0 0 0 25" in text, "heeded, ignored, repeated, harmful, unknown, tokens"
-    assert "memories: 2 with a known outcome, too few for a share" in text
+    assert "memories: 2 with a known outcome, too few for a percentage" in text
 
 
 def test_a_rule_in_a_text_is_accepted_or_declined_with_one_button(app: Engram, visitor: Visitor) -> None:
@@ -323,7 +323,7 @@ def test_a_session_is_named_by_its_first_prompt_and_an_empty_one_is_folded(app: 
         app.prompts.save(prompt, session_id="s1")
     summary = "## Goal\nPaint the kettle\n\n## Done\n- Bought paint"
     row = app.save(Draft("Session summary: widgets", summary, "session_summary"), session_id="s1").id
-    named, empty = visitor.look("/ui/given").text.split("1 with no prompt, given nothing and saved nothing")
+    named, empty = visitor.look("/ui/given").text.split("1 without prompts, given or saved memories")
     assert "Why is the kettle blue?" in named
     assert "s2" in empty
     assert f"#{row} Paint the kettle" in visitor.look("/ui/").text
@@ -466,7 +466,7 @@ def test_row_111_the_page_of_upkeep_runs_passes_and_shows_weight_use_and_figures
     app.save(Draft("Session", "Moved the parser.", "session_summary"))
     app.search("alice acme")
     seen = visitor.look("/ui/upkeep")
-    for button in ("Run consolidation now", "Write summaries now", "Summarize waiting sessions"):
+    for button in ("Archive unused derived memories now", "Write entity summaries now", "Summarize waiting sessions"):
         seen = visitor.press(seen, button)
     assert {"consolidate", "synthesize"} <= {run.name for run in app.upkeep_reports.runs().runs}
     text = visitor.look("/ui/upkeep").text

@@ -159,7 +159,7 @@
     }
     const close = make("button", "Close", { type: "button" });
     close.addEventListener("click", help);
-    dialog.append(title, list, make("p", "In a text field they are letters.", { className: "about" }), close);
+    dialog.append(title, list, make("p", "In a text field, keys type as usual.", { className: "about" }), close);
     document.body.append(dialog);
     const button = make("button", "Keys ", { type: "button", className: "keys" });
     button.append(make("kbd", "?"));
