@@ -187,7 +187,7 @@ SETTINGS = (
     Setting("log_level", "choice", "error", "The lowest level on stderr.", ("debug", "info", "warning", "error")),
     Setting("fact_rules", "text", "", "A JSON file with more rules for checking facts."),
     Setting("recency_half_life_days", "whole", 30, "Days after which the bonus for recency is halved.", (1, 365)),
-    Setting("fusion", "choice", "evidence", "Mix of words and vectors; weighted: .3 and .7.", ("evidence", "weighted")),
+    Setting("fusion", "choice", "evidence", "Mix of scores; weighted: words .3, vectors .7.", ("evidence", "weighted")),
     Setting("gate", "choice", "heuristic", "Choice of prompts that get memory; off: all.", ("heuristic", "off", "llm")),
     Setting("memory_budget_tokens", "whole", 800, "The most tokens that one prompt gets.", (100, 4_000)),
     Setting("full_budget_tokens", "whole", 10_000, "The most tokens of a context in mode full.", (100, 16_384)),

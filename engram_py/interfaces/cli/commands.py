@@ -77,7 +77,7 @@ def local_now(settings: Settings) -> datetime:
     return settings.clock().astimezone(ZoneInfo(settings.timezone))
 
 
-GOES_ON = "what was done so far is kept, and the same command goes on from there"
+GOES_ON = "what was done so far is kept; the same command continues from there"
 
 
 @contextmanager

@@ -200,7 +200,7 @@ def profile_command(app: Engram, text: str | None, derive: bool, **options: Any)
         return app.identity.write_profile(text_argument(text), origin="user", **options)
     kept = derive and "kept" in app.identity.rewrite_profile()
     found = app.identity.profile(**options)
-    note = "the profile was left alone: it was written, or deleted, on purpose"
+    note = "the profile was not rewritten, because a person wrote or deleted it"
     return replace(found, warnings=(*found.warnings, note)) if kept else found
 
 

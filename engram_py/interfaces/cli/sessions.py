@@ -163,7 +163,7 @@ def ingest_command(app: Engram, file: Path, **options: Any) -> object:
     """Keep a whole conversation of another program and summarize it.
 
     FILE is the body of POST /memory/ingest: {"agent_id": "…", "conversation_id": "…", "turns": [{"user": "…",
-    "assistant": "…"}, …]}; a turn may also be {"role": "…", "content": "…"}, and FILE may be the list of turns alone.
+    "assistant": "…"}, …]}; a turn may also be {"role": "…", "content": "…"}, and FILE may be only the list of turns.
     The same conversation is ignored, a longer one is continued, a different one with the same name replaces it.
     """
     given = _read(file) | {name: value for name, value in options.items() if value is not None}

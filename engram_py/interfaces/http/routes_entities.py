@@ -269,8 +269,8 @@ def write_file(app: Engram, place: InProject, path: Needed, content: Needed, app
 def read_file(
     app: Engram,
     place: InProject,
-    path: Annotated[str | None, Field(description="Left out, the files are listed.")] = None,
-    under: Annotated[str, Field(description="List this folder only.")] = "",
+    path: Annotated[str | None, Field(description="Without it, the files are listed.")] = None,
+    under: Annotated[str, Field(description="List only this folder.")] = "",
 ) -> object:
     """Read a file of the vault, or list its files. A missing file has no text, and `near` names similar ones."""
     if path is None:

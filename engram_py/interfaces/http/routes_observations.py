@@ -52,8 +52,8 @@ CapturedOut = shown(CapturedLearnings, "extracted saved duplicates ids project w
 
 @operation("POST", "/observations", SavedOut, status=201, errors=(409,), fields=SAVE)
 def save_observation(app: Engram, place: InSession, **given: Any) -> object:
-    """Save an observation, or fold it into what says it already: `outcome` is added, updated or duplicate. A session
-    that is not there is made."""
+    """Save an observation, or add it to one that says the same: `outcome` is added, updated or duplicate. A missing
+    session is created."""
     return SavedOut.of(app.observations.save(draft_of(given), **place.where), status="saved")
 
 
@@ -95,7 +95,7 @@ class SaveResult(Answer):
 
 @operation("GET", "/observations/save-result", SaveResult, errors=(404, 410))
 def save_result(app: Engram, operation_id: Needed) -> object:
-    """What a save under an `operation_id` became, for whoever lost its answer; 410 where it was deleted since."""
+    """The result of the save with this `operation_id`, if its answer was lost; 410 if it was deleted since."""
     found = committed(app.store, operation_id)
     if found is None:
         raise SaveResultNotFoundError
@@ -104,7 +104,7 @@ def save_result(app: Engram, operation_id: Needed) -> object:
 
 @operation("GET", "/observations/{id}", ObservationOut, errors=(404,))
 def get_observation(app: Engram, id: Id) -> object:
-    """One observation whole."""
+    """One whole observation."""
     found = app.observations.get(id)
     return ObservationOut.of(found.observation, state=found.state, superseded_by=replacement(found.relations))
 
@@ -238,8 +238,8 @@ def list_conflicts(
     listed: Listed,
     notes: Notes,
     status: Annotated[str | None, Field(description="pending, judged, orphaned or ignored.")] = None,
-    since: Annotated[str | None, Field(description="RFC 3339; those made since then.")] = None,
-    offset: Annotated[Start, Field(description="How many to pass over.")] = None,
+    since: Annotated[str | None, Field(description="RFC 3339; only those made since then.")] = None,
+    offset: Annotated[Start, Field(description="How many to skip.")] = None,
 ) -> object:
     """Relations, newest first, 50 unless `limit` says otherwise; those found to be no conflict are left out."""
     where = selected(app, listed)

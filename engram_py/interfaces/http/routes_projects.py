@@ -162,8 +162,8 @@ def merge_projects(app: Engram, asked: MergeAsked) -> object:
 
 @operation("POST", "/projects/rescue-ownership", RescueOut, most_body=RESCUE_BODY)
 def rescue_ownership(app: Engram, rescue: Rescue) -> object:
-    """Give records without an owner to a project. Here every record has one from its first moment, so nothing moves:
-    the answer says of each selected record whether it is the target's."""
+    """For clients of the original Engram: here every record has an owner, so nothing moves. The answer says of each
+    selected record whether it is the target's."""
     observations, sessions, prompts = rescue.observation_ids, rescue.session_ids, rescue.prompt_ids
     blocked = app.browsing.unowned(rescue.target_project, observations=observations, sessions=sessions, prompts=prompts)
     if not rescue.confirmed:
@@ -235,7 +235,7 @@ def stats(app: Engram, projects: ProjectsQuery) -> object:
 
 @operation("GET", "/doctor", DoctorOut, errors=(404, 409))
 def doctor(app: Engram, projects: ProjectsQuery, check: str | None = None) -> object:
-    """Diagnose the database; nothing is changed. `check` runs one alone. Engram's checks are among them."""
+    """Diagnose the database; nothing is changed. `check` runs only one. The original Engram's checks are included."""
     where = selected(app, projects)
     report = app.doctor.examine(check=(check or "").strip() or None, engram=True)
     checks = [

@@ -299,7 +299,7 @@ def review(app: Engram, listed: Listed, notes: Notes) -> object:
 
 @operation("POST", "/review/mark_reviewed", ReviewOut, errors=(404,))
 def mark_reviewed(app: Engram, observation_id: int | None = None, id: int | None = None) -> object:
-    """Confirm that an observation still holds; the next review date follows from its type."""
+    """Confirm that an observation is still true; the next review date follows from its type."""
     number = observation_id or id
     if not number:
         raise InvalidArgumentError("observation_id", number, expected="given")
@@ -310,7 +310,7 @@ def mark_reviewed(app: Engram, observation_id: int | None = None, id: int | None
 
 @operation("POST", "/topic-keys/suggest", Suggestion, errors=(409,))
 def suggest_topic_key(app: Engram, type: str = "", title: str = "", content: str = "") -> object:
-    """A stable topic key for a text to come, and what holds it already."""
+    """A stable topic key for a new text, and which observation has it already."""
     if not title.strip() and not content.strip():
         raise EmptyFieldError("title")
     return app.topics.suggest(type=type, title=title, content=content)
@@ -376,7 +376,7 @@ def open_document(
     name: Annotated[
         Needed, Field(description="path:line:count, commit:1a2b3c4, the docid of a hit or a glob; several with commas.")
     ],
-    line: Annotated[Most, Field(description="The first line; wins over that of the name.")] = None,
+    line: Annotated[Most, Field(description="The first line; overrides that of the name.")] = None,
     count: Annotated[Most, Field(description="How many lines, at most 400.")] = None,
 ) -> object:
     """The lines of a document as it is now; for several names also which could not be opened."""
@@ -388,7 +388,7 @@ def search_documents(
     app: Engram,
     place: InProject,
     q: Annotated[Needed, Field(description="Words or a question.")],
-    collection: Annotated[str | None, Field(description="Only this one, excluded or not.")] = None,
+    collection: Annotated[str | None, Field(description="Only this collection, excluded or not.")] = None,
     limit: Annotated[Most, Field(description="Most results, 1 to 20; default 10.")] = None,
 ) -> object:
     """Passages of documents, best first, one of each document."""
@@ -405,7 +405,9 @@ def list_collections(app: Engram, place: InProject) -> object:
 def update_collections(
     app: Engram,
     place: InProject,
-    collection: Annotated[str | None, Field(description="Only this one; default: all that are included.")] = None,
+    collection: Annotated[
+        str | None, Field(description="Only this collection; default: all that are included.")
+    ] = None,
 ) -> object:
     """Index what changed since the last time; an update that needs more than a minute says unfinished."""
     until = time.monotonic() + _UPDATE_SECONDS

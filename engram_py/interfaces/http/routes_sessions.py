@@ -85,7 +85,7 @@ def create_session(
     resume: Annotated[bool | None, Field(description=_RESUME)] = None,
     isolated: Annotated[bool | None, Field(description=_ISOLATED)] = None,
 ) -> object:
-    """Start a session, or go on with it: an ended one is opened again."""
+    """Start a session, or continue it; an ended one opens again."""
     mode = ownership_mode or "shared"
     if isolated:
         _refuse_shared(app, id, directory)
@@ -99,7 +99,7 @@ def create_session(
 
 @operation("POST", "/sessions/{id}/end", SessionDone)
 def end_session(app: Engram, id: str, summary: str | None = None) -> object:
-    """End a session. One that was never started is ended already, which `warnings` says."""
+    """End a session. One that was never started counts as ended; `warnings` says so."""
     try:
         state = app.sessions.end(id, summary=summary)
     except SessionNotFoundError as exc:
@@ -134,7 +134,7 @@ def get_session(app: Engram, id: str) -> object:
 
 @operation("DELETE", "/sessions/{id}", SessionDone, errors=(404, 409))
 def delete_session(app: Engram, id: str) -> object:
-    """Delete a session and its prompts; one that still holds observations is refused."""
+    """Delete a session and its prompts; one with observations is refused."""
     app.sessions.delete(id)
     return SessionDone(id=id, status="deleted")
 
@@ -176,7 +176,7 @@ class Captured(CurrentOut):
 
 @operation("POST", "/prompts/capture-decision", CaptureDecision | Captured, exact=True)
 def decide_capture(app: Engram, asked: CaptureAsked) -> object:
-    """Whether a prompt is the user's, and of which project. Nothing is stored."""
+    """Whether a prompt is the user's, and its project. Nothing is stored."""
     if not asked.content.strip() or asked.content.lstrip().startswith(OF_PROGRAMS):
         return CaptureDecision(decision="skip")
     with app_in(app, asked.cwd.strip()) as there:
@@ -194,7 +194,7 @@ def recent_prompts(app: Engram, listed: Listed, notes: Notes) -> object:
 def search_prompts(
     app: Engram, q: Annotated[Searched, Field(description=_EVERY_WORD)], listed: Listed, notes: Notes
 ) -> object:
-    """The prompts that hold every word of `q`, best first, 10 unless `limit` says otherwise."""
+    """The prompts that contain every word of `q`, best first, 10 unless `limit` says otherwise."""
     where, limit = selected(app, listed), limited(listed.limit, 10, PROMPTS_MOST, notes)
     return app.searches.prompts(q, **where.asked, limit=limit)
 
@@ -254,7 +254,7 @@ def ingest(
     place: InProject,
     conversation_id: Annotated[Needed, Field(description="Its unique name.")],
     turns: Annotated[list[Any], Field(description=_TURNS)],
-    agent_id: Annotated[str | None, Field(description="Whose conversation it is.")] = None,
+    agent_id: Annotated[str | None, Field(description="Its agent.")] = None,
     session_date: Annotated[str | None, Field(description=_DATE)] = None,
     skip_extraction: Annotated[bool | None, Field(description="Store only the turns.")] = None,
     flush: Annotated[bool | None, Field(description=_FLUSH)] = None,
@@ -299,7 +299,7 @@ def save_checkpoint(
     app: Engram,
     place: InSession,
     content: Annotated[str | None, Field(description="Its text.")] = None,
-    content_base64: Annotated[str | None, Field(description="Its bytes, where they are no text.")] = None,
+    content_base64: Annotated[str | None, Field(description="Its bytes, if they are no text.")] = None,
 ) -> object:
     """Keep `content` or `content_base64` as the latest checkpoint of a session, at most a mebibyte."""
     return app.checkpoints.save(_bytes(content, content_base64), **place.where)

@@ -132,7 +132,7 @@ class InScopeOfSession(InSession):
 class ProjectsQuery(BaseModel):
     """The projects of a read: one, or all."""
 
-    project: str | None = Field(default=None, description="Whose memory; default: the project of `cwd`.")
+    project: str | None = Field(default=None, description="The project; default: the project of `cwd`.")
     all_projects: StrictSwitch = Field(default=False, description="Every project; not together with `project`.")
 
     @classmethod
@@ -142,7 +142,7 @@ class ProjectsQuery(BaseModel):
 
 
 class Listed(ProjectsQuery):
-    limit: Most = Field(default=None, description="Most results; what is no number above 0 means the default.")
+    limit: Most = Field(default=None, description="Most results; anything but a number above 0 means the default.")
 
 
 @dataclass(frozen=True, slots=True)

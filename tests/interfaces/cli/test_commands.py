@@ -381,7 +381,7 @@ def test_a_relative_path_begins_at_the_working_directory(run: Run, here: Path) -
         pytest.param(["flush"], "distill.distilling.Distilling.flush", "the summaries so far are kept", id="flush"),
         pytest.param(["vectors", "on"], "vectors.model.fetch", "the model is not there yet", id="vectors"),
         pytest.param(
-            ["collection", "update"], "documents.documents.Documents.update", "goes on from there", id="collection"
+            ["collection", "update"], "documents.documents.Documents.update", "continues from there", id="collection"
         ),
     ],
 )
