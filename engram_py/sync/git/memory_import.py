@@ -136,7 +136,7 @@ class MemoryImport:
             self._notes[note.name] = note._replace(sync_id=file.sync_id, state="waits")
             return None
         if by_hand and note.name not in self._place.known and (other := self._other_file(file.sync_id)):
-            self._refuse(note, f"it has the id of {other}: without the line it is a new memory")
+            self._refuse(note, f"it has the id of {other}: without its id line, it is a new memory")
             return None
         last = git.commits.get(note.name) if committed else None
         reviewed = git.default is None or git.default.get(note.name) == note.blob

@@ -660,7 +660,7 @@ def test_a_copy_of_a_file_that_keeps_its_id_changes_nothing_and_is_named(ada: Me
     read = ada.sync.sync().memories_read
 
     assert read is not None
-    assert "without the line it is a new memory" in read.refused[0].reason
+    assert "without its id line, it is a new memory" in read.refused[0].reason
     assert content(ada, "Policy") == "Policy, in a sentence."
     copy.write_bytes(re.sub(rb"(?m)^id: .*\n", b"", copy.read_bytes()))
     ada.sync.sync()
