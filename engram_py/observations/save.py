@@ -20,6 +20,7 @@ from engram_py.observations.topics import misspelled_type_note, near_topic, sugg
 from engram_py.observations.validation import NAME_LIMIT_CHARS, Prepared, clean_branch, prepare
 from engram_py.observations.values import (
     DEDUPE_WINDOW_MINUTES,
+    DEFAULT_TYPE,
     REVIEW_MONTHS,
     Candidate,
     Draft,
@@ -292,6 +293,8 @@ class Saving:
 
     def _revise(self, draft: Draft, old: Observation, new: Prepared, place: Place, session_id: str) -> Saved:
         now, clock = self._journal.now(), self._journal.stamp()
+        if new.type == DEFAULT_TYPE:  # nobody gave one
+            new = replace(new, type=old.type)
         if (old.title, old.content) != (new.title, new.content):
             table.keep_version(self._store, old, clock=clock)
         aliases = new.aliases or old.aliases

@@ -116,6 +116,17 @@ def test_spellings_of_one_topic_key_name_one_topic(app: Engram, spelling: str) -
     assert (second.id, second.topic_key) == (first.id, "auth/tokens")
 
 
+def test_a_revision_without_a_type_keeps_the_one_it_had(app: Engram) -> None:
+    first = app.save(Draft("Chose Adyen", "Since 2024.", "decision", topic_key="decision/pay"))
+
+    app.save(Draft("Chose Stripe", "Since 2026.", topic_key="decision/pay"))
+
+    row = app.observations.get(first.id).observation
+    assert (row.title, row.type, row.review_after is not None) == ("Chose Stripe", "decision", True)
+    app.save(Draft("Pay by Stripe", "Everywhere.", "policy", topic_key="decision/pay"))
+    assert app.observations.get(first.id).observation.type == "policy"
+
+
 def test_a_revision_keeps_the_aliases_unless_it_brings_its_own(app: Engram) -> None:
     first = app.save(draft("Fifteen minutes.", topic_key="auth/tokens", aliases=("jwt", "bearer; token")))
     app.save(draft("One hour.", topic_key="auth/tokens"))
