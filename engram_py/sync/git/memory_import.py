@@ -24,6 +24,19 @@ from engram_py.sync.mutation import OWN_BLOCK, AppliedBatch, Mutation
 from engram_py.sync.replica.project_access import folder_rows
 from engram_py.times import ZERO, dated, is_ahead, to_text
 
+# The verdicts and the older texts that came with a memory of a branch.
+_PROMOTED = (
+    """update memory_relations set arrival = :arrival
+    where source_id = :id and arrival in (select id from arrivals where source = :branch)""",
+    """update observation_versions set arrival = :arrival
+    where observation_id = (select id from observations where sync_id = :id)
+      and arrival in (select id from arrivals where source = :branch)""",
+)
+_FORGET_BRANCH = """delete from arrivals where source = :branch
+  and not exists (select 1 from observations where arrival = arrivals.id)
+  and not exists (select 1 from observation_versions where arrival = arrivals.id)
+  and not exists (select 1 from memory_relations where arrival = arrivals.id)
+"""
 _STEP = 50  # rows in one transaction, for which other writers wait
 
 
@@ -305,6 +318,8 @@ class MemoryImport:
         with place.store.transaction():
             for sync_id, author in self._promoted.items():
                 self._promote(sync_id, author)
+            if self._promoted:
+                place.store.execute(_FORGET_BRANCH, branch=place.branch_source)
             place.note([self._with_render(one, texts, states) for one in self._notes.values()], dropped=self._dropped)
             table.keep_memory_folder(place.store, target, upto_seq=upto, looked=looked)
 
@@ -320,6 +335,8 @@ class MemoryImport:
         store, key = self._place.store, f"~{author}" if author else ""
         arrival = provenance.arrival_of(store, self._place.job.target, key, author)
         store.update("observations", {"sync_id": sync_id}, {"arrival": arrival})
+        for sql in _PROMOTED:
+            store.execute(sql, arrival=arrival, id=sync_id, branch=self._place.branch_source)
         row = store.row("select * from observations where sync_id = :id", id=sync_id)
         if row is not None and row["topic_key"]:
             topics.fold(store, topics.topic_of(row))
