@@ -37,7 +37,7 @@ from engram_py.identity.identity import LONGEST_SENTENCE_CHARS, MOST_STATEMENTS,
 from engram_py.lazy import logger_of, regex
 from engram_py.observations import table as observation_table
 from engram_py.observations.arguments import live_observation
-from engram_py.observations.values import Draft, Scope
+from engram_py.observations.values import DISTILLER, Draft, Scope
 from engram_py.text.normalize import content_hash
 from engram_py.times import parse_time
 
@@ -86,8 +86,6 @@ logger = logger_of(__name__)
 LEAST_CHARS = 80
 MOST_ATTEMPTS = 3
 GIT_SECONDS = 5.0
-# Before the name of the distiller, in the column that names a row's tool.
-TOOL = "distill-"
 _DAY = len("2026-01-02")
 
 
@@ -192,7 +190,7 @@ class Summarizing:
             return "skipped:summary_deleted"
         if row["origin"] != "derived":
             return "skipped:agent_summary"
-        known = (row["tool_name"] or "").removeprefix(TOOL)
+        known = (row["tool_name"] or "").removeprefix(DISTILLER)
         is_weaker = known in STRENGTHS and STRENGTHS.index(source) < STRENGTHS.index(known)
         return f"skipped:{known}_summary" if is_weaker else ""
 
@@ -220,12 +218,12 @@ class Summarizing:
                 return self._settled(current, turn_ids, refused)
             row_id = None
             if not refused and written.digest is not None:
-                saved = self._episodes().derive(text, session_id=session.id, tool_name=TOOL + written.source)
+                saved = self._episodes().derive(text, session_id=session.id, tool_name=DISTILLER + written.source)
                 row_id = saved.id
                 row = live_observation(self._store, row_id)
                 at = min(facts.ended_at, row.created_at)  # it is about then, whenever it is written
                 table.date(self._store, row, at, written.digest.salience)
-                taught = {"session_id": session.id, "tool_name": TOOL + written.source}
+                taught = {"session_id": session.id, "tool_name": DISTILLER + written.source}
                 self._learning().keep_facts(written.digest.facts, session_id=session.id, at=at)
                 self._keep_identity(current, turn_ids)  # their own words before those of a model
                 self._learning().keep_statements(written.digest.identity, **taught)
@@ -253,7 +251,7 @@ class Summarizing:
         """Keep what the person said about themselves in these turns, once, and for good. Call inside a transaction."""
         told = table.asked_in(self._store, session.id, turn_ids)
         said = [one for text, _ in told for one in statements(text)]
-        self._learning().keep_statements(said, session_id=session.id, tool_name=TOOL + "heuristic")
+        self._learning().keep_statements(said, session_id=session.id, tool_name=DISTILLER + "heuristic")
         for text, at in told:
             self._learning().keep_said(text, at=at, session_id=session.id)
 
@@ -398,7 +396,7 @@ class Learning:
         if observation_table.hash_was_deleted(self._store, **same, personal=True):
             return False
         kind, scope = _BECOMES[one.kind]
-        draft = Draft(one.text, one.text, kind, scope, origin="derived", tool_name=TOOL + "heuristic")
+        draft = Draft(one.text, one.text, kind, scope, origin="derived", tool_name=DISTILLER + "heuristic")
         with self._sessions.reopened_for_a_save(session_id):
             saved = self._observations().save(draft, session_id=session_id)
         new = live_observation(self._store, saved.id)

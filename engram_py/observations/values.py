@@ -30,6 +30,8 @@ TYPES = (  # suggested, not enforced: `type` is free text
 )  # fmt: skip
 
 DEFAULT_TYPE = "manual"  # says nothing of a row
+# Before the name of a distiller, in the column that names a row's tool.
+DISTILLER = "distill-"
 
 # Months until a kind of knowledge should be looked at again (Engram: spec/engram-behaviour.md 1.5).
 REVIEW_MONTHS = {"decision": 6, "policy": 12, "preference": 3}

@@ -57,7 +57,7 @@ def test_an_account_is_made_granted_paused_audited_and_ended(command: Command, s
     command("grants", "remove", name, project)
     command("pause", project, "--reason", "for the test")
     assert "for the test" in command("pause").stdout
-    assert "goes on" in command("resume", project).stdout
+    assert "is resumed" in command("resume", project).stdout
     assert "push" in command("audit", "--user", name).stdout
     command("tokens", "revoke", str(number), "--reason", "over")
     assert client.ask("GET", "/whoami").status_code == 401

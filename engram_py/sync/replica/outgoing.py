@@ -11,6 +11,7 @@ from engram_py.anchors import table as anchor_table
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import replace
 from engram_py.observations.table import ENGRAM, EXACT, OWN_COLUMNS, OWN_SOMETIMES, SOMETIMES, SPECIAL, TIMES
+from engram_py.observations.values import DISTILLER
 from engram_py.privacy.provenance import author_of
 from engram_py.relations.values import DUPLICATES
 from engram_py.sync.mutation import OWN_BLOCK, UNCHECKED, Mutation, chosen_lifecycle, version_key, version_owner
@@ -75,8 +76,7 @@ class Outgoing:
         taken_back = table.withdrawn(self._store, personal)
         found: dict[str, Mutation] = {}
         for key, row in rows.items():
-            # A derived summary of a session quotes prompts, and leaves as little as they do.
-            if row["origin"] == "derived" and row["type"] == "session_summary" and not self._prompts:
+            if self._stays(row):
                 found[key] = _WITHHELD
             elif row["scope"] != "personal":
                 given = (*_OBSERVATION, *(name for name in SOMETIMES if row[name] is not None))
@@ -94,11 +94,17 @@ class Outgoing:
                 found[key] = _WITHHELD
         return found
 
+    def _stays(self, row: Row) -> bool:
+        """Return whether a row quotes a conversation that it was derived from: before it is accepted it leaves as
+        little as prompts."""
+        distilled = row["type"] == "session_summary" or str(row["tool_name"] or "").startswith(DISTILLER)
+        return row["origin"] == "derived" and distilled and not self._prompts
+
     def _versions(self, keys: Sequence[str]) -> dict[str, Mutation]:
         found: dict[str, Mutation] = {}
         for row in table.versions(self._store, [version_owner(key) for key in keys]):
             key = version_key(row["sync_id"], row["digest"])
-            if row["scope"] != "personal":
+            if row["scope"] != "personal" and not self._stays(row):
                 payload = {name: row[name] for name in ("title", "content", "created_at")}
                 payload |= {"sync_id": row["sync_id"], OWN_BLOCK: _passed_on(row)}
                 found[key] = Mutation("version", key, "upsert", "", payload, row["clock"])

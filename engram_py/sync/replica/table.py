@@ -97,8 +97,8 @@ def named(store: Store, entity: str, keys: Sequence[str]) -> dict[str, Row]:
 def versions(store: Store, keys: Sequence[tuple[str, str]]) -> list[Row]:
     """Return versions by observation and digest."""
     sql = f"""
-    select observations.sync_id, observations.scope, v.digest, v.title, v.content, v.created_at, v.clock,
-        {unchecked("v")} as unchecked
+    select observations.sync_id, observations.scope, observations.origin, observations.type, observations.tool_name,
+        v.digest, v.title, v.content, v.created_at, v.clock, {unchecked("v")} as unchecked
     from json_each(:keys) as wanted
     join observations on observations.sync_id = wanted.value ->> 0
     join observation_versions as v on v.observation_id = observations.id and v.digest = wanted.value ->> 1

@@ -103,6 +103,19 @@ def test_a_memory_that_is_only_ones_own_has_no_file(ada: Member) -> None:
     assert ada.sync.sync().memories_written == MemoriesWritten()
 
 
+def test_what_was_derived_from_a_conversation_has_no_file_until_somebody_accepts_it(ada: Member) -> None:
+    derived = {"origin": "derived", "tool_name": "distill-heuristic"}
+    kept = ada.save("Invoices", "We move billing to Stripe because Kowalski overcharges us.", type="policy", **derived)
+    ada.sync.sync()
+    assert files(ada) == {}
+    assert not any(one.entity_key.startswith("obs-") for one in ada.app.replica.changes(max_rows=100).mutations)
+
+    ada.app.observations.accept(kept)
+    ada.sync.sync()
+
+    assert list(files(ada)) == ["Invoices"]
+
+
 def test_who_is_in_step_writes_nothing(ada: Member, bob: Member) -> None:
     ada.shared("One", "Two")
     assert bob.pulled().memories_written == MemoriesWritten()
@@ -329,6 +342,30 @@ def test_once_the_default_branch_has_it_it_counts_as_the_teams(pull_request: Mem
     assert content(ada, "Changed") == "Changed, in Bob's words."
     ada.app.trust.project()
     assert all(not hit.unchecked for hit in ada.app.search("Bob's rules words").results)
+
+
+def test_what_a_pull_request_replaces_is_replaced_once_it_is_merged(ada: Member, bob: Member) -> None:
+    ada.shared("Use pnpm")
+    bob.pulled()
+    bob.git("checkout", "-q", "-b", "feature")
+    newer, older = bob.save("Use npm"), int(str(row(bob, "Use pnpm")["id"]))
+    bob.app.relations.compare(newer, older, "supersedes", confidence=0.9, reasoning="decided later")
+    bob.sync.sync()
+    bob.commit()
+    bob.git("push", "-q", "origin", "HEAD")
+    ada.git("fetch", "-q")
+    ada.git("checkout", "-q", "feature")
+    read(ada)
+    assert ada.app.search("Use pnpm").results[0].title == "Use pnpm"
+    ada.git("checkout", "-q", "main")
+    ada.git("merge", "-q", "--no-ff", "--no-edit", "feature")
+    ada.git("push", "-q", "origin", "HEAD")
+
+    read(ada)
+    ada.app.trust.project()
+
+    assert [hit.title for hit in ada.app.search("Use pnpm").results] == ["Use npm"]
+    assert ada.app.store.value("select count(*) from arrivals where source like '%/branch'") == 0
 
 
 # --- two edits of one memory ---------------------------------------------------------------------------------
