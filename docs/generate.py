@@ -94,9 +94,10 @@ def commands() -> str:
     found = list(_commands(cli, click.Context(cli, info_name="engram")))
     parameters = {ctx.command_path: [_parameter(one, ctx) for one in ctx.command.params] for ctx in found}
     counts = Counter(one[:2] for one in chain.from_iterable(parameters.values()))
+    usual = {forms: about for (forms, about), _ in reversed(counts.most_common())}
     shared: dict[tuple[str, str], set[str]] = {}
     for *one, default in chain.from_iterable(parameters.values()):
-        if counts[key := (one[0], one[1])] >= _SHARED_BY and one[0].startswith("`-"):
+        if counts[key := (one[0], one[1])] >= _SHARED_BY and one[0].startswith("`-") and usual[one[0]] == one[1]:
             shared.setdefault(key, set()).add(default)
     # Where all commands have the same default it stands here, else at each command.
     lines = [_item(*one, *(defaults if len(defaults) == 1 else ())) for one, defaults in sorted(shared.items())]

@@ -66,7 +66,7 @@ def rows() -> list[tuple[str, str, str]]:
         ),
         ("files of an observation", f"{MOST_ANCHORS}", "left out, with a note"),
         ("a file that is compared", f"{MAX_FILE // 1024} KB", "not compared, with a note"),
-        ("lines of a file that git compares", f"{MAX_CONTEXT}", "the last change of the file counts"),
+        ("lines of a file that git compares", f"{MAX_CONTEXT}", "the file's last change is named"),
         ("time of git for one answer", f"{TIMEOUT_SECONDS} s", "no author is shown; asked again after 10 minutes"),
         ("operation id, tool name", f"{intake.NAME_LIMIT_CHARS} characters", "refused"),
         ("session id", f"{intake.SESSION_ID_LIMIT} characters", "refused"),

@@ -293,7 +293,7 @@ def _mode(mode: str | None, query: str) -> Mode:
     for known in MODES:
         if wanted == known:
             if known in ("query", "cascade") and not query:
-                raise InvalidArgumentError("query", query, expected=f"the words that mode {known} is about")
+                raise InvalidArgumentError("query", query, expected=f"a text in mode {known}")
             return known
     raise InvalidArgumentError("mode", mode, expected=f"one of {', '.join(MODES)}")
 

@@ -11,7 +11,6 @@ seals what it owes, and who has the disk reads none of it.
 from __future__ import annotations
 
 import base64
-import binascii
 import contextlib
 import hashlib
 import hmac
@@ -42,6 +41,7 @@ _COMMAND_SECONDS = 60
 _PUBLIC_BYTES = 32
 _CHECK_BYTES = 3
 _GROUP = 7
+_KEY_LETTERS = 8 * _GROUP
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +123,10 @@ def parsed(text: str, source: str) -> bytes:
             return bytes.fromhex(plain)
     try:
         data = base64.b32decode(plain.translate(str.maketrans("018", "OIB")))
-    except binascii.Error:
+    except ValueError:
         data = b""
-    if len(data) != KEY_BYTES + _CHECK_BYTES:
-        raise InvalidKeyError(source, f"is not a key: it has {len(plain)} letters and digits, or wrong ones")
+    if len(plain) != _KEY_LETTERS:
+        raise InvalidKeyError(source, f"is not a key: it has {len(plain)} letters and digits")
     if hashlib.sha256(data[:KEY_BYTES]).digest()[:_CHECK_BYTES] != data[KEY_BYTES:]:
         raise InvalidKeyError(source, "is not a key: one of its letters is wrong")
     return data[:KEY_BYTES]

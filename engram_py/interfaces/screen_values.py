@@ -186,7 +186,7 @@ def _asked(
 
 def _asked_again(app: Engram, prompt: Prompt, session_id: str) -> AskedPrompt:
     now = injected(app, prompt.content, session_id)
-    why = why_nothing(now) or "it would be given something now"
+    why = why_nothing(now) or "none, it would get memory now"
     return AskedPrompt(prompt, (), why, now["heard"] or "", tuple(now["nearest"]))
 
 

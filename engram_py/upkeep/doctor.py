@@ -374,7 +374,7 @@ class Doctor:
 
     def _sync_queue(self) -> Check:
         size = journal.queue_size(self._store)
-        shared = f"a new machine would receive {amount(size, 'change')}" if is_used(self._store) else "nothing syncs"
+        shared = f"a new machine would receive {amount(size, 'change')}" if is_used(self._store) else "sync is not used"
         return Check("sync_queue", "ok", shared, {"mutations": size})
 
     def _clock_check(self) -> Check:

@@ -129,7 +129,7 @@ class Applying:
     def _one(self, edit: Edit, project: str, number: int) -> Applied:
         title = edit.item.title or title_of(edit.item.content)
         if edit.action == "keep":
-            return Applied(edit.path, "keep", "kept", title, said="no item; kept at the end of its file")
+            return Applied(edit.path, "keep", "kept", title, said="not an item; kept at the end of its file")
         if edit.action != "describe" and not edit.item.content.strip():
             return Applied(
                 edit.path, edit.action, "refused", title, said="an item without text; kept at the end of its file"

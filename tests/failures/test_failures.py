@@ -337,7 +337,7 @@ def test_a_variable_that_makes_it_pass_is_part_of_the_fix(first: Agent, second: 
     advice = second.fails("KeyError: 'DATABASE_URL'\n")
 
     assert advice is not None
-    assert "passed as `DATABASE_URL=sqlite:// python src/app.py`" in advice_text(advice)
+    assert "it passed with `DATABASE_URL=sqlite:// python src/app.py`" in advice_text(advice)
 
 
 def test_a_command_that_failed_as_well_is_no_part_of_the_fix(first: Agent, second: Agent) -> None:

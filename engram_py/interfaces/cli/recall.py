@@ -265,7 +265,7 @@ def ab_command(app: Engram, agent: str | None, dry_run: bool, yes: bool, **optio
 
 
 @result_command("hot")
-@click.argument("count", metavar="[N]", type=int, required=False, default=10, help="Most memories, and most entities.")
+@click.argument("count", metavar="[N]", type=int, required=False, default=10, help="How many of each, at most.")
 @project_options
 def hot_command(app: Engram, count: int, project: str | None, *, all_projects: bool) -> object:
     """List the memories and the entities that are used most."""

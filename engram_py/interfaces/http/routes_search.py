@@ -189,7 +189,7 @@ SECTIONS = {
     "pinned": ("pinned", PINNED),
 }
 
-Length = Annotated[Whole, Field(description="The most of this section; below 0: none.")]
+Length = Annotated[Whole, Field(description="Most entries of this section; below 0: none.")]
 
 TimelineOut = shown(
     Timeline,

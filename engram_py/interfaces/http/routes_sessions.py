@@ -44,14 +44,14 @@ OWNED = "project_owned"
 # How a prompt begins that a program wrote.
 OF_PROGRAMS = ("<task-notification>", "<agent-message")
 
-_RESUME = "Engram's plugins send it; an ended session opens anyway."
-_ISOLATED = "true: a session of another project, without a directory; with a directory it is refused."
+_RESUME = "Without effect, for Engram's plugins: an ended session opens anyway."
+_ISOLATED = "true: a session of its project alone, without a directory; with one it is refused."
 _AGAIN = "Only this session, also if it failed before."
 _EVERY_WORD = "Words that each prompt must contain."
 
 
 class RuntimeSession(BaseModel):
-    """A session of an agent that names the project and the directory it was started in."""
+    """An agent's session, its project and the directory it was started in."""
 
     id: Needed
     project: Needed
@@ -141,14 +141,14 @@ def delete_session(app: Engram, id: str) -> object:
 
 @operation("POST", "/runtime-sessions/end", SessionDone, errors=(404, 409))
 def end_runtime_session(app: Engram, runtime: RuntimeSession, summary: str | None = None) -> object:
-    """End a session of an agent that names the project and the directory it was started in."""
+    """End an agent's session; the body names its project and the directory it was started in."""
     state = app.sessions.end(_runtime_session(app, runtime), summary=summary)
     return SessionDone(id=state.session.id, status="ended", warnings=in_words(state.warnings) or None)
 
 
 @operation("POST", "/runtime-sessions/resolve", SessionDone, errors=(404, 409))
 def resolve_runtime_session(app: Engram, runtime: RuntimeSession) -> object:
-    """Return the stored session of an agent's session; an ended one opens again with the next save."""
+    """Return the id under which an agent's session is stored; an ended one opens again with the next save."""
     return SessionDone(id=_runtime_session(app, runtime), status="resolved")
 
 

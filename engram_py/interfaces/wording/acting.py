@@ -72,7 +72,9 @@ def what_was_done(one: Remedy) -> str:
     edited = joined(_some(one.files, _MOST_NAMED))
     ran = joined([f"`{name}`" for name in _some(one.commands, _MOST_RUN)])
     form = f"`{plain_line(one.form, _NAME)}`" if one.form else ""
-    done = (f"{verb} {what}" if what else "" for verb, what in (("edited", edited), ("ran", ran), ("passed as", form)))
+    done = (
+        f"{verb} {what}" if what else "" for verb, what in (("edited", edited), ("ran", ran), ("it passed with", form))
+    )
     return filled(done, "; ")
 
 

@@ -137,8 +137,9 @@ def summary_outcome(result: str) -> str:
             return f"failed, {rest}"
         case "skipped" | "no_signals":
             count = f" ({number.removesuffix('chars')} characters)" if number else ""
-            better = "a better one exists" if why.endswith("_summary") else why
-            return f"no summary, {_NO_SUMMARY.get(why or state, better)}{count}"
+            if why.endswith("_summary") and why not in _NO_SUMMARY:
+                return f"has a better summary{count}"
+            return f"no summary, {_NO_SUMMARY.get(why or state, why)}{count}"
     return result
 
 

@@ -185,7 +185,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "only_elsewhere": "no memory here has these words",
     "unknown_words": "no memory here has these words",
     # notes on how a search was read
-    "words_alone": "only words were compared; `engram vectors on` also finds what other words say",
+    "words_alone": "only words were compared; `engram vectors on` also finds the same said in other words",
     "unknown_filter": f"{{key}}: is not a filter ({', '.join(KEYS)}); it was searched as a word",
     "unknown_state": f"is:{{value}} is not one of {', '.join(STATES)}; it was searched as a word",
     "unread_filter": "{key}: is not a filter at this place; it was searched as a word",
@@ -193,7 +193,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "no_date": "{filter}:{value} is not a date such as 2026-03-14, 2026-03 or 7d; it was ignored",
     "no_project": "project: {problem}; the filter was ignored",
     "one_project": "a search takes one project: {project} was searched",
-    "pasted_marks": "in a text of more than {limit} words, quotes, -words and filters count only at the beginning",
+    "pasted_marks": "above {limit} words, quotes and -words are plain words; filters count only at the beginning",
     "shortened": _shortened,
     "left_out": _listed("excluded: memories with "),
     "idle_arguments": lambda arguments, layer: (
@@ -316,9 +316,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "remote_unknown": "{file} cannot be read ({problem}); its remote is unknown",
     # notes on a context and on documents
     "no_query_in_mode": "mode {mode} takes no query; mode query or cascade does",
-    "gate_without_model": (
-        "gate llm works as heuristic, because no model is set; `engram config set gate heuristic` ends this note"
-    ),
+    "gate_without_model": "gate llm works as heuristic; `engram config set gate heuristic` ends this note",
     "documents_busy": "another process updates documents at this moment",
     "no_repository_now": "{folder} is no longer a repository; its indexed commits are kept",
     "documents_gone": "{folder} does not exist; its indexed documents are kept",
@@ -332,7 +330,7 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "not_by_clone": (
         "{setting} was ignored: a file that can arrive with a clone cannot set it; use ENGRAM_* variables"
     ),
-    "scope_of_clone": "{setting} was ignored: a file that may come with a clone never writes into other projects",
+    "scope_of_clone": "{setting} was ignored: a file that can arrive with a clone cannot set it to global",
     "no_project_name": "{setting} was ignored: it is not a project name: {problem}",
     "alias_ignored": "{alias} is ignored, because {setting} is given too",
     "more_in_file": lambda file, count: f"{file}: {amount(count, 'more note')}",

@@ -323,7 +323,7 @@ def _plan(value: Plan, now: datetime) -> str:
             head + (f", {value.done} of them done" if value.done else ""),
             *lines,
             f"At most {left * value.timeout / 3600:.1f} hours. A real agent takes {few} to {many} tokens a run: "
-            f"roughly ${low} to ${high}.",
+            f"roughly ${low} to ${high} in total.",
         ]
     )
 

@@ -119,7 +119,7 @@ class Pull:
                 return
             if page.upto < cursor:
                 if started_over:
-                    raise CloudFailedError("transport_failed", "the server's log ends before its start")
+                    raise CloudFailedError("transport_failed", "the server sent an impossible position in its log")
                 self._start_over(channel, names)
                 cursor, start, started_over = 0, 0, True
                 continue

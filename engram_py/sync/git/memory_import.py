@@ -129,7 +129,7 @@ class MemoryImport:
                     continue
                 file = parse_named(data, name)
                 if is_ahead(file.clock, now_milliseconds=self._now):
-                    raise MemoryFileError(f"its clock is of {dated(file.clock)}: restore the line from git")
+                    raise MemoryFileError(f"clock: {dated(file.clock)} is in the future; restore the line from git")
                 found[name] = file
             except MemoryFileError as exc:
                 self._refuse(note, str(exc))

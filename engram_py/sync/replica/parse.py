@@ -152,7 +152,7 @@ def read_version(mutation: Mutation) -> tuple[str, str, dict[str, str]]:
     owner, digest = version_owner(mutation.entity_key)
     title, content, at = (_string(mutation.payload, name) for name in ("title", "content", "created_at"))
     if not owner or version_digest(at, title, content) != digest:
-        raise UnreadableError("entity_key: not the name of this text")
+        raise UnreadableError("entity_key: does not match this text")
     clean = _checked(lambda: clean_line("title", without_nul(title), limit=TITLE_LIMIT_CHARS)[0])
     text = _checked(lambda: clean_content(without_nul(content))[0])
     moment = moment_of(at) or _clock_time(mutation)

@@ -117,7 +117,7 @@ def test_a_terminal_is_asked_for_the_token_without_showing_it_and_sees_a_bar(run
 
 def test_status_says_what_is_wrong_and_the_doctor_too(here: Path, run: Run, team: TeamServer) -> None:
     assert "nothing is sent anywhere" in run("doctor", "--check", "sync").stdout
-    assert "nothing syncs" in run("doctor", "--check", "sync_queue").stdout
+    assert "sync is not used" in run("doctor", "--check", "sync_queue").stdout
     login(run, team)
     run("cloud", "enroll", "widgets")
     run("save", "Token lifetime", "Fifteen minutes.")

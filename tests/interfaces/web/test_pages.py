@@ -323,7 +323,7 @@ def test_a_session_is_named_by_its_first_prompt_and_an_empty_one_is_folded(app: 
         app.prompts.save(prompt, session_id="s1")
     summary = "## Goal\nPaint the kettle\n\n## Done\n- Bought paint"
     row = app.save(Draft("Session summary: widgets", summary, "session_summary"), session_id="s1").id
-    named, empty = visitor.look("/ui/given").text.split("1 without prompts, given or saved memories")
+    named, empty = visitor.look("/ui/given").text.split("1 session without prompts or memories")
     assert "Why is the kettle blue?" in named
     assert "s2" in empty
     assert f"#{row} Paint the kettle" in visitor.look("/ui/").text
