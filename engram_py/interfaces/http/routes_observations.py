@@ -176,7 +176,7 @@ def check_owner(app: Engram, observation_id: int, expected: str | None) -> None:
 
 # --- relations ------------------------------------------------------------------------------------------------
 
-CAPPED = "limit reached: there is no next page; use the same cursor with a higher limit"
+CAPPED = "max_insert reached: repeat the request with the same cursor to store the rest"
 
 _ENDS = "created_at updated_at"
 RelationOut = shown(
