@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from engram_py.database.filesystem import prepare_data_dir
 from engram_py.dataclass import asdict, dataclass, field
 from engram_py.errors import SetupError
 from engram_py.files import write_atomically
@@ -272,14 +273,17 @@ class SetupManifest:
 def opened(data_dir: Path, *, reading: bool = False) -> Iterator[SetupManifest]:
     """Open the manifest, for one process at a time; ``reading`` takes no lock and creates nothing.
 
-    Raises SetupRefusedError: another setup runs, or the data directory cannot be written.
+    Raises SetupRefusedError or DataDirError: another setup runs, or the data directory cannot be made or written.
     """
     folder = data_dir / "setup"
     if reading:
         yield SetupManifest(folder)
         return
+    if not data_dir.is_dir():
+        prepare_data_dir(data_dir)
     with refusing(folder):
-        (folder / "originals").mkdir(mode=0o700, parents=True, exist_ok=True)
+        for made in (folder, folder / "originals"):
+            made.mkdir(mode=0o700, exist_ok=True)
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         if not _locked(lock):

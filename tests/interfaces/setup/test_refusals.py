@@ -86,6 +86,16 @@ def test_one_file_in_the_way_means_that_no_file_is_written(setup: Setup) -> None
     assert "do not form one pair" in refusal(setup, "codex").reason
 
 
+def test_setup_makes_the_data_directory_for_its_owner_alone(setup: Setup) -> None:
+    before = os.umask(0o022)
+    try:
+        setup.set_up(AGENTS["cursor"], "user", Parts())
+    finally:
+        os.umask(before)
+    made = [setup.data_dir, setup.data_dir / "setup", setup.data_dir / "setup" / "originals"]
+    assert [folder.stat().st_mode & 0o777 for folder in made] == [0o700] * 3
+
+
 def test_a_symbolic_link_is_refused_with_where_it_leads(setup: Setup, servers: Path, tmp_path: Path) -> None:
     target = put(tmp_path / "dotfiles" / "mcp.json", b"{}")
     servers.symlink_to(target)
