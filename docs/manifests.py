@@ -20,8 +20,8 @@ from engram_py import __version__
 from engram_py.interfaces.mcp.profiles import PROFILES, declared
 from engram_py.interfaces.mcp.protocol import SUMMARY
 from engram_py.interfaces.setup.agents import AGENTS, PROTOCOL, SERVER_NAME, entry, hook_items
-from engram_py.interfaces.setup.installing import MARKETPLACE, render
-from engram_py.interfaces.setup.machine import Launcher
+from engram_py.interfaces.setup.installing import render
+from engram_py.interfaces.setup.machine import MARKETPLACE, Launcher
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -84,11 +84,11 @@ class Client:
         assert done.code == 0, done.out + done.err
         return done.out
 
-    def engram(self, *words: str) -> str:
-        """Run ``engram`` as the owner of this home would; what it printed."""
+    def engram(self, *words: str, code: int = 0) -> str:
+        """Run ``engram`` as the owner of this home would; what it printed, or why it ended with ``code``."""
         done = self._started(str(Path(sys.executable).with_name("engram")), *words)
-        assert done.code == 0, done.out + done.err
-        return done.out
+        assert done.code == code, done.out + done.err
+        return done.err if code else done.out
 
     def _started(self, *command: str) -> Ended:
         path = os.pathsep.join([str(self.folder / "node_modules" / ".bin"), *_node_and_git()])

@@ -55,16 +55,22 @@ def test_claude_code_installs_the_plugin_from_the_repository_and_remembers(
     assert "[#1] Orders live in SQLite" in given(model.requests[0])
 
 
-def test_setup_after_the_plugin_of_the_repository_leaves_one_server(install: Install, clone: Path) -> None:
+def test_setup_leaves_the_plugin_of_the_repository_alone(install: Install, clone: Path) -> None:
     claude = with_engram(install("claude"))
     claude.run("plugin", "marketplace", "add", str(clone))
     claude.run("plugin", "install", "engram@engram-py")
 
-    claude.engram("setup", "claude-code", "--no-vectors")
+    refused = claude.engram("setup", "claude-code", "--no-vectors", code=1)
+    assert "Claude Code has engram already, from the plugin engram@engram-py" in refused
+    assert "`claude plugin marketplace remove engram-py` removes it." in claude.engram("unsetup", "--all")
 
     servers = [line for line in claude.run("mcp", "list").out.splitlines() if "engram" in line]
     assert len(servers) == 1
     assert "Connected" in servers[0]
+    claude.run("plugin", "marketplace", "remove", "engram-py")
+    claude.engram("setup", "claude-code", "--no-vectors")
+    claude.engram("unsetup", "--all")
+    assert "No plugins installed" in claude.run("plugin", "list").out
 
 
 def test_codex_installs_the_plugin_from_the_repository_and_remembers(
@@ -78,6 +84,7 @@ def test_codex_installs_the_plugin_from_the_repository_and_remembers(
     codex.run("plugin", "marketplace", "add", str(clone))
     codex.run("plugin", "add", "engram@engram-py")
 
+    assert "`codex plugin remove engram@engram-py`" in codex.engram("setup", "codex", code=1)
     [server] = json.loads(codex.run("mcp", "list", "--json").out)
     assert (server["transport"]["command"], server["transport"]["args"]) == ("engram-py", ["mcp"])
     trusting = ("exec", "--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox")
@@ -101,6 +108,7 @@ def test_gemini_installs_the_extension_from_the_repository_and_remembers(
 
     gemini.run("extensions", "install", "--consent", str(clone))
 
+    assert "`gemini extensions uninstall engram-py`" in gemini.engram("setup", "gemini", code=1)
     said = ("--approval-mode", "yolo", "--model", "gemini-2.5-pro", "--prompt")
     model.play(Call("mem_save", SAVING), "Saved.")
     gemini.run(*said, "Decide in which database the orders of the shop live.")

@@ -150,7 +150,8 @@ def unsetup_command(
     if everything:
         chosen = [(AGENTS[name], where) for name, where in setup.in_use()]
         if not chosen:
-            said = "Nothing to take out: no agent was set up for you or in this folder."
+            nothing = "Nothing to take out: no agent was set up for you or in this folder."
+            said = "\n".join([nothing, *_left(setup)])
             print_value({"agents": [], "errors": [], "dry_run": dry_run}, said, as_json=as_json)
     elif not chosen:
         used = ", ".join(f"{name} ({where})" for name, where in setup.in_use()) or "none"
@@ -161,9 +162,18 @@ def unsetup_command(
             done.append(setup.take_out(agent, where, dry_run=dry_run))
         except EngramError as exc:
             failures.append(exc)
-    _report(done, failures, as_json=as_json, dry_run=dry_run)
+    last = "\n".join(_left(setup)) if everything and done and not dry_run else ""
+    _report(done, failures, as_json=as_json, dry_run=dry_run, last=last)
     if everything and not dry_run:
         _stop_page()
+
+
+def _left(setup: Setup) -> list[str]:
+    """Return a line for each plugin of engram that an agent installed itself: who leaves has to remove it too."""
+    left = setup.left()
+    return [
+        visible(f"{agent.title} still has engram from {one.what}: `{one.removal}` removes it.") for agent, one in left
+    ]
 
 
 def _stop_page() -> None:

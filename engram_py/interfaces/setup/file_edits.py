@@ -122,7 +122,8 @@ def plan_setup(wanted: FileEdits, manifest: SetupManifest) -> SetupChange:
     if walked(wanted, put.after).after != put.after:  # then setup would add to the file each time
         raise SetupRefusedError(str(wanted.path), "engram's entry could not be found in it again")
     if wanted.format == "own" and found.data not in (None, put.after) and not untouched:
-        raise SetupRefusedError(str(wanted.path), "there is another file of this name, or this one was edited")
+        reason = "there is another file of this name, or this one was edited"
+        raise SetupRefusedError(str(wanted.path), reason, step="move it away")
     if record is None:
         theirs = "" if put.theirs is MISSING else _started_by(put.theirs)
         return SetupChange(wanted.path, found, put.after, found.data, theirs)

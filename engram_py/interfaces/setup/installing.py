@@ -39,7 +39,17 @@ from engram_py.interfaces.setup.file_edits import (
     plan_unsetup,
     walked,
 )
-from engram_py.interfaces.setup.machine import Launcher, Machine, current_launcher, this_machine
+from engram_py.interfaces.setup.machine import (
+    MARKETPLACE,
+    PLUGIN,
+    PLUGIN_FOLDER,
+    Launcher,
+    Machine,
+    OwnPlugin,
+    current_launcher,
+    own_plugin,
+    this_machine,
+)
 from engram_py.interfaces.setup.manifest import (
     PluginFailedError,
     SetupManifest,
@@ -122,8 +132,15 @@ class Setup:
     def set_up(self, agent: Agent, scope: Scope, parts: Parts, *, dry_run: bool = False) -> Done:
         """Register server, hooks and instructions; a second time changes nothing.
 
-        Raises SetupError: something stands in the way. A file that could not be edited is as it was.
+        Raises SetupError: something stands in the way, such as a plugin of engram that the agent installed itself.
+        A file that could not be edited is as it was.
         """
+        theirs = own_plugin(agent.name, self.machine) if scope == "user" else None
+        if theirs is not None:
+            step = f"keep it, or run `{theirs.removal}`"
+            raise SetupRefusedError(
+                str(theirs.path), f"{agent.title} has engram already, from {theirs.what}", step=step
+            )
         user = self._user(agent.name, scope)
         with opened(self.data_dir, reading=dry_run) as manifest:
             if self._by_plugin(agent, scope, parts):
@@ -151,6 +168,11 @@ class Setup:
                 expect(self.data_dir, agent.name, None)
         steps = (Step("the plugin engram", "removed"),) if plugin else ()
         return Done(agent.name, agent.title, scope, (*steps, *_steps(changes)))
+
+    def left(self) -> list[tuple[Agent, OwnPlugin]]:
+        """Return the plugins of engram that agents installed themselves, which unsetup does not remove."""
+        found = [(agent, own_plugin(agent.name, self.machine)) for agent in AGENTS.values()]
+        return [(agent, plugin) for agent, plugin in found if plugin is not None]
 
     def _wanted(self, agent: Agent, scope: Scope, parts: Parts) -> list[FileEdits]:
         """Return the edits of the agent's files.
@@ -207,7 +229,7 @@ class Setup:
         return agent.name == "claude-code" and scope == "user" and parts.hooks and self._plugin().program is not None
 
     def _plugin(self) -> Plugin:
-        return Plugin(self.machine, self.data_dir / "setup" / "claude-plugin", self.machine.program("claude"))
+        return Plugin(self.machine, self.data_dir.joinpath(*PLUGIN_FOLDER), self.machine.program("claude"))
 
     def _user(self, name: str, scope: Scope) -> str:
         """Return the user key of a file in the manifest; in a project it names the folder."""
@@ -246,8 +268,6 @@ def _steps(changes: list[SetupChange]) -> tuple[Step, ...]:
     return tuple(Step(str(change.path), change.kind, change.diff(), change.replaces, change.note) for change in changes)
 
 
-MARKETPLACE = "engram-py"
-PLUGIN = f"engram@{MARKETPLACE}"
 _SECONDS = 180
 
 # What `claude plugin` writes, seen with 2.1.197, and the members in it that are about our plugin.

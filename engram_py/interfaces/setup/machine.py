@@ -1,7 +1,9 @@
-"""The machine that agents are set up on, and the command that starts engram there, as values."""
+"""The machine that agents are set up on, the command that starts engram there, and what an agent installed itself."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import shlex
 import shutil
@@ -9,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from engram_py.dataclass import dataclass
 from engram_py.files import expanded
@@ -91,6 +93,75 @@ class Machine:
 def this_machine(project: Path) -> Machine:
     system: System = "windows" if os.name == "nt" else "darwin" if sys.platform == "darwin" else "linux"
     return Machine(system=system, home=Path.home(), environ=dict(os.environ), project=project)
+
+
+# The plugin for Claude Code, and the one that agents install from the repository.
+MARKETPLACE = "engram-py"
+PLUGIN = f"engram@{MARKETPLACE}"
+# The folder of setup's own marketplace, in the data directory.
+PLUGIN_FOLDER = ("setup", "claude-plugin")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPlugin:
+    """A plugin or extension that brings engram and that the agent installed itself. ``removal`` is the command."""
+
+    path: Path
+    what: str
+    removal: str
+
+
+def own_plugin(agent: str, machine: Machine) -> OwnPlugin | None:
+    """Return what the agent installed of engram without setup, as Claude Code 2.1, Codex 0.169 and Gemini CLI 0.61
+    write it down; None where there is nothing, or its files cannot be read."""
+    match agent:
+        case "claude-code":
+            return _claude_plugin(machine)
+        case "codex":
+            path = machine.place("{codex}/config.toml")
+            there = isinstance(one := _member(path, "plugins", PLUGIN), dict) and one.get("enabled") is not False
+            return OwnPlugin(path, f"the plugin {PLUGIN}", f"codex plugin remove {PLUGIN}") if there else None
+        case "gemini":
+            return _gemini_extension(machine.place("{home}/.gemini/extensions"))
+    return None
+
+
+def _claude_plugin(machine: Machine) -> OwnPlugin | None:
+    """Return the marketplace of our name that is not setup's: Claude Code has one of a name, and its plugins."""
+    path = machine.place("{claude}/plugins/known_marketplaces.json")
+    source = _member(path, MARKETPLACE, "source")
+    if not isinstance(source, dict) or Path(str(source.get("path"))).parts[-2:] == PLUGIN_FOLDER:
+        return None
+    installed = _member(path.with_name("installed_plugins.json"), "plugins", PLUGIN)
+    what = f"the plugin {PLUGIN}" if installed else f"the marketplace {MARKETPLACE}"
+    return OwnPlugin(path, what, f"claude plugin marketplace remove {MARKETPLACE}")
+
+
+def _gemini_extension(folder: Path) -> OwnPlugin | None:
+    """Return the extension from our repository, or another one with a server of our name."""
+    for path in sorted(folder.glob("*/")):
+        about = path / "gemini-extension.json"
+        if path.name == MARKETPLACE or _member(about, "mcpServers", "engram"):
+            name = _member(about, "name") or path.name
+            return OwnPlugin(path, f"the extension {name}", f"gemini extensions uninstall {name}")
+    return None
+
+
+def _member(path: Path, *names: str) -> Any:
+    """Return a member of a JSON or TOML file, None where that cannot be had."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        text = path.read_text(encoding="utf-8")
+        found = _toml(text) if path.suffix == ".toml" else json.loads(text)
+        for name in names:
+            found = found[name]
+        return found
+    return None
+
+
+def _toml(text: str) -> dict[str, Any]:
+    import tomllib
+
+    return tomllib.loads(text)
 
 
 # Environments that `uvx` and `pipx run` make, and throw away when they like.

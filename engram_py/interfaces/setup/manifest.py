@@ -26,9 +26,9 @@ from engram_py.interfaces.setup.formats import UnreadableTextError
 class SetupRefusedError(SetupError):
     shown = ("path",)
 
-    def __init__(self, path: str, reason: str) -> None:
+    def __init__(self, path: str, reason: str, *, step: str = "correct it") -> None:
         self.path, self.reason = path, reason
-        super().__init__(f"{path} was left alone: {reason}", hint="correct it, then run the command again")
+        super().__init__(f"{path} was left alone: {reason}", hint=f"{step}, then run the command again")
 
 
 class UnknownAgentError(SetupError):

@@ -138,6 +138,16 @@ def test_a_server_of_our_name_that_was_there_is_said_to_be_replaced_and_comes_ba
     assert tree(home) == before
 
 
+def test_unsetup_of_everything_names_a_plugin_that_the_agent_installed_itself(run: Run, home: Path) -> None:
+    (home / ".codex" / "config.toml").write_text('[plugins."engram@engram-py"]\nenabled = true\n')
+    plugin = "engram@engram-py"
+    said = f"Codex CLI still has engram from the plugin {plugin}: `codex plugin remove {plugin}` removes it."
+    assert run("unsetup", "--all").stdout.splitlines()[1:] == [said]
+    assert "has engram already, from the plugin" in refusal(run("setup", "codex"))
+    run("setup", "cursor")
+    assert run("unsetup", "--all").stdout.splitlines()[-1] == said
+
+
 def test_unsetup_says_what_is_set_up(run: Run, home: Path) -> None:
     assert "no agent was set up" in run("unsetup", "--all").stdout
     assert answer(run("unsetup", "--all", "--json"))["agents"] == []

@@ -51,6 +51,8 @@ def main(words: list[str]) -> int:
         case ["marketplace", "remove", name]:
             change(HOME / "settings.json", ("extraKnownMarketplaces", name), None)
             change(PLUGINS / "known_marketplaces.json", (name,), None)
+            change(HOME / "settings.json", ("enabledPlugins", f"engram@{name}"), None)
+            change(PLUGINS / "installed_plugins.json", ("plugins", f"engram@{name}"), None)
     return 0
 
 

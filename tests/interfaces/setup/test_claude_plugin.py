@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from importlib import resources
 from pathlib import Path
@@ -12,9 +13,9 @@ import pytest
 
 from engram_py.interfaces.mcp.profiles import PROFILES
 from engram_py.interfaces.setup.agents import AGENTS, Parts
-from engram_py.interfaces.setup.installing import MARKETPLACE, PLUGIN, Setup, render
-from engram_py.interfaces.setup.machine import Launcher, Machine
-from engram_py.interfaces.setup.manifest import PluginFailedError
+from engram_py.interfaces.setup.installing import Setup, render
+from engram_py.interfaces.setup.machine import MARKETPLACE, PLUGIN, Launcher, Machine
+from engram_py.interfaces.setup.manifest import PluginFailedError, SetupRefusedError
 
 from .conftest import tree
 
@@ -147,6 +148,29 @@ def test_another_installation_replaces_the_plugin_and_the_first_state_comes_back
     assert "/elsewhere/engram" in copy.read_text()
     moved.take_out(CLAUDE, "user")
     assert tree(machine.home) == before
+
+
+def test_the_plugin_of_another_marketplace_of_our_name_is_in_the_way_until_it_is_removed(
+    setup: Setup, machine: Machine, tmp_path: Path
+) -> None:
+    folder = tmp_path / "clone" / ".claude-plugin"
+    folder.mkdir(parents=True)
+    (folder / "marketplace.json").write_text(json.dumps({"name": MARKETPLACE}))
+    claude = ("plugin", "marketplace", "add", str(folder.parent)), ("plugin", "install", PLUGIN)
+    for words in claude:
+        subprocess.run([str(machine.program("claude")), *words], env=dict(machine.environ), check=True)
+    before = tree(machine.home)
+    for parts in (Parts(), Parts(hooks=False)):
+        with pytest.raises(SetupRefusedError, match=f"has engram already, from the plugin {PLUGIN}$") as refused:
+            setup.set_up(CLAUDE, "user", parts)
+    assert not setup.take_out(CLAUDE, "user").changed
+    assert tree(machine.home) == before
+
+    [removal] = re.findall("`claude (.*)`", str(refused.value.hint))
+    subprocess.run([str(machine.program("claude")), *removal.split()], env=dict(machine.environ), check=True)
+
+    assert setup.set_up(CLAUDE, "user", Parts()).changed
+    assert setup.left() == []
 
 
 @pytest.mark.parametrize("when", ["while claude installs", "after setup", "between two versions"])

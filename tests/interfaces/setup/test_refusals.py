@@ -86,6 +86,52 @@ def test_one_file_in_the_way_means_that_no_file_is_written(setup: Setup) -> None
     assert "do not form one pair" in refusal(setup, "codex").reason
 
 
+@pytest.mark.parametrize(
+    ("name", "path", "data", "removal"),
+    [
+        pytest.param(
+            "codex", ".codex/config.toml", b'[plugins."engram@engram-py"]\nenabled = true\n',
+            "codex plugin remove engram@engram-py", id="codex",
+        ),
+        pytest.param(
+            "gemini", ".gemini/extensions/engram-py/.gemini-extension-install.json", b'{"type": "link"}',
+            "gemini extensions uninstall engram-py", id="gemini",
+        ),
+        pytest.param(
+            "gemini", ".gemini/extensions/x/gemini-extension.json", b'{"name": "y", "mcpServers": {"engram": [1]}}',
+            "gemini extensions uninstall y", id="another-extension",
+        ),
+    ],
+)  # fmt: skip
+def test_an_agent_with_a_plugin_of_engram_is_refused_with_the_command_that_removes_it(
+    setup: Setup, name: str, path: str, data: bytes, removal: str
+) -> None:
+    put(setup.machine.home / path, data)
+    refused = refusal(setup, name)
+    assert "has engram already, from the " in refused.reason
+    assert refused.hint == f"keep it, or run `{removal}`, then run the command again"
+    assert [(agent.name, one.removal) for agent, one in setup.left()] == [(name, removal)]
+    setup.set_up(AGENTS[name], "project", Parts())  # others open the project as well
+    assert setup.set_up(AGENTS["cursor"], "user", Parts()).changed
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "data"),
+    [
+        ("codex", ".codex/config.toml", b'[plugins."engram@engram-py"]\nenabled = false\n'),
+        ("codex", ".codex/config.toml", b'[plugins."other@shop"]\nenabled = true\n'),
+        ("gemini", ".gemini/extensions/x/gemini-extension.json", b'{"name": "x", "mcpServers": {"other": {}}}'),
+        ("gemini", ".gemini/extensions/x/gemini-extension.json", b"{"),
+    ],
+)
+def test_another_plugin_or_one_that_is_switched_off_is_not_in_the_way(
+    setup: Setup, name: str, path: str, data: bytes
+) -> None:
+    put(setup.machine.home / path, data)
+    assert setup.left() == []
+    assert setup.set_up(AGENTS[name], "user", Parts()).changed
+
+
 def test_setup_makes_the_data_directory_for_its_owner_alone(setup: Setup) -> None:
     before = os.umask(0o022)
     try:
@@ -162,7 +208,9 @@ def test_a_file_of_ours_that_somebody_edited_is_neither_rewritten_nor_removed(se
     path = setup.machine.home / ".kiro" / "steering" / "engram.md"
     path.write_text("mine now\n")
 
-    assert "was edited" in refusal(setup, "kiro").reason
+    refused = refusal(setup, "kiro")
+    assert "was edited" in refused.reason
+    assert refused.hint == "move it away, then run the command again"
     setup.take_out(AGENTS["kiro"], "user")
     assert path.read_text() == "mine now\n"
 
