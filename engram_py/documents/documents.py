@@ -212,7 +212,7 @@ class Collections:
         )
 
     def _update(self, collection: Collection, until: float | None, report: Report | None) -> CollectionUpdate:
-        tell = partial(report, collection.name) if report is not None else None
+        tell = partial(report, f"Indexing {collection.name}") if report is not None else None
         now = self._journal.now()
         if collection.kind == GIT:
             from engram_py.documents.history import update_history

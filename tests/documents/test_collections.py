@@ -197,6 +197,12 @@ def test_a_removed_collection_leaves_nothing_behind(app: Engram, notes: Path) ->
     assert (notes / "tea.md").exists()
 
 
+def test_a_progress_bar_says_that_a_collection_is_indexed(open_memory: Opener, history: Repo) -> None:
+    labels: list[str] = []
+    open_memory(history.root).documents.update(report=lambda label, done, total: labels.append(label))
+    assert labels[0] == "Indexing git"
+
+
 def test_what_another_process_updates_is_left_to_it(open_memory: Opener, history: Repo) -> None:
     app, other = open_memory(history.root), open_memory(history.root)
     with NamedLease(other.store, other.journal, "documents").holding():

@@ -201,7 +201,7 @@ dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would 
 vectors_option = click.option(
     "--vectors/--no-vectors",
     default=None,
-    help="Turn on semantic search (a download of 23 MB); default: ask once.",
+    help="Turn on semantic search (a download of about 70 MB, 180 MB on disk); default: ask once.",
 )
 scope_option = click.option("--scope", help="project, personal or global.")
 

@@ -105,11 +105,7 @@ def setup_command(
                 keep_protocol_mode(setup.data_dir, agent.name, protocol)
         except EngramError as exc:  # one agent's broken file does not keep engram from the others
             failures.append(exc)
-    changed = [] if as_json or dry_run else [one.title for one in done if one.changed]
-    restart = f"Restart {' and '.join(changed)}: what changed is read when they start." if changed else ""
-    if restart:
-        commands = "; /engram:recall, /engram:save and /engram:forget are there too" if "Claude Code" in changed else ""
-        restart += f' Then ask it: "What do you remember about this project?"{commands}.'
+    restart = "" if as_json or dry_run else _restart([one for one in done if one.changed])
     if done and not (as_json or dry_run or failures):
         from engram_py.interfaces.cli.documents import index_documents
 
@@ -119,6 +115,19 @@ def setup_command(
         from engram_py.interfaces.cli.upkeep import offer_vectors
 
         offer_vectors(vectors, ask=not yes)
+
+
+def _restart(changed: list[Done]) -> str:
+    """Return the line about the next step, empty where nothing changed."""
+    from engram_py.interfaces.setup.installing import PLUGIN_STEP
+    from engram_py.interfaces.wording.phrases import joined
+
+    if not changed:
+        return ""
+    said = f"Restart {joined([one.title for one in changed])} to use Engram. "
+    said += 'Then ask: "What do you remember about this project?"'
+    commands = any(step.what == PLUGIN_STEP for one in changed for step in one.steps)
+    return f"{said} In Claude Code also: /engram:recall, /engram:save and /engram:forget." if commands else said
 
 
 def _offered(data_dir: Path) -> str:

@@ -342,7 +342,8 @@ def compute_vectors(app: Engram, *, wait: bool = False) -> Embedded:
     return replace(done, warnings=(*done.warnings, said))
 
 
-_OFFERED = "a download of 23 MB, about 40 ms per search"
+# The model alone, and with numpy and onnxruntime: 45 MB to download, 155 on disk (Linux, November 2026).
+_MODEL_SIZE, _WHOLE_SIZE = "21 MB", "about 70 MB (180 MB on disk, with numpy and onnxruntime)"
 
 
 def offer_vectors(wanted: bool | None, *, ask: bool) -> None:
@@ -356,17 +357,14 @@ def offer_vectors(wanted: bool | None, *, ask: bool) -> None:
     now = settings()
     if wanted is None and (now.embedder or is_kept(now.data_dir, "embedder")):  # set, or declined
         return
+    size = _WHOLE_SIZE if missing(LANES["sentence"], now.data_dir / "models") else _MODEL_SIZE
+    cost = f"It downloads {size} and adds about 40 ms to each search."
     if wanted is None and not (ask and can_ask()):
-        click.echo(f"`engram vectors on` turns on semantic search ({_OFFERED}).", err=True)
+        click.echo(f"`engram vectors on` turns on semantic search. {cost}", err=True)
         return
     agreed = wanted
     if wanted is None:
-        more = " (and 160 MB for numpy and onnxruntime)" if missing(LANES["sentence"], now.data_dir / "models") else ""
-        agreed = click.confirm(
-            f"Turn on semantic search? It downloads 23 MB{more} and adds about 40 ms to each search.",
-            default=True,
-            err=True,
-        )
+        agreed = click.confirm(f"Turn on semantic search? {cost}", default=True, err=True)
     if not agreed:
         keep_setting(now.data_dir, "embedder", "")
         return

@@ -67,6 +67,7 @@ from engram_py.times import utc_now
 from engram_py.upkeep.hook_log import expect
 
 PLUGIN_USER = "claude-code@user"
+PLUGIN_STEP = "the plugin engram"
 _TWICE = "A server called engram was registered by hand as well; `claude mcp remove engram` removes that one."
 
 
@@ -166,7 +167,7 @@ class Setup:
             if not dry_run:
                 apply_unsetup(changes, manifest, user)
                 expect(self.data_dir, agent.name, None)
-        steps = (Step("the plugin engram", "removed"),) if plugin else ()
+        steps = (Step(PLUGIN_STEP, "removed"),) if plugin else ()
         return Done(agent.name, agent.title, scope, (*steps, *_steps(changes)))
 
     def left(self) -> list[tuple[Agent, OwnPlugin]]:
@@ -217,7 +218,7 @@ class Setup:
             self._expect_hooks(agent, scope, parts, changed=True)
         will = "" if current else "".join(f"+ {line}\n" for line in plugin.commands())
         note = _TWICE if plugin.is_also_registered() else ""
-        return Done(agent.name, agent.title, scope, (Step("the plugin engram", kind, will),), note)
+        return Done(agent.name, agent.title, scope, (Step(PLUGIN_STEP, kind, will),), note)
 
     def _expect_hooks(self, agent: Agent, scope: Scope, parts: Parts, *, changed: bool) -> None:
         """Have the doctor say it if these hooks never run."""

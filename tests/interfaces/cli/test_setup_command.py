@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from engram_py.interfaces.cli.setup import _restart
 from engram_py.interfaces.setup.agents import AGENTS
+from engram_py.interfaces.setup.installing import PLUGIN_STEP, Done, Step
+from engram_py.vectors import model
 from engram_py.vectors.model import LANES, Lane
 from tests.interfaces.cli.conftest import Run, answer, refusal
 from tests.interfaces.cli.terminal import in_terminal, needs_terminal
@@ -73,10 +76,23 @@ def test_a_dry_run_without_a_name_shows_the_difference_of_every_agent_and_asks_n
     assert not data_dir.exists()
     lines = run("setup", "--all-detected", "--yes").stdout.splitlines()
     assert [line for line in lines if "Restart" in line] == lines[-1:]
-    assert lines[-1].startswith("Restart Cursor and Codex CLI: ")
+    assert lines[-1].startswith("Restart Cursor and Codex CLI to use Engram. ")
     after = tree(home)
     assert '-    "engram": {' in run("unsetup", "cursor", "--dry-run").stdout
     assert tree(home) == after
+
+
+def test_the_next_step_lists_the_agents_and_the_commands_of_the_plugin_only_where_it_is(run: Run, home: Path) -> None:
+    (home / ".qwen").mkdir()
+    asking = 'Then ask: "What do you remember about this project?"'
+    lines = run("setup", "cursor", "codex", "qwen", "--no-vectors").stdout.splitlines()
+    assert lines[-1] == f"Restart Cursor, Codex CLI and Qwen Code to use Engram. {asking}"
+    lines = run("setup", "claude-code", "--no-vectors").stdout.splitlines()
+    assert lines[-1] == f"Restart Claude Code to use Engram. {asking}", "without the program there is no plugin"
+    plugin = Done("claude-code", "Claude Code", "user", (Step(PLUGIN_STEP, "installed"),))
+    assert _restart([plugin]).endswith(
+        f"{asking} In Claude Code also: /engram:recall, /engram:save and /engram:forget."
+    )
 
 
 def test_one_broken_file_does_not_keep_engram_from_the_other_agents(run: Run, home: Path) -> None:
@@ -175,7 +191,7 @@ def test_the_registered_server_and_hook_start_from_a_folder_that_shadows_python_
 def test_on_a_terminal_setup_asks_about_each_agent(home: Path, here: Path) -> None:
     shown = in_terminal(80, "setup", typed="n\ny\nn\n")
     assert "Set up Cursor?" in shown
-    assert "Turn on semantic search? It downloads 23 MB and adds about 40 ms to each search. [Y/n]" in shown
+    assert "Turn on semantic search? It downloads 21 MB and adds about 40 ms to each search. [Y/n]" in shown
     assert "engram" not in (home / ".cursor" / "mcp.json").read_text()
     assert "engram" in (home / ".codex" / "config.toml").read_text()
 
@@ -206,8 +222,13 @@ def test_without_a_terminal_nothing_is_fetched_and_a_line_says_how_to_get_it(
     run: Run, sentence: Lane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(LANES, "sentence", sentence)
-    line = "`engram vectors on` turns on semantic search (a download of 23 MB, about 40 ms per search).\n"
-    assert run("setup", "cursor").stderr == run("init").stderr == line
+    line = "`engram vectors on` turns on semantic search. It downloads {} and adds about 40 ms to each search.\n"
+    assert run("setup", "cursor").stderr == run("init").stderr == line.format("21 MB")
+    with monkeypatch.context() as bare:
+        bare.setattr(model, "missing", lambda *_: True)
+        whole = "about 70 MB (180 MB on disk, with numpy and onnxruntime)"
+        assert run("setup", "cursor").stderr == line.format(whole)
+        assert "download of about 70 MB, 180 MB on disk" in " ".join(run("setup", "--help").stdout.split())
     assert run("setup", "cursor", "--no-vectors").stderr == ""
     assert answer(run("vectors", "--json"))["embedder"] == ""
     assert run("setup", "cursor", "--vectors", "--dry-run").stderr == ""
