@@ -26,13 +26,14 @@ from engram_py.recall.dates import Days
 from engram_py.sessions import table as session_table
 from engram_py.sessions.prompts import summary_topic
 from engram_py.sessions.sessions import Sessions
+from engram_py.sessions.values import Prompt
 from engram_py.text.words import camel_parts
 
 SESSIONS, PROMPTS, PINNED, RECENT, UNCHECKED = 5, 10, 20, 20, 8
 DECISIONS, NOTES = 8, 20
 PROFILE_LINES = 12
 _DECIDING = ("decision", "architecture", "policy")
-_POOL = 2 * RECENT
+_POOL, _PROMPT_POOL = 2 * RECENT, 4 * PROMPTS
 # What somebody wants holds for long, and few say it: more is looked through for it.
 PREFERENCES, _OF_THE_PERSON = 6, 3
 _WANTED = ("preference", "policy")
@@ -51,7 +52,7 @@ def session_sections(store: Store, providers: Providers, build: Build) -> tuple[
     wanted = _preferences(store, providers, build, since=since)
     notes = _notes(store, providers, build)
     known = {row.id for row in (*wanted, *notes)} | said
-    prompts = session_table.recent_prompts(store, projects=ask.reads, limit=PROMPTS, own=True)
+    prompts = session_table.recent_prompts(store, projects=ask.reads, limit=_PROMPT_POOL, own=True)
     if build.unasked:  # an imported one may have been written for whoever reads it
         prompts = [prompt for prompt in prompts if not reads_like_an_order(prompt.content)]
     return (
@@ -62,9 +63,17 @@ def session_sections(store: Store, providers: Providers, build: Build) -> tuple[
         Section("sessions", tuple(providers.last_sessions(build, limit=SESSIONS))),
         Section("recent", tuple(_recent(store, providers, build, without=known, since=since))),
         Section("notes", tuple(notes)),
-        Section("prompts", tuple(prompts)),
+        Section("prompts", tuple(_distinct(prompts)[:PROMPTS])),
         *_apart(providers, build),
     )
+
+
+def _distinct(prompts: Sequence[Prompt]) -> list[Prompt]:
+    """Return the prompts without those that repeat an earlier one of the list: some are typed again and again."""
+    found: dict[str, Prompt] = {}
+    for one in prompts:
+        found.setdefault(" ".join(one.content.split()), one)
+    return list(found.values())
 
 
 def _apart(providers: Providers, build: Build) -> list[Section]:

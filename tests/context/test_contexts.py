@@ -408,6 +408,14 @@ def test_another_question_has_another_answer(app: Engram, other: dict[str, objec
     assert app.contexts.assemble(**other) is not app.contexts.assemble()  # type: ignore[arg-type]
 
 
+def test_equal_prompts_stand_in_the_context_once_and_the_latest_counts(app: Engram, clock: FakeClock) -> None:
+    for number in range(30):
+        app.prompts.save("Decide how mails\nare sent." if number % 3 else f"prompt {number}", session_id=f"s-{number}")
+        clock.advance(minutes=1)
+    shown = [one.content for one in app.contexts.assemble().prompts]
+    assert shown == ["Decide how mails\nare sent.", *(f"prompt {number}" for number in range(27, 0, -3))]
+
+
 def test_prompts_are_told_apart_by_their_beginning(app: Engram) -> None:
     long = "why did we choose this " * 10
     assert app.contexts.assemble(query=long + "one") is app.contexts.assemble(query=long + "two")
