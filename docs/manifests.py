@@ -32,6 +32,9 @@ PLUGIN = "plugins/engram"
 SKILL = "skills/engram-memory/SKILL.md"
 # A plugin runs on machines that it does not know: `engram` may be another program there, `engram-py` is not.
 START = Launcher(("engram-py",))
+# Without the command hooks fail, and Claude Code leaves the server out for 15 minutes after its first failure.
+NEEDS = "Install the command engram-py first: `uv tool install .` in a clone of its repository."
+DESCRIPTION = f"{SUMMARY} {NEEDS}"
 
 Value = dict[str, Any]
 
@@ -68,7 +71,7 @@ def _about() -> Value:
     return {
         "name": SERVER_NAME,
         "version": __version__,
-        "description": SUMMARY,
+        "description": DESCRIPTION,
         "homepage": REPOSITORY,
         "repository": REPOSITORY,
         "license": PROJECT["license"],
@@ -85,7 +88,7 @@ def _marketplace(source: str) -> Value:
         "name": MARKETPLACE,
         "owner": _author(),
         "metadata": {"description": "The engram memory, from its repository."},
-        "plugins": [{"name": SERVER_NAME, "source": source, "description": SUMMARY}],
+        "plugins": [{"name": SERVER_NAME, "source": source, "description": DESCRIPTION}],
     }
 
 
@@ -111,7 +114,7 @@ def _codex_marketplace() -> Value:
 def _codex_plugin() -> Value:
     shown = {
         "displayName": "Engram",
-        "shortDescription": SUMMARY,
+        "shortDescription": DESCRIPTION,
         "developerName": _author()["name"],
         "category": "Productivity",
         "websiteURL": REPOSITORY,
@@ -139,7 +142,7 @@ def _hooks(host: str) -> Value:
 
 
 def _gemini_extension() -> Value:
-    about = {"name": PROJECT["name"], "version": __version__, "description": SUMMARY}
+    about = {"name": PROJECT["name"], "version": __version__, "description": DESCRIPTION}
     return about | {"contextFileName": "plugins/gemini/GEMINI.md"} | _servers("gemini")
 
 

@@ -73,6 +73,26 @@ def test_every_command_of_the_plugins_is_the_one_that_no_other_program_has() -> 
                 assert str(command).split()[0] == "engram-py", name
 
 
+def test_every_description_of_a_plugin_an_extension_and_the_skill_says_how_to_get_the_command_it_needs() -> None:
+    installed = {name: data for name, data in manifests.files().items() if name != "server.json"}  # uvx brings it
+    said = {
+        name: [
+            text
+            for key in ("description", "shortDescription")
+            for text in values_of(key, json.loads(data))
+            if text.startswith(SERVER_INFO["description"])
+        ]
+        for name, data in installed.items()
+        if name.endswith(("plugin.json", "extension.json", "marketplace.json")) and not name.startswith(".agents/")
+    }
+    assert len(said) == 6
+    assert all(texts and all(text.endswith(manifests.NEEDS) for text in texts) for texts in said.values())
+    skills = [data.decode().split("---")[1] for name, data in installed.items() if name.endswith("SKILL.md")]
+    assert len(skills) == 2
+    about = [yaml.safe_load(text)["compatibility"] for text in skills]
+    assert all("engram-py (`uv tool install .`" in text and len(text) <= 500 for text in about)
+
+
 def test_the_readme_names_the_repository_as_pyproject_does() -> None:
     assert re.findall(r"^git clone (.+) engram_py$", README, re.MULTILINE) == [manifests.REPOSITORY]
     assert re.findall(r"mcp-name: (\S+)", README) == [manifests.registry_name()]
