@@ -231,8 +231,10 @@ def _choose_agents(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool
         names = [agent.name for agent in found]
         print_value({"detected": names, "set_up": sorted(used), "known": list(AGENTS)}, "", as_json=True)
         return []
+    left = {agent.name: f" (has engram from {one.what})" for agent, one in setup.left()}
+    states = left | dict.fromkeys(used, " (set up)")
     for agent in found:
-        click.echo(f"{agent.name:<12} {agent.title}{' (set up)' if agent.name in used else ''}")
+        click.echo(visible(f"{agent.name:<12} {agent.title}{states.get(agent.name, '')}"))
     if not found:
         click.echo(f"No coding agent was found here. Known: {', '.join(AGENTS)}.")
         return []
@@ -243,7 +245,7 @@ def _choose_agents(setup: Setup, *, all_detected: bool, ask: bool, as_json: bool
         from engram_py.interfaces.wording.phrases import amount
 
         return found if click.confirm(f"Set up {amount(len(found), 'agent')}?") else []
-    return [agent for agent in found if click.confirm(f"Set up {agent.title}?", default=agent.name not in used)]
+    return [agent for agent in found if click.confirm(f"Set up {agent.title}?", default=agent.name not in states)]
 
 
 def _report(done: list[Done], failures: list[EngramError], *, as_json: bool, dry_run: bool, last: str = "") -> None:

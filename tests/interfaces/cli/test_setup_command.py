@@ -159,6 +159,7 @@ def test_unsetup_of_everything_names_a_plugin_that_the_agent_installed_itself(ru
     plugin = "engram@engram-py"
     said = f"Codex CLI still has engram from the plugin {plugin}: `codex plugin remove {plugin}` removes it."
     assert run("unsetup", "--all").stdout.splitlines()[1:] == [said]
+    assert f"codex        Codex CLI (has engram from the plugin {plugin})\n" in run("setup").stdout
     assert "has engram already, from the plugin" in refusal(run("setup", "codex"))
     run("setup", "cursor")
     assert run("unsetup", "--all").stdout.splitlines()[-1] == said
