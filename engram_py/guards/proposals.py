@@ -52,7 +52,9 @@ _WHY = (
     r"|this (?:project|repo)|security))\b)"
 )
 _SWAP = re.IGNORECASE
-_USE_NOT = regex(rf"{_WHO}{_CHOOSE}\s+(?P<use>[^;:,\n]{{1,60}}?){_INSTEAD}\s+(?P<not>{_THING}){_REST}{_WHY}", _SWAP)
+_USE_NOT = regex(
+    rf"{_WHO}(?P<verb>{_CHOOSE})\s+(?P<use>[^;:,\n]{{1,60}}?){_INSTEAD}\s+(?P<not>{_THING}){_REST}{_WHY}", _SWAP
+)
 _TITLE = regex(
     rf"(?P<use>[^.;:,\n]{{1,40}}?)(?:,?\s+(?:instead of|rather than|not|over))\s+(?P<not>{_THING}){_REST}\s*[.!]?$",
     _SWAP,
@@ -72,10 +74,16 @@ _NO_FORCE = regex(
     rf"{_WHO}(?:{_NEVER}\s+(?:ever\s+)?force[- ]push|no force[- ]push(?:es|ing)?)\b(?:\s*$|\s*[.;:!,])", _SWAP
 )
 _USE_AFTER = regex(
-    r"^[\s,;:.!)–—-]*(?:always\s+|instead,?\s+)?(?:use|run|prefer|add|write|create|import|call)\s+"
+    r"^[\s,;:.!)–—-]*(?:always\s+|instead,?\s+)?(?P<verb>use|run|prefer|add|write|create|import|call)\s+"
     r"(?P<use>[^;:,\n]{1,60}?)(?:\s+instead)?\s*(?:\.(?:\s|$)|[;:,]|\s\(|$)",
     _SWAP,
 )
+_PRESCRIBED = regex(
+    rf"{_WHO}{_CHOOSE}\s+(?P<use>[^;:,\n]{{1,80}}?)(?:{_INSTEAD}\s|\s*(?:\.(?:\s|$)|[;:,]|\s\(|$))", _SWAP
+)
+# "Run the tests with X", "packages via X": X is what is to be used.
+_WITH = regex(r"(?P<what>.*?)(?:^|\s)(?P<by>with|via|through|by|using)\s+(?P<tool>\S.*)", _SWAP)
+_ACTS = ("run", "import", "install", "call")
 _HEDGED = regex(
     r"\b(?:could|might|would|consider(?:ed|ing)?|previously|used to|was|were|proposed|alternatives?|options?|whether|"
     r"unless|except|sometimes|temporar\w+|currently|today|some|until|existing|usually|when|if|while|where possible|"
@@ -140,9 +148,29 @@ def proposal(title: str, content: str) -> Guard | None:
         if _HEDGED.search(sentence):
             continue
         guard = _guard_of(sentence, is_title)
-        if guard is not None and max(map(len, (guard.added, guard.command, guard.use))) < MOST_CHARS:
+        if guard is None or max(map(len, (guard.added, guard.command, guard.use))) >= MOST_CHARS:
+            continue
+        if not (guard.command and any(_runs_in(one, guard.command) for one in _prescribed(guard, title, content))):
             return guard
     return None
+
+
+def _prescribed(guard: Guard, title: str, content: str) -> Iterator[str]:
+    """Yield what a text says to use: an agent that does it is not warned."""
+    yield guard.use
+    found = (_PRESCRIBED.match(sentence) for sentence, _ in _sentences(title, content))
+    yield from (_clean_use(one["use"]) for one in found if one)
+
+
+def _runs_in(text: str, pattern: str) -> bool:
+    """Return whether a command in a text runs a pattern: from its first program on, else from any of its words."""
+    words = text.split()
+    for at, word in enumerate(words):
+        if any(runs(pattern, one) for one in commands_of(" ".join(words[at:]))):
+            return True
+        if _is_program(word):  # the rest are its arguments: `uv pip` runs no `pip`
+            return False
+    return False
 
 
 def offers(store: Store, projects: Sequence[str] | None, *, limit: int) -> list[Offered]:
@@ -186,7 +214,7 @@ def _guard_of(sentence: str, is_title: bool) -> Guard | None:
     if found := _NEVER_EDIT.match(sentence):
         return _edit(_bare(found["place"]), found["where"], _use_after(sentence[found.end("rest") :]))
     if found := _USE_NOT.match(sentence) or (is_title and _TITLE.match(sentence)) or None:
-        return _instead(found["not"], found["where"], _clean_use(found["use"]))
+        return _instead(found["not"], found["where"], _use_of(found))
     if found := _NEVER_USE.match(sentence):
         return _instead(found["not"], found["where"], _use_after(sentence[found.end("rest") :]))
     return None
@@ -194,7 +222,23 @@ def _guard_of(sentence: str, is_title: bool) -> Guard | None:
 
 def _use_after(text: str) -> str:
     found = _USE_AFTER.match(text)
-    return _clean_use(found["use"]) if found else ""
+    return _use_of(found) if found else ""
+
+
+def _use_of(found: re.Match[str]) -> str:
+    """Return what a rule says to use: of "run the tests with X" it is X, of "use X with Y" all of it."""
+    use, verb = _clean_use(found["use"]), found.groupdict().get("verb")
+    parts = _WITH.fullmatch(use)
+    if not parts or _is_program(parts["what"].partition(" ")[0]):
+        return use
+    named = _is_program(parts["tool"].partition(" ")[0])
+    if verb is None or parts["by"] == "by":  # "tests via make", "by hand"
+        return parts["tool"] if named else use
+    return parts["tool"] if verb.lower() in _ACTS else use
+
+
+def _is_program(word: str) -> bool:
+    return word in _PROGRAM or word in _QUOTED
 
 
 def _clean_use(text: str) -> str:
@@ -221,8 +265,7 @@ def _instead(thing: str, where: str | None, use: str) -> Guard | None:
     if guard.command:
         if where and not _ANYWHERE.fullmatch(where.strip()):
             return None
-        broken = any(runs(guard.command, one) for one in commands_of(use))
-        return None if broken else replace(guard, use=use)
+        return replace(guard, use=use)
     files = _files(where, guard.within)
     return replace(guard, within=files, use=use) if files and not has_text(use, name) else None
 

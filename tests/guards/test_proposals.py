@@ -21,6 +21,13 @@ COMMANDS = [
         "git push --force-with-lease",
     ),
     ("Use docker compose, not docker-compose", "docker-compose *", "docker compose"),
+    ("Run tests via make test, not pytest", "pytest *", "make test"),
+    ("Install with uv pip, never plain pip", "pip *", "uv pip"),
+    ("Install packages with `hatch`, not pip", "pip *", "hatch"),
+    ("Never run pytest directly; run the tests through tox.", "pytest *", "tox"),
+    ("Run pytest with coverage, not tox", "tox *", "pytest with coverage"),
+    ("Use vite with plugins instead of webpack", "webpack *", "vite with plugins"),
+    ("Run migrations by hand, not with npm", "npm *", "migrations by hand"),
 ]
 SILENT = [
     "Use Postgres instead of MySQL", "Use tabs, not spaces", "Never use print() in library code",
@@ -30,6 +37,9 @@ SILENT = [
     "Use npm if pnpm fails",
     "We considered pnpm instead of npm", "Should we use pnpm instead of npm?", "Use `npm ci` instead of npm",
     "Never use npm when offline", "Use pnpm, not npm, unless CI is old", "Requests are retried, not dropped",
+    "Run tests with uv run pytest, never plain pytest", "Install packages with npm ci, not npm",
+    "Run the tests through uv run pytest instead of pytest", "Use uv run pytest, not pytest",
+    "Run tests with `hatch run pytest`, not pytest", "Tests with uv run pytest, not pytest",
     "Prefer composition over inheritance", "Use SSO rather than passwords", "", "Never", "Use , not ,",
 ]  # fmt: skip
 
@@ -48,6 +58,13 @@ def test_a_program_that_is_not_to_be_run_is_guarded(text: str, command: str, use
 def test_what_cannot_be_matched_for_certain_is_not_offered(text: str) -> None:
     assert proposal(text, "") is None
     assert proposal("Title", f"## Decision\n\n{text}.\n") is None
+
+
+def test_no_guard_is_offered_against_what_another_sentence_prescribes() -> None:
+    assert proposal("Run tests with uv run pytest", "Never use pytest directly. It has no environment.") is None
+    assert proposal("Tests", "Never run pytest here.\nAlways run `uv run pytest`.") is None
+    assert proposal("Run tests with make", "Never use pytest directly.") == Guard(command="pytest *")
+    assert proposal("Tests via make test, not pytest", "") == Guard(command="pytest *", use="make test")
 
 
 def test_packages_calls_paths_and_branches_are_guarded() -> None:
