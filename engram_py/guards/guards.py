@@ -125,9 +125,10 @@ class Guards:
         return self._moments.holds_back(session_id, "guard", f"#{one.id}")
 
     def after(self, act: Act, *, session_id: str, directory: Path | None = None) -> None:
-        """Record what came of an act that was done: the one that was warned of, or one like it in spite of that.
+        """Record what came of an act that was done: the one that was warned of, one like it in spite of that, or what
+        the guard asks for.
 
-        The tool runs beside the warning, so the act itself is not held against the agent; the next one is.
+        The tool runs beside the warning, so the act itself tells nothing of the agent; the next one does.
         """
         spoke = self._moments.unsettled(session_id, "guard")
         if not spoke or act.is_nothing:
@@ -135,7 +136,8 @@ class Guards:
         concerned = {row["observation_id"] for row in spoke}
         rows = [row for row in self._guarded(session_id) if row["id"] in concerned]
         scene = _scene(act, directory or self._directory, done=True)
-        for one in {one.id: one for _, one in _broken(rows, scene, time.monotonic() + 1)}.values():
+        broken = {one.id: one for _, one in _broken(rows, scene, time.monotonic() + 1)}
+        for one in broken.values():
             mine = [row for row in spoke if row["observation_id"] == one.id]
             done = [row["outcome_at"] for row in mine if row["outcome_at"]]
             own = next((row for row in mine if row["subject"] == one.subject), None)
@@ -145,11 +147,16 @@ class Guards:
                 self._moments.came(session_id, one.id, "guard", "ignored", over=("heeded",))
             elif own is not None:
                 self._moments.happened(session_id, one.id, "guard", own["subject"])
+        done_once = {row["observation_id"] for row in spoke if row["outcome_at"] and not row["outcome"]}
+        for row in rows:
+            if row["id"] in done_once - broken.keys() and _heeded(row, scene):
+                self._moments.came(session_id, row["id"], "guard", "heeded")
 
     def settle(self, session_id: str) -> None:
-        """Take the guards that spoke in a session and were not ignored since for heeded. Later acts may change that."""
+        """Take the guards that spoke in a session before an act which was not done for heeded. Later acts may change
+        that; of an act that was done nothing is known until a later one tells."""
         spoke = self._moments.unsettled(session_id, "guard")
-        for one in {row["observation_id"] for row in spoke if not row["outcome"]}:
+        for one in {row["observation_id"] for row in spoke if not row["outcome_at"]}:
             self._moments.came(session_id, one, "guard", "heeded")
 
     def off(self, observation_id: int, *, session_id: str | None = None, everywhere: bool = False) -> Silenced:
@@ -362,3 +369,12 @@ def _broken(rows: Sequence[Row], scene: Scene, until: float) -> Iterable[tuple[R
             from engram_py.capture.redact import redact  # few acts break anything
 
             yield row, Broken(row["id"], row["title"], row["type"], guard, redact(subject).text[:_MOST_SUBJECT_CHARS])
+
+
+def _heeded(row: Row, scene: Scene) -> bool:
+    """Return whether an act that breaks no guard of an observation does what one of them asks for."""
+    from engram_py.guards.matching import heeds
+
+    with suppress(InvalidArgumentError):  # another version's, whose patterns say more
+        return any(heeds(guard, scene) for guard in from_json(row["guards"]))
+    return False

@@ -99,6 +99,27 @@ def breaks(guard: Guard, scene: Scene) -> str:
     return subject if any(map(test, scene.added if guard.added else scene.removed)) else ""
 
 
+def heeds(guard: Guard, scene: Scene) -> bool:
+    """Return whether an act does what a guard asks for: it uses what is to be used, takes back what was done, or is an
+    act of that kind which the guard allows."""
+    if breaks(guard, scene):
+        return False
+    allowed = " ".join(word for word in guard.command.split() if not word.startswith("-"))
+    if any(runs(one, words) for one in (guard.use, allowed) for words in scene.commands):
+        return True
+    match guard.kind:
+        case "command":
+            return False
+        case "path":
+            return any(is_in(name, guard.paths) for name, _ in scene.files)
+        case "branch":
+            return bool(_file(scene, ()) or _command(scene, "git commit"))
+    if not _file(scene, guard.within):
+        return False
+    taken_back = any(map(line_test(guard), scene.removed if guard.added else scene.added))
+    return taken_back or (bool(guard.use) and any(has_text(line, guard.use) for line in scene.added))
+
+
 def _file(scene: Scene, globs: Sequence[str]) -> str:
     return next((name for name, _ in scene.files if is_in(name, globs)), "")
 

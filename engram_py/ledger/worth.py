@@ -1,9 +1,10 @@
 """Add up what came of the memories that were given unasked, beside what came of the moments without them.
 
 A moment is a guard, a fix or a memory in one session, however often it spoke there. It was *heeded* (the agent did as
-it says, cited the memory, or edited a file it is about), *ignored*, *repeated* (the same failure or act again in spite
-of it) or *harmful* (overruled, undone; or replaced, rewritten or deleted by a person or an agent while the session
-ran). Without it were the moments that were held back, and for a fix the failures before it existed.
+it says, did not do what it warned of, cited the memory, or edited a file it is about), *ignored* (none of this, or the
+act that a guard warned of again), *repeated* (the same failure again in spite of it) or *harmful* (overruled, undone;
+or replaced, rewritten or deleted by a person or an agent while the session ran). Without it were the moments that were
+held back, and for a fix the failures before it existed.
 """
 
 from __future__ import annotations

@@ -263,10 +263,77 @@ def do(app: Engram, act: Act, root: Path, clock: FakeClock, session: str = "s1")
     return found
 
 
-def test_an_act_that_is_not_repeated_was_heeded(here: Engram, root: Path, clock: FakeClock) -> None:
+def test_an_act_after_which_the_session_ends_tells_nothing(here: Engram, root: Path, clock: FakeClock) -> None:
     guarded(here, NPM)
     do(here, run("npm i"), root, clock)
-    do(here, run("pnpm i"), root, clock)
+    do(here, run("ls"), root, clock)
+    here.guards.settle("s1")
+    assert outcomes(here) == [""]
+
+
+FORCE = Guard(command="git push --force")
+PRINTS = Guard(added="print(", within=("src/**",), use="logger", by="Ada")
+
+
+@pytest.mark.parametrize(
+    ("guard", "act", "later"),
+    [
+        pytest.param(NPM, run("npm i"), run("cd web && pnpm i"), id="what-to-use"),
+        pytest.param(FORCE, run("git push --force"), run("git push"), id="without-the-option"),
+        pytest.param(MIGRATIONS, edit("migrations/a.sql"), run("a new migration"), id="a-command-as-it-says"),
+        pytest.param(replace(MIGRATIONS, deny=""), edit("migrations/1.sql"), edit("migrations/2.sql"), id="new-file"),
+        pytest.param(REQUESTS, edit("a.py", added="import requests"), edit("a.py", added="import httpx"), id="text"),
+        pytest.param(
+            REQUESTS, edit("a.py", added="import requests"), edit("a.py", removed="import requests"), id="taken-back"
+        ),
+    ],
+)
+def test_a_later_act_that_does_as_it_says_was_heeding_it(
+    here: Engram, root: Path, clock: FakeClock, git: Git, guard: Guard, act: Act, later: Act
+) -> None:
+    Repo(root, git).commit("old", {"migrations/1.sql": ["create"]})
+    guarded(here, guard)
+    do(here, act, root, clock)
+    do(here, later, root, clock)
+    here.guards.settle("s1")
+    assert outcomes(here) == ["heeded"]
+    do(here, act, root, clock)
+    assert outcomes(here) == ["ignored"]
+
+
+@pytest.mark.parametrize(
+    ("guard", "act", "later"),
+    [
+        pytest.param(PRINTS, edit("src/a.py", added="print(1)"), edit("src/b.py", added="x = 1"), id="other-lines"),
+        pytest.param(PRINTS, edit("src/a.py", added="print(1)"), edit("docs/b.md", added="logger"), id="elsewhere"),
+        pytest.param(MIGRATIONS, edit("migrations/a.sql"), edit("src/a.py"), id="other-files"),
+        pytest.param(FORCE, run("git push --force"), run("git status"), id="other-command"),
+    ],
+)
+def test_a_later_act_about_something_else_tells_nothing(
+    here: Engram, root: Path, clock: FakeClock, guard: Guard, act: Act, later: Act
+) -> None:
+    guarded(here, guard)
+    do(here, act, root, clock)
+    do(here, later, root, clock)
+    here.guards.settle("s1")
+    assert outcomes(here) == [""]
+
+
+def test_a_commit_on_another_branch_is_heeding_the_guard_of_one(
+    here: Engram, root: Path, clock: FakeClock, git: Git
+) -> None:
+    git(root, "checkout", "-q", "-B", "main")
+    guarded(here, Guard(branch="main", use="a branch"), "Branches")
+    do(here, run("git commit -m x"), root, clock)
+    git(root, "checkout", "-q", "-b", "fix")
+    do(here, run("git commit -m y"), root, clock)
+    assert outcomes(here) == ["heeded"]
+
+
+def test_an_act_that_was_not_done_was_heeded(here: Engram, root: Path) -> None:
+    guarded(here, NPM)
+    assert said(here, run("npm i"), root)
     here.guards.settle("s1")
     assert outcomes(here) == ["heeded"]
 
@@ -298,7 +365,7 @@ def test_acts_at_the_same_time_are_one_act(here: Engram, root: Path, clock: Fake
     here.guards.after(one, session_id="s1")
     here.guards.after(other, session_id="s1")
     here.guards.settle("s1")
-    assert outcomes(here) == ["heeded", "heeded"]
+    assert outcomes(here) == ["", ""]
 
 
 def test_what_was_denied_was_heeded(here: Engram, root: Path) -> None:
