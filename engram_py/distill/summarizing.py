@@ -395,6 +395,8 @@ class Learning:
                 return False
         if observation_table.hash_was_deleted(self._store, **same, personal=True):
             return False
+        if any(_is_told(one.text, title) for title in table.saved_since(self._store, session_id, at)):
+            return False
         kind, scope = _BECOMES[one.kind]
         draft = Draft(one.text, one.text, kind, scope, origin="derived", tool_name=DISTILLER + "heuristic")
         with self._sessions.reopened_for_a_save(session_id):
@@ -439,6 +441,16 @@ class Learning:
                 continue
             kept += saved is not None and saved.outcome in ("added", "superseded")
         return kept
+
+
+def _is_told(statement: str, title: str) -> bool:
+    """Return whether a memory that was saved after ``statement`` says the same: their words are as alike as those of
+    two titles that a verdict is asked for, and a title that shares one word has no other."""
+    from engram_py.recall.contradictions import SHARED_WORDS_NEEDED, may_contradict, title_words
+
+    words, titled = title_words(statement), title_words(title)
+    enough = len(words & titled) >= SHARED_WORDS_NEEDED or titled <= words
+    return enough and may_contradict(words, titled)
 
 
 def _said_again(row: Row, at: str, session_id: str, *, note: bool) -> bool:

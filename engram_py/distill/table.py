@@ -190,6 +190,18 @@ def same_text(store: Store, content_hash: str, project: str, *, kind: str | None
     return store.rows(SAME_TEXT, hash=content_hash, project=project, kind=kind)
 
 
+SAVED_SINCE = """
+select title from observations
+where session_id = :session_id and updated_at >= :at and deleted_at is null and lifecycle = 'active'
+  and origin <> 'derived' and type not in ('note', 'session_summary', 'entity')
+"""
+
+
+def saved_since(store: Store, session_id: str, at: str) -> list[str]:
+    """Return the titles of what a person or an agent saved in a session from then on."""
+    return [title for [title] in store.tuples(SAVED_SINCE, session_id=session_id, at=at)]
+
+
 def is_new(store: Store, *, prompts: bool) -> bool:
     """Return whether a note or, with ``prompts``, a prompt came that was not read yet."""
     sources = {"notes": NEW_NOTES, **({"prompts": NEW_PROMPTS} if prompts else {})}

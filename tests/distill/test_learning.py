@@ -102,6 +102,44 @@ def test_a_candidate_that_is_said_again_another_time_is_confirmed(app: Engram, c
     assert active(app) == {said[2]}
 
 
+RULE = "We always run tests with uv run pytest, never plain pytest"
+
+
+@pytest.mark.parametrize(
+    ("said", "title"),
+    [
+        (RULE, "Run tests with uv run pytest, never plain pytest"),
+        ("Remember that deploys happen on Fridays", "Deploys on Fridays"),
+        (
+            "We decided to use Kafka instead of RabbitMQ because the consumers need to replay",
+            "Kafka instead of RabbitMQ",
+        ),
+        ("We always use pnpm", "Use pnpm"),
+    ],
+)
+def test_what_an_agent_saved_since_it_was_said_is_not_kept_twice(
+    app: Engram, clock: FakeClock, said: str, title: str
+) -> None:
+    say(app, f"{said}. Remember that.", "Saved.")
+    clock.advance(seconds=5)
+    app.save(Draft(title, "Agreed.", "policy"), session_id="s1")
+    app.distilling.flush()
+    assert candidates(app) == set()
+
+
+def test_what_is_saved_before_elsewhere_or_about_something_else_hides_no_statement(
+    app: Engram, clock: FakeClock
+) -> None:
+    app.save(Draft("Tabs, always", "Use tabs.", "policy"), session_id="s1")
+    app.save(Draft(RULE.removeprefix("We "), "Agreed.", "policy"), session_id="s2")
+    clock.advance(seconds=5)
+    say(app, f"From now on never use tabs. {RULE}. We use Redis.", "Noted.")
+    clock.advance(seconds=5)
+    app.save(Draft("Redis eviction", "Least recently used.", "policy"), session_id="s1")
+    app.distilling.flush()
+    assert {row[2] for row in candidates(app)} >= {"From now on never use tabs", RULE}
+
+
 def test_what_the_person_confirms_or_deletes_stays_so(app: Engram, clock: FakeClock) -> None:
     tell(app, "I live in Bordeaux. I prefer TypeScript over JavaScript.")
     for row in app.browsing.unconfirmed():
