@@ -306,7 +306,7 @@ def test_row_132_flush_as_a_command(talked: None, folder: Path, monkeypatch: pyt
     assert session["result"] == "no_signals"
     assert none.exit_code == 1
     assert "no session 'nobody'" in none.stderr
-    assert "Every session has its summary." in CliRunner().invoke(cli, ["flush"]).stdout
+    assert "No session is waiting for a summary." in CliRunner().invoke(cli, ["flush"]).stdout
 
 
 def test_row_55_nobody_waits_for_a_distiller_that_is_at_work(open_memory: Opener) -> None:

@@ -353,11 +353,8 @@ def _made(value: Made, now: datetime) -> str:
     if value.before and value.kind != "merge":
         said += f" from {value.before} to {value.after}"
     when = age(value.made_at, now)
-    return (
-        f"Took back {said}, made {'just now' if when == 'now' else when}."
-        if value.undone
-        else (f"{value.change} {said} ({when})")
-    )
+    ago = "just now" if when == "now" else f"{when} ago"
+    return f"Took back {said}, made {ago}." if value.undone else (f"{value.change} {said} ({when})")
 
 
 WORDS: Words = {

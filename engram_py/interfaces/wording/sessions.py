@@ -141,7 +141,7 @@ def _flushed(value: Flushed, now: datetime) -> str:
         lines.append(
             f"{one.session_id} ({one.project}): {summary_outcome(one.result)}{made}, {amount(one.turns, 'message')}"
         )
-    return "\n".join(lines) or "Every session has its summary."
+    return "\n".join(lines) or "No session is waiting for a summary."
 
 
 WORDS: Words = {

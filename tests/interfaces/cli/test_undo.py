@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from engram_py import Draft, Engram
+from engram_py.interfaces.wording.observations import WORDS
 from engram_py.observations.changes import ChangedSinceError
+from engram_py.observations.listing import Made
 from engram_py.observations.values import Change
+from engram_py.times import to_text
 from tests.interfaces.cli.conftest import Run, answer, refusal
 from tests.sync.replica.conftest import desk, empty_memory, laptop, new_machine
 from tests.sync.replica.machines import Machine, exchange_all
@@ -203,6 +207,14 @@ def test_a_save_is_withdrawn_and_comes_back(two: Run) -> None:
     assert two("undo", "1").stdout == 'Took back the save of [#1] "Timeout", made just now.\n'
     assert "deletion" in two("undo", "1").stdout
     assert "Timeout" in two("list").stdout
+
+
+@pytest.mark.parametrize(("minutes", "made"), [(0, "made just now."), (1, "made 1m ago."), (180, "made 3h ago.")])
+def test_an_undo_says_how_long_ago_the_change_was_made(minutes: int, made: str) -> None:
+    now = datetime(2026, 3, 4, 10, tzinfo=UTC)
+    then = to_text(now - timedelta(minutes=minutes))
+    undone = Made(8, then, "deletion", 1, (8,), ("[#8]",), undone=True)
+    assert WORDS[Made](undone, now) == f"Took back the deletion of [#8], {made}"
 
 
 def test_a_save_that_was_edited_is_withdrawn_after_the_edit(two: Run) -> None:
