@@ -270,9 +270,9 @@ def test_the_plan_says_how_many_runs_there_are_and_what_they_cost() -> None:
     task = Task("abc", "abc", "ab", "Fix carts\n\nmore", ("t.py",), ("make",), module.Lesson("a", "b"), "memory #1")
     said = text(Plan("/f", (task,) * 5, 20, 4, 600), now=None, door="cli")  # type: ignore[arg-type]
 
-    assert said.startswith(f"5 tasks, each with {', '.join(ARMS)}: 20 runs, 4 of them done\n")
+    assert said.startswith(f"5 tasks, each in 4 variants ({', '.join(ARMS)}): 20 runs, 4 of them done\n")
     assert "abc Fix carts (memory #1; make)" in said
-    assert "At most 2.7 hours. A real agent takes 50,000 to 300,000 tokens a run: roughly $3 to $24." in said
+    assert "At most 2.7 hours. A real agent takes 50,000 to 300,000 tokens a run: roughly $3 to $24 in total." in said
 
 
 def test_the_command_lists_tasks_asks_before_it_runs_and_ends_in_a_table(

@@ -71,7 +71,7 @@ def test_a_profile_is_written_and_read_through_every_door(ask: Asker, app: Engra
     assert ask("GET", "/identity/profile").value["text"] == "Ada. Terse."
     kept = run("identity", "profile", "--derive")
     assert "Ada. Terse." in kept.stdout
-    assert "left alone" in kept.stderr
+    assert "was not rewritten" in kept.stderr
     ask("PUT", "/identity/profile", {"text": "Small commits.", "scope": "project"})
     assert "Small commits." in run("identity", "profile", "--scope", "project").stdout
     assert "Ada. Terse." in told(data_dir, "mem_identity", action="profile")

@@ -66,7 +66,7 @@ def test_a_clone_is_trusted_with_names_and_preferences_whose_defaults_the_table_
         ({"project": "../evil"}, "project was ignored: it is not a project name"),
         ({"project": ""}, "project was ignored: it is not a project name"),
         ({"default_scope": "world"}, "default_scope was ignored: it must be one of project, personal"),
-        ({"default_scope": "global"}, "default_scope was ignored: a file that may come with a clone never writes"),
+        ({"default_scope": "global"}, "default_scope was ignored: a file that can arrive with a clone cannot set"),
         ({"default_scope": ["project"]}, "default_scope was ignored: it must be one of"),
         ({"ignore": "vendor"}, "ignore was ignored: it must be a list of at most 100 texts of 256 characters"),
         ({"ignore": ["x" * 300]}, "ignore was ignored: it must be a list"),

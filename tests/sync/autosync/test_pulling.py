@@ -239,5 +239,5 @@ def test_a_log_that_ends_before_our_cursor_is_read_from_its_beginning(lab: Lab) 
     done = lab.synced()
 
     assert lab.titles()[-1] == "note 9"
-    assert any("once more" in report for report in done.warnings)
+    assert any("synced again" in report for report in done.warnings)
     assert len(lab.sent()) == 6

@@ -324,7 +324,7 @@ def test_another_database_at_the_same_address_gets_everything_again(join: Joiner
     here.save("three")
     done = here.synced()
 
-    assert any("once more" in report for report in done.warnings)
+    assert any("synced again" in report for report in done.warnings)
     assert here.sent() == ["one", "three", "two"]  # what came from the other machine too: it may never come back
     there.synced()
     assert there.titles() == ["one", "three", "two"]
