@@ -96,9 +96,9 @@ class Outgoing:
 
     def _stays(self, row: Row) -> bool:
         """Return whether a row quotes a conversation that it was derived from: before it is accepted it leaves as
-        little as prompts."""
-        distilled = row["type"] == "session_summary" or str(row["tool_name"] or "").startswith(DISTILLER)
-        return row["origin"] == "derived" and distilled and not self._prompts
+        little as prompts. Of what arrived, a statement was shared by somebody's choice."""
+        stated = row["arrival"] is None and str(row["tool_name"] or "").startswith(DISTILLER)
+        return row["origin"] == "derived" and (row["type"] == "session_summary" or stated) and not self._prompts
 
     def _versions(self, keys: Sequence[str]) -> dict[str, Mutation]:
         found: dict[str, Mutation] = {}

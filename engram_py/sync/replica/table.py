@@ -97,7 +97,8 @@ def named(store: Store, entity: str, keys: Sequence[str]) -> dict[str, Row]:
 def versions(store: Store, keys: Sequence[tuple[str, str]]) -> list[Row]:
     """Return versions by observation and digest."""
     sql = f"""
-    select observations.sync_id, observations.scope, observations.origin, observations.type, observations.tool_name,
+    select observations.sync_id, observations.scope, observations.origin, observations.type,
+        observations.tool_name, observations.arrival,
         v.digest, v.title, v.content, v.created_at, v.clock, {unchecked("v")} as unchecked
     from json_each(:keys) as wanted
     join observations on observations.sync_id = wanted.value ->> 0

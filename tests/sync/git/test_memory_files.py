@@ -116,6 +116,26 @@ def test_what_was_derived_from_a_conversation_has_no_file_until_somebody_accepts
     assert list(files(ada)) == ["Invoices"]
 
 
+def test_what_somebody_chose_to_share_of_a_conversation_stays_in_the_folder(
+    ada: Member, bob: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    derived = {"origin": "derived", "tool_name": "distill-heuristic"}
+    kept = ada.save("Invoices", "Invoices are written in EUR.", type="policy", **derived)
+    ada.app.observations.accept(kept)
+    ada.shared()
+    bob.pulled()
+    with bob.app.store.transaction():  # as one who shares prompts sends it
+        bob.app.store.execute("update observations set origin = 'derived'")
+        bob.app.store.execute("delete from sync_memory_folders")
+    bob.app.trust.project()
+
+    done = bob.sync.sync(again=True)
+
+    assert list(files(bob)) == ["Invoices"]
+    assert done.memories_written is not None
+    assert done.memories_written.removed == ()
+
+
 def test_who_is_in_step_writes_nothing(ada: Member, bob: Member) -> None:
     ada.shared("One", "Two")
     assert bob.pulled().memories_written == MemoriesWritten()
