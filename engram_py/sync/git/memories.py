@@ -83,7 +83,7 @@ class MemoryPlace:
             if file.state == "here" and (other := first.setdefault(file.sync_id, file)) is not file:
                 first[file.sync_id], copy = sorted((other, file))
                 found.append(copy)
-        return found
+        return [file for file in found if (self.folder.path / first[file.sync_id].name).exists()]
 
     def named(self, state: str) -> tuple[str, ...]:
         return tuple(name for name, file in self.known.items() if file.state == state)

@@ -709,6 +709,21 @@ def test_two_files_that_two_people_made_of_one_memory_become_one(ada: Member, bo
     assert ada.titles() == ["Policy"]
 
 
+def test_an_export_alone_takes_no_second_file_whose_first_was_deleted_meanwhile(ada: Member) -> None:
+    ada.shared("Policy")
+    first = files(ada)["Policy"]
+    ada.sync.sync()
+    second = first.with_name("z.md")
+    second.write_bytes(first.read_bytes())
+    ada.commit()
+    ada.sync.sync(write=False)
+    first.unlink()
+
+    ada.sync.sync(read=False)
+
+    assert [path.name for path in files(ada).values()] == ["z.md"]
+
+
 def test_a_copy_of_a_file_that_keeps_its_id_changes_nothing_and_is_named(ada: Member) -> None:
     ada.shared("Policy")
     copy = files(ada)["Policy"].with_name("begun.md")
