@@ -52,9 +52,7 @@ _WHY = (
     r"|this (?:project|repo)|security))\b)"
 )
 _SWAP = re.IGNORECASE
-_USE_NOT = regex(
-    rf"{_WHO}(?P<verb>{_CHOOSE})\s+(?P<use>[^;:,\n]{{1,60}}?){_INSTEAD}\s+(?P<not>{_THING}){_REST}{_WHY}", _SWAP
-)
+_USE_NOT = regex(rf"{_WHO}{_CHOOSE}\s+(?P<use>[^;:,\n]{{1,60}}?){_INSTEAD}\s+(?P<not>{_THING}){_REST}{_WHY}", _SWAP)
 _TITLE = regex(
     rf"(?P<use>[^.;:,\n]{{1,40}}?)(?:,?\s+(?:instead of|rather than|not|over))\s+(?P<not>{_THING}){_REST}\s*[.!]?$",
     _SWAP,
@@ -74,16 +72,13 @@ _NO_FORCE = regex(
     rf"{_WHO}(?:{_NEVER}\s+(?:ever\s+)?force[- ]push|no force[- ]push(?:es|ing)?)\b(?:\s*$|\s*[.;:!,])", _SWAP
 )
 _USE_AFTER = regex(
-    r"^[\s,;:.!)–—-]*(?:always\s+|instead,?\s+)?(?P<verb>use|run|prefer|add|write|create|import|call)\s+"
+    r"^[\s,;:.!)–—-]*(?:always\s+|instead,?\s+)?(?:use|run|prefer|add|write|create|import|call)\s+"
     r"(?P<use>[^;:,\n]{1,60}?)(?:\s+instead)?\s*(?:\.(?:\s|$)|[;:,]|\s\(|$)",
     _SWAP,
 )
 _PRESCRIBED = regex(
     rf"{_WHO}{_CHOOSE}\s+(?P<use>[^;:,\n]{{1,80}}?)(?:{_INSTEAD}\s|\s*(?:\.(?:\s|$)|[;:,]|\s\(|$))", _SWAP
 )
-# "Run the tests with X", "packages via X": X is what is to be used.
-_WITH = regex(r"(?P<what>.*?)(?:^|\s)(?P<by>with|via|through|by|using)\s+(?P<tool>\S.*)", _SWAP)
-_ACTS = ("run", "import", "install", "call")
 _HEDGED = regex(
     r"\b(?:could|might|would|consider(?:ed|ing)?|previously|used to|was|were|proposed|alternatives?|options?|whether|"
     r"unless|except|sometimes|temporar\w+|currently|today|some|until|existing|usually|when|if|while|where possible|"
@@ -214,7 +209,7 @@ def _guard_of(sentence: str, is_title: bool) -> Guard | None:
     if found := _NEVER_EDIT.match(sentence):
         return _edit(_bare(found["place"]), found["where"], _use_after(sentence[found.end("rest") :]))
     if found := _USE_NOT.match(sentence) or (is_title and _TITLE.match(sentence)) or None:
-        return _instead(found["not"], found["where"], _use_of(found))
+        return _instead(found["not"], found["where"], found["use"])
     if found := _NEVER_USE.match(sentence):
         return _instead(found["not"], found["where"], _use_after(sentence[found.end("rest") :]))
     return None
@@ -222,19 +217,14 @@ def _guard_of(sentence: str, is_title: bool) -> Guard | None:
 
 def _use_after(text: str) -> str:
     found = _USE_AFTER.match(text)
-    return _use_of(found) if found else ""
+    return found["use"] if found else ""
 
 
-def _use_of(found: re.Match[str]) -> str:
-    """Return what a rule says to use: of "run the tests with X" it is X, of "use X with Y" all of it."""
-    use, verb = _clean_use(found["use"]), found.groupdict().get("verb")
-    parts = _WITH.fullmatch(use)
-    if not parts or _is_program(parts["what"].partition(" ")[0]):
-        return use
-    named = _is_program(parts["tool"].partition(" ")[0])
-    if verb is None or parts["by"] == "by":  # "tests via make", "by hand"
-        return parts["tool"] if named else use
-    return parts["tool"] if verb.lower() in _ACTS else use
+def _command_in(use: str) -> str:
+    """Return the command that a rule says to run: from the first program or code on, else all of it."""
+    words = use.split()
+    starts = (at for at, word in enumerate(words) if word.startswith("`") or _is_program(_clean_use(word)))
+    return _clean_use(" ".join(words[next(starts, 0) :]))
 
 
 def _is_program(word: str) -> bool:
@@ -253,19 +243,19 @@ def _edit(place: str, where: str | None, use: str) -> Guard | None:
     if where or not _PATHS.fullmatch(place) or ".." in place or not re.search(r"[./*]", place):
         return None
     folder = "**" if place.endswith("/") else ""  # the one below the root, not every folder of that name
-    return Guard(paths=(place.removeprefix("./") + folder,), use=use)
+    return Guard(paths=(place.removeprefix("./") + folder,), use=_clean_use(use))
 
 
-def _instead(thing: str, where: str | None, use: str) -> Guard | None:
+def _instead(thing: str, where: str | None, said: str) -> Guard | None:
     """Return the guard against a thing; nothing where what is to be used would break it."""
-    quoted, name = thing[:1] in "`'\"", _bare(thing)
+    quoted, name, use = thing[:1] in "`'\"", _bare(thing), _clean_use(said)
     guard = _command(name, quoted) or _package(name, quoted, use) or _code(name, thing[:1] == "`")
     if guard is None or not name or name.lower() == use.lower():
         return None
     if guard.command:
         if where and not _ANYWHERE.fullmatch(where.strip()):
             return None
-        return replace(guard, use=use)
+        return replace(guard, use=_command_in(said))
     files = _files(where, guard.within)
     return replace(guard, within=files, use=use) if files and not has_text(use, name) else None
 
