@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engram_py.database.filesystem import SOCKETS
 from engram_py.errors import EngramError
 from engram_py.lazy import logger_of
 from engram_py.settings import following
@@ -291,7 +292,7 @@ def _near_meaning(app: Engram) -> NearMeaning | None:
     """Tell the meaning of a prompt: by this server's model, or that of a running one; None without either."""
     if app.caller.mode == "process" and app.vectors.enabled:
         return app.vectors
-    if not (app.settings.data_dir / "nearby").exists():  # most have no vectors: nothing is imported
+    if not (app.settings.data_dir / SOCKETS).exists():  # most have no vectors: nothing is imported
         return None
     from engram_py.vectors.vectors import Nearby
 

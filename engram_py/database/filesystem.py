@@ -17,6 +17,8 @@ from engram_py.database.errors import DataDirError, NetworkFilesystemError
 from engram_py.files import lines_of
 
 DATABASE_NAME = "engram.db"
+# The folder of the sockets on which servers tell hooks what a prompt means.
+SOCKETS = "nearby"
 BACKUPS = "backups"
 
 # SQLite's WAL needs shared memory between its processes, which these do not give: https://sqlite.org/wal.html

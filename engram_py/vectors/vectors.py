@@ -11,8 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from engram_py.database.filesystem import SOCKETS
 from engram_py.dataclass import replace
 from engram_py.errors import EmbedderError
 from engram_py.lazy import logger_of
@@ -324,21 +325,6 @@ class Vectors:
 # --- a server that answers hooks --------------------------------------------------------------------------------
 
 
-class NearMeaning(Protocol):
-    """Tells what is near to a question in meaning: ``Vectors`` does, and ``Nearby`` for a process without a model."""
-
-    def nearest(
-        self,
-        text: str,
-        *,
-        within: Sequence[object] | None = None,
-        sees: Callable[[Collection[int]], Collection[int]] | None = None,
-        limit: int = 50,
-        also: Iterable[int] = (),
-        documents: bool = False,
-    ) -> Nearest: ...
-
-
 class Nearby:
     """The vectors of a server that runs on this machine with the same memory. No server, or a slow one: no hits."""
 
@@ -386,6 +372,10 @@ class Nearby:
                 found = json.loads(_line(connection, until))
                 return found if isinstance(found, dict) and "hits" in found else None
         return None
+
+
+# What tells a search the nearest in meaning: this process's model, or a server's.
+NearMeaning = Vectors | Nearby
 
 
 class _Listener:
@@ -448,7 +438,7 @@ class _Listener:
 
 
 def _sockets(data_dir: Path) -> Path:
-    return data_dir / "nearby"
+    return data_dir / SOCKETS
 
 
 def _listed(folder: Path) -> list[Path]:

@@ -133,8 +133,10 @@ class MemoryPlace:
     def status(self) -> MemoryStatus:
         """Return the state of the folder; nothing is read in or written."""
         listing, (upto, _) = self.folder.list(), table.memory_folder(self.store, self.job.target)
-        seen = {(name, row.size, row.changed_ns) for name, row in self.known.items()}
-        new = [name for name in self.changed(listing) if (name, *listing[name][:2]) not in seen]
+        new = [
+            name for name in self.changed(listing)
+            if (row := self.known.get(name)) is None or (row.size, row.changed_ns) != listing[name][:2]
+        ]  # fmt: skip
         gone = [name for name in self.named("here") if name not in listing] if self.folder.is_shared else []
         unsent = len(MemoryExport(self).pending(upto))
         refused = tuple(ChunkRefusal(name, self.known[name].reason) for name in self.named("refused"))
