@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
+from typing import Unpack
 
 from engram_py.dataclass import replace
 from engram_py.entities import table
@@ -32,13 +33,13 @@ from engram_py.entities.values import (
 from engram_py.errors import TextTooLongError
 from engram_py.files import lines_of
 from engram_py.git.program import Deadline, ask_git
-from engram_py.observations.arguments import clamp, clean_scope
+from engram_py.observations.arguments import clamp, clean_scope, key_in
 from engram_py.observations.facts import Facts
 from engram_py.observations.observations import Observations
 from engram_py.observations.validation import MAX_ALIASES, NAME_LIMIT_CHARS, TYPE_LIMIT_CHARS, clean_line, slug_of
 from engram_py.observations.values import Change, Draft, Observation, Origin
 from engram_py.projects.projects import Core
-from engram_py.projects.values import Place
+from engram_py.projects.values import Asked, Place
 from engram_py.reasons import reason
 from engram_py.relations import table as relations_table
 from engram_py.relations.relations import Relations
@@ -54,35 +55,26 @@ class EntityReading:
         self._facts = facts
 
     def listed(
-        self,
-        *,
-        candidates: bool = False,
-        archived: bool = False,
-        kind: str | None = None,
-        scope: str | None = None,
-        project: str | None = None,
-        session_id: str | None = None,
+        self, *, candidates: bool = False, archived: bool = False, kind: str | None = None, **asked: Unpack[Asked]
     ) -> EntityList:
         """Return the entities of a project, of a ``kind`` or all, by slug; with ``archived`` those put away, with
         ``candidates`` names as well that are mentioned too seldom."""
-        place = self._projects.for_read(project, session_id=session_id)
+        place = self._read(asked)
         wanted = {"active", *(("archived",) if archived else ()), *(("candidate",) if candidates else ())}
         lines = tuple(
             line
-            for line in self._lines(place, scope).values()
+            for line in self._lines(place, asked).values()
             if line.state in wanted and (not kind or line.kind == kind.strip().lower())
         )
         bare = sum(not line.has_summary for line in lines)
         return EntityList(lines, bare, place.project, place.warnings)
 
-    def show(
-        self, name: str, *, scope: str | None = None, project: str | None = None, session_id: str | None = None
-    ) -> EntityDetail:
+    def show(self, name: str, **asked: Unpack[Asked]) -> EntityDetail:
         """Return an entity with its summary, facts, edges and mentions. Raises EntityNotFoundError."""
-        place = self._projects.for_read(project, session_id=session_id)
-        entities, line, key = self._found(name, place, scope)
+        place = self._read(asked)
+        entities, line, key = self._found(name, place, asked)
         ends = table.edges(self._store, entities.group(line.slug), **key)
-        facts = self._facts.of(line.slug, project=place.project or None, scope=scope, limit=_SHOWN_FACTS)
+        facts = self._facts.of(line.slug, project=place.project or None, scope=asked.get("scope"), limit=_SHOWN_FACTS)
         mentions = table.mentioned(self._store, entities.group(line.slug), project=place.project, limit=_SHOWN_MENTIONS)
         return EntityDetail(
             line,
@@ -93,33 +85,28 @@ class EntityReading:
             place.warnings,
         )
 
-    def graph(
-        self,
-        name: str,
-        *,
-        depth: int = 2,
-        scope: str | None = None,
-        project: str | None = None,
-        session_id: str | None = None,
-    ) -> Graph:
+    def graph(self, name: str, *, depth: int = 2, **asked: Unpack[Asked]) -> Graph:
         """Return the entities at most ``depth`` (1..4) edges away from one. Raises EntityNotFoundError."""
         depth, notes = clamp("depth", depth, 1, MOST_DEPTH)
-        place = self._projects.for_read(project, session_id=session_id)
-        entities, line, key = self._found(name, place, scope)
+        place = self._read(asked)
+        entities, line, key = self._found(name, place, asked)
         edges = [edge_of(entities, row) for row in table.edges(self._store, None, **key)]
         names = {slug: row.title for slug, row in entities.rows.items()}
         return Graph(line.slug, depth, walk(line.slug, edges, names, depth=depth), (*notes, *place.warnings))
 
-    def _lines(self, place: Place, scope: str | None) -> Mapping[str, EntityLine]:
+    def _read(self, asked: Asked) -> Place:
+        return self._projects.for_read(asked.get("project"), session_id=asked.get("session_id"))
+
+    def _lines(self, place: Place, asked: Asked) -> Mapping[str, EntityLine]:
         repository = place.project and place.source != "explicit" and self._projects.settings_here().repository
-        key = {"project": place.project, "scope": clean_scope(scope) or place.default_scope}
+        key = key_in(place, asked.get("scope"))
         return entity_lines(self._store, Known.of(self._store, **key), repository=bool(repository), **key)
 
-    def _found(self, name: str, place: Place, scope: str | None) -> tuple[Known, EntityLine, dict[str, str]]:
-        key = {"project": place.project, "scope": clean_scope(scope) or place.default_scope}
+    def _found(self, name: str, place: Place, asked: Asked) -> tuple[Known, EntityLine, dict[str, str]]:
+        key = key_in(place, asked.get("scope"))
         entities = Known.of(self._store, **key)
         slug = entities.canonical(slug_of(name))
-        lines = self._lines(place, scope)
+        lines = self._lines(place, asked)
         if slug not in lines:
             raise EntityNotFoundError(name, get_close_matches(slug, lines, n=3))
         return entities, lines[slug], key
@@ -154,10 +141,8 @@ class Entities(EntityReading):
         kind: str | None = None,
         object_kind: str | None = None,
         checked: bool = True,
-        scope: str | None = None,
-        project: str | None = None,
-        session_id: str | None = None,
         origin: Origin = "agent",
+        **asked: Unpack[Asked],
     ) -> Linked:
         """Connect two entities: ``alice`` `works_at` ``acme``. The ``fact`` that says so is kept as well, and while it
         holds the edge does.
@@ -167,10 +152,10 @@ class Entities(EntityReading):
         """
         verb = predicate_of(predicate)
         with self._store.transaction():
-            place = self._projects.for_write(project, session_id=session_id, scope=clean_scope(scope))
-            key = {"project": place.project, "scope": clean_scope(scope) or place.default_scope}
+            place = self._written(asked)
+            key = key_in(place, asked.get("scope"))
             entities = Known.of(self._store, **key)
-            lines = self._lines(place, scope)
+            lines = self._lines(place, asked)
             source, target = (entities.canonical(self._slug(name)) for name in (subject, object))
             if source == target:
                 raise EntityRefusedError(f"{subject!r} and {object!r} are one entity", "connect two different ones")
@@ -188,7 +173,7 @@ class Entities(EntityReading):
                 checked=checked and fact is not None,
                 scope=key["scope"],
                 project=place.project,
-                session_id=session_id,
+                session_id=asked.get("session_id"),
                 origin=origin,
             )
             row = edge_values(key["project"], key["scope"], source, verb, target) | {"evidence": saved.sync_id}
@@ -202,6 +187,10 @@ class Entities(EntityReading):
         edge = Edge(source, verb, target, saved.id, saved.title)
         return Linked(edge, saved.outcome, str(row["sync_id"]), tuple(warnings))
 
+    def _written(self, asked: Asked) -> Place:
+        scope = clean_scope(asked.get("scope"))
+        return self._projects.for_write(asked.get("project"), session_id=asked.get("session_id"), scope=scope)
+
     def _keep_edge(self, row: dict[str, object]) -> None:
         now, clock, key = self._journal.now(), self._journal.stamp(), str(row["sync_id"])
         relation = relations_table.by_sync_id(self._store, key)
@@ -212,21 +201,13 @@ class Entities(EntityReading):
             self._store.update("memory_relations", {"id": relation.id}, values)
         self._journal.changed("relation", key, project=str(row["project"]), clock=clock)
 
-    def alias(
-        self,
-        name: str,
-        aliases: Sequence[str],
-        *,
-        scope: str | None = None,
-        project: str | None = None,
-        session_id: str | None = None,
-    ) -> EntityChanged:
+    def alias(self, name: str, aliases: Sequence[str], **asked: Unpack[Asked]) -> EntityChanged:
         """Give an entity other names, by which it is found as well.
 
         Raises EntityRefusedError where another entity has the name, or it would have more than 32.
         """
         with self._store.transaction():
-            entities, row, slug, key = self._own(name, scope, project, session_id)
+            entities, row, slug, key = self._own(name, asked)
             taken = set(slugs_of((row.title, *aliases_of(row), slug)))
             new: dict[str, str] = {}
             for alias in [aliases] if isinstance(aliases, str) else aliases:
@@ -246,39 +227,24 @@ class Entities(EntityReading):
         return EntityChanged(slug, row.id, "aliases" if new else "unchanged", whole)
 
     def describe(
-        self,
-        name: str,
-        *,
-        kind: str | None = None,
-        aliases: Sequence[str] = (),
-        scope: str | None = None,
-        project: str | None = None,
-        session_id: str | None = None,
+        self, name: str, *, kind: str | None = None, aliases: Sequence[str] = (), **asked: Unpack[Asked]
     ) -> EntityChanged:
         """Set the kind of an entity, and give it more names. Raises the errors of ``alias``."""
         with self._store.transaction():
-            _, row, slug, key = self._own(name, scope, project, session_id)
+            _, row, slug, key = self._own(name, asked)
             if kind and kind != row.entity_kind:
                 self._describe(slug, row.title, kind, key)
             if aliases:
-                self.alias(slug, aliases, scope=scope, project=project, session_id=session_id)
+                self.alias(slug, aliases, **asked)
             now = Known.of(self._store, **key).rows[slug]
         changed = (row.entity_kind, row.aliases) != (now.entity_kind, now.aliases)
         return EntityChanged(slug, row.id, "updated" if changed else "unchanged", aliases_of(now))
 
-    def merge(
-        self,
-        name: str,
-        into: str,
-        *,
-        scope: str | None = None,
-        project: str | None = None,
-        session_id: str | None = None,
-    ) -> EntityChanged:
+    def merge(self, name: str, into: str, **asked: Unpack[Asked]) -> EntityChanged:
         """Say that two are one: ``name`` becomes an alias of ``into``, which has the facts and edges of both."""
         with self._store.transaction():
-            _, gone, old, _ = self._own(name, scope, project, session_id)
-            entities, kept, slug, key = self._own(into, scope, project, session_id)
+            _, gone, old, _ = self._own(name, asked)
+            entities, kept, slug, key = self._own(into, asked)
             if old == slug:
                 raise EntityRefusedError(f"{name!r} and {into!r} are one entity already", "nothing is to be merged")
             names = (*aliases_of(kept), gone.title, *aliases_of(gone))
@@ -293,28 +259,18 @@ class Entities(EntityReading):
         notes = (f"{left} aliases were left out: an entity has at most {MAX_ALIASES}",) if left > 0 else ()
         return EntityChanged(slug, kept.id, "merged", aliases[:MAX_ALIASES], old, notes)
 
-    def archive(
-        self,
-        name: str,
-        *,
-        restore: bool = False,
-        scope: str | None = None,
-        project: str | None = None,
-        session_id: str | None = None,
-    ) -> EntityChanged:
+    def archive(self, name: str, *, restore: bool = False, **asked: Unpack[Asked]) -> EntityChanged:
         """Put an entity away, or bring it back. Its facts stay, and being mentioned does not bring it back."""
         with self._store.transaction():
-            _, row, slug, _ = self._own(name, scope, project, session_id)
+            _, row, slug, _ = self._own(name, asked)
             done = self._observations.update(row.id, Change(archived=not restore))
         outcome = ("restored" if restore else "archived") if done.outcome == "updated" else "unchanged"
         return EntityChanged(slug, row.id, outcome, aliases_of(row))
 
-    def _own(
-        self, name: str, scope: str | None, project: str | None, session_id: str | None
-    ) -> tuple[Known, Observation, str, dict[str, str]]:
+    def _own(self, name: str, asked: Asked) -> tuple[Known, Observation, str, dict[str, str]]:
         """Return the own row of an entity that is known, made where it had none. Call inside a transaction."""
-        place = self._projects.for_write(project, session_id=session_id, scope=clean_scope(scope))
-        entities, line, key = self._found(name, place, scope)
+        place = self._written(asked)
+        entities, line, key = self._found(name, place, asked)
         slug = self._slug(line.slug)
         if slug not in entities.rows:
             self._summaries.write(slug, entities=entities, name=line.name, kind=line.kind, **key)

@@ -16,6 +16,7 @@ from engram_py.times import span_of, to_text
 
 if TYPE_CHECKING:
     from engram_py.database.store import Store
+    from engram_py.projects.values import Place
 
 MAX_ID = 2**63 - 1
 
@@ -72,6 +73,11 @@ def clean_scope(scope: str | None) -> Scope | None:
         if scope.strip().lower() == known:
             return known
     raise InvalidArgumentError("scope", scope, expected=f"one of {', '.join(SCOPES)}")
+
+
+def key_in(place: Place, scope: str | None) -> dict[str, str]:
+    """Return the project and the scope that an operation at ``place`` reads or writes, by their columns."""
+    return {"project": place.project, "scope": clean_scope(scope) or place.default_scope}
 
 
 def end_of(name: str, text: str, now: datetime, *, never: bool = True) -> str | None:

@@ -12,7 +12,7 @@ from engram_py.dataclass import replace
 from engram_py.entities.names import canonical, names_of
 from engram_py.errors import InvalidArgumentError
 from engram_py.observations import table
-from engram_py.observations.arguments import clamp, clean_scope
+from engram_py.observations.arguments import clamp, clean_scope, key_in
 from engram_py.observations.fact_rules import Rules, rules_of
 from engram_py.observations.listing import Fact, Listing, Note
 from engram_py.observations.observations import Observations
@@ -69,7 +69,7 @@ class Facts:
         more |= {"entity_kind": (_line("kind", kind) or "").lower() or None, "said_at": self._said_at(date)}
         with self._store.transaction():
             place = self._projects.for_write(project, session_id=session_id, scope=clean_scope(scope))
-            key = {"project": place.project, "scope": clean_scope(scope) or place.default_scope}
+            key = key_in(place, scope)
             slug = canonical(self._store, slug_of(entity), **key)  # by an alias as well
             draft = Draft(title_of(text), text, "fact", scope=scope, about=slug, origin=origin, **more)
             rules = self.rules if checked else None
@@ -107,7 +107,7 @@ class Facts:
         """Return the facts about an entity, the latest first; with ``past`` those that were replaced as well."""
         limit, said = clamp("limit", limit, 1, MOST_FACTS)
         place = self._projects.for_read(project, session_id=session_id)
-        key = {"project": place.project, "scope": clean_scope(scope) or place.default_scope}
+        key = key_in(place, scope)
         slugs = names_of(self._store, slug_of(entity), **key)
         rows = table.facts_about(self._store, *slugs, **key, past=past, limit=limit)
         return Listing("facts", tuple(map(_fact, rows)), (*said, *place.warnings))

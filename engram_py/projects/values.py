@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from engram_py.dataclass import dataclass
 from engram_py.errors import ConflictError, InvalidInputError, NotFoundError
@@ -54,6 +54,14 @@ class AlreadyInitializedError(ConflictError):
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(f"{path} exists already", hint="edit it, or pass --force to write it again")
+
+
+class Asked(TypedDict, total=False):
+    """Where a caller wants to read or write: a project, a scope, or a session, which stands for its project."""
+
+    project: str | None
+    scope: str | None
+    session_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
