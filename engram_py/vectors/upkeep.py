@@ -272,7 +272,8 @@ class VectorUpkeep:
         return done
 
     def _packed(self, work: Sequence[_Work]) -> dict[int, bytes] | None:
-        texts = sorted(((one.id, place, text) for one in work for place, text in enumerate(one.texts)), key=_length)
+        places = ((one.id, place, text) for one in work for place, text in enumerate(one.texts))
+        texts = sorted(places, key=lambda one: (len(one[2]), *one[:2]))
         rows: dict[tuple[int, int], bytes] = {}
         for start in range(0, len(texts), _TEXTS_AT_ONCE):
             if self._stopped():
@@ -311,10 +312,6 @@ def same_model(probe: Vectors, kept: bytes, dimension: int) -> bool:
     if probe.shape[-1] != dimension or len(kept) != 4 * dimension:
         return False
     return float(probe[0] @ np.frombuffer(kept, dtype=np.float32)) >= _SAME
-
-
-def _length(one: tuple[int, int, str]) -> tuple[int, int, int]:
-    return len(one[2]), one[0], one[1]
 
 
 # Writes of this process wake the thread; those of others are noticed this often.
