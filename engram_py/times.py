@@ -68,6 +68,12 @@ def parse_time(text: str | None) -> datetime | None:
         return None
 
 
+def passed(since: str | None, now: datetime, *, seconds: float) -> bool:
+    """Return whether ``seconds`` have passed since then; a time in the future (a wrong clock) counts as long ago."""
+    moment = parse_time(since)
+    return moment is None or not 0 <= (now - moment) / timedelta(seconds=1) < seconds
+
+
 def canonical(text: str | None) -> str | None:
     """``text`` in the memory's own format, or None when it is no time."""
     moment = parse_time(text)

@@ -20,6 +20,8 @@ from engram_py.database.connection import (
     key_of,
     of_any_driver,
     open_file,
+    open_to_read,
+    snapshot,
     translated,
     use_wal,
 )
@@ -51,7 +53,10 @@ def copy_to(store: Store, target: Path, progress: Progress | None = None) -> Non
         with store.connection() as source, translated(target):
             copy = open_file(target, store.key)
             try:
-                with _snapshot(source):
+                # Without an open read transaction a backup begins again each time another process wrote, and never ends
+                # while others go on saving.
+                with snapshot(source):
+                    source.execute("select 1 from sqlite_master").fetchone()
                     source.backup(copy, pages=_PAGES_PER_STEP, progress=_report(progress))
                 copy.execute("pragma journal_mode = delete")  # one file, no -wal beside it
             finally:
@@ -59,19 +64,6 @@ def copy_to(store: Store, target: Path, progress: Progress | None = None) -> Non
     except BaseException:
         target.unlink(missing_ok=True)
         raise
-
-
-@contextmanager
-def _snapshot(connection: sqlite3.Connection) -> Iterator[None]:
-    # Without an open read transaction a backup begins again each time another process wrote, and never ends
-    # while others go on saving.
-    connection.execute("begin")
-    try:
-        connection.execute("select 1 from sqlite_master").fetchone()
-        yield
-    finally:
-        if connection.in_transaction:
-            connection.execute("rollback")
 
 
 def check_backup(path: Path, data_dir: Path | None = None) -> int:
@@ -83,7 +75,7 @@ def check_backup(path: Path, data_dir: Path | None = None) -> int:
         raise InvalidBackupError(str(path), "there is no such file")
     connection = None
     try:
-        connection = _to_read(path, key_of(path, data_dir))
+        connection = open_to_read(path, key_of(path, data_dir))
         if not migrations.applied(connection):
             raise InvalidBackupError(str(path), "it is not an engram database")
         migrations.check_origin(connection, path)
@@ -98,10 +90,6 @@ def check_backup(path: Path, data_dir: Path | None = None) -> int:
     finally:
         if connection is not None:
             connection.close()
-
-
-def _to_read(path: Path, key: bytes) -> sqlite3.Connection:
-    return open_file(f"{path.resolve().as_uri()}?mode=ro", key, uri=True)
 
 
 def copy_from(
@@ -127,7 +115,7 @@ def copy_from(
             report(status, remaining, total)
 
     with translated(store.path), _under(store.key, source, store.path) as (path, key):
-        backup = _to_read(path, key)
+        backup = open_to_read(path, key)
         try:
             [pages] = backup.execute("pragma page_count").fetchone()
             with store.connection() as live:

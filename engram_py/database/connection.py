@@ -89,16 +89,16 @@ def open_file(path: Path | str, key: bytes = b"", *, driver: Any = None, **optio
 
 def is_open(path: Path) -> bool:
     """Return whether a store of this process has the file open."""
-    return _OPEN[_identity(str(path))] > 0
+    return _OPEN[identity_of(str(path))] > 0
 
 
 def key_of(path: Path, data_dir: Path | None = None) -> bytes:
     """Return the key of a file, empty for a plain one; ``data_dir`` is the memory it belongs to, where that is not the
     file's folder. Raises StoreKeyError."""
     folder = data_dir or path.parent
-    if _identity(str(folder / KEY_STATE)) is None and not os.environ.get(KEY_COMMAND):
+    if identity_of(str(folder / KEY_STATE)) is None and not os.environ.get(KEY_COMMAND):
         return b""
-    inode = _identity(str(path))
+    inode = identity_of(str(path))
     if _OPEN[inode] > 0:  # to look into the file and close it would give up the locks that this process has on it
         return _KEYS[inode]
     from engram_py.database import keys
@@ -133,14 +133,14 @@ def connect_read_only(path: Path, key: bytes = b"") -> sqlite3.Connection:
     Of a file in WAL mode SQLite writes an index beside it even to read it. Where it may not, and nothing waits in the
     log, the file alone is whole.
     """
-    connection = _opened_to_read(path, key, "mode=ro")
+    connection = open_to_read(path, key)
     try:
         connection.execute("select 1 from sqlite_master").fetchone()
     except of_any_driver(sqlite3.OperationalError) as exc:
         connection.close()
         if primary_code(exc) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or has_log(path):
             raise
-        connection = _opened_to_read(path, key, "mode=ro&immutable=1")
+        connection = open_to_read(path, key, "mode=ro&immutable=1")
     return connection
 
 
@@ -150,8 +150,8 @@ def has_log(path: Path) -> bool:
     return log.is_file() and log.stat().st_size > 0
 
 
-def _opened_to_read(path: Path, key: bytes, mode: str) -> sqlite3.Connection:
-    return open_file(f"{path.absolute().as_uri()}?{mode}", key, uri=True, timeout=5.0)
+def open_to_read(path: Path, key: bytes = b"", mode: str = "mode=ro") -> sqlite3.Connection:
+    return open_file(f"{path.absolute().as_uri()}?{mode}", key, uri=True)
 
 
 def use_wal(connection: sqlite3.Connection, path: Path) -> None:
@@ -165,6 +165,20 @@ def begin_immediate(connection: sqlite3.Connection, path: Path, *, lock_timeout:
     """Take the write lock, waiting up to ``lock_timeout`` seconds."""
     with translated(path, waited_seconds=lock_timeout):
         retry_busy(lambda: connection.execute("begin immediate"), lock_timeout=lock_timeout)
+
+
+@contextmanager
+def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
+    """Read one moment of the file, whatever others write meanwhile."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("begin")
+    try:
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("rollback")
 
 
 def retry_busy(action: Callable[[], object], *, lock_timeout: float = LOCK_TIMEOUT_SECONDS) -> None:
@@ -313,16 +327,16 @@ class Generation:
     @property
     def moved(self) -> bool:
         """Whether another file than the open one, or none, is at the path, or at that of its log."""
-        return not self._done and (self.replaced or _identity(self._wal) != self._log)
+        return not self._done and (self.replaced or identity_of(self._wal) != self._log)
 
     @property
     def replaced(self) -> bool:
         """Whether that is so of the file itself."""
-        return _identity(self._file) != self._inode
+        return identity_of(self._file) != self._inode
 
     def before_opening(self) -> Identity:
         """Return the identity of the file that will be opened. A later replacement is noticed by the next statement."""
-        inode = _identity(self._file)
+        inode = identity_of(self._file)
         if _OPEN[inode] < 1:
             filesystem.drop_foreign_log(self._path)
         return inode
@@ -331,7 +345,7 @@ class Generation:
         """Record the open file, after its first read: from then on it has a log."""
         self._inode, self._counted = inode, inode
         self._key = _KEYS[inode] = key
-        self._log, self._memory = _identity(self._wal), _identity(self._shm)
+        self._log, self._memory = identity_of(self._wal), identity_of(self._shm)
         _OPEN[inode] += 1
         self._done = False
 
@@ -351,7 +365,7 @@ class Generation:
             return
         begin_immediate(connection, self._path, lock_timeout=lock_timeout)
         try:
-            if _identity(self._wal) == self._log:
+            if identity_of(self._wal) == self._log:
                 for suffix in ("-shm", "-wal"):
                     self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
         finally:
@@ -360,7 +374,7 @@ class Generation:
     def carry(self, connection: sqlite3.Connection) -> bool:
         """Bring a log that is not at its path any more into its file. Return False where others began another log, and
         what both wrote cannot be joined."""
-        begun = _identity(self._shm) not in (None, self._memory)
+        begun = identity_of(self._shm) not in (None, self._memory)
         if begun and _size(self._wal):
             return False
         try:  # alone with the file, the whole log is taken in while nobody can open it
@@ -400,7 +414,8 @@ class Generation:
         return target
 
 
-def _identity(file: str) -> Identity:
+def identity_of(file: str) -> Identity:
+    """Return what tells a file from another one at its path; None without a file."""
     try:
         stat = os.stat(file)  # noqa: PTH116 (asked before each statement: a Path takes three times as long)
     except OSError:

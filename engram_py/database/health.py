@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import sqlite3
 
@@ -202,6 +201,6 @@ def _strike_out(store: Store) -> None:
     names += soundness.WORD_TABLES
     store.execute("pragma writable_schema = on")
     try:
-        store.execute(_FORGET, names=json.dumps(names))
+        store.execute(_FORGET, names=names)
     finally:
         store.execute("pragma writable_schema = reset")

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from engram_py.database import filesystem
-from engram_py.database.connection import KEY_COMMAND, KEY_STATE, of_any_driver, open_file
+from engram_py.database.connection import KEY_COMMAND, KEY_STATE, of_any_driver, open_to_read
 from engram_py.database.errors import DataDirError, InvalidKeyError, KeyNotKeptError, StoreKeyError
 from engram_py.dataclass import dataclass
 from engram_py.files import read_bounded, reason, write_atomically
@@ -145,7 +145,7 @@ def keep(key: bytes, kind: Kind, file: Path | None = None) -> Kept:
     try:
         match kind:
             case "keychain":
-                _ask_keychain(lambda keyring: keyring.set_password(_SERVICE, _name(kept), written(key)))
+                ask_keychain(lambda keyring: keyring.set_password(_SERVICE, _name(kept), written(key)))
             case "file":
                 assert file is not None
                 file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -167,7 +167,7 @@ def forget(kept: Kept) -> None:
         if kept.kind == "file":
             _write_lines(Path(kept.file), [line for line in _lines(Path(kept.file)) if not _is(line, kept)])
         elif kept.kind == "keychain":
-            _ask_keychain(lambda keyring: keyring.delete_password(_SERVICE, _name(kept)))
+            ask_keychain(lambda keyring: keyring.delete_password(_SERVICE, _name(kept)))
 
 
 def fetch(kept: Kept, path: Path) -> bytes:
@@ -242,7 +242,7 @@ def _text(kept: Kept) -> str:
             if not lines:
                 raise NoKey(f"its key file {kept.file} is missing or empty")
             return next((line for line in lines if _is(line, kept)), lines[0])
-    text = _ask_keychain(lambda keyring: keyring.get_password(_SERVICE, _name(kept)))
+    text = ask_keychain(lambda keyring: keyring.get_password(_SERVICE, _name(kept)))
     if not text:
         raise NoKey("the system's keychain no longer has its key")
     return str(text)
@@ -265,34 +265,19 @@ def _printed() -> str:
     return done.stdout.decode("ascii", "replace")
 
 
-def has_keychain(keyring: Any) -> bool:
-    """Return whether keyring knows a keychain of this system."""
-    from keyring.backends import fail, null
-
-    return not isinstance(keyring.get_keyring(), fail.Keyring | null.Keyring)
-
-
 def ask_keychain(ask: Callable[[Any], T]) -> T:
-    """Return what ``ask`` makes of the module ``keyring``. Raises NoKey: the keychain does not answer."""
+    """Return what ``ask`` makes of the module ``keyring``. Raises NoKey: none is there, or it is silent."""
     try:
         import keyring
+        from keyring.backends import fail, null
 
+        if isinstance(keyring.get_keyring(), fail.Keyring | null.Keyring):
+            raise NoKey("this system has no keychain that keyring knows")
         return ask(keyring)
     except NoKey:
         raise
     except Exception as exc:  # not installed, locked, or whatever the platform raises
         raise NoKey(f"the system's keychain does not answer ({type(exc).__name__})") from exc
-
-
-def _ask_keychain(ask: Callable[[Any], T]) -> T:
-    """Ask a keychain that there is. Raises NoKey."""
-
-    def asked(keyring: Any) -> T:
-        if not has_keychain(keyring):
-            raise NoKey("this system has no keychain that keyring knows")
-        return ask(keyring)
-
-    return ask_keychain(asked)
 
 
 # Asking a keychain takes ten times a hook. Where the system has a folder for the time of a login, which lies in memory
@@ -363,7 +348,7 @@ def _sources(state: State | None) -> list[Callable[[], bytes]]:
 
 def opens(path: Path, key: bytes) -> bool:
     """Return whether a key opens an encrypted file. Raises EncryptionMissingError."""
-    with contextlib.closing(open_file(f"{path.absolute().as_uri()}?mode=ro&immutable=1", key, uri=True)) as connection:
+    with contextlib.closing(open_to_read(path, key, "mode=ro&immutable=1")) as connection:
         try:
             connection.execute("select 1 from sqlite_master").fetchone()
         except of_any_driver(sqlite3.DatabaseError):

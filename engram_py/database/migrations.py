@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engram_py.database.connection import begin_immediate, translated
+from engram_py.database.connection import begin_immediate, snapshot, translated
 from engram_py.database.errors import StoreForeignError, StoreTooNewError
 from engram_py.files import lines_of
 
@@ -50,7 +49,9 @@ def check_origin(connection: sqlite3.Connection, path: Path) -> list[str]:
         StoreTooNewError: a newer program wrote it.
         StoreForeignError: it belongs to another program.
     """
-    with _one_snapshot(connection):
+    # Another process may migrate a new file between two statements: its tables, seen without its ledger, would
+    # look like another program's.
+    with snapshot(connection):
         done = applied(connection)
         tables = [row[0] for row in connection.execute("select name from sqlite_master where type = 'table' limit 50")]
     unknown = [name for name in done if name not in names()]
@@ -59,21 +60,6 @@ def check_origin(connection: sqlite3.Connection, path: Path) -> list[str]:
     if tables and not done:
         raise StoreForeignError(str(path), tables)
     return [name for name in names() if name not in done]
-
-
-@contextmanager
-def _one_snapshot(connection: sqlite3.Connection) -> Iterator[None]:
-    # Another process may migrate a new file between two statements: its tables, seen without its ledger, would
-    # look like another program's.
-    if connection.in_transaction:
-        yield
-        return
-    connection.execute("begin")
-    try:
-        yield
-    finally:
-        if connection.in_transaction:
-            connection.execute("rollback")
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:

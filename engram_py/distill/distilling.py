@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from engram_py.errors import EngramError, StoreError
 from engram_py.lazy import logger_of
 from engram_py.projects.projects import Core
 from engram_py.settings import Settings
-from engram_py.times import parse_time
+from engram_py.times import passed
 
 if TYPE_CHECKING:
     from engram_py.distill.summarizing import Learning, Summarizing
@@ -129,10 +129,10 @@ class Distilling:
     def _is_due(self, session: DueSession, now: datetime) -> bool:
         if not self._switches.allowed(session.project, session.id).records:
             return False
-        if session.tried_at and not _passed(session.tried_at, now, RETRY_SECONDS * max(1, session.attempts)):
+        if session.tried_at and not passed(session.tried_at, now, seconds=RETRY_SECONDS * max(1, session.attempts)):
             return False
         over = session.ended_at is not None or session.followed
-        return bool(over) or _passed(session.last_turn_at, now, self._settings.distill_idle_seconds)
+        return bool(over) or passed(session.last_turn_at, now, seconds=self._settings.distill_idle_seconds)
 
     def _distilled(self, sessions: Iterable[DueSession], *, until: float | None = None, again: bool = False) -> Flushed:
         """Return what becomes of each, as one run, unless another thread or process is at it."""
@@ -175,10 +175,3 @@ class Distilling:
         detail = ", ".join(dict.fromkeys(one.result for one in done))[:500]
         with suppress(StoreError), self._store.transaction():
             runs.record(self._store, self._journal, _PASS, status, detail=detail, counts=counts, ms=ms, tokens=tokens)
-
-
-def _passed(since: str | None, now: datetime, seconds: float) -> bool:
-    """Return whether so long has passed since then; a time in the future was written by a wrong clock and counts as
-    past."""
-    moment = parse_time(since)
-    return moment is None or not 0 <= (now - moment) / timedelta(seconds=1) < seconds

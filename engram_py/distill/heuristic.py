@@ -51,7 +51,7 @@ class Heuristic:
             done=tuple(_done(work)),
             decisions=tuple(decisions),
             next_steps=tuple(left),
-            salience=_salience(work, decisions),
+            salience=min(0.8, 0.4 + 0.1 * (len(decisions) + (len(work.kept) if work is not None else 0))),
         )
 
 
@@ -139,11 +139,6 @@ def _summary(work: Work | None, decisions: Sequence[str], left: Sequence[str]) -
     if left:
         said.append(f"{_count(len(left), 'thing')} left open.")
     return " ".join(said)
-
-
-def _salience(work: Work | None, decisions: Sequence[str]) -> float:
-    weight = len(decisions) + (len(work.kept) if work is not None else 0)
-    return min(0.8, 0.4 + 0.1 * weight)
 
 
 def _names(files: Sequence[str]) -> str:

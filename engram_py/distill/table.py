@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -118,8 +117,8 @@ def pending(store: Store, session_id: str) -> tuple[list[int], int]:
 
 def asked_in(store: Store, session_id: str, turn_ids: Sequence[int]) -> list[tuple[str, str]]:
     """Return what the person said in these turns, and when."""
-    ids = json.dumps(list(turn_ids))
-    return [(text, at) for text, at in store.tuples(PENDING_PROMPTS, session_id=session_id, ids=ids, chars=TURN_CHARS)]
+    values = {"session_id": session_id, "ids": turn_ids, "chars": TURN_CHARS}
+    return [(text, at) for text, at in store.tuples(PENDING_PROMPTS, **values)]
 
 
 def turns(store: Store, session_id: str) -> list[Row]:
@@ -153,7 +152,7 @@ def settle(store: Store, session_id: str, turn_ids: Sequence[int], now: str, **c
     """Mark exactly these turns as distilled and the session with ``columns``; with turns that came meanwhile it goes
     on waiting. Call inside a transaction."""
     sql = "update turns set distilled_at = :now where id in (select value from json_each(:ids))"
-    store.execute(sql, now=now, ids=json.dumps(list(turn_ids)))
+    store.execute(sql, now=now, ids=turn_ids)
     more = "select 1 from turns where session_id = :id and distilled_at is null limit 1"
     if store.row(more, id=session_id) is not None:
         columns["distill_state"] = "pending"

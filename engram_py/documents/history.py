@@ -57,17 +57,8 @@ class Commit:
         return bool(self.links) or _WORD.search(self.body) is not None
 
 
-def new_commits(root: Path, head: str, since: str, deadline: Deadline) -> list[str] | None:
-    """Return the commits that ``head`` has and ``since`` has not, the oldest first; None where git does not say."""
-    return _listed(root, head, since, deadline, "--reverse")
-
-
-def lost_commits(root: Path, head: str, since: str, deadline: Deadline) -> list[str] | None:
-    """Return the commits that ``since`` had and ``head`` has not: the history was rewritten, or is another branch's."""
-    return _listed(root, since, head, deadline) if since else []
-
-
 def _listed(root: Path, head: str, without: str, deadline: Deadline, *options: str) -> list[str] | None:
+    """Return the commits that ``head`` has and ``without`` has not; None where git does not say."""
     given = [head, f"^{without}"] if without else [head]
     answer = ask_git(root, "rev-list", *options, "--stdin", given=given, deadline=deadline, limit=_MAX_LIST)
     return answer[0].decode("ascii", "replace").split() if answer and answer[1] else None
@@ -185,9 +176,9 @@ def update_history(
     root = repository.root
     since, _, was_shallow = collection.cursor.partition(" ")
     since = "" if was_shallow and state == head else since
-    new = new_commits(root, head, since, _deadline(until, _LIST_SECONDS))
+    new = _listed(root, head, since, _deadline(until, _LIST_SECONDS), "--reverse")
     if new is None and since:  # git knows the commit no more
-        since, new = "", new_commits(root, head, "", _deadline(until, _LIST_SECONDS))
+        since, new = "", _listed(root, head, "", _deadline(until, _LIST_SECONDS), "--reverse")
     if new is None:
         counts.unfinished = True
         return result("git did not list the history, or not in time")
@@ -241,7 +232,8 @@ def _remove_lost(
     if not collection.documents:
         return 0
     if since:
-        gone = lost_commits(root, head, since, _deadline(until, _LIST_SECONDS)) or []
+        # The history was rewritten, or is another branch's.
+        gone = _listed(root, since, head, _deadline(until, _LIST_SECONDS)) or []
         if not gone:
             return 0
         lost = table.known_paths(store, collection.id, gone)

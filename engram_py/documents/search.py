@@ -4,7 +4,6 @@ same statements over other tables.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -121,20 +120,20 @@ class VisiblePassages:
         self, store: Store, collections: Sequence[int], rows_by_version: dict[object, ProjectRows], *, share: float
     ) -> None:
         self._store = store
-        self._collections = json.dumps(list(collections))
+        self._collections = tuple(collections)
         self._rows_by_version = rows_by_version
         self.share = share
 
     def among(self, rows: Sequence[int], *, filtered: bool = True) -> set[int]:
-        passing = self._store.tuples(PASSING, ids=json.dumps(list(rows)), collections=self._collections)
+        passing = self._store.tuples(PASSING, ids=rows, collections=self._collections)
         return {row[0] for row in passing}
 
     def neighbours(self, rows: Sequence[int]) -> dict[int, Neighbours]:
-        neighbours = self._store.tuples(NEIGHBOURS, ids=json.dumps(list(rows)), collections=self._collections)
+        neighbours = self._store.tuples(NEIGHBOURS, ids=rows, collections=self._collections)
         return {row[0]: Neighbours(*row[1:]) for row in neighbours}
 
     def load(self, ids: Sequence[int]) -> dict[int, Passage]:
-        passages = self._store.tuples(ROWS, ids=json.dumps(list(ids)), collections=self._collections)
+        passages = self._store.tuples(ROWS, ids=ids, collections=self._collections)
         return {row[0]: Passage(*row) for row in passages}
 
     def replacements(self, rows: Sequence[Passage]) -> dict[int, int]:
@@ -293,15 +292,12 @@ def notes_of(store: Store, collection: Collection, path: str, status: str = "") 
     if collection.kind != GIT:
         return ((status,) if status else ()), bool(status)
     later = table.later(store, collection.id, path)
-    reverted = [by for kind, by in later if kind == "reverts" and not _is_reverted(store, collection, by)]
+    undone = [by for kind, by in later if kind == "reverts"]
+    reverted = [by for by in undone if "reverts" not in dict(table.later(store, collection.id, by))]
     fixed = [by for kind, by in later if kind == "fixes"]
     notes = [f"reverted by commit {by[:COMMIT_CHARS]}" for by in reverted[-1:]]
     notes += [f"fixed by commit {by[:COMMIT_CHARS]}" for by in fixed[-1:]]
     return tuple(notes), bool(reverted)
-
-
-def _is_reverted(store: Store, collection: Collection, commit: str) -> bool:
-    return any(kind == "reverts" for kind, _ in table.later(store, collection.id, commit))
 
 
 def source_of(collection: Collection, path: str, line: int | None = None) -> str:

@@ -100,12 +100,12 @@ def mend(store: Store) -> bool:
 def collections(store: Store, projects: Sequence[str] | None, *, counted: bool = True) -> list[Collection]:
     """Return the collections of the projects, None meaning all of them, in the order they were made; unless ``counted``
     without the number of their documents, which takes longer the more there are."""
-    return [_collection(row) for row in store.rows(OF_PROJECT if counted else UNCOUNTED, projects=_json(projects))]
+    return [_collection(row) for row in store.rows(OF_PROJECT if counted else UNCOUNTED, projects=projects)]
 
 
 def searched(store: Store, projects: Sequence[str] | None, names: Sequence[str] | None = None) -> list[int]:
     """Return the ids of the collections that a search reads: those named, else those that are included."""
-    return [row[0] for row in store.tuples(SEARCHED, projects=_json(projects), names=_json(names))]
+    return [row[0] for row in store.tuples(SEARCHED, projects=projects, names=names)]
 
 
 def add(store: Store, values: Mapping[str, Any]) -> int:
@@ -120,7 +120,7 @@ def known(store: Store, collection: int) -> dict[str, Row]:
 
 def known_paths(store: Store, collection: int, paths: Sequence[str]) -> set[str]:
     """Return the paths among ``paths`` that are documents already."""
-    return {row[0] for row in store.tuples(KNOWN_PATHS, collection=collection, paths=_json(paths))}
+    return {row[0] for row in store.tuples(KNOWN_PATHS, collection=collection, paths=paths)}
 
 
 def put(store: Store, collection: int, read: Read) -> None:
@@ -159,21 +159,17 @@ def touch(store: Store, document: int, *, size: int, mtime_ns: int) -> None:
 def retire(store: Store, documents: Sequence[int]) -> None:
     """Take documents that are gone out of the index. Call inside a transaction."""
     _empty(store, documents)
-    store.execute(
-        "update documents set active = 0 where id in (select value from json_each(:ids))", ids=_json(documents)
-    )
+    store.execute("update documents set active = 0 where id in (select value from json_each(:ids))", ids=documents)
 
 
 def _empty(store: Store, documents: Sequence[int]) -> None:
     for name in ("passages", "document_links"):
-        store.execute(
-            f"delete from {name} where document_id in (select value from json_each(:ids))", ids=_json(documents)
-        )
+        store.execute(f"delete from {name} where document_id in (select value from json_each(:ids))", ids=documents)
 
 
 def forget(store: Store, documents: Sequence[int]) -> None:
     """Delete documents that are gone. Call inside a transaction."""
-    store.execute("delete from documents where id in (select value from json_each(:ids))", ids=_json(documents))
+    store.execute("delete from documents where id in (select value from json_each(:ids))", ids=documents)
 
 
 def remove(store: Store, collection: int) -> None:
@@ -184,28 +180,28 @@ def remove(store: Store, collection: int) -> None:
 
 def by_ids(store: Store, ids: Iterable[int]) -> dict[int, Row]:
     """Return documents by their ids."""
-    return {row["id"]: row for row in store.rows(BY_ID, ids=_json(list(ids)))}
+    return {row["id"]: row for row in store.rows(BY_ID, ids=list(ids))}
 
 
 def of_path(store: Store, collections: Sequence[int], path: str) -> list[Row]:
-    return store.rows(BY_PATH, collections=_json(collections), path=path)
+    return store.rows(BY_PATH, collections=collections, path=path)
 
 
 def beginning(store: Store, collections: Sequence[int], text: str, *, hash: bool = False, limit: int = 20) -> list[Row]:
     """Return the documents whose path, or ``hash``, begins with a text."""
     sql = BY_HASH if hash else BY_BEGINNING
     after = f"{text}\U0010ffff"
-    return store.rows(sql, collections=_json(collections), beginning=text, after=after, limit=limit)
+    return store.rows(sql, collections=collections, beginning=text, after=after, limit=limit)
 
 
 def files(store: Store, collections: Sequence[int]) -> list[Row]:
     """Return every document that is a file."""
-    return store.rows(PATHS, collections=_json(collections))
+    return store.rows(PATHS, collections=collections)
 
 
 def gone(store: Store, projects: Sequence[str] | None) -> list[int]:
     """Return the documents that are gone from their collections."""
-    return [row[0] for row in store.tuples(GONE, projects=_json(projects))]
+    return [row[0] for row in store.tuples(GONE, projects=projects)]
 
 
 def later(store: Store, collection: int, commit: str) -> list[tuple[str, str]]:
@@ -215,20 +211,5 @@ def later(store: Store, collection: int, commit: str) -> list[tuple[str, str]]:
 
 
 def _collection(row: Row) -> Collection:
-    return Collection(
-        id=row["id"],
-        project=row["project"],
-        name=row["name"],
-        kind=row["kind"],
-        root=row["root"],
-        globs=tuple(json.loads(row["globs"])),
-        contexts=json.loads(row["contexts"]),
-        included=bool(row["included"]),
-        cursor=row["cursor"],
-        updated_at=row["updated_at"],
-        documents=row["documents"],
-    )
-
-
-def _json(values: Sequence[Any] | None) -> str | None:
-    return None if values is None else json.dumps(list(values))
+    read = {"globs": tuple(json.loads(row["globs"])), "contexts": json.loads(row["contexts"])}
+    return Collection(**dict(row) | read | {"included": bool(row["included"])})

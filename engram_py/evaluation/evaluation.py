@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from engram_py.database.store import Row
 from engram_py.dataclass import replace
@@ -171,9 +171,7 @@ class Evaluations:
 
     def questions(self) -> tuple[Question, ...]:
         """Return all questions with their answers."""
-        answers: dict[int, list[Row]] = {}
-        for row in table.answers(self._store):
-            answers.setdefault(row["question_id"], []).append(row)
+        answers = _grouped(table.answers(self._store), "question_id")
         return tuple(self._question(row, answers.get(row["id"], ())) for row in table.questions(self._store))
 
     def _question(self, row: Row, answers: Iterable[Row]) -> Question:
@@ -239,7 +237,9 @@ class Evaluations:
 
     def _ask_all(self, progress: Progress | None) -> Iterable[Asked]:
         questions = self.questions()
-        standing = _standing(table.standing(self._store, (one.sync_id for q in questions for one in q.answers)))
+        standing = _grouped(
+            table.standing(self._store, (one.sync_id for q in questions for one in q.answers)), "answer"
+        )
         for number, question in enumerate(questions, 1):
             yield self._ask(question, standing)
             if progress is not None:
@@ -289,10 +289,10 @@ def fold(question: str) -> str:
     return " ".join(question.casefold().split())
 
 
-def _standing(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+def _grouped(rows: Iterable[Row], column: str) -> dict[Any, list[Row]]:
+    found: dict[Any, list[Row]] = {}
     for row in rows:
-        found.setdefault(row["answer"], []).append(row)
+        found.setdefault(row[column], []).append(row)
     return found
 
 

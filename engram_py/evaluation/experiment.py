@@ -151,7 +151,7 @@ class Experiments:
         if arm == "engram":
             self._fill(memory, work, lessons)
         elif arm != "none":
-            text = as_markdown(lessons)
+            text = "\n".join(f"## {one.title}\n\n{one.content}\n" for one in lessons)
             (work / NOTES).write_text(text if arm == "files" else placebo(text), encoding="utf-8")
             prompt += _NOTED
         begun = time.monotonic()
@@ -163,11 +163,6 @@ class Experiments:
 
 
 # --- the parts of a run ---------------------------------------------------------------------------------------
-
-
-def as_markdown(lessons: Sequence[Lesson]) -> str:
-    """Return lessons as a file of notes."""
-    return "\n".join(f"## {one.title}\n\n{one.content}\n" for one in lessons)
 
 
 def placebo(text: str) -> str:

@@ -4,7 +4,6 @@ SQL.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -218,17 +217,17 @@ def question(store: Store, *, project: str, folded: str) -> Row | None:
 
 def standing(store: Store, sync_ids: Iterable[str]) -> list[Row]:
     """For each answer the live rows that give it now (``answer``, ``id``, ``lifecycle``)."""
-    return store.rows(STANDING, sync_ids=json.dumps(sorted(set(sync_ids))))
+    return store.rows(STANDING, sync_ids=sorted(set(sync_ids)))
 
 
 def remove(store: Store, numbers: Sequence[int]) -> int:
     sql = "delete from eval_questions where id in (select value from json_each(:ids))"
-    return store.execute(sql, ids=json.dumps(list(numbers))).rowcount
+    return store.execute(sql, ids=numbers).rowcount
 
 
 def known_numbers(store: Store, numbers: Sequence[int]) -> set[int]:
     sql = "select id from eval_questions where id in (select value from json_each(:ids))"
-    return {row[0] for row in store.rows(sql, ids=json.dumps(list(numbers)))}
+    return {row[0] for row in store.rows(sql, ids=numbers)}
 
 
 def forget_outcome(store: Store, number: int) -> None:

@@ -21,12 +21,13 @@ from engram_py.projects.values import slug_project
 from engram_py.times import FORMAT_WIDTH, canonical
 
 if TYPE_CHECKING:
-    from engram_py.interchange.values import ObservationIn, OwnAnchor, OwnObservation
+    from engram_py.interchange.values import ObservationIn, OwnAnchor, OwnObservation, OwnSession, SessionIn
 
 EPOCH = "1970-01-01T00:00:00.000Z"
 _OLDEST, _NEWEST = "1970", "9000"
 _MADE_TITLE_CHARS = 80
 _ORG_CHARS = 200
+_MODES = ("shared", "project_owned")
 _TITLE_READ_CHARS = 4 * TITLE_LIMIT_CHARS
 _DIGEST = regex(r"[0-9a-f]{32}")
 _OBJECT = regex(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -128,6 +129,20 @@ def observation_columns(
         "created_at": time("created_at") or updated,
         "updated_at": updated,
         "deleted_at": time("deleted_at"),
+    }
+
+
+def session_columns(
+    row: SessionIn, own: OwnSession | None, clean: Callable[[str | None], str | None], *, now: str
+) -> dict[str, str | None]:
+    """Return the columns of a session, but for when it was updated. ``clean`` takes the secrets out of a text."""
+    return {
+        "directory": clean(row.directory) or "",
+        "agent": clean(getattr(own, "agent", None)) or "",
+        "ownership_mode": row.ownership_mode if row.ownership_mode in _MODES else "shared",
+        "started_at": moment_of(getattr(own, "started_at", None), row.started_at) or now,
+        "ended_at": moment_of(getattr(own, "ended_at", None), row.ended_at),
+        "summary": clean(row.summary),
     }
 
 

@@ -25,6 +25,7 @@ from engram_py.interchange.columns import (
     observation_columns,
     own_columns,
     prepared_of,
+    session_columns,
     session_key,
     without_nul,
 )
@@ -223,7 +224,6 @@ def import_anchors(ledger: ImportLedger, row_id: int, sync_id: str) -> None:
         anchor_table.replace(ledger.store, row_id, usable)
 
 
-_MODES = ("shared", "project_owned")
 _RELATION_VERBS = frozenset({*VERBS, "pending"})
 _WHOLE_SECOND = len("2026-01-02T03:04:05")
 
@@ -273,7 +273,9 @@ def import_session(ledger: ImportLedger, row: SessionIn) -> None:
     if nothing_new or ledger.buried("session", key):
         counts.skip(HERE_ALREADY if nothing_new else DESTROYED)
         return
-    values = _session_values(ledger, row)
+    own = ledger.own.sessions.get(row.id)
+    values = session_columns(row, own, ledger.clean, now=ledger.now)
+    values["updated_at"] = moment_of(getattr(own, "updated_at", None)) or ledger.now
     if here is None:
         ledger.insert_session(key, ledger.project(row.project), values)
         counts.new += 1
@@ -282,20 +284,6 @@ def import_session(ledger: ImportLedger, row: SessionIn) -> None:
         ledger.store.update("sessions", {"id": key}, values | more)
         ledger.changed("session", key, here.project)
         counts.newer += 1
-
-
-def _session_values(ledger: ImportLedger, row: SessionIn) -> dict[str, str | None]:
-    own = ledger.own.sessions.get(row.id)
-    precise = own.model_dump() if own else {}
-    return {
-        "directory": ledger.clean(row.directory) or "",
-        "agent": ledger.clean(precise.get("agent")) or "",
-        "ownership_mode": row.ownership_mode if row.ownership_mode in _MODES else "shared",
-        "started_at": moment_of(precise.get("started_at")) or moment_of(row.started_at) or ledger.now,
-        "ended_at": moment_of(precise.get("ended_at")) or moment_of(row.ended_at),
-        "summary": ledger.clean(row.summary),
-        "updated_at": moment_of(precise.get("updated_at")) or ledger.now,
-    }
 
 
 def import_prompt(ledger: ImportLedger, row: PromptIn) -> None:

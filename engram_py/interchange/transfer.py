@@ -151,7 +151,13 @@ class Transfer:
             if version == "0.2.0":
                 ends = {row["sync_id"] for row in observations}
                 document["relations"] = [_relation(row, ends) for row in relations]
-                document["prompt_tombstones"] = self._prompt_tombstones(reads)
+                sql = f"""
+                select entity_key as sync_id, session_id, project, deleted_at
+                from tombstones where entity = 'prompt' and {_IN_PROJECT} order by entity_key
+                """
+                document["prompt_tombstones"] = [
+                    _pick(row, row.keys()) for row in self._store.rows(sql, projects=reads)
+                ]
                 document["engram_py"] = self._own_block(observations, sessions, reads) | {
                     "relations": {row["sync_id"]: {"judgment_status": row["judgment_status"]} for row in relations},
                     "edges": [_pick(row, (*_RELATION, "project")) for row in edges],
@@ -175,13 +181,6 @@ class Transfer:
         for row in self._store.rows(_RELATIONS, projects=reads):
             ends[any(row[end].startswith("entity:") for end in ("source_id", "target_id"))].append(row)
         return ends
-
-    def _prompt_tombstones(self, reads: tuple[str, ...] | None) -> list[dict[str, Any]]:
-        sql = f"""
-        select entity_key as sync_id, session_id, project, deleted_at
-        from tombstones where entity = 'prompt' and {_IN_PROJECT} order by entity_key
-        """
-        return [_pick(row, row.keys()) for row in self._store.rows(sql, projects=reads)]
 
     def _own_block(self, observations: list[Row], sessions: list[Row], reads: tuple[str, ...] | None) -> dict[str, Any]:
         versions = self._store.rows(

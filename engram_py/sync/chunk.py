@@ -20,7 +20,7 @@ from typing import Any
 from engram_py.dataclass import asdict, dataclass
 from engram_py.interchange.columns import derived_id
 from engram_py.lazy import regex
-from engram_py.sync.mutation import KINDS, OWN_BLOCK, InvalidEntryError, Mutation, entry_of, mutation_of
+from engram_py.sync.mutation import KINDS, OWN_BLOCK, InvalidEntryError, Mutation, entry_of, mutation_of, unpacked
 from engram_py.times import parse_time
 
 # What a chunk written here holds at most; Engram splits at the same size.
@@ -285,12 +285,10 @@ def _with_project(entry: Any, project: str) -> Any:
     """Return the entry with a project; Engram names it in the payload or not at all."""
     if not isinstance(entry, dict) or entry.get("project"):
         return entry
-    payload = entry.get("payload")
-    if isinstance(payload, str):
-        try:
-            payload = json.loads(payload)
-        except (ValueError, RecursionError):
-            return entry
+    try:
+        payload = unpacked(entry.get("payload"))
+    except InvalidEntryError:
+        return entry
     named = payload.get("project") if isinstance(payload, dict) else None
     return {**entry, "payload": payload, "project": named or project}
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from engram_py.dataclass import dataclass, field
+from engram_py.dataclass import dataclass, field, fields
 from engram_py.lazy import regex
 from engram_py.times import LAST_MILLISECOND, MOST_DEVICE_CHARS, Stamp, parse_stamp, parse_time
 
@@ -77,13 +77,7 @@ class AppliedBatch:
     ahead: int = 0
 
     def __add__(self, other: AppliedBatch) -> AppliedBatch:
-        return AppliedBatch(
-            self.applied + other.applied,
-            self.unchanged + other.unchanged,
-            self.deferred + other.deferred,
-            self.refused + other.refused,
-            self.ahead + other.ahead,
-        )
+        return AppliedBatch(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(AppliedBatch)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from engram_py.projects.locate import locate
 from engram_py.projects.projects import Core, Identities
 from engram_py.reasons import amount
 from engram_py.sync.autosync.table import TARGET, is_used
-from engram_py.times import dated, due_before, to_text
+from engram_py.times import dated, due_before, passed, to_text
 from engram_py.upkeep.encryption import encryption_check
 from engram_py.upkeep.hook_log import command_check, hooks_check
 from engram_py.upkeep.reindex import reindex_notes
@@ -155,6 +155,9 @@ select sum(rows), max(latest), max(ids) from (
 """
 
 
+_FIX = "run `engram doctor --fix`"
+
+
 class Doctor:
     """Checks the database. Reads only, unless asked to fix."""
 
@@ -271,24 +274,18 @@ class Doctor:
 
     def _texts(self) -> Check:
         names = [text.name for text in health.invalid_texts(self._store)]
-        if not names:
-            return Check("texts", "ok", "every text can be read")
-        step = (
-            "run `engram doctor --fix`; it puts \N{REPLACEMENT CHARACTER} for each damaged byte; a backup may be intact"
-        )
+        step = f"{_FIX}; it puts \N{REPLACEMENT CHARACTER} for each damaged byte; a backup may be intact"
         message = f"{amount(len(names), 'text')} not in UTF-8: {', '.join(names[:5])}"
-        return Check("texts", "error", message, {"texts": names[:20]}, step, fixable=True)
+        return _mendable("texts", "error", names[:20], "every text can be read", message, step)
 
     def _schema(self) -> Check:
         missing = health.missing_triggers(self._store)
-        if not missing:
-            return Check("schema", "ok", "every trigger is there")
-        step = "run `engram doctor --fix`; it recreates them and rebuilds the index"
         message = f"missing triggers: {', '.join(missing)}; searches miss new memories"
-        return Check("schema", "error", message, {"missing": missing}, step, fixable=True)
+        step = f"{_FIX}; it recreates them and rebuilds the index"
+        return _mendable("schema", "error", missing, "every trigger is there", message, step, named="missing")
 
     def _search_index(self) -> Check:
-        step = "run `engram doctor --fix`; it rebuilds the index"
+        step = f"{_FIX}; it rebuilds the index"
         damage = health.index_damage(self._store)
         if damage:
             return Check("search_index", "error", "; ".join(damage), {"damage": damage}, step, fixable=True)
@@ -320,25 +317,20 @@ class Doctor:
         evidence = {"observations": [row["id"] for row in observations[:20]], "relations": len(relations)}
         evidence |= {"whole_again": len(whole), "orphaned": [row["sync_id"] for row in orphaned[:20]]}
         fixable = bool(observations or relations or whole)
-        mending = "run `engram doctor --fix`; it recreates sessions and updates relations"
+        mending = f"{_FIX}; it recreates sessions and updates relations"
         again = "import their source again (`engram import --from engram`, `engram sync --import`)"
         steps = [mending] * fixable + [again] * bool(orphaned)
         return Check("orphans", "warning", message, evidence, "\n".join(steps), fixable=fixable)
 
     def _projects(self) -> Check:
         unlisted = [row[0] for row in self._store.rows(health.UNLISTED_PROJECTS)]
-        if not unlisted:
-            return Check("projects", "ok", "every row's project is listed")
         message = f"not in the list of projects: {', '.join(unlisted[:5])}"
-        return Check("projects", "warning", message, {"projects": unlisted}, "run `engram doctor --fix`", fixable=True)
+        return _mendable("projects", "warning", unlisted, "every row's project is listed", message, _FIX)
 
     def _counts(self) -> Check:
         wrong = journal.wrong_counts(self._store)
-        if not wrong:
-            return Check("counts", "ok", "every stored count is right")
         message = f"a stored count is wrong: {', '.join(wrong[:5])}"
-        step = "run `engram doctor --fix`"
-        return Check("counts", "warning", message, {"counts": wrong[:20]}, step, fixable=True)
+        return _mendable("counts", "warning", wrong[:20], "every stored count is right", message, _FIX)
 
     def _permissions(self) -> Check:
         if os.name != "posix":
@@ -348,7 +340,7 @@ class Doctor:
         if not loose:
             return Check("permissions", "ok", "readable by you alone")
         message = f"other users may read {', '.join(loose)}"
-        return Check("permissions", "warning", message, loose, "run `engram doctor --fix`", fixable=True)
+        return Check("permissions", "warning", message, loose, _FIX, fixable=True)
 
     def _private_paths(self) -> list[Path]:
         return [self._store.path.parent, *filesystem.database_files(self._store.path)]
@@ -397,7 +389,6 @@ class Doctor:
         return Check("clock", "warning", "; ".join(parts), evidence, step)
 
     def _sync(self) -> Check:
-        from engram_py.sync.autosync.schedule import passed
         from engram_py.sync.autosync.service import cloud_status
 
         status = cloud_status(self._store, self._journal, self._settings)
@@ -472,6 +463,13 @@ class Doctor:
             step = "use https://, or a model on this machine"
             return Check("vectors", "warning", f"{message}; texts go unencrypted to {state.host}", evidence, step)
         return Check("vectors", "ok", message + (f"; texts go to {state.host}" if state.host else ""), evidence)
+
+
+def _mendable(
+    name: str, result: CheckResult, found: list[str], fine: str, wrong: str, step: str, *, named: str = ""
+) -> Check:
+    """Return the finding that what is ``found`` makes: ``fine`` without any; what it is ``named`` is its evidence."""
+    return Check(name, result, wrong, {named or name: found}, step, fixable=True) if found else Check(name, "ok", fine)
 
 
 def report_unopened(data_dir: Path, error: StoreError) -> Report:

@@ -243,7 +243,7 @@ def _beside(data_dir: Path) -> Iterator[Path]:
 
 def _changed(file: Path, old: bytes, key: bytes) -> bool:
     """Bring a file from one key to another in one step; return whether there was anything to do."""
-    if file.suffix == ".db" and _is_database(file, old):
+    if file.suffix == ".db" and not file.read_bytes().startswith(keys.MARK) and _is_under(old, file):
         beside = file.with_name(f"{file.name}{backup.BESIDE}")
         with contextlib.suppress(StoreError):  # one that is damaged is sealed as it is
             backup.rewrite(file, old, beside, key)
@@ -257,10 +257,6 @@ def _changed(file: Path, old: bytes, key: bytes) -> bool:
             write_atomically(file, done)
             return True
     return False
-
-
-def _is_database(file: Path, key: bytes) -> bool:
-    return not file.read_bytes().startswith(keys.MARK) and _is_under(key, file)
 
 
 def _turned(data: bytes, old: bytes, key: bytes) -> bytes:

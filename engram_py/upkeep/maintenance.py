@@ -39,7 +39,7 @@ from engram_py.relations import table as relations_table
 from engram_py.relations.relations import Relations
 from engram_py.sync.autosync import table as sync_state
 from engram_py.text.words import jaccard, shingles
-from engram_py.times import parse_time, to_text
+from engram_py.times import parse_time, passed, to_text
 from engram_py.upkeep.values import Hot, HotReport, Maintained, PassDone, Runs, StepDone
 
 if TYPE_CHECKING:
@@ -135,13 +135,8 @@ class Maintenance:
 
     def due(self) -> tuple[str, ...]:
         """Return the passes whose time has come. A last run in the future (a wrong clock) counts as none."""
-        now = self._journal.moment()
-        names = []
-        for name, every in self._every.items():
-            last = parse_time(get_meta(self._store, _key(name)))
-            if last is None or last > now or now - last >= every:
-                names.append(name)
-        return tuple(names)
+        now, last = self._journal.moment(), {name: get_meta(self._store, _key(name)) for name in self._every}
+        return tuple(name for name, at in last.items() if passed(at, now, seconds=self._every[name].total_seconds()))
 
     # --- now --------------------------------------------------------------------------------------------
 

@@ -251,11 +251,6 @@ def _anchored(line: str) -> tuple[str, str]:
     return (line[: match.start()], match[1]) if match else (line, "")
 
 
-def is_bold(line: str) -> bool:
-    """Return whether the first line of an item would be read as a title."""
-    return _BOLD.fullmatch(line) is not None
-
-
 _SYNC_ID = regex(r"obs-[\w.-]{1,80}")
 
 
@@ -318,7 +313,7 @@ def bullet(row: Observation, *, typed: bool = False, suffix: str = "") -> str:
     content = plain_lines(row.content).strip("\n")
     mark = f"{suffix} <!-- {anchor_of(row)} -->"
     first, _, rest = content.partition("\n")
-    if not typed and row.title == title_of(content) and not is_bold(first):
+    if not typed and row.title == title_of(content) and not _BOLD.fullmatch(first):
         lines = [f"{first}{mark}", *(rest.split("\n") if rest else ())]
     else:
         names = [row.type, *filter(None, [row.topic_key])] if typed else []

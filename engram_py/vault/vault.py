@@ -173,7 +173,10 @@ class Vault:
         name, folder = self._project(project), self.folder(project)
         with self._alone():
             edited, views = self._edited(folder, name)
-            unmerged = self._conflicts(edited, name)
+            # Those in which a merge left both sides, and that the memory does not write so.
+            conflicting = [page.path for page in edited if has_conflict(page.text)]
+            texts = self._texts(name) if conflicting else {}
+            unmerged = [path for path in conflicting if not has_conflict(texts.get(path, ""))]
             pages = [page for page in edited if page.path not in unmerged]
             wanted = [edit for edit in self._edits(folder, name, pages) if prune or edit.action != "delete"]
             if dry_run:
@@ -281,12 +284,6 @@ class Vault:
                 views[path] = text
         now = self._texts(project) if views else {}
         return pages, {path: text for path, text in views.items() if plain_lines(text) != now.get(path)}
-
-    def _conflicts(self, pages: list[VaultPage], project: str) -> list[str]:
-        """Return the paths of the pages in which a merge left both sides, and that the memory does not write so."""
-        conflicting = [page.path for page in pages if has_conflict(page.text)]
-        texts = self._texts(project) if conflicting else {}
-        return [path for path in conflicting if not has_conflict(texts.get(path, ""))]
 
     def _edits(self, folder: Folder, project: str, pages: list[VaultPage]) -> list[Edit]:
         if not pages:

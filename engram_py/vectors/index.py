@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engram_py.database.connection import identity_of
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.vectors import table
@@ -188,7 +188,9 @@ class VectorIndex:
         for most in (NEAREST, NEAREST_AT_LAST):
             rows = codes.nearest(question[0], most=most, among=among)
             blobs = table.read(self._store, self._kind, self.embedder_id, rows.values(), by="seq")
-            self._drop_missing(rows, blobs)
+            gone = [key for key in rows if key not in blobs]  # destroyed since: nothing announces that
+            if gone and self._codes is not None:
+                self._codes.drop(np.asarray(gone, dtype=np.int64))
             found = baseline.cosines(question, blobs)
             shown = self._first_shown(sorted(found, key=lambda key: (-found[key], -key)), view, limit)
             if len(shown) >= limit or len(rows) < most // 2:
@@ -240,15 +242,10 @@ class VectorIndex:
             return set(view.sees(ids))
         return table.seen(self._store, self._kind, ids, within=view.within)
 
-    def _drop_missing(self, rows: Collection[int], blobs: Collection[int]) -> None:
-        gone = [key for key in rows if key not in blobs]  # destroyed since: nothing announces that
-        if gone and self._codes is not None:
-            self._codes.drop(np.asarray(gone, dtype=np.int64))
-
     # --- reading in -----------------------------------------------------------------------------------------
 
     def _refresh(self, store: Store) -> None:
-        file = _identity(store.path)
+        file = identity_of(str(store.path))
         if (
             self._codes is None
             or file != self._file
@@ -311,11 +308,3 @@ def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where the passages of each observation begin."""
     starts: NDArray[np.int64] = np.cumsum(counts) - counts
     return starts
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        stat = path.stat()
-    except OSError:
-        return None
-    return stat.st_dev, stat.st_ino

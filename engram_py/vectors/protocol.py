@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import ipaddress
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 from engram_py.dataclass import dataclass
+from engram_py.settings import is_loopback
 from engram_py.vectors.values import (
     SENTENCE_WEIGHT,
     STATIC_WEIGHT,
@@ -145,7 +145,7 @@ class Spec:
     @property
     def private(self) -> bool:
         """Whether texts stay on this machine, or leave it encrypted."""
-        return not self.host or self.target.startswith("https:") or _is_loopback(self.host)
+        return not self.host or self.target.startswith("https:") or is_loopback(self.host.rstrip("."))
 
 
 def parse_embedder(text: str) -> Spec:
@@ -162,15 +162,6 @@ def parse_embedder(text: str) -> Spec:
         case "openai":
             return _endpoint(text, target)
     raise InvalidEmbedderError(text, f"it is {_FORMS}")
-
-
-def _is_loopback(host: str) -> bool:
-    if host.rstrip(".").lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _endpoint(text: str, target: str) -> Spec:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Literal
@@ -149,7 +148,7 @@ def pending(store: Store, kind: Kind, embedder_id: int, *, done_to: int, limit: 
 
 
 def texts(store: Store, kind: Kind, ids: Iterable[int]) -> dict[int, Row]:
-    return {row["id"]: row for row in store.rows(kind.sql(TEXTS), ids=json.dumps(list(ids)))}
+    return {row["id"]: row for row in store.rows(kind.sql(TEXTS), ids=list(ids))}
 
 
 def put(
@@ -166,7 +165,7 @@ def known_hashes(store: Store, kind: Kind, embedder_id: int, ids: Iterable[int])
     select {key}, text_hash from {vectors}
     where embedder_id = :embedder and {key} in (select value from json_each(:ids))
     """
-    return {row[0]: row[1] for row in store.rows(kind.sql(sql), embedder=embedder_id, ids=json.dumps(list(ids)))}
+    return {row[0]: row[1] for row in store.rows(kind.sql(sql), embedder=embedder_id, ids=list(ids))}
 
 
 def done_to(store: Store, embedder_id: int, last: int) -> None:
@@ -244,12 +243,12 @@ def read(
     select {{key}}, vectors from {{vectors}}
     where embedder_id = :embedder and {column} in (select value from json_each(:keys))
     """
-    return {row[0]: row[1] for row in store.rows(kind.sql(sql), embedder=embedder_id, keys=json.dumps(list(keys)))}
+    return {row[0]: row[1] for row in store.rows(kind.sql(sql), embedder=embedder_id, keys=list(keys))}
 
 
 def seen(store: Store, kind: Kind, ids: Iterable[int], *, within: Sequence[object] | None) -> set[int]:
     """Return those of the texts that a search within these projects, or collections, may show."""
-    return {row[0] for row in store.rows(kind.sql(SEEN), ids=json.dumps(list(ids)), within=within)}
+    return {row[0] for row in store.rows(kind.sql(SEEN), ids=list(ids), within=within)}
 
 
 def all_within(store: Store, kind: Kind, within: Sequence[object], *, most: int) -> set[int] | None:

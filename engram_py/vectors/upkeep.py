@@ -208,7 +208,12 @@ class VectorUpkeep:
                         progress(done.texts, max(total, done.texts))
                     renew()
             if done.texts:
-                self._forget_unused(entry.id)
+                before = to_text(self._clock() - _KEPT_UNUSED)
+                for unused in table.unused(self._store, keep=entry.id, before=before):
+                    more = True
+                    while more and not self._stopped():
+                        with self._store.transaction():
+                            more = table.forget(self._store, unused, limit=_FORGOTTEN_AT_ONCE)
         return done
 
     def _pending(self, kind: Kind, entry: Registered, *, limit: int) -> tuple[list[Row], list[Row]]:
@@ -226,15 +231,6 @@ class VectorUpkeep:
             return None
         self._keep(kind, entry, work, vectors)
         return work
-
-    def _forget_unused(self, embedder_id: int) -> None:
-        """Delete the vectors that no setting has used for a week."""
-        before = to_text(self._clock() - _KEPT_UNUSED)
-        for unused in table.unused(self._store, keep=embedder_id, before=before):
-            more = True
-            while more and not self._stopped():
-                with self._store.transaction():
-                    more = table.forget(self._store, unused, limit=_FORGOTTEN_AT_ONCE)
 
     def _work(self, kind: Kind, embedder_id: int, stale: Sequence[Row], new: Sequence[Row]) -> list[_Work]:
         known = table.known_hashes(self._store, kind, embedder_id, [row["id"] for row in stale])
@@ -276,7 +272,8 @@ class VectorUpkeep:
         return done
 
     def _packed(self, work: Sequence[_Work]) -> dict[int, bytes] | None:
-        texts = sorted(((one.id, place, text) for one in work for place, text in enumerate(one.texts)), key=_length)
+        places = ((one.id, place, text) for one in work for place, text in enumerate(one.texts))
+        texts = sorted(places, key=lambda one: (len(one[2]), *one[:2]))
         rows: dict[tuple[int, int], bytes] = {}
         for start in range(0, len(texts), _TEXTS_AT_ONCE):
             if self._stopped():
@@ -315,10 +312,6 @@ def same_model(probe: Vectors, kept: bytes, dimension: int) -> bool:
     if probe.shape[-1] != dimension or len(kept) != 4 * dimension:
         return False
     return float(probe[0] @ np.frombuffer(kept, dtype=np.float32)) >= _SAME
-
-
-def _length(one: tuple[int, int, str]) -> tuple[int, int, int]:
-    return len(one[2]), one[0], one[1]
 
 
 # Writes of this process wake the thread; those of others are noticed this often.

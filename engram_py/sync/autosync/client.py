@@ -44,8 +44,6 @@ Asked = list[tuple[str, str | int | float | bool | None]]
 
 _broken = partial(CloudFailedError, "transport_failed")
 
-_PUSH, _PULL = "/sync/mutations/push", "/sync/mutations/pull"
-
 
 class CloudClient:
     """An HTTP connection to one server with one token. Every method raises CloudFailedError."""
@@ -73,25 +71,41 @@ class CloudClient:
         self._http.close()
 
     def whoami(self) -> TokenAccount:
-        return identity(self._ask("GET", "/whoami")[0])
+        return _parsed(TokenAccount, self._ask("GET", "/whoami")[0])
 
     def listing(self) -> ServerListing:
         """Return the projects that the token may see."""
         try:
-            return listing(self._ask("GET", "/sync/projects")[0])
+            value = self._ask("GET", "/sync/projects")[0]
         except CloudFailedError as failure:
             if failure.kind == "no_such_route":  # Engram's server does not tell
                 return ServerListing()
             raise
+        projects = _parsed(_Projects, value).projects
+        return _parsed(ServerListing, value | {"grants": {one.name: one for one in projects}})
 
     def push(self, entries: Sequence[dict[str, Any]], *, device: str) -> PushReply:
-        body = {"entries": list(entries), "device": device}
-        return pushed(self._ask("POST", _PUSH, body=body)[0], len(entries))
+        """Return what became of each entry; an answer that does not say so exactly once is refused."""
+        value = self._ask("POST", "/sync/mutations/push", body={"entries": list(entries), "device": device})[0]
+        each = list(range(len(entries)))
+        seqs = value.get("accepted_seqs") if isinstance(value, dict) and "accepted" not in value else None
+        if isinstance(seqs, list) and len(seqs) == len(each):  # Engram's server: all or nothing
+            value = {**value, "accepted": each}
+        answer = _parsed(PushReply, value)
+        if sorted([*answer.accepted, *answer.unchanged, *(one.index for one in answer.rejected)]) != each:
+            raise _invalid_answer("it does not answer each entry exactly once")
+        return answer
 
     def pull(self, *, since: int, projects: Sequence[str], limit: int) -> LogPage:
         asked: Asked = [("since_seq", since), ("limit", limit), *(("project", name) for name in projects)]
-        value, size = self._ask("GET", _PULL, asked=asked)
-        return page(value, since=since, size=size)
+        value, size = self._ask("GET", "/sync/mutations/pull", asked=asked)
+        found = _parsed(LogPage, value).model_copy(update={"size": size})
+        positions = [since, *(position for position, _ in found.entries)]
+        if any(later <= earlier for earlier, later in pairwise(positions)):
+            raise _invalid_answer("its entries are not in order")
+        if found.more and not found.entries:
+            raise _invalid_answer("it says that there is more, and gives nothing")
+        return found
 
     # --- one request ------------------------------------------------------------------------------------
 
@@ -321,38 +335,6 @@ class LogPage(_Answer):
         return last if self.more else max(self.latest_seq, last)
 
 
-def identity(value: Any) -> TokenAccount:
-    """Parse the answer to ``/whoami``. Raises CloudFailedError, as every parser here does."""
-    return _parsed(TokenAccount, value)
-
-
-def listing(value: Any) -> ServerListing:
-    projects = _parsed(_Projects, value).projects
-    return _parsed(ServerListing, value | {"grants": {one.name: one for one in projects}})
-
-
-def pushed(value: Any, sent: int) -> PushReply:
-    """Parse the answer to a push. Raises CloudFailedError unless each entry is answered exactly once."""
-    seqs = value.get("accepted_seqs") if isinstance(value, dict) and "accepted" not in value else None
-    if isinstance(seqs, list) and len(seqs) == sent:  # Engram's server: all or nothing
-        value = {**value, "accepted": list(range(sent))}
-    answer = _parsed(PushReply, value)
-    indexes = [*answer.accepted, *answer.unchanged, *(one.index for one in answer.rejected)]
-    if sorted(indexes) != list(range(sent)):
-        raise _invalid_answer("it does not answer each entry exactly once")
-    return answer
-
-
-def page(value: Any, *, since: int, size: int) -> LogPage:
-    found = _parsed(LogPage, value).model_copy(update={"size": size})
-    positions = [since, *(position for position, _ in found.entries)]
-    if any(later <= earlier for earlier, later in pairwise(positions)):
-        raise _invalid_answer("its entries are not in order")
-    if found.more and not found.entries:
-        raise _invalid_answer("it says that there is more, and gives nothing")
-    return found
-
-
 _Model = TypeVar("_Model", bound=_Answer)
 
 
@@ -376,7 +358,6 @@ Progress = Callable[[str, int, int], None]
 # The longest turn of one direction before the other gets its own.
 TURN_SECONDS = 30.0
 _RENEW_SECONDS = 15.0
-_BREATH_SECONDS = 0.002
 # The most unreadable rows that are recorded: a server can send them without end.
 _MOST_ASIDE = 10_000
 
@@ -421,10 +402,6 @@ class Channel:
     def projects(self) -> list[Row]:
         """Return the enrolled projects with their cursors."""
         return table.projects(self.store, self.server)
-
-    def yield_lock(self) -> None:
-        """Pause between two writes, so that other writers get the lock."""
-        self.stopped.wait(_BREATH_SECONDS)
 
     def report(self, what: str, done: int, total: int) -> None:
         if self.progress is not None:

@@ -161,11 +161,7 @@ def token_fingerprint(token: str) -> str:
 
 
 def _keep_in_keychain(server: str, token: str) -> bool:
-    from engram_py.database.keys import has_keychain
-
     def keep(keyring: Any) -> bool:
-        if not has_keychain(keyring):
-            return False
         keyring.set_password(_SERVICE, server, token)
         return bool(keyring.get_password(_SERVICE, server) == token)
 

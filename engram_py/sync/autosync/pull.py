@@ -26,6 +26,7 @@ _SMALL_PAGE, _LARGE_PAGE = 200_000, 1_000_000
 # Other writers wait while a step is applied: step sizes aim at this time.
 _STEP_SECONDS = 0.02
 _FIRST_STEP, _LONGEST_STEP = 10, 200
+_BREATH_SECONDS = 0.002
 _OF_PROJECTS = ("policy_forbidden", "paused")
 
 
@@ -195,7 +196,7 @@ class Pull:
 
     def _apply(self, channel: Channel, part: Sequence[Mutation]) -> list[tuple[Mutation, str]]:
         """Apply rows and return each with the reason for which it was refused, '' when it was taken."""
-        channel.yield_lock()
+        channel.stopped.wait(_BREATH_SECONDS)  # others get the lock
         began = time.monotonic()
         try:
             done = channel.replica.apply(part, source=TARGET)

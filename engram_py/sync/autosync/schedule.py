@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from engram_py.database.store import Row, Store
 from engram_py.errors import StoreError
@@ -17,11 +17,11 @@ from engram_py.sync.autosync.login import current_login, token_fingerprint
 from engram_py.sync.autosync.table import TARGET
 from engram_py.sync.errors import CloudFailedError
 from engram_py.sync.replica.table import newest_seq
-from engram_py.times import parse_time, to_text
+from engram_py.times import parse_time, passed, to_text
 
 if TYPE_CHECKING:
     from engram_py.database.journal import Journal
-    from engram_py.sync.autosync.table import CloudSynced
+    from engram_py.sync.autosync.exchange import Exchange
 
 logger = logger_of(__name__)
 
@@ -51,14 +51,6 @@ def remaining(until: str | None, now: datetime, *, most: float) -> float:
         return 0.0
     left = (moment - now) / timedelta(seconds=1)
     return left if 0 < left <= most else 0.0
-
-
-def passed(since: str | None, now: datetime, *, seconds: float) -> bool:
-    """Return whether ``seconds`` have passed since then; a time in the future counts as long ago."""
-    moment = parse_time(since)
-    if moment is None:
-        return True
-    return not 0 <= (now - moment) / timedelta(seconds=1) < seconds
 
 
 @contextmanager
@@ -120,34 +112,20 @@ _BUSY_SECONDS = 1.0
 _LEAST_SECONDS = 0.05
 
 
-class Exchanges(Protocol):
-    """Pulls and pushes for the thread: ``exchange.Exchange`` does, and is loaded once somebody is logged in."""
-
-    more: bool
-
-    def once(self) -> CloudSynced | None: ...
-
-    def last(self) -> None: ...
-
-    def release(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
 class SyncWorker:
     """The background thread of a server process: it syncs soon after a write, and every 30 seconds for remote changes.
 
-    Until somebody logs in it costs one query every 30 seconds.
+    Until somebody logs in it costs one query every 30 seconds, and ``make`` loads nothing.
     """
 
     def __init__(
-        self, store: Store, journal: Journal, settings: Settings, make: Callable[[threading.Event], Exchanges]
+        self, store: Store, journal: Journal, settings: Settings, make: Callable[[threading.Event], Exchange]
     ) -> None:
         self._store = store
         self._journal = journal
         self._settings = settings
         self._make = make
-        self._exchange: Exchanges | None = None
+        self._exchange: Exchange | None = None
         self._wake = threading.Event()
         self._stopped = threading.Event()
         self._seen = -1

@@ -189,9 +189,7 @@ class ChunkFolder:
             write_atomically(path, data, mode=0o644, prefix=_PART)
             _sync_folder(path.parent)
         except OSError as exc:
-            full = exc.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None))
-            why = "no space is left" if full else f"{path.name} cannot be written ({reason(exc)})"
-            raise SyncFolderError(str(path.parent), why) from exc
+            raise not_written(path, exc) from exc
 
     def sweep(self) -> None:
         """Remove what a write left that was killed long ago."""
@@ -200,6 +198,12 @@ class ChunkFolder:
                 for part in folder.glob(f"{_PART}*"):
                     if time.time() - part.lstat().st_mtime > _PART_SECONDS:
                         part.unlink()
+
+
+def not_written(path: Path, exc: OSError) -> SyncFolderError:
+    full = exc.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None))
+    why = "no space is left" if full else f"{path.name} cannot be written ({reason(exc)})"
+    return SyncFolderError(str(path.parent), why)
 
 
 def read_file(path: Path, limit: int) -> bytes:

@@ -49,7 +49,9 @@ def install(repository: Repository, command: Sequence[str]) -> list[Path]:
 
 
 def uninstall(repository: Repository) -> list[Path]:
-    """Remove our block and return the files that changed. A hook that we made is deleted."""
+    """Take the merge driver out of this clone's configuration, and our block out of the hooks; return those that
+    changed. One that we made is deleted."""
+    ask_git(repository.root, "config", "--local", "--remove-section", "merge.engram", deadline=Deadline())
     changed: list[Path] = []
     for path in _installed(repository):
         text = _read(path)
@@ -77,11 +79,6 @@ def register_driver(repository: Repository, command: Sequence[str]) -> None:
         if ask_git(repository.root, "config", "--local", name, value, deadline=Deadline()) is None:
             config = str(repository.common_dir / "config")
             raise HookRefusedError(config, "git does not take the merge driver", lines=f'git config {name} "{value}"')
-
-
-def unregister_driver(repository: Repository) -> None:
-    """Take the merge driver out of this clone's configuration, if it is there."""
-    ask_git(repository.root, "config", "--local", "--remove-section", "merge.engram", deadline=Deadline())
 
 
 def installed(repository: Repository) -> list[str]:

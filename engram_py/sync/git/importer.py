@@ -54,12 +54,8 @@ def has_news(store: Store, target: str, folder: ChunkFolder) -> bool:
 
 def new_chunks(job: Job, listing: Mapping[str, ChunkFile], names: frozenset[str] | None) -> list[ChunkFile]:
     """Return the chunks that an import for a project of these ``names`` would read."""
-    known, policy = table.known(job.store, job.target), _policy(job, names)
+    known, policy = table.known(job.store, job.target), f"{'' if job.until is None else f'{_ASK} '}{job.policy(names)}"
     return [chunk for name, chunk in listing.items() if _is_new(chunk, known.get(name), policy)]
-
-
-def _policy(job: Job, names: frozenset[str] | None) -> str:
-    return job.policy(names) if job.until is None else f"{_ASK} {job.policy(names)}"
 
 
 class Importer:

@@ -137,11 +137,8 @@ def _verdict(relation: Mutation) -> dict[str, Any]:
 
 
 def _targets(verdicts: Sequence[Mapping[str, Any]], verb: str) -> tuple[str, ...]:
-    return tuple(sorted(one["target_id"] for one in verdicts if _is_shown(one, verb)))
-
-
-def _is_shown(verdict: Mapping[str, Any], verb: str) -> bool:
-    return verdict.get("relation") == verb and verdict.get("judgment_status") == "judged"
+    said = [one for one in verdicts if (one.get("relation"), one.get("judgment_status")) == (verb, "judged")]
+    return tuple(sorted(one["target_id"] for one in said))
 
 
 def _without_usual(state: Mapping[str, Any]) -> dict[str, Any]:

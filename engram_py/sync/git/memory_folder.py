@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +13,7 @@ from engram_py.git.program import Deadline, ask_git
 from engram_py.git.repository import Repository
 from engram_py.sync.chunk import ChunkRefusedError
 from engram_py.sync.errors import SyncFolderError
-from engram_py.sync.git.folder import NAME, ChunkFolder, file_problem, read_file
+from engram_py.sync.git.folder import NAME, ChunkFolder, file_problem, not_written, read_file
 from engram_py.sync.git.memory_file import MOST_FILE_BYTES, MemoryFileError
 
 FOLDER = f"{NAME}/memories"
@@ -99,13 +98,13 @@ class MemoryFolder:
             if not self._written:
                 self._outer.check(self.path)
                 self.path.mkdir(parents=True, exist_ok=True)
-                self._write_attributes()
+                said = self._attributes()
+                if ATTRIBUTES not in said:
+                    write_atomically(self._attributes_path, f"{said}{ATTRIBUTES}".encode(), mode=0o644)
             write_atomically(path, data, mode=0o644, durable=self._written < _MOST_DURABLE)
             about = path.lstat()
         except OSError as exc:
-            full = exc.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None))
-            why = "no space is left" if full else f"{name} cannot be written ({reason(exc)})"
-            raise SyncFolderError(str(self.path), why) from exc
+            raise not_written(path, exc) from exc
         self._written += 1
         return Listed(about.st_size, about.st_mtime_ns)
 
@@ -115,12 +114,6 @@ class MemoryFolder:
             (self.path / name).unlink(missing_ok=True)
         except OSError as exc:
             raise SyncFolderError(str(self.path), f"{name} cannot be removed ({reason(exc)})") from exc
-
-    def _write_attributes(self) -> None:
-        """Tell git how to join the files, beside what somebody else told it."""
-        said = self._attributes()
-        if ATTRIBUTES not in said:
-            write_atomically(self._attributes_path, f"{said}{ATTRIBUTES}".encode(), mode=0o644)
 
     @property
     def _attributes_path(self) -> Path:

@@ -268,7 +268,6 @@ class GitSync:
         return changed
 
     def uninstall_hooks(self) -> list[Path]:
-        hooks.unregister_driver(self._places.here())
         return hooks.uninstall(self._places.here())
 
     # --- the parts ---------------------------------------------------------------------------------------

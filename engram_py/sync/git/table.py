@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -248,7 +247,7 @@ def forget(store: Store, target: str, chunks: Iterable[str], *, seen: bool = Fal
     """Forget what went into chunks, and, unless they are ``seen`` in the folder, the chunks. Inside a transaction."""
     for table in ("sync_exports",) if seen else ("sync_chunks", "sync_exports"):
         sql = f"delete from {table} where target = :target and chunk in (select value from json_each(:names))"
-        store.execute(sql, target=target, names=json.dumps(list(chunks)))
+        store.execute(sql, target=target, names=list(chunks))
 
 
 def exported_ranges(store: Store, target: str, selection: str) -> list[QueueRange]:
@@ -279,18 +278,18 @@ def keep_ranges(store: Store, target: str, selection: str, chunks: Iterable[str]
     where target = :target and selection = :selection and chunk <> ''
       and chunk not in (select value from json_each(:chunks))
     """
-    store.execute(sql, target=target, selection=selection, chunks=json.dumps(list(chunks)))
+    store.execute(sql, target=target, selection=selection, chunks=list(chunks))
 
 
 def note_present(store: Store, target: str, rows: Sequence[tuple[str, str, str]]) -> None:
     """Note which changes (kind, key, clock) the folder has. Call inside a transaction."""
-    store.execute(PRESENT, target=target, rows=json.dumps(rows))
+    store.execute(PRESENT, target=target, rows=rows)
 
 
 def present(store: Store, target: str, seqs: Sequence[int]) -> set[int]:
     """Return which of these changes the folder has, although they came here another way."""
     sql = "select seq from sync_present where target = :target and seq in (select value from json_each(:seqs))"
-    return {row[0] for row in store.rows(sql, target=target, seqs=json.dumps(seqs))}
+    return {row[0] for row in store.rows(sql, target=target, seqs=seqs)}
 
 
 def forget_changed(store: Store, target: str) -> None:
@@ -405,7 +404,7 @@ def keep_memory_file(store: Store, target: str, file: Noted) -> None:
 def forget_memory_files(store: Store, target: str, names: Iterable[str]) -> None:
     """Forget files that were seen. Call inside a transaction."""
     sql = "delete from sync_memory_files where target = :target and name in (select value from json_each(:names))"
-    store.execute(sql, target=target, names=json.dumps(list(names)))
+    store.execute(sql, target=target, names=list(names))
 
 
 def memory_folder(store: Store, target: str) -> tuple[int, str]:
@@ -432,10 +431,10 @@ def memories_without_file(store: Store, target: str, project: str) -> list[str]:
 
 def memory_states(store: Store, ids: Sequence[str]) -> dict[str, Row]:
     """Return clock, project, deletion, scope and source of the observations that are here, by their shared id."""
-    return {row["sync_id"]: row for row in store.rows(_STATES, ids=json.dumps(list(ids)))}
+    return {row["sync_id"]: row for row in store.rows(_STATES, ids=ids)}
 
 
 def verdicts_of(store: Store, ids: Sequence[str]) -> list[str]:
     """Return the shared ids of the verdicts given from the side of these observations."""
     sql = "select sync_id from memory_relations where source_id in (select value from json_each(:ids)) order by sync_id"
-    return [row[0] for row in store.tuples(sql, ids=json.dumps(list(ids)))]
+    return [row[0] for row in store.tuples(sql, ids=ids)]

@@ -336,7 +336,7 @@ def _replaces(batch: Batch, mutation: Mutation, read: ParsedRow, here: Row) -> b
 
 
 def _is_personal(batch: Batch, relation: Row | dict[str, Any]) -> bool:
-    said_of = json.dumps([relation["source_id"], relation["target_id"], relation["evidence"]])
+    said_of = [relation[name] for name in ("source_id", "target_id", "evidence")]
     sql = "select 1 from observations where scope = 'personal' and sync_id in (select value from json_each(:ids))"
     return batch.store.row(sql, ids=said_of) is not None
 

@@ -24,6 +24,7 @@ from engram_py.interchange.columns import (
     observation_columns,
     own_columns,
     prepared_of,
+    session_columns,
     session_key,
     without_nul,
 )
@@ -54,7 +55,6 @@ from engram_py.sync.mutation import (
 from engram_py.text.words import derived_terms
 from engram_py.times import parse_stamp, to_text
 
-_MODES = ("shared", "project_owned")
 _LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp() * 1000
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -97,17 +97,8 @@ def read_observation(mutation: Mutation) -> ParsedRow:
 def read_session(mutation: Mutation) -> ParsedRow:
     row = _model(SessionIn, mutation.payload)
     own = _model(OwnSession, mutation.payload.get(OWN_BLOCK) or {})
-    at = _clock_time(mutation)
-    started = moment_of(own.started_at, row.started_at) or at
-    columns = {
-        "directory": _text(row.directory) or "",
-        "agent": _text(own.agent) or "",
-        "ownership_mode": row.ownership_mode if row.ownership_mode in _MODES else "shared",
-        "started_at": started,
-        "ended_at": moment_of(own.ended_at, row.ended_at),
-        "summary": _text(row.summary),
-        "updated_at": moment_of(own.updated_at, own.ended_at, row.ended_at) or started,
-    }
+    columns = session_columns(row, own, _text, now=_clock_time(mutation))
+    columns["updated_at"] = moment_of(own.updated_at, columns["ended_at"]) or columns["started_at"]
     return ParsedRow(_project(mutation, row.project), columns)
 
 

@@ -6,7 +6,6 @@ by saying so.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -246,10 +245,10 @@ def owners(store: Store, rows: Iterable[tuple[str, str]]) -> dict[tuple[str, str
     found: dict[tuple[str, str], set[str]] = {}
     for kind, sql in OWNERS.items():
         keys = [key for entity, key in wanted if entity == kind]
-        for row in store.rows(sql, keys=json.dumps(keys)) if keys else ():
+        for row in store.rows(sql, keys=keys) if keys else ():
             if row["project"]:
                 found.setdefault((kind, row["key"]), set()).add(row["project"])
-    for row in store.rows(CARRIED_OWNERS, keys=json.dumps(wanted)):
+    for row in store.rows(CARRIED_OWNERS, keys=wanted):
         found.setdefault((row["entity"], row["key"]), set()).add(row["project"])
     return found
 

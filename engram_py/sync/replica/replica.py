@@ -107,8 +107,7 @@ def _settle_names(batch: Batch) -> None:
         sql = "update project_identities set project = :project where project = :name"
         batch.store.execute(sql, project=batch.project(project), name=name)
         batch.store.execute("delete from projects where name = :name", name=name)
-    targets = json.dumps(sorted(set(names.moved.values())))
-    for row in batch.store.rows(table.TOPIC_CLASHES, projects=targets):
+    for row in batch.store.rows(table.TOPIC_CLASHES, projects=sorted(set(names.moved.values()))):
         batch.topics.add((row["project"], row["scope"], row["topic_key"]))
 
 
@@ -166,7 +165,7 @@ def deferred(
       and (:until is null or reason_code = 'dated_ahead' and clock < :until)
     order by id
     """
-    ids = None if waiting_for is None else json.dumps(sorted(waiting_for))
+    ids = None if waiting_for is None else sorted(waiting_for)
     return [_deferred(row) for row in store.rows(sql, ids=ids, until=until)]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -65,7 +64,6 @@ having count(*) > 1
 
 def queued(store: Store, *, after: int, towards: str, projects: Sequence[str] | None, limit: int) -> list[Row]:
     """Return what is queued after the cursor and did not come from where it would go."""
-    names = None if projects is None else json.dumps(list(projects))
     sql = """
     select seq, entity, entity_key, op, project, clock, occurred_at
     from sync_mutations
@@ -74,7 +72,7 @@ def queued(store: Store, *, after: int, towards: str, projects: Sequence[str] | 
     order by seq
     limit :limit
     """
-    return store.rows(sql, after=after, towards=towards, projects=names, limit=limit)
+    return store.rows(sql, after=after, towards=towards, projects=projects, limit=limit)
 
 
 def newest_seq(store: Store) -> int:
@@ -84,14 +82,14 @@ def newest_seq(store: Store) -> int:
 
 def outgoing(store: Store, entity: str, keys: Sequence[str]) -> dict[str, Row]:
     _, key = TABLES[entity]
-    return {row[key]: row for row in store.rows(OUTGOING[entity], keys=json.dumps(list(keys)))}
+    return {row[key]: row for row in store.rows(OUTGOING[entity], keys=keys)}
 
 
 def named(store: Store, entity: str, keys: Sequence[str]) -> dict[str, Row]:
     """Return projects or aliases as they were given."""
     table, key = ("sync_aliases", "alias") if entity == "alias" else TABLES[entity]
     sql = f"select * from {table} where {key} in (select value from json_each(:keys))"
-    return {row[key]: row for row in store.rows(sql, keys=json.dumps(list(keys)))}
+    return {row[key]: row for row in store.rows(sql, keys=keys)}
 
 
 def versions(store: Store, keys: Sequence[tuple[str, str]]) -> list[Row]:
@@ -104,18 +102,18 @@ def versions(store: Store, keys: Sequence[tuple[str, str]]) -> list[Row]:
     join observations on observations.sync_id = wanted.value ->> 0
     join observation_versions as v on v.observation_id = observations.id and v.digest = wanted.value ->> 1
     """
-    return store.rows(sql, keys=json.dumps(list(keys)))
+    return store.rows(sql, keys=keys)
 
 
 def by_name(store: Store, table: str, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Row]:
     """Return rows of a table that holds rows of every kind, by (entity, key)."""
     sql = f"select * from {table} where (entity, entity_key) in (select value ->> 0, value ->> 1 from json_each(:keys))"
-    return {(row["entity"], row["entity_key"]): row for row in store.rows(sql, keys=json.dumps(list(keys)))}
+    return {(row["entity"], row["entity_key"]): row for row in store.rows(sql, keys=keys)}
 
 
 def withdrawn(store: Store, sync_ids: Sequence[str]) -> dict[str, Row]:
     sql = "select * from sync_withdrawn where sync_id in (select value from json_each(:ids))"
-    return {row["sync_id"]: row for row in store.rows(sql, ids=json.dumps(list(sync_ids)))}
+    return {row["sync_id"]: row for row in store.rows(sql, ids=sync_ids)}
 
 
 def private(store: Store, entity: str, keys: Sequence[str]) -> list[str]:
@@ -124,7 +122,7 @@ def private(store: Store, entity: str, keys: Sequence[str]) -> list[str]:
     select entity_key from sync_private
     where entity = :entity and entity_key in (select value from json_each(:keys))
     """
-    return [row[0] for row in store.rows(sql, entity=entity, keys=json.dumps(list(keys)))]
+    return [row[0] for row in store.rows(sql, entity=entity, keys=keys)]
 
 
 def with_personal_ends(store: Store, keys: Sequence[str]) -> set[str]:
@@ -135,17 +133,15 @@ def with_personal_ends(store: Store, keys: Sequence[str]) -> set[str]:
         select 1 from observations where sync_id in (r.source_id, r.target_id, r.evidence) and scope = 'personal'
     )
     """
-    return {row[0] for row in store.rows(sql, keys=json.dumps(list(keys)))}
+    return {row[0] for row in store.rows(sql, keys=keys)}
 
 
 def page(store: Store, entity: str, *, after: str, projects: Sequence[str] | None, limit: int) -> list[str]:
-    names = None if projects is None else json.dumps(list(projects))
-    return [row[0] for row in store.rows(PAGES[entity], after=after, projects=names, limit=limit)]
+    return [row[0] for row in store.rows(PAGES[entity], after=after, projects=projects, limit=limit)]
 
 
 def version_names(store: Store, projects: Sequence[str] | None) -> list[tuple[str, str]]:
     """Return (observation, digest) of every older text that may be shared: each text once, and not the present one."""
-    names = None if projects is None else json.dumps(list(projects))
     sql = f"""
     select observations.sync_id, min(v.digest)
     from observation_versions as v
@@ -154,7 +150,7 @@ def version_names(store: Store, projects: Sequence[str] | None) -> list[tuple[st
       and (v.title, v.content) <> (observations.title, observations.content)
     group by observations.id, v.title, v.content
     """
-    return [(row[0], row[1]) for row in store.rows(sql, projects=names)]
+    return [(row[0], row[1]) for row in store.rows(sql, projects=projects)]
 
 
 def renumber(store: Store, observation_id: int) -> None:

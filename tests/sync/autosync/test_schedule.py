@@ -14,8 +14,8 @@ import pytest
 from engram_py import Engram
 from engram_py.database.runs import NamedLease
 from engram_py.settings import Settings
-from engram_py.sync.autosync.schedule import QUIET_SECONDS, begin, delay, is_due, passed, remaining
-from engram_py.times import to_text
+from engram_py.sync.autosync.schedule import QUIET_SECONDS, begin, delay, is_due, remaining
+from engram_py.times import passed, to_text
 from tests.memory import FakeClock
 from tests.sync.autosync.conftest import Lab, from_elsewhere
 from tests.sync.autosync.team_server import Request

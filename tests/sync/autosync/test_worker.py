@@ -199,7 +199,8 @@ def test_what_the_thread_writes_itself_does_not_wake_it(lab: Lab) -> None:
 
         def close(self) -> None: ...
 
-    thread: Any = SyncWorker(lab.app.store, lab.app.journal, lab.app.settings, lambda stopped: Writes())
+    exchange: Any = Writes()
+    thread: Any = SyncWorker(lab.app.store, lab.app.journal, lab.app.settings, lambda stopped: exchange)
     thread.start()
     assert looked.wait(30)
     thread.stop(seconds=30)
