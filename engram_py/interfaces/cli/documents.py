@@ -24,6 +24,7 @@ from engram_py.interfaces.cli.commands import (
     project_options,
     result_command,
     settings,
+    show,
     text_argument,
 )
 
@@ -181,7 +182,6 @@ def status_command(app: Engram, project: str | None) -> object:
 def watch_command(project: str | None, *, as_json: bool) -> None:
     """Import edits and write changes continuously, until Ctrl-C. Without the package watchfiles it looks every two
     seconds."""
-    from engram_py.interfaces.cli.commands import show
     from engram_py.vault.vault import watch
 
     with memory() as app:
@@ -204,8 +204,6 @@ def write_command(app: Engram, path: str, text: str, **options: Any) -> object:
 @json_command
 def read_command(path: str, project: str | None, *, as_json: bool) -> None:
     """Print a file of the vault. Exit code 1: no such file."""
-    from engram_py.interfaces.cli.commands import show
-
     with memory() as app:
         found = app.vault_files.read(path, project=project)
         show(found, app.settings, as_json=as_json)
