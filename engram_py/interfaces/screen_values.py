@@ -100,17 +100,15 @@ def session_names(app: Engram, sessions: Sequence[SessionLine | Session]) -> dic
     """Return what each session is called, by its id: its first prompt that asks for something, else the goal of its
     summary, else what it saved."""
     asked = prompt_names(app, [one.id for one in sessions])
-    return {one.id: asked.get(one.id) or goal(one.summary or "") or _unnamed(one) for one in sessions}
+    saved = {one.id: f", {one.observations:,} saved" for one in sessions if isinstance(one, SessionLine)}
+    unnamed = {one.id: f"No prompt{saved.get(one.id, '')}" for one in sessions}
+    return {one.id: asked.get(one.id) or goal(one.summary or "") or unnamed[one.id] for one in sessions}
 
 
 def called(row: Any) -> str:
     """Return the title of a memory; of a session's summary its goal: every one has the same title."""
     is_summary = row.type == "session_summary" and row.title.startswith("Session summary")
     return (goal(row.content) if is_summary else "") or str(row.title)
-
-
-def _unnamed(one: SessionLine | Session) -> str:
-    return f"No prompt, {one.observations:,} saved" if isinstance(one, SessionLine) else "No prompt"
 
 
 def prompt_names(app: Engram, sessions: Sequence[str]) -> dict[str, str]:

@@ -160,14 +160,13 @@ users_command = group(
 )
 
 
-@value_command("list", users_command)
+@value_command("list", of=users_command)
 def list_users() -> tuple[object, str]:
     """List the accounts."""
     return listed("users/list", "name kind role enabled tokens last_used_at", empty="No accounts yet.")
 
 
-@value_command("add", users_command)
-@_account
+@value_command("add", _account, of=users_command)
 @click.option("--admin", is_flag=True, help="Make it an administrator of accounts, grants and pauses.")
 @click.option("--service", is_flag=True, help="Mark it as a program, not a person.")
 @click.option("--read", multiple=True, metavar="PROJECT", help="A project it may read; * for all. May be repeated.")
@@ -189,15 +188,13 @@ def add_user(
     return _token(made)
 
 
-@value_command("disable", users_command)
-@_account
+@value_command("disable", _account, of=users_command)
 def disable_user(user: str) -> tuple[object, str]:
     """Refuse all tokens of an account. Its data stays."""
     return administered("users/disable", {"user": user}), f"{user} is disabled."
 
 
-@value_command("enable", users_command)
-@_account
+@value_command("enable", _account, of=users_command)
 def enable_user(user: str) -> tuple[object, str]:
     """Accept an account's tokens again."""
     return administered("users/enable", {"user": user}), f"{user} is enabled."
@@ -206,16 +203,14 @@ def enable_user(user: str) -> tuple[object, str]:
 tokens_command = group("tokens", "List, add and revoke tokens; by default it lists them.", alone="list")
 
 
-@value_command("list", tokens_command)
-@_account_filter
+@value_command("list", _account_filter, of=tokens_command)
 def list_tokens(user: str) -> tuple[object, str]:
     """List tokens by number and first characters; only hashes are stored."""
     columns = "id account prefix name expires_at last_used_at revoked_at"
     return listed("tokens/list", columns, {"user": user}, empty="No tokens.")
 
 
-@value_command("add", tokens_command)
-@_account
+@value_command("add", _account, of=tokens_command)
 @click.option("--label", help="A label, such as the machine's name.")
 @click.option("--expires", "expires_in_days", type=int, metavar="DAYS", help="Days until it expires; default: never.")
 def add_token(**given: Any) -> tuple[object, str]:
@@ -223,7 +218,7 @@ def add_token(**given: Any) -> tuple[object, str]:
     return _token(administered("tokens/add", given))
 
 
-@value_command("revoke", tokens_command)
+@value_command("revoke", of=tokens_command)
 @click.argument("number", metavar="ID", type=int, help="Its number in `engram cloud tokens list`.")
 @click.option("--reason", help="The reason, stored with it.")
 def revoke_token(number: int, reason: str | None) -> tuple[object, str]:
@@ -239,15 +234,13 @@ grants_command = group(
 )
 
 
-@value_command("list", grants_command)
-@_account_filter
+@value_command("list", _account_filter, of=grants_command)
 def list_grants(user: str) -> tuple[object, str]:
     """List the grants."""
     return listed("grants/list", "account project access granted_by created_at", {"user": user}, empty="No grants.")
 
 
-@value_command("add", grants_command)
-@_account
+@value_command("add", _account, of=grants_command)
 @click.argument("project", help="The project; * for all, future ones included.")
 @click.option("--write", is_flag=True, help="Allow reading and writing; without it, reading.")
 def add_grant(user: str, project: str, write: bool) -> tuple[object, str]:
@@ -257,8 +250,7 @@ def add_grant(user: str, project: str, write: bool) -> tuple[object, str]:
     return done, f"{user} may {'read and write' if write else 'read'} {project}."
 
 
-@value_command("remove", grants_command)
-@_account
+@value_command("remove", _account, of=grants_command)
 @click.argument("project", help="The project, as `engram cloud grants list` shows it.")
 def remove_grant(user: str, project: str) -> tuple[object, str]:
     """Remove a grant. Data that the account's machines have stays there."""

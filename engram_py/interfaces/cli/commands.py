@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from engram_py.settings import Settings
 
 
+Options = Callable[[Callable[..., Any]], Callable[..., Any]]
+Command = Callable[[Callable[..., Any]], click.Command]
+
+
 def show(value: object, settings: Settings, *, as_json: bool) -> None:
     """Print a result: JSON, a table on a terminal, or plain text; what is not the result goes to stderr."""
     from engram_py.interfaces.wording import render
@@ -206,13 +210,16 @@ vectors_option = click.option(
 scope_option = click.option("--scope", help="project, personal or global.")
 
 
-def field_options(fields: Sequence[FieldArgument]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def field_options(fields: Sequence[FieldArgument]) -> Options:
     """Add the arguments and options of ``fields``, those that have words for the command line."""
-    added = [_field_option(one) for one in fields if one.help]
-    return lambda function: functools.reduce(lambda made, add: add(made), reversed(added), function)
+    return functools.partial(_with, [_field_option(one) for one in fields if one.help])
 
 
-def _field_option(field: FieldArgument) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _with(options: Sequence[Options], function: Callable[..., Any]) -> Callable[..., Any]:
+    return functools.reduce(lambda made, add: add(made), reversed(options), function)
+
+
+def _field_option(field: FieldArgument) -> Options:
     if field.needed:
         return click.argument(field.name, help=field.help)
     flag, _, metavar = field.option.partition(" ")
@@ -243,9 +250,7 @@ def place_options(function: Callable[..., Any]) -> Callable[..., Any]:
 _ROWS = ("items", "entities", "runs", "relations", "files")
 
 
-def limit_option(
-    default: int, *, paged: bool = False, whole: bool = False
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def limit_option(default: int, *, paged: bool = False, whole: bool = False) -> Options:
     """Add --limit and --page; what they leave out is said in one way. The function takes ``limit``, with ``paged``
     ``offset`` too, with ``whole`` neither: it returns all rows."""
     limit_of = click.option("--limit", type=int, default=default, show_default=True, help="Most results.")
@@ -392,13 +397,11 @@ def json_command(function: Callable[..., None]) -> Callable[..., None]:
     return json_option(refusing(function))
 
 
-Command = Callable[[Callable[..., Any]], click.Command]
-
-
-def result_command(name: str, of: click.Group | None = None, **attributes: Any) -> Command:
+def result_command(name: str, *options: Options, of: click.Group | None = None, **attributes: Any) -> Command:
     """Make a command of a function: pass it the open memory, and print what it returns unless that is None.
 
-    The command takes --json as well. ``of`` is the group that it belongs to.
+    The command takes ``options`` before those that decorate the function, and --json as well. ``of`` is the group that
+    it belongs to.
     """
 
     def shown(function: Callable[..., object], as_json: bool, *args: Any, **options: Any) -> None:
@@ -407,22 +410,29 @@ def result_command(name: str, of: click.Group | None = None, **attributes: Any) 
             if value is not None:
                 show(value, app.settings, as_json=as_json)
 
-    return functools.partial(_command, shown, name, of, attributes)
+    return functools.partial(_command, shown, name, options, of, attributes)
 
 
-def value_command(name: str, of: click.Group | None = None) -> Command:
+def value_command(name: str, *options: Options, of: click.Group | None = None) -> Command:
     """Make a command of a function: print the value it returns as JSON, or else the text beside it."""
 
     def shown(function: Callable[..., tuple[object, str]], as_json: bool, *args: Any, **options: Any) -> None:
         value, text = function(*args, **options)
         print_value(value, text, as_json=as_json)
 
-    return functools.partial(_command, shown, name, of, {})
+    return functools.partial(_command, shown, name, options, of, {})
 
 
 def _command(
-    shown: Callable[..., None], name: str, of: click.Group | None, attributes: Any, function: Any
+    shown: Callable[..., None],
+    name: str,
+    options: Sequence[Options],
+    of: click.Group | None,
+    attributes: Any,
+    function: Any,
 ) -> click.Command:
+    function = _with(options, function)
+
     @functools.wraps(function)
     def run(*args: Any, as_json: bool, **options: Any) -> None:
         shown(function, as_json, *args, **options)

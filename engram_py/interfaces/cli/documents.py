@@ -24,6 +24,7 @@ from engram_py.interfaces.cli.commands import (
     project_options,
     result_command,
     settings,
+    show,
     text_argument,
 )
 
@@ -56,15 +57,13 @@ def index_documents() -> str:
     return f"Indexed {holdings(found)}; `engram tour` shows the best." if not found.is_nothing else ""
 
 
-@result_command("list", collection_command)
-@limit_option(100, whole=True)
-@project_options
+@result_command("list", limit_option(100, whole=True), project_options, of=collection_command)
 def list_command(app: Engram, project: str | None, all_projects: bool) -> object:
     """List the collections of the project."""
     return app.documents.collections(project=project, all_projects=all_projects)
 
 
-@result_command("add", collection_command)
+@result_command("add", of=collection_command)
 @click.argument("path", type=PATH, help="A folder or a file.")
 @click.option("--name", help="Its name; default: the folder's.")
 @click.option("--glob", multiple=True, help="Which files, as in '*.md,notes/*.txt'; default: every kind of text.")
@@ -77,7 +76,7 @@ def add_command(
     return app.documents.add(str(path), name=name, glob=glob, context=context, project=project)
 
 
-@result_command("update", collection_command)
+@result_command("update", of=collection_command)
 @click.argument("name", required=False, help="Only this collection; default: all that are included.")
 @project_option
 def update_command(app: Engram, name: str | None, project: str | None) -> object:
@@ -86,32 +85,25 @@ def update_command(app: Engram, name: str | None, project: str | None) -> object
         return app.documents.update(name, project=project, report=report)
 
 
-@result_command("remove", collection_command)
-@name_argument
-@project_option
+@result_command("remove", name_argument, project_option, of=collection_command)
 def remove_command(app: Engram, name: str, project: str | None) -> object:
     """Forget a collection; its files stay. `git` and `docs` come back only with `engram collection include NAME`."""
     return app.documents.remove(name, project=project)
 
 
-@result_command("include", collection_command)
-@name_argument
-@project_option
+@result_command("include", name_argument, project_option, of=collection_command)
 def include_command(app: Engram, name: str, project: str | None) -> object:
     """Include a collection in updates and searches."""
     return app.documents.include(name, project=project)
 
 
-@result_command("exclude", collection_command)
-@name_argument
-@project_option
+@result_command("exclude", name_argument, project_option, of=collection_command)
 def exclude_command(app: Engram, name: str, project: str | None) -> object:
     """Exclude a collection from updates, and from searches that do not name it."""
     return app.documents.include(name, included=False, project=project)
 
 
-@result_command("context", collection_command)
-@name_argument
+@result_command("context", name_argument, of=collection_command)
 @click.argument("text", help="What the documents are. An empty text removes it.")
 @click.option("--prefix", default="/", show_default=True, help="Only below this path.")
 @project_option
@@ -120,17 +112,13 @@ def context_command(app: Engram, name: str, text: str, prefix: str, project: str
     return app.documents.describe(name, text, prefix=prefix, project=project)
 
 
-@result_command("cleanup", collection_command)
-@dry_run_option
-@project_option
-@all_option
+@result_command("cleanup", dry_run_option, project_option, all_option, of=collection_command)
 def cleanup_command(app: Engram, dry_run: bool, project: str | None, all_projects: bool) -> object:
     """Forget documents that are gone from their collections."""
     return app.documents.cleanup(project=project, all_projects=all_projects, dry_run=dry_run)
 
 
-@result_command("tour")
-@project_option
+@result_command("tour", project_option)
 def tour_command(app: Engram, project: str | None) -> object:
     """Show three questions that this repository's history and documents already answer."""
     with progress_bars() as report:
@@ -157,7 +145,7 @@ def note_command(app: Engram, text: str | None, day: str | None, project: str | 
 vault_command = group("vault", "Keep the memory as a folder of Markdown files: write it, and import your edits.")
 
 
-@result_command("init", vault_command)
+@result_command("init", of=vault_command)
 @click.argument("path", type=PATH, help="An empty folder, or a new one.")
 @project_option
 def init_command(app: Engram, path: Path, project: str | None) -> object:
@@ -165,14 +153,13 @@ def init_command(app: Engram, path: Path, project: str | None) -> object:
     return app.vault.init(path, project=project)
 
 
-@result_command("export", vault_command)
-@project_option
+@result_command("export", project_option, of=vault_command)
 def export_command(app: Engram, project: str | None) -> object:
     """Write the memory to the vault."""
     return app.vault.export(project=project)
 
 
-@result_command("import", vault_command)
+@result_command("import", of=vault_command)
 @click.option(
     "--prune", is_flag=True, help="Delete memories whose bullet was removed; `engram undelete` brings them back."
 )
@@ -183,8 +170,7 @@ def import_command(app: Engram, **options: Any) -> object:
     return app.vault.take_in(**options)
 
 
-@result_command("status", vault_command)
-@project_option
+@result_command("status", project_option, of=vault_command)
 def status_command(app: Engram, project: str | None) -> object:
     """Print where the vault is, and which files are edited or out of date."""
     return app.vault.status(project=project)
@@ -196,7 +182,6 @@ def status_command(app: Engram, project: str | None) -> object:
 def watch_command(project: str | None, *, as_json: bool) -> None:
     """Import edits and write changes continuously, until Ctrl-C. Without the package watchfiles it looks every two
     seconds."""
-    from engram_py.interfaces.cli.commands import show
     from engram_py.vault.vault import watch
 
     with memory() as app:
@@ -204,8 +189,7 @@ def watch_command(project: str | None, *, as_json: bool) -> None:
             show(done, app.settings, as_json=as_json)
 
 
-@result_command("write", vault_command)
-@path_argument
+@result_command("write", path_argument, of=vault_command)
 @click.argument("text", help="The text; - reads standard input.")
 @click.option("--append", is_flag=True, help="Append the text to the file.")
 @project_option
@@ -220,8 +204,6 @@ def write_command(app: Engram, path: str, text: str, **options: Any) -> object:
 @json_command
 def read_command(path: str, project: str | None, *, as_json: bool) -> None:
     """Print a file of the vault. Exit code 1: no such file."""
-    from engram_py.interfaces.cli.commands import show
-
     with memory() as app:
         found = app.vault_files.read(path, project=project)
         show(found, app.settings, as_json=as_json)
@@ -242,7 +224,7 @@ def exists_command(path: str, project: str | None, *, as_json: bool) -> None:
     sys.exit(not exists)
 
 
-@result_command("list", vault_command)
+@result_command("list", of=vault_command)
 @click.argument("folder", required=False, default="", help="A folder of the vault; default: all of it.")
 @limit_option(100, whole=True)
 @project_option

@@ -39,7 +39,7 @@ entity_argument = click.argument("entity", help="Its name, an alias or its slug.
 entity_command = group("entity", "Show, connect and merge entities: people, services, libraries.")
 
 
-@result_command("list", entity_command)
+@result_command("list", of=entity_command)
 @click.option("--candidates", is_flag=True, help="Include names that are mentioned too seldom to have a page.")
 @click.option("--archived", is_flag=True, help="Include archived entities.")
 @click.option("--kind", help="Only this kind, as in person or project.")
@@ -50,16 +50,13 @@ def list_command(app: Engram, **options: Any) -> object:
     return app.entities.listed(**options)
 
 
-@result_command("show", entity_command)
-@entity_argument
-@place_options
+@result_command("show", entity_argument, place_options, of=entity_command)
 def show_command(app: Engram, entity: str, **options: Any) -> object:
     """Print the facts about ENTITY and its connections."""
     return app.entities.show(entity, **options)
 
 
-@result_command("graph", entity_command)
-@entity_argument
+@result_command("graph", entity_argument, of=entity_command)
 @click.option(
     "--depth", type=int, default=2, show_default=True, help="Most edges between ENTITY and the others, 1 to 4."
 )
@@ -69,7 +66,7 @@ def graph_command(app: Engram, entity: str, **options: Any) -> object:
     return app.entities.graph(entity, **options)
 
 
-@result_command("link", entity_command)
+@result_command("link", of=entity_command)
 @click.argument("subject", help="An entity.")
 @click.argument("predicate", help="snake_case, as in works_at or depends_on.")
 @click.argument("object", help="Another entity.")
@@ -89,8 +86,7 @@ def link_command(app: Engram, subject: str, predicate: str, object: str, **optio
     return app.entities.link(subject, predicate, object, origin="user", **options)
 
 
-@result_command("alias", entity_command)
-@entity_argument
+@result_command("alias", entity_argument, of=entity_command)
 @click.argument("aliases", nargs=-1, required=True, help="Other names.")
 @place_options
 def alias_command(app: Engram, entity: str, aliases: tuple[str, ...], **options: Any) -> object:
@@ -98,8 +94,7 @@ def alias_command(app: Engram, entity: str, aliases: tuple[str, ...], **options:
     return app.entities.alias(entity, aliases, **options)
 
 
-@result_command("merge", entity_command)
-@entity_argument
+@result_command("merge", entity_argument, of=entity_command)
 @click.argument("into", help="The entity that stays.")
 @place_options
 def merge_command(app: Engram, entity: str, into: str, **options: Any) -> object:
@@ -107,8 +102,7 @@ def merge_command(app: Engram, entity: str, into: str, **options: Any) -> object
     return app.entities.merge(entity, into, **options)
 
 
-@result_command("archive", entity_command)
-@entity_argument
+@result_command("archive", entity_argument, of=entity_command)
 @click.option("--restore", is_flag=True, help="Bring it back from the archive.")
 @place_options
 def archive_command(app: Engram, entity: str, **options: Any) -> object:
@@ -120,8 +114,7 @@ fact_entity_argument = click.argument("entity", help="Its name or slug, as in bi
 fact_command = group("fact", "Keep facts about entities, a sentence each; a new value replaces the old one.")
 
 
-@result_command("add", fact_command)
-@fact_entity_argument
+@result_command("add", fact_entity_argument, of=fact_command)
 @click.argument("text", help="One sentence; - reads standard input.")
 @click.option(
     "--validate/--no-validate",
@@ -141,8 +134,7 @@ def add_fact(app: Engram, entity: str, text: str, **options: Any) -> object:
     return app.facts.add(entity, text_argument(text), origin="user", **options)
 
 
-@result_command("list", fact_command)
-@fact_entity_argument
+@result_command("list", fact_entity_argument, of=fact_command)
 @click.option("--past", is_flag=True, help="Include replaced facts.")
 @limit_option(50)
 @place_options
@@ -159,7 +151,7 @@ identity_command = group(
 )
 
 
-@result_command("add", identity_command)
+@result_command("add", of=identity_command)
 @click.argument("text", help="One sentence, as in 'Always answer in German'; - reads standard input.")
 @own_scope_option
 @session_option
@@ -169,8 +161,7 @@ def add_command(app: Engram, text: str, **options: Any) -> object:
     return app.identity.add(text_argument(text), origin="user", **options)
 
 
-@result_command("list", identity_command)
-@limit_option(50)
+@result_command("list", limit_option(50), of=identity_command)
 @click.option("--scope", help="Only personal, or only project; default: both.")
 @project_option
 def list_statements(app: Engram, limit: int = 50, scope: str | None = None, project: str | None = None) -> object:
@@ -178,7 +169,7 @@ def list_statements(app: Engram, limit: int = 50, scope: str | None = None, proj
     return app.identity.listed(scope=scope, project=project, limit=limit)
 
 
-@result_command("remove", identity_command)
+@result_command("remove", of=identity_command)
 @click.argument("what", metavar="ID|TEXT", help="Its number, its text, or a part that only this one has.")
 @project_option
 def remove_command(app: Engram, what: str, **options: Any) -> object:
@@ -186,7 +177,7 @@ def remove_command(app: Engram, what: str, **options: Any) -> object:
     return app.identity.remove(what, **options)
 
 
-@result_command("profile", identity_command)
+@result_command("profile", of=identity_command)
 @click.argument("text", required=False, help="The new profile; - reads standard input. Without it, print the profile.")
 @click.option("--derive", is_flag=True, help="Derive it from your preferences and the facts about you.")
 @own_scope_option
@@ -252,7 +243,7 @@ conflicts_command = group(
 conflicts_command.add_command(judge_command)
 
 
-@result_command("list", conflicts_command)
+@result_command("list", of=conflicts_command)
 @click.option("--status", type=click.Choice(STATUSES), help="Only this state.")
 @click.option("--since", help="Only relations found since this time (RFC 3339).")
 @click.option("--offset", "skipped", type=int, default=0, help="Skip this many relations, instead of --page.")
@@ -263,7 +254,7 @@ def conflicts_list_command(app: Engram, skipped: int, offset: int, **options: An
     return app.relations.page(offset=skipped or offset, **options)
 
 
-@value_command("show", conflicts_command)
+@value_command("show", of=conflicts_command)
 @click.argument("relation", metavar="ID", help="Its number, or the judgment id as in rel-0123456789abcdef.")
 def conflicts_show_command(relation: str) -> tuple[object, str]:
     """Print one relation, its verdict and the reason for it."""
@@ -275,7 +266,7 @@ def conflicts_show_command(relation: str) -> tuple[object, str]:
     return render.to_json(found, "cli"), f"{said}\n{relations.facts(found)}"
 
 
-@result_command("compare", conflicts_command)
+@result_command("compare", of=conflicts_command)
 @click.argument("one", metavar="ID", type=OBSERVATION_ID, help="The number of the first observation.")
 @click.argument("relation", help=", ".join(VERBS) + ".")
 @click.argument("other", metavar="OTHER", type=OBSERVATION_ID, help="The number of the second observation.")
@@ -288,14 +279,13 @@ def compare_command(app: Engram, one: int, relation: str, other: int, **verdict:
     return app.relations.compare(one, other, relation, **verdict)
 
 
-@result_command("stats", conflicts_command)
-@project_options
+@result_command("stats", project_options, of=conflicts_command)
 def stats_command(app: Engram, project: str | None, all_projects: bool) -> object:
     """Count relations by verdict and by state."""
     return app.relations.stats(project, all_projects=all_projects)
 
 
-@result_command("scan", conflicts_command)
+@result_command("scan", of=conflicts_command)
 @click.option("--apply", is_flag=True, help="Store each new pair for a verdict.")
 @click.option("--since", help="Only observations changed since this time (RFC 3339).")
 @click.option("--cursor", type=int, default=0, show_default=True, help="Continue where the last scan stopped.")
@@ -306,7 +296,7 @@ def scan_command(app: Engram, **options: Any) -> object:
     return app.conflicts.scan(**options)
 
 
-@value_command("deferred", conflicts_command)
+@value_command("deferred", of=conflicts_command)
 @click.option("--status", type=click.Choice(["deferred", "dead"]), help="Only this state.")
 @click.option("--replay", is_flag=True, help="Try to apply them again.")
 @limit_option(DEFAULT, paged=True)

@@ -33,7 +33,7 @@ guard_command = group(
 )
 
 
-@result_command("list", guard_command)
+@result_command("list", of=guard_command)
 @click.option("--offered", is_flag=True, help="Suggested guards that you have not accepted or declined.")
 @limit_option(100, whole=True)
 @project_options
@@ -44,8 +44,7 @@ def list_command(app: Engram, offered: bool = False, **options: Any) -> object:
     return Listing("guards", app.guards.listed(**options))
 
 
-@result_command("add", guard_command)
-@id_argument
+@result_command("add", id_argument, of=guard_command)
 @click.option("--path", "paths", multiple=True, metavar="GLOB", help="Files that must not be edited; may be repeated.")
 @click.option(
     "--deny",
@@ -88,31 +87,27 @@ def add_command(app: Engram, observation_id: int, deny: str | None, **rule: Any)
     return app.guards.add(observation_id, Guard(**rule, deny=deny or ""))
 
 
-@result_command("accept", guard_command)
-@id_argument
+@result_command("accept", id_argument, of=guard_command)
 @click.option("--strict", is_flag=True, help="Block the action instead of warning.")
 def accept_command(app: Engram, observation_id: int, strict: bool) -> object:
     """Turn on the guard that an observation's text suggests."""
     return app.guards.accept(observation_id, strict=strict)
 
 
-@result_command("decline", guard_command)
-@id_argument
+@result_command("decline", id_argument, of=guard_command)
 def decline_command(app: Engram, observation_id: int) -> object:
     """Remove an observation's guards and stop suggesting new ones."""
     return app.guards.decline(observation_id)
 
 
-@result_command("remove", guard_command)
-@id_argument
+@result_command("remove", id_argument, of=guard_command)
 @click.argument("number", required=False, type=int, help="The number of the guard; default: all of them.")
 def remove_command(app: Engram, observation_id: int, number: int | None) -> object:
     """Remove guards of an observation."""
     return app.guards.remove(observation_id, number)
 
 
-@result_command("off", guard_command)
-@id_argument
+@result_command("off", id_argument, of=guard_command)
 @click.option(
     "--session", "session_id", metavar="ID", help="The session; default: the current one, or the one warned last."
 )
@@ -124,8 +119,7 @@ def off_command(app: Engram, observation_id: int, session_id: str | None, everyw
     return app.guards.off(observation_id, session_id=session_id, everywhere=everywhere)
 
 
-@result_command("on", guard_command)
-@id_argument
+@result_command("on", id_argument, of=guard_command)
 def on_command(app: Engram, observation_id: int) -> object:
     """Turn the guards of an observation on again wherever they were silenced."""
     return app.guards.on(observation_id)

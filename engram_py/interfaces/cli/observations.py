@@ -48,9 +48,7 @@ if TYPE_CHECKING:
     from engram_py.observations.values import Observation
 
 
-@result_command("save")
-@field_options(SAVE)
-@place_options
+@result_command("save", field_options(SAVE), place_options)
 def save_command(app: Engram, **given: Any) -> object:
     """Save an observation."""
     draft = draft_of(given | {"content": text_argument(given["content"])}, origin="user")
@@ -71,16 +69,14 @@ def get_command(app: Engram, name: str, history: bool, **lines: Any) -> object:
     return app.open(number, history=history, **lines)
 
 
-@result_command("history")
-@id_argument
+@result_command("history", id_argument)
 @click.option("--cursor", type=int, help="Continue from an earlier page.")
 def history_command(app: Engram, observation_id: int, cursor: int | None) -> object:
     """Print an observation, its earlier versions, newest first, and which memories replaced which."""
     return app.observations.get(observation_id, history=True, cursor=cursor)
 
 
-@result_command("timeline")
-@id_argument
+@result_command("timeline", id_argument)
 @click.option("--before", type=int, default=5, show_default=True, help="Observations before it.")
 @click.option("--after", type=int, default=5, show_default=True, help="Observations after it.")
 def timeline_command(app: Engram, observation_id: int, **counts: int) -> object:
@@ -88,25 +84,20 @@ def timeline_command(app: Engram, observation_id: int, **counts: int) -> object:
     return app.observations.timeline(observation_id, **counts)
 
 
-@result_command("update")
-@id_argument
-@field_options(UPDATE)
-@scope_option
+@result_command("update", id_argument, field_options(UPDATE), scope_option)
 def update_command(app: Engram, observation_id: int, content: str | None, **given: Any) -> object:
     """Correct an observation; its old text stays in its history."""
     text = text_argument(content) if content is not None else None
     return app.observations.update(observation_id, change_of(given | {"content": text}), by="person")
 
 
-@result_command("pin")
-@id_argument
+@result_command("pin", id_argument)
 def pin_command(app: Engram, observation_id: int) -> object:
     """Keep an observation on top of every session's context."""
     return app.observations.pin(observation_id)
 
 
-@result_command("unpin")
-@id_argument
+@result_command("unpin", id_argument)
 def unpin_command(app: Engram, observation_id: int) -> object:
     """Stop keeping an observation on top."""
     return app.observations.pin(observation_id, pinned=False)
@@ -136,8 +127,7 @@ def undo_command(app: Engram, observation_id: int | None, listed: bool, change: 
     return app.changes.undo(observation_id, change=change)
 
 
-@result_command("revert")
-@id_argument
+@result_command("revert", id_argument)
 @click.option(
     "--version", type=int, help="The version; default: the latest earlier one. `engram history ID` lists them."
 )
@@ -146,29 +136,25 @@ def revert_command(app: Engram, observation_id: int, version: int | None) -> obj
     return app.observations.revert(observation_id, version)
 
 
-@result_command("undelete")
-@ids_argument
+@result_command("undelete", ids_argument)
 def undelete_command(app: Engram, ids: tuple[int, ...]) -> object:
     """Bring back observations that were deleted without --hard."""
     return _for_each(app, ids, app.observations.undelete, "undeleted")
 
 
-@result_command("archive")
-@ids_argument
+@result_command("archive", ids_argument)
 def archive_command(app: Engram, ids: tuple[int, ...]) -> object:
     """Take observations out of searches and contexts without deleting them. `engram search is:archived` lists them."""
     return _for_each(app, ids, lambda one: app.observations.update(one, Change(archived=True)), "archived")
 
 
-@result_command("unarchive")
-@ids_argument
+@result_command("unarchive", ids_argument)
 def unarchive_command(app: Engram, ids: tuple[int, ...]) -> object:
     """Take observations out of the archive."""
     return _for_each(app, ids, lambda one: app.observations.update(one, Change(archived=False)), "archived")
 
 
-@result_command("accept")
-@ids_argument
+@result_command("accept", ids_argument)
 def accept_command(app: Engram, ids: tuple[int, ...]) -> object:
     """Make derived, imported or synced observations your own. They are no longer archived by upkeep, and agents get
     them.
@@ -176,8 +162,7 @@ def accept_command(app: Engram, ids: tuple[int, ...]) -> object:
     return _for_each(app, ids, app.observations.accept, "accepted")
 
 
-@result_command("move")
-@ids_argument
+@result_command("move", ids_argument)
 @click.option("--to", "project", required=True, help="The project to move them to.")
 def move_command(app: Engram, ids: tuple[int, ...], project: str) -> object:
     """Move observations to another project; their sessions stay."""

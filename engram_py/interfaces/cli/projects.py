@@ -65,20 +65,19 @@ def init_command(name: str | None, force: bool, vectors: bool | None, as_json: b
 projects_command = group("projects", "List, merge, rename and prune projects; by default it lists them.", alone="list")
 
 
-@result_command("list", projects_command)
-@limit_option(100, whole=True)
+@result_command("list", limit_option(100, whole=True), of=projects_command)
 def list_command(app: Engram) -> Listing:
     """List all projects, the most recently active first."""
     return Listing("projects", app.projects.list())
 
 
-@result_command("current", projects_command)
+@result_command("current", of=projects_command)
 def current_command(app: Engram) -> object:
     """Print the project of this folder, and why."""
     return app.projects.current()
 
 
-@value_command("confirm", projects_command)
+@value_command("confirm", of=projects_command)
 def confirm_command() -> tuple[object, str]:
     """Use the project in this folder's .engram.json, even if that project already has memories from another folder."""
     with memory() as app:
@@ -86,7 +85,7 @@ def confirm_command() -> tuple[object, str]:
     return {"project": project}, f"This folder is project {project} from now on, as its .engram.json says."
 
 
-@result_command("merge", projects_command)
+@result_command("merge", of=projects_command)
 @click.argument("names", nargs=-1, required=True, help="The projects to merge.")
 @click.option("--into", "into", required=True, help="The project to merge into.")
 @yes_option
@@ -100,7 +99,7 @@ def merge_command(app: Engram, names: tuple[str, ...], into: str, yes: bool, dry
     return app.merging.merge(names, into)
 
 
-@result_command("rename", projects_command)
+@result_command("rename", of=projects_command)
 @click.argument("project", help="The project.")
 @click.argument("name", help="The new name; no project may have it.")
 def rename_command(app: Engram, project: str, name: str) -> object:
@@ -108,7 +107,7 @@ def rename_command(app: Engram, project: str, name: str) -> object:
     return app.merging.rename(project, name)
 
 
-@result_command("consolidate", projects_command)
+@result_command("consolidate", of=projects_command)
 @click.argument("name", required=False, help="Only projects with a name like this one.")
 @yes_option
 @dry_run_option
@@ -124,9 +123,7 @@ def consolidate_command(app: Engram, name: str | None, yes: bool, dry_run: bool)
     return Listing("merged", tuple(app.merging.merge(one.names, one.into) for one in chosen))
 
 
-@result_command("prune", projects_command)
-@yes_option
-@dry_run_option
+@result_command("prune", yes_option, dry_run_option, of=projects_command)
 def prune_command(app: Engram, yes: bool, dry_run: bool) -> object:
     """Remove empty projects, after asking. A project with restorable deletions is not empty."""
     found = app.merging.prune(dry_run=True)
@@ -136,7 +133,7 @@ def prune_command(app: Engram, yes: bool, dry_run: bool) -> object:
     return app.merging.prune()
 
 
-@value_command("alias", projects_command)
+@value_command("alias", of=projects_command)
 @click.argument("alias", help="The other name.")
 @click.argument("project", help="The project.")
 def alias_command(alias: str, project: str) -> tuple[object, str]:
@@ -213,7 +210,7 @@ clear_command = group(
 )
 
 
-@result_command("turns", clear_command)
+@result_command("turns", of=clear_command)
 @click.option("--project", metavar="NAME", help="Only of this project.")
 @click.option("--session", "session_id", metavar="ID", help="Only of this session.")
 @yes_option
@@ -222,7 +219,7 @@ def turns_command(app: Engram, **asked: Any) -> object:
     return _clear(app, "turns", **asked)
 
 
-@result_command("project", clear_command)
+@result_command("project", of=clear_command)
 @click.argument("project", metavar="NAME", help="The name that `engram projects` lists.")
 @_everywhere
 @yes_option
@@ -231,9 +228,7 @@ def project_command(app: Engram, **asked: Any) -> object:
     return _clear(app, "project", **asked)
 
 
-@result_command("everything", clear_command)
-@_everywhere
-@yes_option
+@result_command("everything", _everywhere, yes_option, of=clear_command)
 def everything_command(app: Engram, **asked: Any) -> object:
     """Destroy the whole memory. Settings, switches, logins and backups stay."""
     return _clear(app, "everything", **asked)
@@ -250,8 +245,7 @@ def _clear(app: Engram, what: str, *, yes: bool, **asked: Any) -> object:
     return app.clearing.clear(what, **asked)
 
 
-@result_command("stats")
-@one_project_option
+@result_command("stats", one_project_option)
 def stats_command(app: Engram, project: str | None) -> object:
     """Count the rows of the memory."""
     return app.statistics.count(project)

@@ -169,9 +169,7 @@ def _why_failure(output: str) -> tuple[object, str]:
         return render.to_json(done, "cli"), render.text(done, now=app.journal.moment(), door="cli")
 
 
-@result_command("fixes")
-@project_options
-@limit_option(20)
+@result_command("fixes", project_options, limit_option(20))
 def fixes_command(app: Engram, **options: Any) -> Listing:
     """List fixes of commands that failed, latest first.
 
@@ -202,7 +200,7 @@ def eval_command(ctx: click.Context, keep: bool, tolerance: float | None, as_jso
         sys.exit(1)
 
 
-@result_command("add", eval_command)
+@result_command("add", of=eval_command)
 @click.argument("question", help="The question; - reads standard input.")
 @click.argument("ids", metavar="[ID]...", nargs=-1, type=OBSERVATION_ID, help="The observations that answer it.")
 @click.option("--none", "silent", is_flag=True, help="No observation answers it: a search should find nothing.")
@@ -212,14 +210,13 @@ def add_command(app: Engram, question: str, ids: tuple[int, ...], silent: bool, 
     return app.evaluations.add(text_argument(question), ids, silent=silent, project=project)
 
 
-@result_command("list", eval_command)
-@limit_option(100, whole=True)
+@result_command("list", limit_option(100, whole=True), of=eval_command)
 def list_questions(app: Engram) -> Listing:
     """List the questions."""
     return Listing("questions", app.evaluations.questions())
 
 
-@result_command("remove", eval_command)
+@result_command("remove", of=eval_command)
 @click.argument(
     "numbers", metavar="N...", nargs=-1, required=True, type=int, help="The numbers that `engram eval list` shows."
 )

@@ -42,9 +42,7 @@ if TYPE_CHECKING:
     from engram_py.distill.values import Flushed
 
 
-@result_command("sessions")
-@project_options
-@limit_option(20, paged=True)
+@result_command("sessions", project_options, limit_option(20, paged=True))
 def sessions_command(app: Engram, project: str | None, all_projects: bool, **options: Any) -> Listing:
     """List sessions, the most recently active first."""
     found = app.sessions.recent(project, all_projects=all_projects, **options)
@@ -102,7 +100,7 @@ def flush_command(app: Engram, session_id: str | None) -> Flushed:
 session_command = group("session", "End open sessions. A session that is used again is reopened.")
 
 
-@value_command("end", session_command)
+@value_command("end", of=session_command)
 @click.argument("session_id", metavar="[SESSION]", required=False, help="The session.")
 @click.option("--summary", help="The summary of the session.")
 @click.option("--by-age", metavar="TIME", help="End all sessions unused for this time: 72h, 30d, 2w.")
@@ -219,7 +217,7 @@ class _File(click.File):
 checkpoint_command = group("checkpoint", "Keep the state of an agent; searches do not find it.", alone="list")
 
 
-@result_command("save", checkpoint_command)
+@result_command("save", of=checkpoint_command)
 @click.argument("file", type=_File("rb"), default="-", help="The file to keep; default: standard input.")
 @session_option
 @project_option
@@ -245,7 +243,7 @@ def load_command(as_json: bool, **options: Any) -> None:
             sys.stdout.buffer.flush()
 
 
-@result_command("list", checkpoint_command)
+@result_command("list", of=checkpoint_command)
 @click.option("--session", "session_id", help="Only of this session.")
 @limit_option(20)
 @project_option

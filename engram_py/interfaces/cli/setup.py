@@ -302,7 +302,7 @@ config_command = group(
 )
 
 
-@value_command("list", config_command)
+@value_command("list", of=config_command)
 def list_command() -> tuple[object, str]:
     """List every setting with its value and its source. Secrets are hidden."""
     found = setting_values(settings().data_dir)
@@ -312,16 +312,14 @@ def list_command() -> tuple[object, str]:
     return [_facts(one) for one in found], text
 
 
-@value_command("get", config_command)
-@_name
+@value_command("get", _name, of=config_command)
 def get_command(name: str) -> tuple[object, str]:
     """Print the value of a setting; a secret is hidden."""
     found = _value(settings().data_dir, _setting(name))
     return _facts(found), found.shown
 
 
-@value_command("set", config_command)
-@_name
+@value_command("set", _name, of=config_command)
 @click.argument("value", required=False, help="The new value: on, off, a number or a text.")
 @click.option("--unset", is_flag=True, help="Remove the setting from config.json.")
 def set_command(name: str, value: str | None, unset: bool) -> tuple[object, str]:

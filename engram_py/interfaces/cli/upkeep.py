@@ -407,7 +407,7 @@ def off_command(delete: bool, as_json: bool) -> None:
         click.echo(f"note: {_VARIABLE} overrides this value. Unset it in the environment of your agents.", err=True)
 
 
-@result_command("status", vectors_command)
+@result_command("status", of=vectors_command)
 def status_command(app: Engram) -> object:
     """Show the model, how many observations have vectors, and the next step."""
     return app.vectors.state(ask=True)

@@ -21,6 +21,7 @@ from engram_py.app import Engram
 from engram_py.asgi import PRIVATE, answered, json_object, read_body
 from engram_py.errors import EngramError
 from engram_py.interfaces.http import (  # noqa: F401 - each module of routes registers them
+    errors,
     routes_entities,
     routes_observations,
     routes_projects,
@@ -29,18 +30,6 @@ from engram_py.interfaces.http import (  # noqa: F401 - each module of routes re
 )
 from engram_py.interfaces.http.admission import Asker, asking, check_asked, given_to_asker
 from engram_py.interfaces.http.answers import Notes, header
-from engram_py.interfaces.http.errors import (
-    BodyTooLargeError,
-    HttpError,
-    InvalidJsonError,
-    InvalidPathError,
-    MethodNotAllowedError,
-    RequestFailedError,
-    UnknownRouteError,
-    UnsupportedMediaTypeError,
-    payload,
-    status_of,
-)
 from engram_py.interfaces.http.routing import (
     LENIENT,
     OPERATIONS,
@@ -75,7 +64,7 @@ class Api:
         self._workers = anyio.CapacityLimiter(WORKERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response = await answered(self._answered(Request(scope, receive)), refused, RequestFailedError)
+        response = await answered(self._answered(Request(scope, receive)), refused, errors.RequestFailedError)
         await response(scope, receive, send)
 
     async def _answered(self, request: Request) -> Response:
@@ -83,7 +72,7 @@ class Api:
         body = b""
         if found.takes("raw") or "body" in found.models:
             _check_media_type(request)
-            body = await read_body(request, found.most_body, BodyTooLargeError)
+            body = await read_body(request, found.most_body, errors.BodyTooLargeError)
         query = request.scope.get("query_string", b"")
         # A request whose client is gone, or whose server ends, runs on: its write is whole or not there at all.
         work = partial(self._run, found, path, query, body, request.scope["asker"])
@@ -93,7 +82,7 @@ class Api:
         """Return the route that a request asks for, as in ``GET /stats``; empty where there is none."""
         try:
             found, _ = self._found(Request(scope))
-        except HttpError:
+        except errors.HttpError:
             return ""
         return f"{found.method} {found.path}"
 
@@ -103,13 +92,13 @@ class Api:
         try:
             segments = tuple(unquote(part, errors="strict") for part in shown.strip("/").split("/"))
         except UnicodeDecodeError as exc:
-            raise InvalidPathError("not UTF-8") from exc
+            raise errors.InvalidPathError("not UTF-8") from exc
         methods = route(segments) if not shown.startswith("//") else {}
         if not methods:
-            raise UnknownRouteError(shown)
+            raise errors.UnknownRouteError(shown)
         method = "GET" if request.method == "HEAD" else request.method
         if method not in methods:
-            raise MethodNotAllowedError(request.method, shown, tuple(methods))
+            raise errors.MethodNotAllowedError(request.method, shown, tuple(methods))
         return methods[method]
 
     def _run(self, found: Operation, path: dict[str, str], query: bytes, body: bytes, asker: Asker) -> Response:
@@ -140,8 +129,8 @@ class Api:
 
 def refused(error: EngramError) -> Response:
     """Return a refusal in Engram's shape."""
-    body = json.dumps(payload(error), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-    return as_json(body, status_of(error), getattr(error, "headers", {}))
+    body = json.dumps(errors.payload(error), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return as_json(body, errors.status_of(error), getattr(error, "headers", {}))
 
 
 def as_json(body: bytes, status: int, headers: Mapping[str, str]) -> Response:
@@ -152,7 +141,7 @@ def body_of(body: bytes) -> dict[str, Any]:
     """Return a JSON object; no body at all is an empty one. Raises InvalidJsonError."""
     if not body.strip():
         return {}
-    return json_object(body, InvalidJsonError, object_pairs_hook=_without_doubles, parse_constant=_no_constant)
+    return json_object(body, errors.InvalidJsonError, object_pairs_hook=_without_doubles, parse_constant=_no_constant)
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -176,9 +165,9 @@ def _check_media_type(request: Request) -> None:
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     known = kind in _JSON_TYPES or (kind.startswith("application/") and kind.endswith("+json"))
     if not known or charset not in ("", "utf-8", "utf8", "us-ascii"):
-        raise UnsupportedMediaTypeError(given)
+        raise errors.UnsupportedMediaTypeError(given)
     if encoding != "identity":
-        raise UnsupportedMediaTypeError(f"encoded as {encoding}")
+        raise errors.UnsupportedMediaTypeError(f"encoded as {encoding}")
 
 
 # --- what of a request was not read -------------------------------------------------------------------------

@@ -13,23 +13,12 @@ from typing import Any
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
+from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
-from mcp.types import (
-    CallToolResult,
-    CompleteResult,
-    GetPromptResult,
-    Icon,
-    InputRequiredResult,
-    ListPromptsResult,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    ListToolsResult,
-    ReadResourceResult,
-)
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
@@ -166,14 +155,14 @@ MemoryOf = Callable[[Call], Memory]
 
 # The SDK's name of a handler → the method that it answers, and the shape of its answer.
 _SERVED: dict[str, tuple[str, type[BaseModel]]] = {
-    "list_tools": ("tools/list", ListToolsResult),
-    "call_tool": ("tools/call", CallToolResult),
-    "list_resources": ("resources/list", ListResourcesResult),
-    "list_resource_templates": ("resources/templates/list", ListResourceTemplatesResult),
-    "read_resource": ("resources/read", ReadResourceResult),
-    "list_prompts": ("prompts/list", ListPromptsResult),
-    "get_prompt": ("prompts/get", GetPromptResult),
-    "completion": ("completion/complete", CompleteResult),
+    "list_tools": ("tools/list", types.ListToolsResult),
+    "call_tool": ("tools/call", types.CallToolResult),
+    "list_resources": ("resources/list", types.ListResourcesResult),
+    "list_resource_templates": ("resources/templates/list", types.ListResourceTemplatesResult),
+    "read_resource": ("resources/read", types.ReadResourceResult),
+    "list_prompts": ("prompts/list", types.ListPromptsResult),
+    "get_prompt": ("prompts/get", types.GetPromptResult),
+    "completion": ("completion/complete", types.CompleteResult),
 }
 
 
@@ -208,7 +197,7 @@ def build_server(
             if not isinstance(found, Question):
                 return result.model_validate(found)
             if not _speaks_handshake(ctx):
-                return InputRequiredResult.model_validate(found.required)
+                return types.InputRequiredResult.model_validate(found.required)
             response = await _asked(ctx, found)
             return result.model_validate(
                 await anyio.to_thread.run_sync(found.settled, response, memory, agent, abandon_on_cancel=True)
@@ -223,7 +212,7 @@ def build_server(
         title=SERVER_INFO["title"],
         description=SERVER_INFO["description"],
         website_url=SERVER_INFO["websiteUrl"],
-        icons=[Icon.model_validate(icon) for icon in SERVER_INFO["icons"]],
+        icons=[types.Icon.model_validate(icon) for icon in SERVER_INFO["icons"]],
         instructions=INSTRUCTIONS,
         lifespan=_lifetime(Memory(opener(settings, project, failure))),
         **handlers,

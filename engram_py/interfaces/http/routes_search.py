@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from engram_py.app import Engram
 from engram_py.context.session import PINNED, PROMPTS, RECENT, SESSIONS
-from engram_py.context.values import Context, Item, OwnFile, Section
+from engram_py.context.values import Context, Item, OwnFile
 from engram_py.dataclass import asdict, replace
 from engram_py.documents.values import Collection
 from engram_py.errors import EmptyFieldError, EmptyQueryError, InvalidArgumentError
@@ -157,8 +157,7 @@ def _engrams_place(app: Engram, words: str, place: ProjectsQuery, scope: str | N
     """
     if place.project is None and not place.all_projects and says_where(words, scope):
         return place
-    where = selected(app, place)
-    return ProjectsQuery.of(**where.asked)
+    return ProjectsQuery.of(**selected(app, place).asked)
 
 
 def _format(given: Format | None, *, explain: bool, default: Format) -> Format:
@@ -333,7 +332,9 @@ def _limited(made: Context, lengths: Mapping[str, int | None], notes: Notes) -> 
             notes.append(f"{parameter} {length} is more than a context holds; used {most}")
     if made.mode != "session":
         return made
-    return replace(made, sections=tuple(_cut(section, lengths.get(section.name)) for section in made.sections))
+    cut = {name: max(0, length) for name, length in lengths.items() if length}
+    sections = (replace(one, items=one.items[: cut.get(one.name)]) for one in made.sections)
+    return replace(made, sections=tuple(sections))
 
 
 def _without_personal(made: Context) -> Context:
@@ -345,12 +346,6 @@ def _without_personal(made: Context) -> Context:
     sections = tuple(replace(one, items=tuple(filter(shown, one.items))) for one in made.sections)
     saved = {name: tuple(filter(shown, rows)) for name, rows in made.remarks.saved.items()}
     return replace(made, sections=sections, remarks=replace(made.remarks, saved=saved))
-
-
-def _cut(section: Section, most: int | None) -> Section:
-    if not most:
-        return section
-    return replace(section, items=section.items[: max(0, most)])
 
 
 def _text(app: Engram, made: Context) -> str:

@@ -65,8 +65,7 @@ def _whole(value: object) -> object:
 
 
 def _most(value: object) -> object:
-    number = _whole(value)
-    return number if isinstance(number, int) and number > 0 else None
+    return _start(value) or None
 
 
 def _start(value: object) -> object:
@@ -301,8 +300,7 @@ class Operation:
                 found[name] = kind.model_construct(**{field: getattr(part, field) for field in kind.model_fields})
             else:
                 found[name] = getattr(part, name)
-        given = {one.name: getattr(parts["body"], one.name) for one in self.fields}
-        return found | given
+        return found | {one.name: getattr(parts["body"], one.name) for one in self.fields}
 
     def parse(self, part: str, values: Mapping[str, Any]) -> BaseModel:
         """Return the checked ``part`` of a request. Raises InvalidArgumentError, InvalidTextError."""

@@ -109,7 +109,10 @@ def serve_stdio(
     open_memory = opener(settings, project, failure)
 
     def opened(agent: str) -> Engram:
-        _log_to_stderr(settings.log_level)  # nothing is logged before the first call
+        import logging
+
+        level = getattr(logging, settings.log_level.upper())  # nothing is logged before the first call
+        logging.basicConfig(stream=sys.stderr, level=level, format="%(levelname)s %(name)s: %(message)s")
         return open_memory(agent)
 
     memory = Memory(opened)
@@ -123,13 +126,6 @@ def serve_stdio(
     if connection.busy:  # a call that waits for another process's lock, and nobody for its answer
         sys.stderr.flush()
         os._exit(0)
-
-
-def _log_to_stderr(level: str) -> None:
-    import logging
-
-    form = "%(levelname)s %(name)s: %(message)s"
-    logging.basicConfig(stream=sys.stderr, level=getattr(logging, level.upper()), format=form)
 
 
 def _own_ends() -> tuple[Iterable[str], int]:

@@ -233,8 +233,6 @@ def mem_fact(
     )
 
 
-# As in tools_memory: what only a call needs is imported by the call.
-
 PASSES = ("distill", "heartbeat", "consolidate", "synthesize")
 
 
@@ -246,8 +244,6 @@ def mem_maintain(
     """Run upkeep now; servers do it by themselves."""
     return app.maintenance.run(name)
 
-
-# As in tools_memory: what only a call needs is imported by the call.
 
 Path = Annotated[str, Field(description="Relative to the vault: knowledge/databases.md.")]
 

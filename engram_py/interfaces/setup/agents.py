@@ -395,7 +395,8 @@ def wanted(agent: Agent, scope: Scope, machine: Machine, start: Launcher, parts:
     servers = agent.servers.get(scope)
     if servers is None:
         raise ScopeUnavailableError(agent.title)
-    files = [_server_edits(servers, machine, start)]
+    member = Member((*servers.keys, SERVER_NAME), entry(servers, start.server()))
+    files = [FileEdits(chosen(servers.paths, machine), servers.format, (member,))]
     hooks = agent.hooks.get(scope)
     if hooks is not None and parts.hooks:
         files.append(_hook_edits(hooks, agent.name, machine, start, parts))
@@ -422,12 +423,6 @@ def hook_items(hooks: Hooks, agent: str, start: Launcher, *, pre_tool: bool = Fa
         name: _item(hooks, event, matcher, start.hook(event, agent, *told.get(event, ())))
         for event, (name, matcher) in hooks.events.items()
     }
-
-
-def _server_edits(servers: Servers, machine: Machine, start: Launcher) -> FileEdits:
-    path = chosen(servers.paths, machine)
-    member = Member((*servers.keys, SERVER_NAME), entry(servers, start.server()))
-    return FileEdits(path, servers.format, (member,))
 
 
 def chosen(templates: tuple[str, ...], machine: Machine) -> Path:

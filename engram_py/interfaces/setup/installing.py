@@ -17,6 +17,7 @@ from typing import Any
 from engram_py import __version__
 from engram_py.dataclass import dataclass
 from engram_py.files import real_path
+from engram_py.interfaces.setup import file_edits
 from engram_py.interfaces.setup.agents import (
     AGENTS,
     ALIASES,
@@ -28,16 +29,6 @@ from engram_py.interfaces.setup.agents import (
     hook_items,
     takes_pre_tool,
     wanted,
-)
-from engram_py.interfaces.setup.file_edits import (
-    FileEdits,
-    Member,
-    SetupChange,
-    apply_setup,
-    apply_unsetup,
-    plan_setup,
-    plan_unsetup,
-    walked,
 )
 from engram_py.interfaces.setup.machine import (
     MARKETPLACE,
@@ -147,12 +138,12 @@ class Setup:
             if self._by_plugin(agent, scope, parts):
                 return self._install_plugin(agent, scope, parts, manifest, dry_run=dry_run)
             files = self._wanted(agent, scope, parts)
-            changes = [plan_setup(one, manifest) for one in files]
+            changes = [file_edits.plan_setup(one, manifest) for one in files]
             if not dry_run and user == PLUGIN_USER and manifest.plugin is not None:
                 self._plugin().uninstall(manifest)  # plugin and plain registration would be two servers
-                changes = [plan_setup(one, manifest) for one in files]
+                changes = [file_edits.plan_setup(one, manifest) for one in files]
             if not dry_run:
-                apply_setup(changes, manifest, user)
+                file_edits.apply_setup(changes, manifest, user)
                 self._expect_hooks(agent, scope, parts, changed=any(one.kind != "unchanged" for one in changes))
         return Done(agent.name, agent.title, scope, _steps(changes), self._notes(agent, scope, parts))
 
@@ -165,7 +156,7 @@ class Setup:
             if plugin and not dry_run:
                 self._plugin().uninstall(manifest)
             if not dry_run:
-                apply_unsetup(changes, manifest, user)
+                file_edits.apply_unsetup(changes, manifest, user)
                 expect(self.data_dir, agent.name, None)
         steps = (Step(PLUGIN_STEP, "removed"),) if plugin else ()
         return Done(agent.name, agent.title, scope, (*steps, *_steps(changes)))
@@ -175,7 +166,7 @@ class Setup:
         found = [(agent, own_plugin(agent.name, self.machine)) for agent in AGENTS.values()]
         return [(agent, plugin) for agent, plugin in found if plugin is not None]
 
-    def _wanted(self, agent: Agent, scope: Scope, parts: Parts) -> list[FileEdits]:
+    def _wanted(self, agent: Agent, scope: Scope, parts: Parts) -> list[file_edits.FileEdits]:
         """Return the edits of the agent's files.
 
         Raises SetupRefusedError for a folder that leads out of the project.
@@ -200,9 +191,9 @@ class Setup:
                 said.append("The shared file names no data directory: each user sets ENGRAM_DATA_DIR.")
         return "\n".join(note for note in said if note)
 
-    def _plan_take_out(self, agent: Agent, scope: Scope, manifest: SetupManifest) -> list[SetupChange]:
+    def _plan_take_out(self, agent: Agent, scope: Scope, manifest: SetupManifest) -> list[file_edits.SetupChange]:
         files = self._wanted(agent, scope, Parts(pre_tool=True))
-        return plan_unsetup(files, manifest, self._user(agent.name, scope))
+        return file_edits.plan_unsetup(files, manifest, self._user(agent.name, scope))
 
     def _install_plugin(
         self, agent: Agent, scope: Scope, parts: Parts, manifest: SetupManifest, *, dry_run: bool
@@ -212,7 +203,7 @@ class Setup:
         current = plugin.is_current(files, manifest)
         kind = "unchanged" if current else "installed"
         if not dry_run and _used(manifest, PLUGIN_USER):  # registered by hand until now; both would be two servers
-            apply_unsetup(self._plan_take_out(agent, scope, manifest), manifest, PLUGIN_USER)
+            file_edits.apply_unsetup(self._plan_take_out(agent, scope, manifest), manifest, PLUGIN_USER)
         if not (current or dry_run):
             plugin.install(files, manifest)
             self._expect_hooks(agent, scope, parts, changed=True)
@@ -265,7 +256,7 @@ def check_options(agent: Agent, scope: Scope, parts: Parts, *, protocol: str | N
         raise UnusableOptionError("--protocol", f"{agent.title} does not read it; only the plugin for Claude Code does")
 
 
-def _steps(changes: list[SetupChange]) -> tuple[Step, ...]:
+def _steps(changes: list[file_edits.SetupChange]) -> tuple[Step, ...]:
     return tuple(Step(str(change.path), change.kind, change.diff(), change.replaces, change.note) for change in changes)
 
 
@@ -431,8 +422,8 @@ def _put_back(path: Path, original: bytes | None, members: tuple[tuple[str, ...]
     if not members:  # no part of it is ours to take out, but all of it came with the plugin
         after = original if only_ours else after
     else:
-        wanted = FileEdits(path, "json", tuple(Member(member, None) for member in members))
-        after = walked(wanted, after, taking_out=True, before=original).after
+        wanted = file_edits.FileEdits(path, "json", tuple(file_edits.Member(member, None) for member in members))
+        after = file_edits.walked(wanted, after, taking_out=True, before=original).after
         if any(_same(after, one) for one in ([original] if original is not None else _EMPTY)):
             after = original
     if after != found.data:

@@ -151,17 +151,16 @@ def _member(path: Path, *names: str) -> Any:
     """Return a member of a JSON or TOML file, None where that cannot be had."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         text = path.read_text(encoding="utf-8")
-        found = _toml(text) if path.suffix == ".toml" else json.loads(text)
+        if path.suffix == ".toml":
+            import tomllib
+
+            found: Any = tomllib.loads(text)
+        else:
+            found = json.loads(text)
         for name in names:
             found = found[name]
         return found
     return None
-
-
-def _toml(text: str) -> dict[str, Any]:
-    import tomllib
-
-    return tomllib.loads(text)
 
 
 # Environments that `uvx` and `pipx run` make, and throw away when they like.

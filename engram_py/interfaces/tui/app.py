@@ -12,39 +12,14 @@ import click
 from rich.theme import Theme
 from textual import events, work
 from textual.content import Content
+from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from engram_py.app import Engram
 from engram_py.errors import EngramError
 from engram_py.guards.values import GuardLine
 from engram_py.interfaces.cli.observations import edit_in_editor
-from engram_py.interfaces.tui.changes import (
-    ChangeDone,
-    Reader,
-    View,
-    Work,
-    accept,
-    archive,
-    blank,
-    decline,
-    delete,
-    judge,
-    merge,
-    merge_projects,
-    move,
-    pin,
-    recorded,
-    remove_guard,
-    revert,
-    run,
-    save,
-    silence,
-    state,
-    take_back,
-    turn,
-    update,
-    versions,
-)
+from engram_py.interfaces.tui import changes, panels
 from engram_py.interfaces.tui.navigation import (
     STYLES,
     ListRow,
@@ -54,16 +29,6 @@ from engram_py.interfaces.tui.navigation import (
     content,
     rendered,
     shown_line,
-)
-from engram_py.interfaces.tui.panels import (
-    GuardPanel,
-    MemoryPanel,
-    Panel,
-    ProjectPanel,
-    ReviewPanel,
-    SearchPanel,
-    SessionPanel,
-    UpkeepPanel,
 )
 from engram_py.interfaces.tui.previews import AskScreen, ChoiceScreen, KeysScreen
 from engram_py.interfaces.wording.render import person_text
@@ -92,14 +57,14 @@ class TerminalApp(Navigation):
         self.theme = "ansi-dark"
         self.console.push_theme(Theme(STYLES))
         self.set_class(not (getattr(sys.__stderr__, "encoding", "") or "").lower().startswith("utf"), "ascii")
-        self._reader = Reader(app, project)
+        self._reader = changes.Reader(app, project)
         self._data_dir = app.settings.data_dir
-        self.panels: tuple[Panel, ...] = (
-            *(MemoryPanel(), SessionPanel(), SearchPanel(), ReviewPanel()),
-            *(GuardPanel(), ProjectPanel(), UpkeepPanel()),
+        self.panels: tuple[panels.Panel, ...] = (
+            *(panels.MemoryPanel(), panels.SessionPanel(), panels.SearchPanel(), panels.ReviewPanel()),
+            *(panels.GuardPanel(), panels.ProjectPanel(), panels.UpkeepPanel()),
         )
-        self.panel: Panel = self.panels[0]
-        self._done: list[ChangeDone] = []
+        self.panel: panels.Panel = self.panels[0]
+        self._done: list[changes.ChangeDone] = []
         self._history = False
         self._shown: tuple[object, Sequence[Part]] = (None, ())  # the row and the parts of the preview
         self._version: object = None
@@ -173,7 +138,7 @@ class TerminalApp(Navigation):
             await asyncio.sleep(_LONG_REST_SECONDS)
             await self._put_preview(panel, row, whole=True)
 
-    async def _put_preview(self, panel: Panel, row: ListRow, *, whole: bool) -> None:
+    async def _put_preview(self, panel: panels.Panel, row: ListRow, *, whole: bool) -> None:
         try:
             parts = await self._reader.ask(lambda view: tuple(panel.preview(view, row, whole=whole)))
         except EngramError as exc:  # it was deleted meanwhile
@@ -227,7 +192,7 @@ class TerminalApp(Navigation):
     async def _narrow(self, typed: str) -> None:
         """Narrow the list. Words narrow no list of memories: they are searched for."""
         self.panel.typed = typed
-        if isinstance(self.panel, MemoryPanel) and typed:
+        if isinstance(self.panel, panels.MemoryPanel) and typed:
             try:
                 await self._reader.ask(lambda view: view.app.bulk.listed(typed, **view.place, limit=1))
             except BulkFilterError:
@@ -272,12 +237,25 @@ class TerminalApp(Navigation):
 
     # --- changing ---------------------------------------------------------------------------------------------
 
-    async def _change(self, work: Work, *, in_log: bool = True) -> None:
-        done = await self._asked(self._reader.ask(lambda view: recorded(view, work) if in_log else work(view)))
+    async def _change(self, work: changes.Work, *, in_log: bool = True) -> None:
+        done = await self._asked(self._reader.ask(lambda view: changes.recorded(view, work) if in_log else work(view)))
         if done is not None:
             await self._finish(done)
 
-    async def _finish(self, done: ChangeDone) -> None:
+    async def _change_by(self, work: Callable[[changes.View], object], *, in_log: bool = True) -> None:
+        """Change what one call of a service does, and say what it returns."""
+        await self._change(lambda view: changes.done(work(view), view), in_log=in_log)
+
+    def _ask(self, screen: ModalScreen[str | None], work: Callable[[changes.View, str], object]) -> None:
+        """Ask for a text, and change by it; Esc changes nothing."""
+
+        async def answered(answer: str | None) -> None:
+            if answer is not None:
+                await self._change_by(lambda view: work(view, answer))
+
+        self.push_screen(screen, answered)
+
+    async def _finish(self, done: changes.ChangeDone) -> None:
         if done.take_back is not None:
             self._done.append(done)
         self.say(f"{done.said}{'. u: undo' if done.take_back else ''}")
@@ -288,7 +266,7 @@ class TerminalApp(Navigation):
         """The value of the row under the cursor, of Review what waits."""
         row = self.rows.row
         value = row.value if row is not None else None
-        return value[1] if isinstance(self.panel, ReviewPanel) and value is not None else value
+        return value[1] if isinstance(self.panel, panels.ReviewPanel) and value is not None else value
 
     def _here(self) -> int | None:
         """Return the memory under the cursor."""
@@ -298,29 +276,30 @@ class TerminalApp(Navigation):
             self.say("Select a memory first.")
         return found
 
-    async def _change_here(self, change: Callable[[View, int], ChangeDone]) -> None:
+    async def _change_here(self, change: Callable[[changes.View, int], changes.ChangeDone]) -> None:
         if (here := self._here()) is not None:
             await self._change(lambda view: change(view, here))
 
     async def action_delete(self) -> None:
         value = self._value
         if isinstance(value, GuardLine):
-            await self._change(lambda view: remove_guard(view, value))
+            await self._change(lambda view: changes.remove_guard(view, value))
         else:
-            await self._change_here(delete)
+            await self._change_here(changes.delete)
 
     async def action_pin(self) -> None:
-        await self._change_here(pin)
+        await self._change_here(changes.pin)
 
     async def action_archive(self) -> None:
-        await self._change_here(archive)
+        await self._change_here(changes.archive)
 
     async def action_undo(self) -> None:
         if not self._done:
             self.say("There is no change to undo")
             return
-        done = self._done.pop()
-        await self._change(lambda view: take_back(view, done), in_log=False)
+        back = self._done.pop().take_back
+        assert back is not None
+        await self._change_by(lambda view: back(view.app), in_log=False)
 
     async def action_accept(self) -> None:
         row, value = self.rows.row, self._value
@@ -328,45 +307,43 @@ class TerminalApp(Navigation):
             self.say("v: choose how the two relate")
             return
         head = row.head if row is not None else ""
-        await self._change_here(lambda view, here: accept(view, here, head))
+        await self._change_here(lambda view, here: changes.accept(view, here, head))
 
     async def action_decline(self) -> None:
         row = self.rows.row
         if row is None or row.head not in ("rule", "offered"):
             self.say("Select a suggested guard first.")
             return
-        await self._change_here(decline)
+        await self._change_here(changes.decline)
 
     async def action_off(self) -> None:
         value = self._value
         if isinstance(value, GuardLine):
-            await self._change(lambda view: silence(view, value))
+            await self._change(lambda view: changes.silence(view, value))
         else:
             self.say("Select a guard first.")
 
     async def action_run(self) -> None:
         row, value = self.rows.row, self._value
-        if not isinstance(self.panel, UpkeepPanel):
+        if not isinstance(self.panel, panels.UpkeepPanel):
             await self._choose_version()
         elif row is not None and row.head == "run":
             self.say(f"Running: {row.label} …")
-            await self._change(lambda view: run(view, value), in_log=False)
+            await self._change_by(lambda view: changes.RUNS[value][1](view.app), in_log=False)
         elif row is not None and row.head == "switch":
-            await self._change(lambda view: turn(view, value), in_log=False)
+            await self._change(lambda view: changes.turn(view, value), in_log=False)
 
     async def _choose_version(self) -> None:
         here = self._here()
-        found = await self._asked(self._reader.ask(lambda view: versions(view, here or 0))) if here else None
+        found = await self._asked(self._reader.ask(lambda view: changes.versions(view, here or 0))) if here else None
         if not found:
             self.say("It has no earlier text" if here else "Select a memory first.")
             return
         options = [(str(one.version), f"version {one.version}: {one.title}") for one in found]
-
-        async def chosen(version: str | None) -> None:
-            if version is not None:
-                await self._change(lambda view: revert(view, here or 0, int(version)))
-
-        self.push_screen(ChoiceScreen("Restore which text?", options), chosen)
+        self._ask(
+            ChoiceScreen("Restore which text?", options),
+            lambda view, version: view.app.observations.revert(here or 0, int(version)),
+        )
 
     async def action_merge(self) -> None:
         value = self._value
@@ -379,7 +356,7 @@ class TerminalApp(Navigation):
 
         async def typed(number: str | None) -> None:
             if number is not None and number.removeprefix("#").isdecimal():
-                await self._change(lambda view: merge(view, here, int(number.removeprefix("#"))))
+                await self._change(lambda view: changes.merge(view, here, int(number.removeprefix("#"))))
             elif number is not None:
                 self.say("Enter a memory number, such as 12.")
 
@@ -392,7 +369,7 @@ class TerminalApp(Navigation):
 
             async def sure(answer: str | None) -> None:
                 if answer:
-                    await self._change(lambda view: merge_projects(view, name, into), in_log=False)
+                    await self._change_by(lambda view: view.app.merging.merge([name], into), in_log=False)
 
             asked = f"Merge {name} into {into}? This cannot be undone."
             self.push_screen(ChoiceScreen(asked, [("", "leave them"), ("yes", "merge them")]), sure)
@@ -406,7 +383,7 @@ class TerminalApp(Navigation):
 
         async def chosen(name: str | None) -> None:
             if name is not None:
-                await self._change(lambda view: move(view, here, name))
+                await self._change(lambda view: changes.move(view, here, name))
 
         await self._ask_project(f"Move #{here} to", but="", chosen=chosen)
 
@@ -419,31 +396,24 @@ class TerminalApp(Navigation):
             self.say("There is no other project")
 
     async def action_new(self) -> None:
-        if isinstance(self.panel, UpkeepPanel):
-
-            async def typed(text: str | None) -> None:
-                if text is not None:
-                    await self._change(lambda view: state(view, text))
-
-            self.push_screen(AskScreen("A fact or preference about you (every context starts with it):"), typed)
+        if isinstance(self.panel, panels.UpkeepPanel):
+            self._ask(AskScreen("A fact or preference about you (every context starts with it):"), changes.state)
             return
         place = await self._asked(self._reader.ask(lambda view: view.app.projects.for_write(view.project)))
         if place is not None:
-            base = blank(place.project)
-            await self._edit(base, lambda view, change: save(view, base, change))
+            base = changes.blank(place.project)
+            await self._edit(base, lambda view, change: changes.save(view, base, change))
 
     def action_verdict(self) -> None:
         pair = self._value
         if not isinstance(pair, Relation):
             return
         relation = pair.sync_id
-
-        async def chosen(verdict: str | None) -> None:
-            if verdict is not None:
-                await self._change(lambda view: judge(view, relation, verdict))
-
         options = [(verb, verb.replace("_", " ")) for verb in VERBS]
-        self.push_screen(ChoiceScreen("The first memory … the second", options), chosen)
+        self._ask(
+            ChoiceScreen("The first memory … the second", options),
+            lambda view, verdict: view.app.relations.judge(relation, verdict),
+        )
 
     async def action_edit(self) -> None:
         here = self._here()
@@ -451,11 +421,15 @@ class TerminalApp(Navigation):
             return
         base = await self._asked(self._reader.ask(lambda view: live_observation(view.app.store, here)))
         if base is not None:
-            await self._edit(base, lambda view, change: update(view, base, change))
+            await self._edit(
+                base, lambda view, change: view.app.observations.update(base.id, change, base=base, by="person")
+            )
 
-    async def _edit(self, base: Observation, work: Callable[[View, Change], ChangeDone]) -> None:
-        def keep(change: Any) -> ChangeDone:
-            return self._reader.ask_here(lambda view: recorded(view, lambda view: work(view, change)))
+    async def _edit(self, base: Observation, work: Callable[[changes.View, Change], object]) -> None:
+        def keep(change: Any) -> changes.ChangeDone:
+            return self._reader.ask_here(
+                lambda view: changes.recorded(view, lambda view: changes.done(work(view, change), view))
+            )
 
         try:
             with self._given_away():

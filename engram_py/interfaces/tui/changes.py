@@ -78,23 +78,18 @@ def recorded(view: View, work: Work) -> ChangeDone:
     """Do ``work``; what it writes into the log of changes is taken back as ``engram undo --change`` does."""
     with view.app.store.transaction():
         before = view.app.changes.listed(1)
-        done = work(view)
+        made = work(view)
         after = view.app.changes.listed(1)
     if not after or after == before:
-        return done
+        return made
     number = after[0].change
-    return ChangeDone(done.said, lambda app: app.changes.undo(change=number))
+    return ChangeDone(made.said, lambda app: app.changes.undo(change=number))
 
 
-def take_back(view: View, done: ChangeDone) -> ChangeDone:
-    assert done.take_back is not None
-    return ChangeDone(said(done.take_back(view.app), view))
-
-
-def said(value: object, view: View) -> str:
-    if isinstance(value, str):
-        return value
-    return render.text(value, now=view.now, door="cli").replace("\n", "; ")
+def done(value: object, view: View, take_back: Callable[[Engram], object] | None = None) -> ChangeDone:
+    """Return a change in the words of what a service returned."""
+    said = value if isinstance(value, str) else render.text(value, now=view.now, door="cli").replace("\n", "; ")
+    return ChangeDone(said, take_back)
 
 
 # --- one memory -----------------------------------------------------------------------------------------------
@@ -108,15 +103,15 @@ def delete(view: View, observation_id: int) -> ChangeDone:
 def pin(view: View, observation_id: int) -> ChangeDone:
     """Pin what is not pinned, and unpin what is."""
     to = not live_observation(view.app.store, observation_id).pinned
-    return ChangeDone(said(view.app.observations.pin(observation_id, pinned=to), view))
+    return done(view.app.observations.pin(observation_id, pinned=to), view)
 
 
 def archive(view: View, observation_id: int) -> ChangeDone:
     """Archive what is not archived, and take out what is."""
     to = live_observation(view.app.store, observation_id).lifecycle != "archived"
     title = view.app.observations.update(observation_id, Change(archived=to)).title
-    done = "Archived, searches and contexts exclude it:" if to else "Unarchived:"
-    return ChangeDone(f'{done} [#{observation_id}] "{title}"')
+    verb = "Archived, searches and contexts exclude it:" if to else "Unarchived:"
+    return ChangeDone(f'{verb} [#{observation_id}] "{title}"')
 
 
 def move(view: View, observation_id: int, project: str) -> ChangeDone:
@@ -132,18 +127,9 @@ def merge(view: View, observation_id: int, into: int) -> ChangeDone:
     return ChangeDone(f"Replaced: searches find [#{into}] instead of [#{observation_id}]")
 
 
-def update(view: View, base: Observation, change: Change) -> ChangeDone:
-    """Keep an edit of ``base``. Raises ChangedMeanwhileError."""
-    return ChangeDone(said(view.app.observations.update(base.id, change, base=base, by="person"), view))
-
-
 def versions(view: View, observation_id: int) -> tuple[Version, ...]:
     """Return the earlier texts of a memory, newest first."""
     return tuple(view.app.observations.get(observation_id, history=True).versions[:_VERSIONS])
-
-
-def revert(view: View, observation_id: int, version: int) -> ChangeDone:
-    return ChangeDone(said(view.app.observations.revert(observation_id, version), view))
 
 
 def blank(project: str) -> Observation:
@@ -154,7 +140,7 @@ def blank(project: str) -> Observation:
     )  # fmt: skip
 
 
-def save(view: View, base: Observation, change: Change) -> ChangeDone:
+def save(view: View, base: Observation, change: Change) -> object:
     """Save what was written into a blank one as the user's own. Raises EmptyFieldError."""
     if not (change.title or "").strip():
         raise EmptyFieldError("title")
@@ -166,7 +152,7 @@ def save(view: View, base: Observation, change: Change) -> ChangeDone:
         change.topic_key,
         origin="user",
     )
-    return ChangeDone(said(view.app.observations.save(draft, project=base.project), view))
+    return view.app.observations.save(draft, project=base.project)
 
 
 def accept(view: View, observation_id: int, head: str) -> ChangeDone:
@@ -174,52 +160,40 @@ def accept(view: View, observation_id: int, head: str) -> ChangeDone:
     still holds. ``head`` is that of its row."""
     app = view.app
     if head in ("rule", "offered"):
-        return ChangeDone(
-            said(app.guards.accept(observation_id), view), lambda app: app.guards.unaccept(observation_id)
-        )
+        return done(app.guards.accept(observation_id), view, lambda app: app.guards.unaccept(observation_id))
     row = live_observation(app.store, observation_id)
     waits = head in ("order", "unchecked", "derived") or row.unchecked or row.origin in ("derived", "import")
     if head in ("overdue", "changed") or not waits:
-        return ChangeDone(said(app.observations.mark_reviewed(observation_id), view))
+        return done(app.observations.mark_reviewed(observation_id), view)
     accepted = app.observations.accept(observation_id)
-    return ChangeDone(said(accepted, view), lambda app: app.observations.unaccept(accepted))
-
-
-def judge(view: View, relation: str, verdict: str) -> ChangeDone:
-    return ChangeDone(said(view.app.relations.judge(relation, verdict), view))
+    return done(accepted, view, lambda app: app.observations.unaccept(accepted))
 
 
 # --- guards, projects, upkeep ---------------------------------------------------------------------------------
 
 
 def remove_guard(view: View, one: GuardLine) -> ChangeDone:
-    removed = view.app.guards.remove(one.id, one.number)
-    return ChangeDone(said(removed, view), lambda app: app.guards.add(one.id, one.rule))
+    return done(view.app.guards.remove(one.id, one.number), view, lambda app: app.guards.add(one.id, one.rule))
 
 
 def silence(view: View, one: GuardLine) -> ChangeDone:
     """Switch a guard off in the session it spoke in last."""
-    return ChangeDone(said(view.app.guards.off(one.id), view), lambda app: app.guards.on(one.id))
+    return done(view.app.guards.off(one.id), view, lambda app: app.guards.on(one.id))
 
 
 def decline(view: View, observation_id: int) -> ChangeDone:
     """Never offer the guard of a memory again."""
-    declined = view.app.guards.decline(observation_id)
-
-    def offer_again(app: Engram) -> str:
-        return f"The guard of [#{app.observations.guard(observation_id, None).id}] is a suggestion again"
-
-    return ChangeDone(said(declined, view), offer_again)
-
-
-def merge_projects(view: View, name: str, into: str) -> ChangeDone:
-    return ChangeDone(said(view.app.merging.merge([name], into), view))
+    return done(
+        view.app.guards.decline(observation_id),
+        view,
+        lambda app: f"The guard of [#{app.observations.guard(observation_id, None).id}] is a suggestion again",
+    )
 
 
-def state(view: View, text: str) -> ChangeDone:
+def state(view: View, text: str) -> object:
     """Keep what holds of the person always."""
     where = view.project or next((one.name for one in view.app.projects.list()), None)
-    return ChangeDone(said(view.app.identity.add(text, project=where, origin="user"), view))
+    return view.app.identity.add(text, project=where, origin="user")
 
 
 def turn(view: View, switch: str) -> ChangeDone:
@@ -243,7 +217,3 @@ RUNS: dict[str, tuple[str, Callable[[Engram], object]]] = {
     "flush": ("Summarize waiting sessions", lambda app: app.distilling.flush()),
     "sync": ("Sync now with the server", lambda app: app.autosync.sync_now()),
 }
-
-
-def run(view: View, name: str) -> ChangeDone:
-    return ChangeDone(said(RUNS[name][1](view.app), view))

@@ -234,7 +234,9 @@ class RowList(ScrollView, can_focus=True):
 
     def _resize(self) -> None:
         rows = [row for page in self._pages.values() for row in page]
-        head, kind, note = (_widest(getattr(row, name) for row in rows) for name in ("head", "kind", "note"))
+        head, kind, note = (
+            max((cell_len(getattr(row, name)) for row in rows), default=0) for name in ("head", "kind", "note")
+        )
         self._cells = min(head, _MOST_HEAD), min(kind, _MOST_KIND), note
         self.virtual_size = Size(self.size.width, self.length + (not self.complete))
         self.refresh()
@@ -308,8 +310,7 @@ class RowList(ScrollView, can_focus=True):
     def on_focus(self) -> None:
         self.refresh()
 
-    def on_blur(self) -> None:
-        self.refresh()
+    on_blur = on_focus
 
     # --- moving -----------------------------------------------------------------------------------------------
 
@@ -333,10 +334,6 @@ class RowList(ScrollView, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         self.move_to(self.scroll_offset.y + event.y)
-
-
-def _widest(texts: Iterable[str]) -> int:
-    return max(map(cell_len, texts), default=0)
 
 
 # Keys and what they do. The application itself handles each before the next one, so that keys that come faster than

@@ -5,42 +5,15 @@ waits for review, guards and fixes with what came of them, projects, and upkeep.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Protocol, cast
 
 from engram_py.failures.fixes import FixLine
 from engram_py.identity.table import Statement
-from engram_py.interfaces.screen_values import (
-    FailedSession,
-    Waiting,
-    called,
-    review,
-    session_names,
-)
+from engram_py.interfaces.screen_values import FailedSession, Waiting, called, review, session_names
+from engram_py.interfaces.tui import previews
 from engram_py.interfaces.tui.changes import RUNS, View
 from engram_py.interfaces.tui.navigation import PAGE, ListRow, Part, shown_line
-from engram_py.interfaces.tui.previews import (
-    DERIVED,
-    DUE,
-    FAINT,
-    HEADING,
-    OFFERED,
-    ORDER,
-    STALE,
-    UNCHECKED,
-    failed,
-    fix,
-    guard,
-    hit,
-    how,
-    memory,
-    pair,
-    possibly,
-    session,
-    upkeep,
-    waiting,
-)
 from engram_py.interfaces.wording.phrases import age, amount
-from engram_py.observations.listing import ObservationLine
 from engram_py.projects.values import ProjectLine
 from engram_py.recall.values import Related, Results
 from engram_py.relations.values import Relation
@@ -57,8 +30,8 @@ class Panel(Protocol):
     name: str
     asks: str
     keys: str
-    slow: bool
-    typed: str
+    slow: bool = False
+    typed: str = ""
 
     def rows(self, view: View, offset: int) -> list[ListRow]:
         """Return the rows from a place on, at most a page. Raises EngramError."""
@@ -71,26 +44,28 @@ class Panel(Protocol):
 
     def observation(self, row: ListRow) -> int | None:
         """Return the memory that a row is about."""
+        return None
 
 
-class MemoryPanel:
+class MemoryPanel(Panel):
     """Lists the memories, latest change first; filters narrow it."""
 
-    name, slow = "Memories", False
+    name = "Memories"
     asks = "filters: type:decision since:7d is:pinned; or words to search for"
     keys = "/ filter  Enter read  n new  e edit  d delete  u undo"
-
-    def __init__(self) -> None:
-        self.typed = ""
 
     def rows(self, view: View, offset: int) -> list[ListRow]:
         found = view.app.bulk.listed(self.typed, **view.place, limit=PAGE, offset=offset).items
         summaries = view.app.browsing.whole([one.id for one in found if one.type == "session_summary"])
         names = {row.id: called(row) for row in summaries}
-        return [_memory_row(one, names.get(one.id, one.title), view) for one in found]
+        labels = {one.id: ("pinned: " if one.pinned else "") + names.get(one.id, one.title) for one in found}
+        return [
+            ListRow(one.id, f"#{one.id}", labels[one.id], _when(one.updated_at, one.project, view), one, one.type)
+            for one in found
+        ]
 
     def preview(self, view: View, row: ListRow, *, whole: bool) -> Iterable[Part]:
-        return memory(view, row.value.id, history=whole)
+        return previews.memory(view, row.value.id, history=whole)
 
     def nothing(self) -> Iterable[Part]:
         if self.typed:
@@ -105,26 +80,18 @@ class MemoryPanel:
         return int(row.value.id)
 
 
-def _memory_row(one: ObservationLine, name: str, view: View) -> ListRow:
-    label = f"pinned: {name}" if one.pinned else name
-    return ListRow(one.id, f"#{one.id}", label, _when(one.updated_at, one.project, view), one, one.type)
-
-
 def _when(moment: str, project: str, view: View) -> str:
     """Return the age; before it the project, where there are several."""
     when = age(moment, view.now)
     return when if view.project else f"{shown_line(project, 12)} {when:>3}"
 
 
-class SessionPanel:
+class SessionPanel(Panel):
     """Lists the sessions of agents, the most recently active first; a text narrows it to those that contain it."""
 
     name, slow = "Sessions", True
     asks = "words of the agent, the project, the id or the summary"
     keys = "/ filter  Enter read"
-
-    def __init__(self) -> None:
-        self.typed = ""
 
     def rows(self, view: View, offset: int) -> list[ListRow]:
         found = view.app.sessions.page(**view.place, containing=self.typed, limit=PAGE, offset=offset)
@@ -135,29 +102,24 @@ class SessionPanel:
         ]
 
     def preview(self, view: View, row: ListRow, *, whole: bool) -> Iterable[Part]:
-        return session(view, row.value.id, whole=whole)
+        return previews.session(view, row.value.id, whole=whole)
 
     def nothing(self) -> Iterable[Part]:
         return [("No session contains this." if self.typed else "No session yet.", "")]
 
-    def observation(self, row: ListRow) -> int | None:
-        return None
 
-
-class SearchPanel:
+class SearchPanel(Panel):
     """The answer of ``mem_search`` with every number behind it."""
 
-    name, slow = "Search", False
+    name = "Search"
     asks = "words, a question, a topic key or #id; filters as type:decision"
     keys = "/ search  Enter read  e edit  d delete  u undo"
 
-    def __init__(self) -> None:
-        self.typed = ""
-        self._found: Results | None = None
+    _found: Results | None = None
 
     def rows(self, view: View, offset: int) -> list[ListRow]:
         if not self.typed or offset:
-            self._found = None if not self.typed else self._found
+            self._found = self._found if self.typed else None
             return []
         self._found = found = view.app.searches.search(
             self.typed, **view.place, limit=_HITS, explain=True, recorded=False
@@ -175,43 +137,39 @@ class SearchPanel:
     def preview(self, view: View, row: ListRow, *, whole: bool) -> Iterable[Part]:
         assert self._found is not None
         if isinstance(row.value, Related):
-            return possibly(view, row.value)
-        return hit(view, self._found, row.value)
+            return previews.possibly(view, row.value)
+        return previews.hit(view, self._found, row.value)
 
     def nothing(self) -> Iterable[Part]:
         if self._found is not None:
-            return how(self._found)
+            return previews.how(self._found)
         return [("Press / and type a question.\n", ""), ("Each hit shows why it was found.", "dim")]
 
     def observation(self, row: ListRow) -> int | None:
-        found: int | None = row.value.id
-        return found
+        return cast("int | None", row.value.id)
 
 
-class ReviewPanel:
+class ReviewPanel(Panel):
     """Lists what waits for a person's review; words narrow it to what contains them."""
 
-    name, asks, slow = "Review", "words of the title", False
+    name, asks = "Review", "words of the title"
     keys = "a accept  c decline  v verdict  e edit  d delete  u undo"
-
-    def __init__(self) -> None:
-        self.typed = ""
 
     def rows(self, view: View, offset: int) -> list[ListRow]:
         if offset:
             return []
         found = review(view.app, view.project)
         rows = [
-            ListRow(one.sync_id, "pair", f"{one.source_title} / {one.target_title}", "", (pair, one))
+            ListRow(one.sync_id, "pair", f"{one.source_title} / {one.target_title}", "", (previews.pair, one))
             for one in found.pairs
         ]
         kinds = {
-            "order": (ORDER, found.orders),
-            "unchecked": (UNCHECKED, found.unchecked),
-            "derived": (DERIVED, found.derived),
-            "overdue": (DUE, found.due),
-            "changed": (STALE, found.stale),
-            "rule": (OFFERED, found.offered),
+            "order": (previews.ORDER, found.orders),
+            "unchecked": (previews.UNCHECKED, found.unchecked),
+            "derived": (previews.DERIVED, found.derived),
+            "overdue": (previews.DUE, found.due),
+            "changed": (previews.STALE, found.stale),
+            "rule": (previews.OFFERED, found.offered),
         }
         for head, (kind, items) in kinds.items():
             rows += [
@@ -226,11 +184,11 @@ class ReviewPanel:
         kind, one = row.value
         match one:
             case Relation():
-                return pair(view, one)
+                return previews.pair(view, one)
             case Waiting():
-                return waiting(view, kind, one)
+                return previews.waiting(view, kind, one)
             case FailedSession():
-                return failed(one)
+                return previews.failed(one)
         raise TypeError(type(one).__name__)
 
     def nothing(self) -> Iterable[Part]:
@@ -247,14 +205,11 @@ class ReviewPanel:
         return one.row.id if isinstance(one, Waiting) else None
 
 
-class GuardPanel:
+class GuardPanel(Panel):
     """Lists guards with what came of them, those that are offered, and the fixes that were kept."""
 
-    name, asks, slow = "Guards", "words of the title", False
+    name, asks = "Guards", "words of the title"
     keys = "a accept  c decline  o off  d remove  u undo"
-
-    def __init__(self) -> None:
-        self.typed = ""
 
     def rows(self, view: View, offset: int) -> list[ListRow]:
         if offset:
@@ -276,8 +231,8 @@ class GuardPanel:
 
     def preview(self, view: View, row: ListRow, *, whole: bool) -> Iterable[Part]:
         if isinstance(row.value, FixLine):
-            return fix(view, row.value)
-        return guard(view, row.value)
+            return previews.fix(view, row.value)
+        return previews.guard(view, row.value)
 
     def nothing(self) -> Iterable[Part]:
         return [
@@ -290,18 +245,14 @@ class GuardPanel:
         ]
 
     def observation(self, row: ListRow) -> int | None:
-        found: int = row.value.id
-        return found
+        return int(row.value.id)
 
 
-class ProjectPanel:
+class ProjectPanel(Panel):
     """Lists the projects, the most recently active first."""
 
-    name, asks, slow = "Projects", "words of the name", False
+    name, asks = "Projects", "words of the name"
     keys = "Enter its memories  m merge"
-
-    def __init__(self) -> None:
-        self.typed = ""
 
     def rows(self, view: View, offset: int) -> list[ListRow]:
         found = [one for one in view.app.projects.list() if self.typed.lower() in one.name.lower()]
@@ -320,18 +271,15 @@ class ProjectPanel:
         one: ProjectLine = row.value
         counted = [amount(one.observations, "memory"), amount(one.sessions, "session"), amount(one.prompts, "prompt")]
         return [
-            (f"{one.name}\n", HEADING),
+            (f"{one.name}\n", previews.HEADING),
             (f"{' · '.join(counted)}\n", ""),
-            (f"last active {age(one.last_activity_at, view.now)}\n" if one.last_activity_at else "", FAINT),
+            (f"last active {age(one.last_activity_at, view.now)}\n" if one.last_activity_at else "", previews.FAINT),
             (f"\nOther names: {', '.join(one.aliases)}\n" if one.aliases else "", ""),
-            ("\nm: merge it into another project; its name keeps working.", FAINT),
+            ("\nm: merge it into another project; its name keeps working.", previews.FAINT),
         ]
 
     def nothing(self) -> Iterable[Part]:
         return [("No project has these words." if self.typed else "No project yet.", "")]
-
-    def observation(self, row: ListRow) -> int | None:
-        return None
 
 
 _SWITCHES = {
@@ -341,14 +289,11 @@ _SWITCHES = {
 }
 
 
-class UpkeepPanel:
+class UpkeepPanel(Panel):
     """Lists what can be run now, the switches of the hooks, and what holds of the person always."""
 
-    name, asks, slow = "Upkeep", "words", False
+    name, asks = "Upkeep", "words"
     keys = "r run or switch  n new statement  d remove  u undo"
-
-    def __init__(self) -> None:
-        self.typed = ""
 
     def rows(self, view: View, offset: int) -> list[ListRow]:
         if offset:
@@ -366,8 +311,8 @@ class UpkeepPanel:
 
     def preview(self, view: View, row: ListRow, *, whole: bool) -> Iterable[Part]:
         if isinstance(row.value, Statement):
-            return memory(view, row.value.id)
-        return upkeep(view, row)
+            return previews.memory(view, row.value.id)
+        return previews.upkeep(view, row)
 
     def nothing(self) -> Iterable[Part]:
         return [("Nothing has these words.", "")]

@@ -16,15 +16,7 @@ from textual.widgets import Input, OptionList, Static
 
 from engram_py.failures.fixes import FixLine
 from engram_py.guards.values import GuardLine, Offered
-from engram_py.interfaces.screen_values import (
-    EXPLAINED,
-    AskedPrompt,
-    FailedSession,
-    Waiting,
-    session_given,
-    session_names,
-    start_text,
-)
+from engram_py.interfaces import screen_values
 from engram_py.interfaces.tui.changes import View
 from engram_py.interfaces.tui.navigation import MARKDOWN, ListRow, Part, content, shown_line
 from engram_py.interfaces.wording import render, search
@@ -58,7 +50,7 @@ def memory(view: View, observation_id: int, *, history: bool = False) -> Iterato
         yield f"\n{rest.strip()}\n", ""
     if given := sessions_given(view.app.store, observation_id, limit=_SESSIONS):
         yield "\nSessions that got it\n", HEADING
-        names = session_names(view.app, [view.app.sessions.get(one.id) for one in given])
+        names = screen_values.session_names(view.app, [view.app.sessions.get(one.id) for one in given])
     for one in given:
         cited = " · cited" if one.cited else ""
         ways = [_WAYS.get(way, way) for way in one.surfaces.split(",") if way]
@@ -109,11 +101,11 @@ def how(found: Results) -> Iterator[Part]:
 
 def session(view: View, session_id: str, *, whole: bool) -> Iterator[Part]:
     """Yield what my agent got; ``whole`` with what takes longer: why prompts were given nothing, and the start text."""
-    found = session_given(view.app, session_id, explained=EXPLAINED if whole else 0)
+    found = screen_values.session_given(view.app, session_id, explained=screen_values.EXPLAINED if whole else 0)
     one = found.session
     ended = f"ended {age(one.ended_at, view.now)}" if one.ended_at else "open"
     tokens = amount((found.counts.bytes + 3) // 4, "token")
-    yield f"{session_names(view.app, [one])[one.id]}\n", HEADING
+    yield f"{screen_values.session_names(view.app, [one])[one.id]}\n", HEADING
     yield f"{one.agent or 'session'} {one.id}\n", FAINT
     yield f"{one.project} · started {age(one.started_at, view.now)}, {ended}\n", FAINT
     yield f"given {found.counts.given}, cited {found.counts.cited} · {tokens}\n", FAINT
@@ -138,10 +130,10 @@ def session(view: View, session_id: str, *, whole: bool) -> Iterator[Part]:
         yield f"{door.door} {door.name}: {amount(door.calls, 'call')}, {amount(door.tokens, 'token')}\n", ""
     if whole:
         yield f"\nA new session of {one.project} starts with\n", HEADING
-        yield start_text(view.app, one.project) or "Nothing.", ""
+        yield screen_values.start_text(view.app, one.project) or "Nothing.", ""
 
 
-def _prompts(view: View, prompts: Sequence[AskedPrompt]) -> Iterator[Part]:
+def _prompts(view: View, prompts: Sequence[screen_values.AskedPrompt]) -> Iterator[Part]:
     for asked in prompts:
         yield f"{age(asked.prompt.created_at, view.now):>4} ", FAINT
         yield f"{one_line(asked.prompt.content, _PROMPT_CHARS)}\n", HEADING
@@ -161,7 +153,7 @@ def _given(rows: Sequence[Given]) -> Iterator[Part]:
         yield " cited\n" if one.cited else "\n", HEADING
 
 
-def waiting(view: View, kind: str, one: Waiting) -> Iterator[Part]:
+def waiting(view: View, kind: str, one: screen_values.Waiting) -> Iterator[Part]:
     """Yield a memory that waits for a person."""
     yield f"{kind}{f': {one.why}' if one.why else ''}\n", HEADING
     yield f"{_DO[kind]}\n\n", FAINT
@@ -193,7 +185,7 @@ def pair(view: View, one: Relation) -> Iterator[Part]:
             yield "\n", ""
 
 
-def failed(one: FailedSession) -> Iterator[Part]:
+def failed(one: screen_values.FailedSession) -> Iterator[Part]:
     """Yield a session whose summary failed."""
     yield f"Session {one.id}\n", HEADING
     yield f"{one.project}{' · given up' if one.state == 'dead' else ''}\n\n", FAINT

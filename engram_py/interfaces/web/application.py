@@ -30,16 +30,7 @@ from engram_py.interfaces.http.errors import (
     status_of,
 )
 from engram_py.interfaces.http.routing import check_text, fields_of
-from engram_py.interfaces.web import pages, pages_memory  # noqa: F401 - each module of pages registers its own
-from engram_py.interfaces.web.access import (
-    COOKIE_SECONDS,
-    Access,
-    ForeignFormError,
-    LinkUsedError,
-    NoPageError,
-    NotEnteredError,
-    TooManyListenersError,
-)
+from engram_py.interfaces.web import access, pages, pages_memory  # noqa: F401 - each module of pages registers its own
 from engram_py.interfaces.web.rendering import STATIC, assets, templates
 from engram_py.interfaces.web.visit import HOME, OTHER_ADDRESSES, PAGES, Goto, Shown, Undo, Visit, version_of
 from engram_py.projects import table as project_table
@@ -76,7 +67,7 @@ class PageApplication:
     def __init__(self, app: Engram, *, port: int, ending: Callable[[], bool] = lambda: False) -> None:
         self._app = app
         self._changes = ChangeWatch(app.store, ending=ending)
-        self._access = Access(app.settings.data_dir)
+        self._access = access.Access(app.settings.data_dir)
         self._cookie = f"engram_page_{port}"
         self._undo = Undo()
         self._workers = anyio.CapacityLimiter(WORKERS)
@@ -97,7 +88,7 @@ class PageApplication:
             routes.append(self._route(path, partial(self._page, path), methods, entered=True))
 
         async def unknown(scope: Scope, receive: Receive, send: Send) -> None:
-            await self.refused(NoPageError(scope["path"]))(scope, receive, send)
+            await self.refused(access.NoPageError(scope["path"]))(scope, receive, send)
 
         return Router(routes, default=unknown, redirect_slashes=True)
 
@@ -115,7 +106,7 @@ class PageApplication:
     async def _asset(self, request: Request) -> Response:
         found = assets().get(request.path_params["name"])
         if found is None:
-            raise NoPageError(request.url.path)
+            raise access.NoPageError(request.url.path)
         # The address holds a hash of the content.
         headers = _HEADERS | {"Cache-Control": "public, max-age=31536000, immutable"}
         return Response(found.body, headers=headers, media_type=found.media_type)
@@ -137,9 +128,9 @@ class PageApplication:
         # A program that only asks what the link is must not use it up.
         cookie = self._access.enter(request.query_params.get("token", "")) if request.method == "GET" else None
         if cookie is None:
-            raise LinkUsedError
+            raise access.LinkUsedError
         # Other systems' addresses of pages (`/memory/people`) lead to ours, so the cookie is for all of the server.
-        response.set_cookie(self._cookie, cookie, max_age=COOKIE_SECONDS, httponly=True, samesite="strict")
+        response.set_cookie(self._cookie, cookie, max_age=access.COOKIE_SECONDS, httponly=True, samesite="strict")
         return response
 
     async def _page(self, route: str, request: Request) -> Response:
@@ -164,7 +155,7 @@ class PageApplication:
             home = f"http://{request.headers.get('host', '')}"
             is_own = self._access.is_form_token(visitor, form.get("form_token", ""))
             if request.headers.get("origin", "") != home or not is_own:
-                raise ForeignFormError
+                raise access.ForeignFormError
         # Its own project and session, so that what a person opens teaches the search of agents nothing.
         view = self._app.for_caller(None)
         with view.usage.paused():
@@ -197,7 +188,7 @@ class PageApplication:
 
     def refused(self, error: EngramError, *, entered: bool = False) -> Response:
         """Return a page that asks neither the memory nor the key: one of them may be what failed."""
-        error = NotEnteredError() if isinstance(error, UnauthorizedError) else error
+        error = access.NotEnteredError() if isinstance(error, UnauthorizedError) else error
         response = _rendered("refused.html", {"error": error, "entered": entered, "project": ""}, status_of(error))
         response.headers.update(error.headers if isinstance(error, HttpError) else {})
         return response
@@ -250,7 +241,7 @@ class ChangeWatch:
     def stream(self, since: str, headers: Mapping[str, str]) -> StreamingResponse:
         """Return the stream of a listener that knows the version ``since``. Raises TooManyListenersError."""
         if self._listeners >= MOST_LISTENERS:
-            raise TooManyListenersError(MOST_LISTENERS)
+            raise access.TooManyListenersError(MOST_LISTENERS)
         return _Stream(self, since, headers)
 
     @contextmanager

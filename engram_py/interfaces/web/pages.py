@@ -51,25 +51,22 @@ def search_page(visit: Visit) -> Shown:
     query, kind, scope = (visit.asked(name) for name in ("q", "type", "scope"))
     values = {"query": query, "type": kind, "scope": scope, "any": visit.asked("match") == "any"}
     values |= {"types": TYPES, "scopes": SCOPES, "found": None, "latest": (), "error": None, "most": _HITS}
-    if query:
-        try:
-            found = visit.app.searches.search(
-                query,
-                **visit.place,
-                type=kind or None,
-                scope=scope or None,
-                match_mode="any" if values["any"] else "all",
-                limit=_HITS,
-                explain=True,
-                recorded=False,
-            )
-        except InvalidInputError as exc:  # said above the form that it was typed into
-            return Shown("search.html", values | {"error": exc}, status=400)
-        return Shown("search.html", values | _answer(found))
     try:
-        return Shown("search.html", values | _latest(visit, kind, scope))
-    except InvalidInputError as exc:
+        if not query:
+            return Shown("search.html", values | _latest(visit, kind, scope))
+        found = visit.app.searches.search(
+            query,
+            **visit.place,
+            type=kind or None,
+            scope=scope or None,
+            match_mode="any" if values["any"] else "all",
+            limit=_HITS,
+            explain=True,
+            recorded=False,
+        )
+    except InvalidInputError as exc:  # said above the form that it was typed into
         return Shown("search.html", values | {"error": exc}, status=400)
+    return Shown("search.html", values | _answer(found))
 
 
 def _latest(visit: Visit, kind: str, scope: str) -> dict[str, object]:

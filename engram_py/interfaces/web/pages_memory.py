@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
-from engram_py.app import Engram
-from engram_py.dataclass import dataclass
 from engram_py.errors import EmptyFieldError, EngramError, InvalidArgumentError, TextTooLongError
 from engram_py.interfaces.screen_values import Waiting, review, session_names
 from engram_py.interfaces.web.access import ChangeExpiredError
 from engram_py.interfaces.web.rendering import diff, files_of, history, not_here, where_it_was_saved
-from engram_py.interfaces.web.visit import HOME, Goto, Shown, Taken, Visit, observation_number, page, page_number
+from engram_py.interfaces.web.visit import (
+    HOME,
+    Goto,
+    PageFunction,
+    Shown,
+    Taken,
+    Visit,
+    observation_number,
+    page,
+    page_number,
+)
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.phrases import whence
 from engram_py.ledger.citations import sessions_given
@@ -51,6 +60,20 @@ def seen(row: Observation) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
+def as_shown(change: Callable[[Visit, Observation], Goto]) -> PageFunction:
+    """Give ``change`` the observation, if it still reads as on the page that asks; else show the page that says so."""
+
+    @wraps(change)
+    def run(visit: Visit) -> Shown | Goto:
+        row = live_observation(visit.app.store, visit.observation_id)
+        if visit.form.get("seen") == seen(row):
+            return change(visit, row)
+        values = {"error": ChangedMeanwhileError(row.id), "back": f"/ui/memory/{row.id}"}
+        return Shown("refused.html", values, status=409)
+
+    return run
+
+
 @page("GET", _PATH)
 def memory_page(visit: Visit) -> Shown:
     """One observation whole; of a deleted one, that it is, and how it comes back."""
@@ -84,16 +107,12 @@ def memory_page(visit: Visit) -> Shown:
 
 
 def _sent(visit: Visit, row: Observation) -> dict[str, str]:
-    """Return the fields of the edit form, with the line ends of the text they replace."""
+    """Return the fields of the edit form. A browser sends CR LF always: where only line ends differ, the text is as
+    it was."""
     given = {name: visit.form.get(name, "") for name in EDITED}
-    content = _with_line_ends(given["content"], row.content)
+    plain = given["content"].replace("\r\n", "\n")
+    content = row.content if plain == row.content.replace("\r\n", "\n") else plain
     return {name: text.strip() for name, text in given.items()} | {"content": content}
-
-
-def _with_line_ends(sent: str, before: str) -> str:
-    """Return what a browser sent, whose line ends are CR LF always; where only they differ, the text as it was."""
-    plain = sent.replace("\r\n", "\n")
-    return before if plain == before.replace("\r\n", "\n") else plain
 
 
 @page("GET", _PATH + "/edit")
@@ -193,10 +212,8 @@ def undo(visit: Visit) -> Shown | Goto:
 
 
 @page("POST", _PATH + "/revert")
-def revert(visit: Visit) -> Shown | Goto:
-    row = as_shown(visit)
-    if isinstance(row, Shown):
-        return row
+@as_shown
+def revert(visit: Visit, row: Observation) -> Goto:
     version = visit.form.get("version", "")
     number = int(version) if version.isascii() and version.isdecimal() and len(version) < 10 else 0
     done = visit.app.observations.revert(row.id, number)
@@ -228,36 +245,27 @@ def reviewed(visit: Visit) -> Goto:
 
 
 @page("POST", _PATH + "/guard")
-def guard(visit: Visit) -> Shown | Goto:
+@as_shown
+def guard(visit: Visit, row: Observation) -> Goto:
     """Let the guard speak that the text offers, as it was shown, or never offer it again."""
-    row = as_shown(visit)
-    if isinstance(row, Shown):
-        return row
     wanted = visit.form.get("to") == "on"
     (visit.app.guards.accept if wanted else visit.app.guards.decline)(row.id)
     return back_to(visit, row.id, "guarded" if wanted else "declined")
 
 
 @page("POST", _PATH + "/accept")
-def accept(visit: Visit) -> Shown | Goto:
+@as_shown
+def accept(visit: Visit, row: Observation) -> Goto:
     """Stand for what was derived, imported or sent, as it was shown."""
-    row = as_shown(visit)
-    if isinstance(row, Shown):
-        return row
     accepted = visit.app.observations.accept(row.id)
-
-    def take_back(app: Engram) -> None:
-        app.observations.unaccept(accepted)
-
-    return back_to(visit, row.id, "accepted", undo=visit.undo.keep(Taken(row.id, take_back, seen(row), "unaccepted")))
+    back = Taken(row.id, lambda app: app.observations.unaccept(accepted), seen(row), "unaccepted")
+    return back_to(visit, row.id, "accepted", undo=visit.undo.keep(back))
 
 
 @page("POST", _PATH + "/delete")
-def delete(visit: Visit) -> Shown | Goto:
+@as_shown
+def delete(visit: Visit, row: Observation) -> Goto:
     """Hide the observation that was shown; one that reads differently now is shown first."""
-    row = as_shown(visit)
-    if isinstance(row, Shown):
-        return row
     visit.app.observations.delete(row.id)
     return back_to(visit, row.id, "deleted")
 
@@ -279,46 +287,31 @@ def undelete(visit: Visit) -> Goto:
 
 
 @page("POST", _PATH + "/merge")
-def merge(visit: Visit) -> Shown | Goto:
+@as_shown
+def merge(visit: Visit, row: Observation) -> Goto:
     """Let another memory replace this one: searches find that one, and both texts stay."""
-    row = as_shown(visit)
-    if isinstance(row, Shown):
-        return row
     other = observation_number(visit.form.get("into", ""))
     before = visit.app.relations.between(row.id, other)
     judged = visit.app.relations.compare(other, row.id, "supersedes", confidence=1.0, reasoning=_REASON)
     was = before.relation if before is not None and before.judgment_status == "judged" else "not_conflict"
     turned = before is not None and before.source_id != judged.source_id
     ends = (row.id, other) if turned else (other, row.id)
-
-    def take_back(app: Engram) -> None:
-        app.relations.compare(*ends, was, confidence=1.0, reasoning="the merge was taken back")
-
-    return back_to(visit, row.id, "merged", undo=visit.undo.keep(Taken(row.id, take_back, seen(row), "unmerged")))
+    why = "the merge was taken back"
+    back = Taken(
+        row.id, lambda app: app.relations.compare(*ends, was, confidence=1.0, reasoning=why), seen(row), "unmerged"
+    )
+    return back_to(visit, row.id, "merged", undo=visit.undo.keep(back))
 
 
 @page("POST", _PATH + "/move")
-def move(visit: Visit) -> Shown | Goto:
+@as_shown
+def move(visit: Visit, row: Observation) -> Goto:
     """Give the memory to another project."""
-    row = as_shown(visit)
-    if isinstance(row, Shown):
-        return row
     if not visit.app.observations.move(row.id, visit.form.get("to", "")).changed:
         return back_to(visit, row.id, "unchanged")
-
-    def take_back(app: Engram) -> None:
-        app.observations.move(row.id, row.project)
-
     now = live_observation(visit.app.store, row.id)
-    return back_to(visit, row.id, "moved", undo=visit.undo.keep(Taken(row.id, take_back, seen(now), "unmoved")))
-
-
-def as_shown(visit: Visit) -> Observation | Shown:
-    """Return the observation, if it still reads as on the page that asks; else the page that says so."""
-    row = live_observation(visit.app.store, visit.observation_id)
-    if visit.form.get("seen") == seen(row):
-        return row
-    return Shown("refused.html", {"error": ChangedMeanwhileError(row.id), "back": f"/ui/memory/{row.id}"}, status=409)
+    back = Taken(row.id, lambda app: app.observations.move(row.id, row.project), seen(now), "unmoved")
+    return back_to(visit, row.id, "moved", undo=visit.undo.keep(back))
 
 
 def back_to(visit: Visit, observation_id: int, done: str, **more: str) -> Goto:
@@ -345,13 +338,7 @@ def done_to(visit: Visit, row: Observation | None) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """A memory that waits for a person, why, and the mark of how it reads now."""
-
-    row: Observation
-    why: str
-    seen: str
+_WAITING = ("orders", "unchecked", "derived", "due", "stale", "offered")
 
 
 @page("GET", "/ui/review")
@@ -367,12 +354,10 @@ def review_page(visit: Visit) -> Shown:
         | {
             "pairs": found.pairs,
             "texts": _texts(visit, [*found.pairs, verdict] if verdict else found.pairs),
-            "orders": _forms(found.orders),
-            "unchecked": _forms(found.unchecked),
-            "derived": _forms(found.derived),
-            "due": _forms(found.due),
-            "stale": _forms(found.stale),
-            "offered": _forms(found.offered),
+            **{
+                name: _forms(getattr(found, name))
+                for name in ("orders", "unchecked", "derived", "due", "stale", "offered")
+            },
             "failed": found.failed,
             "kind": visit.asked("kind"),
             "number": page_number(visit),
@@ -384,8 +369,9 @@ def review_page(visit: Visit) -> Shown:
     )
 
 
-def _forms(waiting: Sequence[Waiting]) -> list[_Form]:
-    return [_Form(one.row, one.why, seen(one.row)) for one in waiting]
+def _forms(waiting: Sequence[Waiting]) -> list[dict[str, object]]:
+    """Return memories that wait for a person, why, and the mark of how each reads now."""
+    return [{"row": one.row, "why": one.why, "seen": seen(one.row)} for one in waiting]
 
 
 def _texts(visit: Visit, pairs: Sequence[Relation]) -> dict[int, Observation]:

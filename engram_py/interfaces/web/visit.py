@@ -35,7 +35,7 @@ class Taken:
     the observation reads until somebody changes it, ``done`` what the page says of it then."""
 
     observation_id: int
-    change: Change | Callable[[Engram], None]
+    change: Change | Callable[[Engram], object]
     seen: str
     done: str = "undone"
 

@@ -165,10 +165,8 @@ def _some(paths: Sequence[str], state: str, step: str) -> list[str]:
 
 
 def _text(value: FileText, now: datetime) -> str:
-    if value.found:
-        return value.text
     near = f"; similar: {', '.join(value.near)}" if value.near else ""
-    return f"No file {value.path}{near}"
+    return value.text if value.found else f"No file {value.path}{near}"
 
 
 WORDS: Words = {

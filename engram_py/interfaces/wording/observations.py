@@ -234,21 +234,19 @@ def _stats(value: Stats, now: datetime) -> str:
     hidden = len(value.projects) - _MOST_PROJECTS
     types = ", ".join(f"{name} {count}" for name, count in list(value.types.items())[:_MOST_TYPES])
     facts = amount(value.facts_since_synthesis, "new fact")
+    changes = value.queued_mutations
+    queued = amount(changes, "change") if changes <= MOST_COUNTED else f"more than {MOST_COUNTED:,} changes"
     projects = ", ".join(value.projects[:_MOST_PROJECTS]) + (f" +{hidden} more" if hidden > 0 else "")
     return "\n".join(
         [
             ", ".join(amount(getattr(value, f"total_{kind}s"), kind) for kind in kinds),
             f"{amount(value.versions, 'earlier version')}, {amount(value.deleted_observations, 'deleted observation')}"
-            + (f", {_queued(value.queued_mutations)} kept for sync" if value.syncs else ""),
+            + (f", {queued} kept for sync" if value.syncs else ""),
             f"types: {types or 'none'}; {facts} since summaries were last written",
             f"projects: {projects or 'none'}",
             f"{value.database_path}: {value.database_bytes / 1024:,.0f} KB",
         ]
     )
-
-
-def _queued(changes: int) -> str:
-    return amount(changes, "change") if changes <= MOST_COUNTED else f"more than {MOST_COUNTED:,} changes"
 
 
 def _entity_line(value: EntityLine, now: datetime) -> str:

@@ -10,7 +10,7 @@ from engram_py.interchange.results import Counts, Exported, Imported
 from engram_py.interfaces.wording.phrases import SpelledWords, Words, age, amount, joined, whence
 from engram_py.interfaces.wording.reasons import Door, spelled
 from engram_py.privacy.clear import Cleared
-from engram_py.privacy.switches import Allowed, Choice, SwitchState
+from engram_py.privacy.switches import Allowed, SwitchState
 from engram_py.privacy.trust import Arrival, Arrivals, TrustChanged
 from engram_py.projects.values import Alike, CurrentProject, Merged, ProjectLine, Pruned, Renamed
 from engram_py.recall.values import counted
@@ -56,18 +56,16 @@ def _state(value: SwitchState, now: datetime) -> str:
     lines += [
         f"ENGRAM_{switch.upper()} is {_on(on)}, which overrides the rest" for switch, on in value.environment.items()
     ]
-    return "\n".join([*lines, *(_choice(choice) for choice in value.choices)])
+    for one in value.choices:
+        where = "everywhere" if one.scope == "all" else f"{one.scope} {one.name}"
+        lines.append(f"{where}: {_NAMES[one.switch]} {_on(one.on)}")
+    return "\n".join(lines)
 
 
 def _allowed(value: Allowed) -> str:
     if not value.enabled:
         return "engram is off: hooks do nothing"
     return f"engram is on, recording is {_on(value.record)}, injecting is {_on(value.inject)}"
-
-
-def _choice(value: Choice) -> str:
-    where = "everywhere" if value.scope == "all" else f"{value.scope} {value.name}"
-    return f"{where}: {_NAMES[value.switch]} {_on(value.on)}"
 
 
 def _on(value: bool) -> str:
@@ -98,12 +96,6 @@ def _what(value: Cleared) -> str:
 
 
 _ROWS = {"versions": "earlier text", "turns": "raw message"}
-
-
-def _arrivals(value: Arrivals, now: datetime) -> str:
-    if not value.items:
-        return "All memories here are your own."
-    return "\n".join(_arrival(one) for one in value.items)
 
 
 def _arrival(one: Arrival) -> str:
@@ -156,7 +148,7 @@ WORDS: Words = {
     Alike: lambda value, now: f"{', '.join(value.names)} may be the same as {value.into}",
     Pruned: _pruned,
     ProjectLine: _line,
-    Arrivals: _arrivals,
+    Arrivals: lambda value, now: "\n".join(map(_arrival, value.items)) or "All memories here are your own.",
     TrustChanged: _trust,
     SwitchState: _state,
     Cleared: lambda value, now: (

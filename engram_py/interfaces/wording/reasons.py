@@ -84,10 +84,6 @@ def words_of(value: Reason) -> str | Sentence:
     return words.format(**facts) if isinstance(words, str) else words(**facts)
 
 
-def _some(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'s' * (number != 1)}"
-
-
 def _gone(ids: Sequence[int]) -> str:
     named = ", ".join(f"#{one}" for one in ids[:_MOST_NUMBERS]) + (", …" if len(ids) > _MOST_NUMBERS else "")
     return f"there is no memory {named}, or {'it was' if len(ids) == 1 else 'they were'} deleted"
@@ -96,10 +92,6 @@ def _gone(ids: Sequence[int]) -> str:
 def _no_change(start: str, last: str, open: bool) -> str:
     then = f"until {last}" if open else f"from {start} to {last}" if start != last else f"on {start}"
     return f"no memory changed {then}"
-
-
-def _nothing_passes(without_words: bool) -> str:
-    return f"no memory {'without the excluded words ' if without_words else ''}matches the filters"
 
 
 def _not_as_marked(quotes: bool, minus: bool) -> str:
@@ -117,11 +109,6 @@ def _shortened(characters: int, words: bool) -> str:
     used = [f"only its first {characters:,} characters were read"] if characters else []
     used += ["only its rarest words were used"] if words else []
     return f"the query is long: {', and '.join(used)}"
-
-
-def _evidence(share: float, probability: float, least: float) -> str:
-    why = f"best hit: {share:.0%} of the query's weight"
-    return f"{why}, {probability:.0%} likely to answer ({least:.0%} is needed)"
 
 
 def _read(joined: Sequence[str], forms: Sequence[tuple[str, Sequence[str]]]) -> str:
@@ -151,15 +138,6 @@ def _recording_off(project: str, enabled: bool) -> str:
     return f"{what} is off in {project}; this memory was saved anyway, as it was asked for (`{step}` turns it on)"
 
 
-def _no_project_here(nameless: bool) -> str:
-    folders = " (the home directory, / and folders for temporary files are never projects)" if nameless else ""
-    return f"no project here{folders}"
-
-
-def _no_memory_yet(project: str, similar: Sequence[str]) -> str:
-    return f'project "{project}" has no memory yet' + (f" (similar: {', '.join(similar)})" if similar else "")
-
-
 def _created(project: str, similar: Sequence[str]) -> str:
     names = f"; similar names exist: {', '.join(similar)} (`engram projects merge` joins them)" if similar else ""
     return f'created project "{project}"{names}'
@@ -174,7 +152,9 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     # why a search found nothing
     "gone": _gone,
     "no_change": _no_change,
-    "nothing_passes": _nothing_passes,
+    "nothing_passes": lambda without_words: (
+        f"no memory {'without the excluded words ' if without_words else ''}matches the filters"
+    ),
     "no_word": "the query has no words",
     "no_content_word": "the query has only common words",
     "filtered": "the filters exclude every memory with these words",
@@ -230,7 +210,9 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "read": _read,
     "weighed": "weight {weight:.2f} in the score",
     "weighted_sum": "weight {vectors:.1f} for vectors, {words:.1f} for words",
-    "evidence": _evidence,
+    "evidence": (
+        "best hit: {share:.0%} of the query's weight, {probability:.0%} likely to answer ({least:.0%} is needed)"
+    ),
     "no_word_found": "no word of the query was found",
     "near": lambda forms: f"similar: {', '.join(forms)}",
     "unknown": "unknown",
@@ -292,13 +274,18 @@ WORDS: dict[str, str | Callable[..., str | Sentence]] = {
     "newest_checked": "only the {limit:,} newest observations with files were checked",
     "repository_not_here": "the repository of {project} is not here; run this inside it",
     # which project a call belongs to
-    "no_project_here": _no_project_here,
+    "no_project_here": lambda nameless: (
+        "no project here"
+        + (" (the home directory, / and folders for temporary files are never projects)" if nameless else "")
+    ),
     "several_repositories": "several repositories here",
     "unconfirmed_name": (
         "{file} names project {project}, whose memories come from another folder; if it is the same project, the user "
         "runs `engram projects confirm` here; until then nothing is read or written"
     ),
-    "no_memory_yet": _no_memory_yet,
+    "no_memory_yet": lambda project, similar: (
+        f'project "{project}" has no memory yet' + (f" (similar: {', '.join(similar)})" if similar else "")
+    ),
     "name_normalized": 'project name normalized: "{given}" → "{name}"',
     "created_project": _created,
     "folder_gone": "{folder} does not exist; {used} is used instead",

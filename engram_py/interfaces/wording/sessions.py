@@ -24,7 +24,7 @@ from engram_py.interfaces.wording.phrases import (
     whence,
 )
 from engram_py.interfaces.wording.reasons import Door
-from engram_py.recall.layers import Layered, LayerResults, SaidResults
+from engram_py.recall.layers import Layered, SaidResults
 from engram_py.recall.values import DocumentResults, Results
 from engram_py.sessions.checkpoints import AgentLine
 from engram_py.sessions.values import (
@@ -70,17 +70,11 @@ def _checkpoint(value: Checkpoint, now: datetime) -> str:
     return f"The checkpoint of session {value.session_id} is binary ({size}). Use --json (base64)."
 
 
-def _checkpoint_line(value: CheckpointLine, now: datetime) -> str:
-    saved = age(value.saved_at, now)
-    return f"Checkpoint {value.id} of session {value.session_id} in {value.project}: {value.size:,} bytes ({saved})"
-
-
-_KINDS = {"turns": "turn", "prompts": "prompt"}
 _QUERY_CHARS = 200
 
 
 def _said_results(value: SaidResults, now: datetime) -> str:
-    kind = _KINDS[value.layer]
+    kind = value.layer.removesuffix("s")
     where = "all projects" if value.projects is None else ", ".join(value.projects)
     if not value.results:
         query = plain_line(value.query, _QUERY_CHARS)
@@ -96,7 +90,9 @@ def _said(one: Said, now: datetime) -> Iterator[str]:
 
 
 def _layered(value: Layered, now: datetime, door: Door) -> str:
-    empty = [name for name, found in value.layers.items() if not _says_anything(found)]
+    # A layer answers, or names what may have to do with the question.
+    named = {name for name, one in value.layers.items() if isinstance(one, Results) and (one.documents or one.related)}
+    empty = [name for name, found in value.layers.items() if not found.results and name not in named]
     if len(empty) == len(value.layers):
         first = next(one for one in value.layers.values() if isinstance(one, Results))
         return f"In every layer: {_OTHERS[Results](first, now, door)}"
@@ -107,11 +103,6 @@ def _layered(value: Layered, now: datetime, door: Door) -> str:
         said = _said_results(found, now) if isinstance(found, SaidResults) else _OTHERS[type(found)](found, now, door)
         parts.append(f"## {name.capitalize()}\n{said}")
     return "\n\n".join([*parts, *([f"Nothing in {joined(empty)}."] if empty else [])])
-
-
-def _says_anything(found: LayerResults) -> bool:
-    """Return whether a layer answers, or names what may have to do with the question."""
-    return bool(found.results or (isinstance(found, Results) and (found.documents or found.related)))
 
 
 def _ingested(value: Ingested, now: datetime) -> str:
@@ -146,7 +137,10 @@ def _flushed(value: Flushed, now: datetime) -> str:
 
 WORDS: Words = {
     Checkpoint: _checkpoint,
-    CheckpointLine: _checkpoint_line,
+    CheckpointLine: lambda value, now: (
+        f"Checkpoint {value.id} of session {value.session_id} in {value.project}: {value.size:,} bytes "
+        f"({age(value.saved_at, now)})"
+    ),
     SessionState: lambda value, now: f"Session {value.session.id} {value.event} in {value.session.project}",
     PromptSaved: lambda value, now: f"Prompt {_KEPT[value.outcome]} in {value.project}",
     CapturedLearnings: _captured,

@@ -17,7 +17,6 @@ from engram_py.sync.autosync.table import (
     Enrolled,
     LoggedIn,
     LoggedOut,
-    SetAside,
 )
 from engram_py.sync.errors import PassphraseMissingError
 from engram_py.sync.git.table import (
@@ -327,12 +326,6 @@ def _logged_in(value: LoggedIn, now: datetime) -> str:
     return "\n".join(lines)
 
 
-def _logged_out(value: LoggedOut, now: datetime) -> str:
-    if not value.server:
-        return "This machine was not logged in"
-    return f"Logged out of {value.server}; nothing is sent or fetched now"
-
-
 def _enrolled(value: Enrolled, now: datetime) -> str:
     lines = [f"Enrolled {name}: it now syncs with {value.server}" for name in value.added]
     lines += [f"Unenrolled {name}: it no longer syncs" for name in value.removed]
@@ -400,22 +393,22 @@ def _aside(value: CloudStatus, now: datetime) -> Iterator[str]:
     were, them = ("was", "it") if rows == 1 else ("were", "them")
     yield f"{amount(rows, 'change')} {were} refused. Fix {them} as shown, then `engram cloud status --retry`:"
     for one in value.set_aside[:_MOST_SET_ASIDE]:
-        yield f"- {_row(one)} ({age(one.last_seen_at, now)}, tried {one.tries}×)"
+        who = "the server refused" if one.direction == "push" else "this machine could not read"
+        what = f"{who} {one.entity} {one.entity_key} of {one.project or '?'}: {one.reason_code}, {one.reason}"
+        yield f"- {what} ({age(one.last_seen_at, now)}, tried {one.tries}×)"
         if one.next_step:
             yield f"  → {one.next_step}"
     if value.set_aside_total > _MOST_SET_ASIDE:
         yield f"- and {value.set_aside_total - _MOST_SET_ASIDE:,} more; --json names {len(value.set_aside)}"
 
 
-def _row(one: SetAside) -> str:
-    who = "the server refused" if one.direction == "push" else "this machine could not read"
-    return f"{who} {one.entity} {one.entity_key} of {one.project or '?'}: {one.reason_code}, {one.reason}"
-
-
 def _synced(value: CloudSynced, now: datetime) -> str:
     if value.outcome == "busy":
         return f"Another engram process syncs with {value.server} now; `engram cloud status` shows its state"
-    lines = [f"{value.server}: {_counts(value)}"]
+    known = f" ({value.known:,} already known)" if value.known else ""
+    waiting = f", {value.deferred:,} waiting" if value.deferred else ""
+    sent = f"sent {value.sent + value.known:,}{known}"
+    lines = [f"{value.server}: {sent}, received {value.received:,} ({value.applied:,} new{waiting})"]
     if value.set_aside:
         lines.append(f"{amount(value.set_aside, 'change')} refused; `engram cloud status` shows why")
     if value.outcome == "failed":
@@ -423,25 +416,23 @@ def _synced(value: CloudSynced, now: datetime) -> str:
     return "\n".join(lines)
 
 
-def _counts(value: CloudSynced) -> str:
-    known = f" ({value.known:,} already known)" if value.known else ""
-    waiting = f", {value.deferred:,} waiting" if value.deferred else ""
-    return f"sent {value.sent + value.known:,}{known}, received {value.received:,} ({value.applied:,} new{waiting})"
-
-
 def unapplied(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the synced rows that could not be applied, a line each, with the reason."""
-    lines = [
+    lines = (
         f"{row['id']} {row['entity']} {row['entity_key']} of {row['project']}: {row['apply_status']}, "
         f"{row['last_error'] or row['reason_code']}"
         for row in rows
-    ] or ["Every synced row is applied"]
-    return "\n".join(lines)
+    )
+    return "\n".join(lines) or "Every synced row is applied"
 
 
 WORDS: Words = {
     LoggedIn: _logged_in,
-    LoggedOut: _logged_out,
+    LoggedOut: lambda value, now: (
+        f"Logged out of {value.server}; nothing is sent or fetched now"
+        if value.server
+        else "This machine was not logged in"
+    ),
     Enrolled: _enrolled,
     CloudStatus: _status,
     CloudSynced: _synced,

@@ -43,11 +43,9 @@ if TYPE_CHECKING:
 
 def _report(value: Report, now: datetime) -> str:
     count = value.summary
-    head = (
-        f"{value.status}: {count['ok']} ok, {amount(count['warnings'], 'warning')}, {amount(count['errors'], 'error')}"
-    )
-    head += f" ({value.path})"
-    lines = [head] + ([f"backup before repair: {value.backup}"] if value.backup else [])
+    counts = f"{count['ok']} ok, {amount(count['warnings'], 'warning')}, {amount(count['errors'], 'error')}"
+    lines = [f"{value.status}: {counts} ({value.path})"]
+    lines += [f"backup before repair: {value.backup}"] if value.backup else []
     return "\n".join([*lines, *(line for check in value.checks for line in _check(check))])
 
 
@@ -55,11 +53,6 @@ def _check(check: Check) -> Sequence[str]:
     line = f"{check.result:7} {check.check_id}: {check.message}" + (" (repaired)" if check.fixed else "")
     steps = [] if check.result == "ok" else lines_of(check.safe_next_step or "")
     return [line, *(f"        → {step}" for step in steps)]
-
-
-def _restored(value: Restored, now: datetime) -> str:
-    kept = f"; the old database is kept in {value.kept}" if value.kept else ""
-    return f"Restored {amount(value.observations, 'observation')} from {value.source} to {value.path}{kept}"
 
 
 def _encryption(value: Encryption, now: datetime) -> str:
@@ -131,7 +124,9 @@ def _cost(value: Cost, now: datetime) -> str:
         tokens, dollars = f"{value.models.tokens:,}", f"${value.models.dollars:.2f}"
         lines += ["", _row("models that summarized sessions, 30 days", dollars, tokens)]
     if value.profiles:
-        lines += ["", *_profiles(value)]
+        instructions = tokens_of(value.profiles[0].instruction_bytes)
+        lines += ["", _row(f"per session (instructions: {instructions:,})", "tools", "tokens")]
+        lines += [_row(f"profile {one.profile}", f"{one.tools:,}", f"{one.tokens:,}") for one in value.profiles]
     return "\n".join(lines)
 
 
@@ -166,13 +161,6 @@ def _shares(value: Cost) -> Iterator[str]:
     shares = {"given by hooks": value.injected, "recalled by tools": value.recalled}
     for name, share in (shares | {"cited": value.cited, "never used": value.never_used}).items():
         yield _row(name, f"{share.observations:,}", f"{share.tokens:,}") if share else f"{name:40} {_UNKNOWN}"
-
-
-def _profiles(value: Cost) -> Iterator[str]:
-    instructions = tokens_of(value.profiles[0].instruction_bytes)
-    yield _row(f"per session (instructions: {instructions:,})", "tools", "tokens")
-    for one in value.profiles:
-        yield _row(f"profile {one.profile}", f"{one.tools:,}", f"{one.tokens:,}")
 
 
 def _row(name: str, *cells: str) -> str:
@@ -337,11 +325,11 @@ def _result(value: Result, now: datetime) -> str:
     ]
     lines += [f"{one.arm:10}" + "".join(f"{getattr(one, name):>10}" for name in _ARM_COUNTS) for one in value.arms]
     lines += ["helped: solved, but not solved without memory. harmed: the opposite."]
-    told = [one for one in value.arms if one.helped + one.harmed]
     lines += [
         f"{one.arm}: {one.helped} helped, {one.harmed} harmed"
         + (f"; that may be chance (p = {one.chance:.2f})" if one.chance > _CHANCE else f" (p = {one.chance:.3f})")
-        for one in told
+        for one in value.arms
+        if one.helped + one.harmed
     ]
     return "\n".join(lines)
 
@@ -396,7 +384,10 @@ def _table(value: Evaluation) -> Iterator[str]:
         yield f"{label:14}{cells}" + ("  FELL" if name in value.fell else "")
     if value.measures.questions:
         yield f"of the hits: precision {value.precision:.3f}, recall {value.recall:.3f}, F1 {value.f1:.3f}"
-    cells = "".join(f"{_false(measures):>10}" for measures in columns.values())
+    false = (
+        f"{one.false_answers} of {one.silent_questions}" if one.silent_questions else "-" for one in columns.values()
+    )
+    cells = "".join(f"{share:>10}" for share in false)
     yield f"{'false answers':14}{cells}" + ("  ROSE" if "false_answers" in value.fell else "")
 
 
@@ -406,10 +397,6 @@ def _columns(value: Evaluation) -> dict[str, Measures]:
         return {"all": value.measures}
     new = value.new if any(one.new for one in value.asked) else None
     return {"before": value.before, "now": value.now} | ({"new": new} if new else {})
-
-
-def _false(measures: Measures) -> str:
-    return f"{measures.false_answers} of {measures.silent_questions}" if measures.silent_questions else "-"
 
 
 def _moved(value: Evaluation) -> Iterator[str]:
@@ -461,11 +448,8 @@ def _verdict(value: Evaluation) -> Sequence[str]:
         lines.append(f"no worse than the kept run in the {amount(compared, 'question')} of both")
     if value.kept:
         lines.append("kept: later runs are compared with this one")
-    elif value.kept_at is not None:
-        new = sum(one.new for one in value.asked)
-        lines += (
-            [f"{amount(new, 'new question')}, not compared; to compare later runs with this one: --keep"] if new else []
-        )
+    elif value.kept_at is not None and (new := sum(one.new for one in value.asked)):
+        lines.append(f"{amount(new, 'new question')}, not compared; to compare later runs with this one: --keep")
     return lines
 
 
@@ -475,7 +459,10 @@ WORDS: Words = {
         f"Backed up {amount(value.observations, 'observation')} to {value.path} ({value.bytes:,} bytes)"
     ),
     Encryption: _encryption,
-    Restored: _restored,
+    Restored: lambda value, now: (
+        f"Restored {amount(value.observations, 'observation')} from {value.source} to {value.path}"
+        f"{f'; the old database is kept in {value.kept}' if value.kept else ''}"
+    ),
     Reindexed: _reindexed,
     Maintained: _maintained,
     Runs: _runs,
