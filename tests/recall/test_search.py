@@ -144,11 +144,6 @@ def test_words_are_found_by_their_parts_and_in_any_script(app: Engram, text: str
     assert {query: ids(app, query) for query in queries} == {key: [saved] for key in queries}
 
 
-def test_an_alias_finds_what_it_was_given_for(app: Engram) -> None:
-    saved = app.save(draft("Fifteen minutes.", aliases=("jwt expiry", "セッション")))
-    assert ids(app, "jwt") == ids(app, "セッション") == [saved.id]
-
-
 def test_a_word_of_the_title_outranks_the_same_word_of_the_text(app: Engram) -> None:
     in_title = app.save(draft("Something about other things altogether.", title="Postgres"))
     in_text = app.save(draft("Something with postgres in it altogether.", title="Backend"))

@@ -41,17 +41,6 @@ def test_a_date_of_which_nothing_is_known_answers_nothing_by_itself(
     assert ids(app, f"certificate {date}") == []
 
 
-def test_a_month_is_all_of_its_days(app: Engram, diary: dict[str, int], clock: FakeClock) -> None:
-    clock.advance(days=60)
-    later = kept(app, "The scheduler was changed for build four.", title="Scheduler, build four", session="may")
-    clock.advance(days=60)
-    kept(app, "The scheduler was changed for build nine.", title="Scheduler, build nine", session="july")
-
-    found = ids(app, "what did we change about the scheduler in May 2026?")
-
-    assert found[0] == later
-
-
 def test_a_memory_that_names_the_day_is_about_it_whenever_it_was_saved(
     app: Engram, diary: dict[str, int], clock: FakeClock
 ) -> None:
@@ -100,14 +89,6 @@ def test_a_question_that_asks_only_what_was_done_then_gets_the_days(app: Engram,
     assert found.unknown == ()
 
 
-def test_what_else_is_asked_of_the_days_still_counts(app: Engram, clock: FakeClock) -> None:
-    kept(app, "The disks are of finder.")
-    belt = kept(app, "The belt of hall two goes east.")
-    clock.advance(days=1)
-
-    assert ids(app, "what did we decide yesterday about the belt?")[0] == belt
-
-
 def test_days_on_which_nothing_changed_are_words(app: Engram, clock: FakeClock) -> None:
     saying = kept(app, "The invoices of last week are sent on Monday.")
     clock.advance(days=90)
@@ -152,15 +133,6 @@ def test_days_of_which_nothing_is_left_are_no_error(app: Engram, clock: FakeCloc
     kept(app, "The belt broke during the outage.")
     clock.advance(days=1)
     assert app.searches.search(query).silence is not None or ids(app, query)
-
-
-@pytest.mark.parametrize("query", ["1 May", "what did we do on May 1st?"])
-def test_a_day_without_its_year_is_the_latest_there_was(app: Engram, clock: FakeClock, query: str) -> None:
-    kept(app, "The pump was replaced.", session="march")
-    clock.advance(days=61)
-    wanted = kept(app, "The belt of hall two was changed.", session="may")
-    clock.advance(days=20)
-    assert ids(app, query) == [wanted]
 
 
 def test_what_names_a_day_of_a_month_is_about_it(app: Engram, clock: FakeClock) -> None:
