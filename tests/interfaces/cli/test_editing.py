@@ -128,23 +128,6 @@ def test_without_a_terminal_and_an_editor_an_edit_says_what_else_to_do(
 # --- undo and revert --------------------------------------------------------------------------------------
 
 
-def test_undo_brings_back_the_text_before_and_then_the_one_after(saved: Run) -> None:
-    saved("update", "1", "--content", "30 seconds.", "--title", "Login timeout")
-
-    saved("undo", "1")
-    found = answer(saved("get", "1", "--json"))
-    assert (found["title"], found["content"]) == ("Timeout", "5 seconds.")
-    saved("undo", "1")
-    assert answer(saved("get", "1", "--json"))["content"] == "30 seconds."
-    assert "5 seconds." in saved("search", "5 seconds").stdout or answer(saved("history", "1", "--json"))["versions"]
-
-
-def test_undo_of_a_deletion_brings_the_memory_back(saved: Run) -> None:
-    saved("delete", "1")
-    assert saved("undo", "1").stdout == 'Took back the deletion of [#1] "Timeout", made just now.\n'
-    assert saved("search", "timeout").stdout.startswith("1 match.")
-
-
 def test_revert_brings_back_any_version_and_loses_none(saved: Run) -> None:
     for seconds in (10, 20):
         saved("update", "1", "--content", f"{seconds} seconds.")
@@ -287,6 +270,9 @@ def test_what_names_nothing_or_too_much_is_wrong_usage(four: Run, words: list[st
 
 def test_a_filter_shows_counts_and_titles_and_asks(four: Run) -> None:
     four("pin", "1")
+    refused = four("delete", "--where", "type:note", stdin="n\n")
+    assert (refused.exit_code, refused.stdout, "not_confirmed" in refused.stderr) == (1, "", True)
+    assert ids(four) == [3, 2, 1]
     asked = four("delete", "--where", "type:note", stdin="y\n")
     assert "type:note in widgets: 2 observations (2 note, 1 pinned)\n" in asked.stderr
     assert "  [#2] Uses ruff\n" in asked.stderr
@@ -294,15 +280,6 @@ def test_a_filter_shows_counts_and_titles_and_asks(four: Run) -> None:
     assert "Delete 2 observations? [y/N]" in asked.stderr
     assert asked.stdout.startswith("Deleted 2 observations of type:note in widgets.")
     assert ids(four, "--all") == [4, 3]
-
-
-@pytest.mark.parametrize("said", [pytest.param("n\n", id="no"), pytest.param("", id="nobody-there")])
-def test_without_a_yes_nothing_is_changed(four: Run, said: str) -> None:
-    refused = four("delete", "--where", "type:note", stdin=said)
-    assert (refused.exit_code, refused.stdout) == (1, "")
-    assert "not_confirmed" in refused.stderr
-    assert "run it again with --yes" in refused.stderr
-    assert ids(four) == [3, 2, 1]
 
 
 def test_yes_asks_nothing_and_a_dry_run_changes_nothing(four: Run) -> None:

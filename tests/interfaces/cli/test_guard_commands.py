@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interfaces.cli.conftest import Run, answer, refusal
+from tests.interfaces.cli.conftest import Run, answer
 from tests.memory import Git
 
 
@@ -29,11 +29,6 @@ def test_a_guard_is_added_listed_silenced_and_removed(decided: Run) -> None:
     assert "is on in every session again" in decided("guard", "on", "1").stdout
     assert "Removed every guard" in decided("guard", "remove", "1").stdout
     assert decided("guard").stdout.strip() == "No guards"
-
-
-def test_a_guard_for_everything_is_refused(decided: Run) -> None:
-    assert "guard_too_wide" in refusal(decided("guard", "add", "1", "--path", "**"))
-    assert "no_guard" in refusal(decided("guard", "accept", "1"))
 
 
 def test_a_check_of_staged_changes_exits_with_1_where_a_decision_is_broken(
