@@ -116,21 +116,14 @@ def test_a_command_that_passes_by_itself_leaves_no_fix(first: Agent) -> None:
     assert first.app.failures.fixes() == ()
 
 
-def test_a_fix_is_said_once_a_session(first: Agent, second: Agent) -> None:
-    mended(first)
-
-    assert second.fails(broken()) is not None
-    assert second.fails(broken(line=5)) is None
-
-
 def test_what_came_of_advice_is_recorded(first: Agent, second: Agent, root: Path) -> None:
     mended(first)
     second.fails(broken())
     second.edits("pyproject.toml")
     second.passes()
     third = Agent(first.app, root, "third")
-    third.fails(broken())
-    third.fails(broken())
+    assert third.fails(broken()) is not None
+    assert third.fails(broken(line=5)) is None, "it is said once a session"
 
     counts = first.app.moments.counts(the_fix(first.app))["fix"]
     assert (counts.given, counts.heeded, counts.repeated) == (2, 1, 1)

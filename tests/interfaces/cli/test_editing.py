@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,15 +18,6 @@ HEAD = "title: Timeout\ntype: manual\nscope: project\ntopic:"
 def saved(run: Run) -> Run:
     run("save", "Timeout", "5 seconds.")
     return run
-
-
-@pytest.fixture
-def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The program that is $EDITOR; a test writes what it does to the path in ``argv[1]``."""
-    script = tmp_path / "editor.py"
-    monkeypatch.delenv("VISUAL", raising=False)
-    monkeypatch.setenv("EDITOR", f"{sys.executable} {script}")
-    return script
 
 
 def does(editor: Path, *lines: str) -> None:

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import pytest
 from engram_py import Draft, Engram
 from engram_py.interfaces.cli import upkeep
 from engram_py.vectors.model import LANES, Lane
-from tests.embedders import Endpoint, endpoint
+from tests.embedders import Endpoint
 from tests.interfaces.cli.conftest import Run, Start, answer, refusal
 from tests.interfaces.mcp.test_ending import a_foreign_one, a_newer_one, garbage
 from tests.upkeep.findings import finding, raw
@@ -230,14 +230,6 @@ pytest.importorskip("numpy", reason="vectors need numpy: the extra vectors")
 
 
 index, static = test_embedders.index, test_embedders.static
-
-
-@pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
-    """An endpoint that is the embedder of every command."""
-    with endpoint() as found:
-        monkeypatch.setenv("ENGRAM_EMBEDDER", found.setting)
-        yield found
 
 
 def test_without_an_embedder_it_says_how_to_set_one(run: Run) -> None:

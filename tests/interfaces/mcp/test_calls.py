@@ -17,7 +17,7 @@ from mcp import Client
 from engram_py.interfaces.http.mcp_endpoint import build_server
 from engram_py.recall.search import Search
 from engram_py.settings import Settings
-from tests.embedders import Endpoint, endpoint
+from tests.embedders import Endpoint
 from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED, Agent, rows, start_server, talk, tool_call
 
 
@@ -208,13 +208,6 @@ async def test_mem_search_takes_a_layer(agent: Agent) -> None:
     assert TURNS[0]["user"] in text
     refused = await agent.refusal("mem_search", query="narwhal", **{"in": "dreams"})
     assert "memories, episodes, turns, prompts" in refused["hint"]
-
-
-@pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
-    with endpoint() as found:
-        monkeypatch.setenv("ENGRAM_EMBEDDER", found.setting)
-        yield found
 
 
 @pytest.fixture
