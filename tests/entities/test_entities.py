@@ -134,10 +134,6 @@ def test_a_fact_that_replaces_another_stands_in_the_summary_at_once(app: Engram)
     assert "- Alice works at Acme" not in current
 
 
-def test_an_empty_memory_has_no_entities(app: Engram) -> None:
-    assert app.entities.listed().entities == ()
-
-
 def test_an_unknown_entity_is_named_with_those_like_it(app: Engram) -> None:
     app.facts.add("billing-service", "Billing runs on Kubernetes")
     with pytest.raises(EntityNotFoundError) as refused:

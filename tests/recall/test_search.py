@@ -41,15 +41,6 @@ def test_an_id_that_nothing_has_is_a_number_to_look_for(app: Engram) -> None:
     assert ids(app, "#999999999999999999") == ids(app, "#0") == []
 
 
-def test_rows_with_every_word_come_before_rows_with_some(app: Engram) -> None:
-    some = app.save(draft("The queue, the queue, the queue.", title="Queue queue queue"))
-    both = app.save(draft("A long text about other things that mentions the worker and its queue once.", title="Note"))
-    found = app.search("worker queue")
-    assert [hit.id for hit in found.results] == [both.id, some.id]
-    assert found.rung == "all words"
-    assert found.results[0].score > found.results[1].score
-
-
 def test_one_missing_word_never_empties_the_answer(app: Engram) -> None:
     saved = app.save(draft("The retry queue drains on restart.", title="Queue"))
     for question in (

@@ -26,16 +26,6 @@ def test_a_session_starts_in_its_project_with_its_agent_and_is_opened_again(hook
     assert memory.sessions.get("s1").ended_at is None
 
 
-def test_a_new_session_reads_what_earlier_ones_decided(hook: Hook, memory: Engram) -> None:
-    row = memory.save(draft("Tokens live fifteen minutes.", type="decision")).id
-
-    context = hook("session-start").context
-
-    assert context.startswith('<engram-memory project="widgets">')
-    assert f"[#{row}] Token lifetime" in context
-    assert context.endswith("</engram-memory>")
-
-
 def test_row_48_a_setting_starts_a_session_with_the_whole_memory_as_files(
     hook: Hook, memory: Engram, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -200,16 +200,6 @@ async def test_turns_may_come_as_the_json_of_a_list(agent: Agent) -> None:
     assert refused["argument"] == "turns.0"
 
 
-@pytest.mark.anyio
-async def test_mem_search_takes_a_layer(agent: Agent) -> None:
-    await agent.told("mem_ingest", conversation_id="c1", turns=TURNS)
-
-    text = await agent.told("mem_search", query="narwhal", **{"in": "transcript"})
-    assert TURNS[0]["user"] in text
-    refused = await agent.refusal("mem_search", query="narwhal", **{"in": "dreams"})
-    assert "memories, episodes, turns, prompts" in refused["hint"]
-
-
 @pytest.fixture
 def server(served: Endpoint, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     with start_server(folder) as process:
