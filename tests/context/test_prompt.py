@@ -425,20 +425,6 @@ def test_what_repeats_a_line_is_left_out_unless_its_numbers_differ(app: Engram) 
     assert first.id in found or first.id + 1 in found
 
 
-@pytest.mark.parametrize("tokens", [100, 300, 800, 4_000])
-def test_a_section_is_one_and_within_its_budget(app: Engram, clock: FakeClock, tokens: int) -> None:
-    app.save(Draft("Chose the whale for payments", "The whale " + "is large " * 50, "decision"))
-    for number in range(40):
-        app.episodes.summarize(f"Session {number} about tokens. " + "word " * 100, session_id=f"s-{number}")
-        app.save(Draft(f"Chose token {number}", f"It {number} " + "tokens expire " * 50, "decision"))
-        clock.advance(hours=2)
-
-    for prompt in ("what did we discuss this week?", "why did we choose the whale?", "what did we do yesterday?"):
-        said = text(app, asked(app, prompt, budget_tokens=tokens))
-        assert 0 < len(said.encode()) <= tokens * 4
-        assert said.count("\n## ") == 1
-
-
 def test_an_episode_tells_its_day_its_gist_and_what_is_open(app: Engram, kept: dict[str, int]) -> None:
     said = text(app, asked(app, "where were we with the parser?"))
 

@@ -107,6 +107,14 @@ def test_saying_what_is_there_already_changes_nothing(app: Engram, clock: FakeCl
     assert whole(app, saved.id) == before
 
 
+def test_a_topic_that_names_another_observation_is_refused(app: Engram) -> None:
+    taken = app.save(draft("One.", topic_key="auth/tokens"))
+    other = app.save(draft("Two.", title="Other"))
+    with pytest.raises(TopicTakenError) as refusal:
+        app.observations.update(other.id, Change(topic_key="auth/tokens"))
+    assert refusal.value.observation_id == taken.id
+
+
 def test_an_update_redacts_and_says_so(app: Engram, saved: Saved) -> None:
     updated = app.observations.update(saved.id, Change(find="Fifteen", replace=f"password={PASSWORD} Fifteen"))
     assert updated.redacted == 1

@@ -15,7 +15,6 @@ from engram_py.ledger.citations import citation_factor
 from engram_py.observations.values import Observation
 from engram_py.reasons import reason
 from engram_py.recall.hits import Signals, factors, recency
-from engram_py.recall.index import Length
 from engram_py.recall.proximity import PAIR_SHARE, Reading, passage, read, term_finder
 from engram_py.recall.score import (
     AFTER,
@@ -44,10 +43,6 @@ USUAL = 100
 
 def term(rows: dict[int, float], *, titled: tuple[int, ...] = (), idf: float = 2.0, discount: float = 1.0) -> Term:
     return Term("queue", '"queue"', idf, len(rows), mentions=rows, titled=dict.fromkeys(titled, 1.0), discount=discount)
-
-
-def lengths(**words: int) -> dict[int, Length]:
-    return {int(row[1:]): Length(count, 4) for row, count in words.items()}
 
 
 def test_the_rarer_a_word_the_more_it_tells() -> None:

@@ -85,30 +85,6 @@ def test_of_two_long_texts_the_one_whose_words_stand_together_comes_first(app: E
 
 
 @pytest.mark.parametrize(
-    "question",
-    [
-        pytest.param("what is the lifetime of our tokens and why", id="english"),
-        pytest.param("¿Cuál es la tokens de nuestro?", id="spanish"),
-        pytest.param("warum sind die tokens so wie sie sind", id="german"),
-    ],
-)
-def test_words_that_say_nothing_find_nothing(app: Engram, question: str) -> None:
-    kept(app, "What is the why of our? La de nuestro, warum sind die so wie sie.", title="Noise")
-    saved = kept(app, "Fifteen minutes.", title="Tokens")
-    assert ids(app, question) == [saved]
-
-
-def test_memories_are_those_that_can_be_seen_whether_something_was_found_or_not(app: Engram) -> None:
-    for title in ("Chose uv", "Chose ruff", "Chose mypy"):
-        app.save(Draft(title, "Fast.", "decision"))
-
-    found, nothing = app.searches.search("ruff"), app.searches.search("kubernetes ingress")
-
-    assert (len(found.results), found.memories) == (1, 3)
-    assert (len(nothing.results), nothing.memories) == (0, 3)
-
-
-@pytest.mark.parametrize(
     ("text", "queries"),
     [
         pytest.param("getUserById fails", ["getUserById", "user", "get_user_by_id", "userById fail"], id="camel"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -201,18 +199,6 @@ def test_before_a_day_means_everything_until_then(app: Engram, clock: FakeClock,
         assert (dates["last"], dates["open"]) == ("2026-04-30", True)
 
 
-@pytest.fixture
-def with_half_life(tmp_path: Path, clock: FakeClock) -> Iterator[Callable[[int], Engram]]:
-    """Opens a memory whose user set the half-life."""
-    with ExitStack() as stack:
-
-        def opened(days: int) -> Engram:
-            settings = Settings(tmp_path / f"{days}", clock=clock, recency_half_life_days=days)
-            return stack.enter_context(Engram(settings=settings, directory=tmp_path, project="widgets"))
-
-        yield opened
-
-
 def recency(app: Engram, query: str = "alice acme") -> float:
     explain = app.search(query, explain=True).explain
     assert explain is not None
@@ -229,12 +215,13 @@ def test_row_22_recency_is_half_after_thirty_days(app: Engram, clock: FakeClock,
     assert "recency" in said
 
 
-def test_row_23_the_half_life_is_a_setting(with_half_life: Callable[[int], Engram], clock: FakeClock) -> None:
-    app = with_half_life(10)
-    app.facts.add("alice", "Alice joined Acme as CTO")
-    clock.advance(days=10)
-    assert recency(app) == pytest.approx(0.5, abs=0.005)
-    explain = app.search("alice acme", explain=True, as_of=clock().date().isoformat()).explain
+def test_row_23_the_half_life_is_a_setting(tmp_path: Path, clock: FakeClock) -> None:
+    settings = Settings(tmp_path / "other", clock=clock, recency_half_life_days=10)
+    with Engram(settings=settings, directory=tmp_path, project="widgets") as app:
+        app.facts.add("alice", "Alice joined Acme as CTO")
+        clock.advance(days=10)
+        assert recency(app) == pytest.approx(0.5, abs=0.005)
+        explain = app.search("alice acme", explain=True, as_of=clock().date().isoformat()).explain
     assert explain is not None
     assert explain.hits[0].recency == pytest.approx(0.5, abs=0.005)
 

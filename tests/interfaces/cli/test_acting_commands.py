@@ -31,6 +31,11 @@ def test_a_guard_is_added_listed_silenced_and_removed(decided: Run) -> None:
     assert decided("guard").stdout.strip() == "No guards"
 
 
+def test_a_guard_for_everything_is_refused(decided: Run) -> None:
+    assert "guard_too_wide" in refusal(decided("guard", "add", "1", "--path", "**"))
+    assert "no_guard" in refusal(decided("guard", "accept", "1"))
+
+
 def test_a_check_of_staged_changes_exits_with_1_where_a_decision_is_broken(
     decided: Run, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -370,3 +370,18 @@ def test_a_check_of_nothing_is_no_failure(run: Run, words: list[str]) -> None:
 def test_a_file_name_that_is_no_text_is_said_and_the_memory_kept(start: Start, root: Path) -> None:
     told = start("save", "Odd", "text", "--file", "caf\udce9.py")
     assert (told.code, "caf?.py (not a path)" in told.stderr) == (0, True)
+
+
+def test_a_check_lists_what_is_only_on_a_branch_apart(run: Run, root: Path, git: Git) -> None:
+    git(root, "checkout", "-q", "-b", "topic")
+    (root / "lens.py").write_text("lens = 1\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "lens")
+    run("save", "Lens", "text", "--file", "lens.py")
+    git(root, "checkout", "-q", "main")
+
+    told = run("check", "--strict")
+
+    assert told.exit_code == 0
+    assert told.stdout.startswith("0 of 1 memory with files are stale")
+    assert told.stdout.splitlines()[-1] == "[#1] Lens (manual, now): lens.py only on branch topic"

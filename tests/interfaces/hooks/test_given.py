@@ -38,16 +38,6 @@ def test_row_48_a_setting_starts_a_session_with_the_whole_memory_as_files(
     assert "### " not in hook("subagent-start", agent_type="Explore").context
 
 
-def test_what_a_session_was_given_is_remembered(hook: Hook, memory: Engram) -> None:
-    row = memory.save(draft("Tokens live fifteen minutes.")).id
-
-    context = hook("session-start").context
-
-    [injected] = memory.store.rows("select * from injections")
-    assert (injected["session_id"], injected["observation_id"], injected["surface"]) == ("s1", row, "session")
-    assert 0 < injected["bytes"] < len(context.encode())
-
-
 def test_after_a_compaction_the_session_reads_its_own_memory_and_what_to_do(hook: Hook, memory: Engram) -> None:
     memory.save(draft("Saved by somebody else.", title="Of another session"), session_id="s0")
     hook("session-start")

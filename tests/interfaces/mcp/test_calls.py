@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -104,28 +103,6 @@ async def test_a_review_lists_what_changed_since_it_was_saved(agent: Agent, file
 
     await agent.told("mem_review", action="mark_reviewed", observation_id=saved["id"])
     assert (await agent.value("mem_review", action="list"))["count"] == 0
-
-
-async def test_a_save_says_what_it_made_of_lines_that_make_no_sense(agent: Agent, file: Path) -> None:
-    told = await agent.told("mem_save", title="Odd", content="text", files=["auth.py:3-2", "", "auth.py:2-9"])
-    assert told.startswith("Saved [#1]")
-    assert "not linked to: a blank name" in told
-    assert "linked differently: auth.py:3-2 (lines 2-3), auth.py:2-9 (lines 2-3, the file ends there)" in told
-
-
-@pytest.mark.skipif(os.name == "nt", reason="symlinks")
-async def test_a_search_says_in_short_why_it_cannot_tell_about_a_file(agent: Agent, file: Path) -> None:
-    await agent.told("mem_save", title="Order", content="One before two", files=["auth.py:1-2"])
-    await agent.told(
-        "mem_save", title="Other order", content="Two after one, elsewhere", project="gadgets", files="x.py"
-    )
-    file.unlink()
-    file.symlink_to(file.name)
-
-    told = await agent.told("mem_search", query="order", all_projects=True)
-
-    assert "  auth.py:1-2 unknown (too many levels of symbolic links)" in told.splitlines()
-    assert told.count("unknown") == 1
 
 
 @pytest.fixture

@@ -241,3 +241,14 @@ async def test_markup_in_the_filter_is_text(app: Engram) -> None:
         seen.app.query_one("#ask").value = "[/red] [bold"  # type: ignore[attr-defined]
         await seen.press("enter")
         assert "[/red] [bold" in seen.text
+
+
+async def test_a_rule_in_a_text_is_let_speak_with_one_key_and_taken_back(kept: Engram) -> None:
+    kept.save(Draft("Use pnpm, not npm", "Agreed.", "decision"))
+    async with opened(kept) as seen:
+        await seen.press("4")
+        assert "no `npm *`; use pnpm" in seen.preview
+        await seen.press("a")
+        assert [one.rule.command for one in kept.guards.listed()] == ["npm *"]
+        await seen.press("u")
+        assert [one.id for one in kept.guards.offered()] == [4]

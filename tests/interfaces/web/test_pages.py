@@ -292,6 +292,19 @@ def test_an_entity_is_shown_with_its_facts_links_and_mentions(app: Engram, visit
         assert said in shown.text
 
 
+def test_people_are_shown_apart_from_other_entities_active_and_archived(app: Engram, visitor: Visitor) -> None:
+    app.entities.link("Ada", "owns", "billing", kind="person", object_kind="service", project="widgets")
+    app.entities.link("Grace", "owns", "ledger", kind="person", object_kind="service", project="widgets")
+    app.entities.archive("Grace", project="widgets")
+    seen = visitor.look("/ui/entities?project=widgets")
+    [address] = [one["href"] for _, one in seen.page.tags if "kind=person" in one.get("href", "")]
+    people = visitor.look(address).text
+    active, archived = people.split("Active")[1].split("Archived")
+    assert "Ada" in active
+    assert "Grace" in archived
+    assert "Ledger" not in people
+
+
 def test_a_memory_is_written_on_the_page_as_the_users_own(app: Engram, visitor: Visitor) -> None:
     seen = visitor.press(visitor.look("/ui/new"), "Save", title="Tea", content="Second shelf.", project="widgets")
     assert "Saved." in seen.text
