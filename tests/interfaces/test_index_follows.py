@@ -1,4 +1,4 @@
-"""The search index follows every write and import: afterwards it is what a rebuild would make of the rows."""
+"""The search index follows every door that writes: afterwards it is what a rebuild would make of the rows."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from click.testing import CliRunner
+from mcp import Client
 
 from engram_py import Draft, Engram
+from engram_py.interfaces.cli.main import cli
+from engram_py.interfaces.http.mcp_endpoint import build_server
 from engram_py.observations.values import Change
 from engram_py.settings import Settings
 from tests.upkeep.index_contents import contents
@@ -43,6 +48,50 @@ def python(data_dir: Path, folder: Path) -> None:
         app.save(Draft("Held by both", "gizmoText", topic_key="held/both"), project="gizmos")
         app.save(Draft("Held by both", "widgetText", topic_key="held/both"))
         app.merging.merge(["gizmos"], "widgets")
+
+
+def tools(data_dir: Path, folder: Path) -> None:
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("mem_session_start", {"id": "s-2"}),
+        ("mem_save", {"title": FIRST[0], "content": FIRST[1], "aliases": ["kontoSuche"], "topic_key": "auth/users"}),
+        ("mem_save", {"title": "Revised", "content": "fetchUser now.", "topic_key": "auth/users"}),
+        ("mem_save", {"title": "To be gone", "content": "goneWords here."}),
+        ("mem_update", {"id": 1, "find": "fetchUser", "replace": "loadUser"}),
+        ("mem_pin", {"id": 1}),
+        ("mem_delete", {"id": 2}),
+        ("mem_delete", {"id": 2, "hard_delete": True}),
+        ("mem_save_prompt", {"content": "Why does loadUser fail?"}),
+        ("mem_capture_passive", {"content": LEARNINGS}),
+        ("mem_session_summary", {"content": "Built loadUser."}),
+        ("mem_save", {"title": "Elsewhere", "content": "gizmoText", "project": "gizmos"}),
+        ("mem_merge_projects", {"from": "gizmos", "to": "widgets"}),
+        ("mem_session_end", {"id": "s-2", "summary": "Done with loadUser."}),
+    ]
+
+    async def talk() -> None:
+        async with Client(build_server(Settings(data_dir), tools="all")) as client:
+            for tool, arguments in calls:
+                result = await client.call_tool(tool, arguments)
+                assert not result.is_error, (tool, result.content)
+
+    anyio.run(talk)
+
+
+def commands(data_dir: Path, folder: Path) -> None:
+    export, backup = folder / "out.json", folder / "copy.db"
+    lines: list[list[str]] = [
+        ["save", *FIRST, "--alias", "kontoSuche", "--topic", "auth/users"],
+        ["save", "Revised", "fetchUser now.", "--topic", "auth/users"], ["save", "To be gone", "goneWords here."],
+        ["update", "1", "--title", "Revised again to loadUser"], ["pin", "1"], ["backup", str(backup)], ["delete", "2"],
+        ["delete", "2", "--hard", "--yes"], ["save", "Elsewhere", "gizmoText", "--project", "gizmos"],
+        ["projects", "merge", "gizmos", "--into", "widgets", "--yes"],
+        ["export", str(export)], ["restore", str(backup), "--yes"], ["import", str(export)],
+        ["search", "loadUser"], ["get", "1"], ["eval", "add", "which user", "1"], ["eval"],
+        ["doctor", "--fix"],
+    ]  # fmt: skip
+    for words in lines:
+        result = CliRunner().invoke(cli, words)
+        assert result.exit_code == 0, (words, result.output)
 
 
 def imports(data_dir: Path, folder: Path) -> None:
@@ -79,7 +128,7 @@ def imports(data_dir: Path, folder: Path) -> None:
             assert app.transfer.import_file(file).observations.invalid == 0
 
 
-@pytest.mark.parametrize("door", [python, imports])
+@pytest.mark.parametrize("door", [python, tools, commands, imports])
 def test_the_index_is_what_a_rebuild_makes_of_the_rows(
     data_dir: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, door: Door
 ) -> None:

@@ -155,6 +155,14 @@ def test_a_busy_database_is_not_waited_for_and_nothing_is_lost(app: Engram, ledg
     assert app.store.value("pragma busy_timeout") > 0
 
 
+def test_in_the_middle_of_a_write_counting_waits(app: Engram, ledger: Ledger) -> None:
+    ledger.answered("mcp", "mem_search", 10, caller=in_widgets)
+    with app.store.transaction():
+        assert not ledger.flush()
+    assert ledger.flush()
+    assert told(app, "calls") == [(1,)]
+
+
 def test_what_cannot_be_written_is_kept_within_a_bound(app: Engram, ledger: Ledger) -> None:
     with app.store.transaction():
         app.store.execute("create trigger no before insert on ledger begin select raise(abort, 'no'); end")
@@ -196,6 +204,14 @@ def test_no_thread_to_be_had_is_no_reason_to_fail(app: Engram) -> None:
     ledger.answered("mcp", "mem_search", 1, caller=in_widgets)
     ledger.close()
     assert told(app, "calls") == [(1,)]
+
+
+def test_a_closed_memory_counts_nothing_more_and_says_nothing(app: Engram, ledger: Ledger, alarms: Alarms) -> None:
+    app.store.close()
+    ledger.answered("mcp", "mem_search", 1, caller=app.own_session)
+    ledger.close()
+    ledger.answered("mcp", "mem_search", 1, caller=app.own_session)
+    assert len(alarms.set) == 1
 
 
 def test_an_injection_is_counted_with_the_write_it_belongs_to(app: Engram) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -103,6 +104,21 @@ async def test_a_review_lists_what_changed_since_it_was_saved(agent: Agent, file
 
     await agent.told("mem_review", action="mark_reviewed", observation_id=saved["id"])
     assert (await agent.value("mem_review", action="list"))["count"] == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symlinks")
+async def test_a_search_says_in_short_why_it_cannot_tell_about_a_file(agent: Agent, file: Path) -> None:
+    await agent.told("mem_save", title="Order", content="One before two", files=["auth.py:1-2"])
+    await agent.told(
+        "mem_save", title="Other order", content="Two after one, elsewhere", project="gadgets", files="x.py"
+    )
+    file.unlink()
+    file.symlink_to(file.name)
+
+    told = await agent.told("mem_search", query="order", all_projects=True)
+
+    assert "  auth.py:1-2 unknown (too many levels of symbolic links)" in told.splitlines()
+    assert told.count("unknown") == 1
 
 
 @pytest.fixture
