@@ -118,12 +118,6 @@ def test_many_preferences_leave_room_for_the_rest_and_are_told_once(app: Engram)
     assert not set(titles(context, "preferences")) & set(titles(context, "recent"))
 
 
-def test_a_budget_of_tokens_is_the_same_as_one_of_bytes(app: Engram) -> None:
-    assert app.contexts.assemble(budget_tokens=1_000).max_bytes == 4_000
-    assert app.contexts.assemble(budget_tokens=1).max_bytes == 600
-    assert app.contexts.assemble(budget_tokens=1_000, max_bytes=800).max_bytes == 800
-
-
 # --- cascade -----------------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,6 @@ from engram_py.context.prompt_gate import phrase_in
 from engram_py.errors import InvalidArgumentError
 from engram_py.interfaces.wording import render
 from engram_py.interfaces.wording.context import not_merged
-from engram_py.observations.values import Change
 from engram_py.sessions.values import SessionLine
 from engram_py.settings import Settings
 from tests.context.prompting import asked, shown, text
@@ -360,9 +359,12 @@ def test_the_smaller_of_two_budgets_counts(app: Engram) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "name"),
-    [({"mode": "query"}, "query"), ({"mode": "cascade", "query": " "}, "query"), ({"mode": "whole"}, "mode")],
-)
-def test_a_mode_without_what_it_needs_is_refused(app: Engram, arguments: dict[str, Any], name: str) -> None:
+    [({"mode": "query"}, "query"), ({"mode": "cascade", "query": " "}, "query"), ({"mode": "whole"}, "mode"),
+     ({"scope": "team"}, "scope")],
+)  # fmt: skip
+def test_a_mode_without_what_it_needs_and_a_scope_that_nobody_knows_are_refused(
+    app: Engram, arguments: dict[str, Any], name: str
+) -> None:
     with pytest.raises(InvalidArgumentError) as refused:
         app.contexts.assemble(**arguments)
     assert refused.value.argument == name
@@ -423,20 +425,6 @@ def test_what_repeats_a_line_is_left_out_unless_its_numbers_differ(app: Engram) 
     assert first.id in found or first.id + 1 in found
 
 
-@pytest.mark.parametrize("tokens", [100, 300, 800, 4_000])
-def test_a_section_is_one_and_within_its_budget(app: Engram, clock: FakeClock, tokens: int) -> None:
-    app.save(Draft("Chose the whale for payments", "The whale " + "is large " * 50, "decision"))
-    for number in range(40):
-        app.episodes.summarize(f"Session {number} about tokens. " + "word " * 100, session_id=f"s-{number}")
-        app.save(Draft(f"Chose token {number}", f"It {number} " + "tokens expire " * 50, "decision"))
-        clock.advance(hours=2)
-
-    for prompt in ("what did we discuss this week?", "why did we choose the whale?", "what did we do yesterday?"):
-        said = text(app, asked(app, prompt, budget_tokens=tokens))
-        assert 0 < len(said.encode()) <= tokens * 4
-        assert said.count("\n## ") == 1
-
-
 def test_an_episode_tells_its_day_its_gist_and_what_is_open(app: Engram, kept: dict[str, int]) -> None:
     said = text(app, asked(app, "where were we with the parser?"))
 
@@ -461,11 +449,6 @@ def test_a_prompt_is_no_query_language(app: Engram, kept: dict[str, int], prompt
 def test_hostile_prompts_break_nothing(app: Engram, kept: dict[str, int], prompt: str) -> None:
     if prompt.strip("\0"):
         text(app, asked(app, prompt))
-
-
-def test_a_correction_is_what_is_shown(app: Engram, kept: dict[str, int]) -> None:
-    app.observations.update(kept["uv"], Change(content="It locks for every platform."))
-    assert "locks for every platform" in text(app, asked(app, "why did we choose uv?"))
 
 
 def test_a_session_of_another_project_is_not_told(app: Engram, kept: dict[str, int]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from engram_py import Engram
 from tests.anchors.repositories import Repo
-from tests.memory import Git, RepoMaker, app, clock, git, make_repo, open_memory
+from tests.memory import Git, Opener, RepoMaker, app, clock, git, make_repo, open_memory
 
 __all__ = ["app", "clock", "git", "history", "make_repo", "open_memory"]
 
@@ -27,6 +27,14 @@ def history(make_repo: RepoMaker, git: Git) -> Repo:
     repo.commit(REASON, {"src/upload.py": ["retry = False"]})
     repo.commit("typo", {"src/login.py": ["login = 0"]})
     return repo
+
+
+@pytest.fixture
+def indexed(open_memory: Opener, history: Repo) -> Engram:
+    """A memory in that repository which has read its documents."""
+    app = open_memory(history.root)
+    app.documents.update()
+    return app
 
 
 def write(root: Path, path: str, text: str) -> Path:

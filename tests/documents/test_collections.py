@@ -288,31 +288,27 @@ def test_blank_files_and_odd_names_are_read(open_memory: Opener, history: Repo) 
     assert sources(app, "limescale ruins kettles") == ["docs/crlf.md:3"]
 
 
-def test_a_damaged_index_of_documents_keeps_no_memory_from_being_found(open_memory: Opener, history: Repo) -> None:
-    app = open_memory(history.root)
-    app.documents.update()
-    app.observations.save(Draft("Chose tea", "It keeps longer than coffee."))
-    with app.store.transaction():
-        app.store.execute("update passages_fts_data set block = x'ffffffff' where id >= 10")
+def test_a_damaged_index_of_documents_keeps_no_memory_from_being_found(indexed: Engram) -> None:
+    indexed.observations.save(Draft("Chose tea", "It keeps longer than coffee."))
+    with indexed.store.transaction():
+        indexed.store.execute("update passages_fts_data set block = x'ffffffff' where id >= 10")
 
-    assert [hit.title for hit in app.search("which drink keeps longer, tea or coffee").results] == ["Chose tea"]
-    assert app.search(WHY).documents == ()
-    app.documents.update()
-    assert len(app.search(WHY).documents) == 1
+    assert [hit.title for hit in indexed.search("which drink keeps longer, tea or coffee").results] == ["Chose tea"]
+    assert indexed.search(WHY).documents == ()
+    indexed.documents.update()
+    assert len(indexed.search(WHY).documents) == 1
 
 
 @pytest.mark.parametrize("damage", ["select 1", "drop table passages_fts", "drop trigger passages_fts_insert"])
-def test_a_reindex_leaves_documents_as_they_were_indexed(open_memory: Opener, history: Repo, damage: str) -> None:
-    app = open_memory(history.root)
-    app.documents.update()
-    held = contents(app)["passages_fts"]
-    with app.store.transaction():
-        app.store.execute(damage)
+def test_a_reindex_leaves_documents_as_they_were_indexed(indexed: Engram, damage: str) -> None:
+    held = contents(indexed)["passages_fts"]
+    with indexed.store.transaction():
+        indexed.store.execute(damage)
 
-    app.reindexing.run()
+    indexed.reindexing.run()
 
-    assert contents(app)["passages_fts"] == held
-    assert len(app.search(WHY).documents) == 1
+    assert contents(indexed)["passages_fts"] == held
+    assert len(indexed.search(WHY).documents) == 1
 
 
 def test_what_the_settings_of_a_repository_ignore_is_not_indexed(open_memory: Opener, history: Repo) -> None:

@@ -270,6 +270,14 @@ def decided(history: Repo) -> Repo:
     return history
 
 
+@pytest.fixture
+def knowing(decided: Repo, open_memory: Opener) -> Engram:
+    """A memory that has read the documents of that repository."""
+    app = open_memory(decided.root)
+    app.documents.update()
+    return app
+
+
 def test_a_first_session_start_indexes_and_says_what_it_found(decided: Repo, hook: Hook) -> None:
     text = hook("session-start", session_id="s1", cwd=str(decided.root)).context
 
@@ -295,14 +303,12 @@ def test_nothing_is_indexed_where_that_is_switched_off(
     assert open_memory(decided.root).store.value("select count(*) from documents") == 0
 
 
-def test_a_memory_that_has_something_tells_of_that(decided: Repo, open_memory: Opener) -> None:
-    app = open_memory(decided.root)
-    app.documents.update()
-    empty = context_text(app.contexts.assemble(), app.journal.moment(), door="python")
-    app.observations.save(Draft("Chose tea", "It keeps longer."))
+def test_a_memory_that_has_something_tells_of_that(knowing: Engram) -> None:
+    empty = context_text(knowing.contexts.assemble(), knowing.journal.moment(), door="python")
+    knowing.observations.save(Draft("Chose tea", "It keeps longer."))
 
     assert "decision record" in empty
-    assert "decision record" not in context_text(app.contexts.assemble(), app.journal.moment(), door="python")
+    assert "decision record" not in context_text(knowing.contexts.assemble(), knowing.journal.moment(), door="python")
 
 
 def test_the_tour_shows_what_a_search_finds(decided: Repo, open_memory: Opener) -> None:
@@ -355,30 +361,23 @@ def test_a_project_without_a_repository_has_no_documents(tmp_path: Path, open_me
     assert Settings(tmp_path).documents
 
 
-def test_a_cleared_project_keeps_no_documents(decided: Repo, open_memory: Opener) -> None:
-    app = open_memory(decided.root)
-    app.documents.update()
-    app.clearing.clear("project", project="widgets")
+def test_a_cleared_project_keeps_no_documents(knowing: Engram) -> None:
+    knowing.clearing.clear("project", project="widgets")
 
     for name in ("collections", "documents", "passages", "document_links"):
-        assert app.store.value(f"select count(*) from {name}") == 0
+        assert knowing.store.value(f"select count(*) from {name}") == 0
 
 
-def test_documents_go_with_a_project_that_is_renamed(decided: Repo, open_memory: Opener) -> None:
-    app = open_memory(decided.root)
-    app.documents.update()
-    app.merging.rename("widgets", "gadgets")
+def test_documents_go_with_a_project_that_is_renamed(knowing: Engram) -> None:
+    knowing.merging.rename("widgets", "gadgets")
 
-    assert len(sources(app, WHY, project="gadgets")) == 1
+    assert len(sources(knowing, WHY, project="gadgets")) == 1
 
 
-def test_documents_are_neither_exported_nor_synced(decided: Repo, open_memory: Opener, tmp_path: Path) -> None:
-    app = open_memory(decided.root)
-    app.documents.update()
+def test_documents_are_neither_exported_nor_synced(knowing: Engram, decided: Repo, tmp_path: Path) -> None:
+    knowing.git_sync.sync()
 
-    app.git_sync.sync()
-
-    assert app.store.value("select count(*) from sync_mutations where entity like '%docu%'") == 0
+    assert knowing.store.value("select count(*) from sync_mutations where entity like '%docu%'") == 0
     chunks = b"".join(path.read_bytes() for path in (decided.root / ".engram").rglob("*") if path.is_file())
     assert b"payment provider" not in chunks
 

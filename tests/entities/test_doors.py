@@ -15,7 +15,6 @@ from mcp import Client
 from engram_py import Draft, Engram
 from engram_py.interfaces.cli.main import cli
 from engram_py.interfaces.http.mcp_endpoint import build_server
-from engram_py.interfaces.mcp.profiles import LAYERS
 from engram_py.observations.values import Change
 from engram_py.settings import Settings
 from tests.interfaces.http.asking import asker
@@ -122,10 +121,6 @@ def test_words_for_a_reader(app: Engram, data_dir: Path, folder: Path, monkeypat
     assert "1 fact" in said("list")
     assert "Archived alice" in said("archive", "alice")
     assert "Restored alice" in said("archive", "alice", "--restore")
-
-
-def test_the_tool_is_in_the_profile_layers_alone(app: Engram) -> None:
-    assert "mem_entity" in LAYERS
 
 
 def summary(app: Engram, name: str) -> str:

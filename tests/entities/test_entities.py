@@ -134,10 +134,6 @@ def test_a_fact_that_replaces_another_stands_in_the_summary_at_once(app: Engram)
     assert "- Alice works at Acme" not in current
 
 
-def test_an_empty_memory_has_no_entities(app: Engram) -> None:
-    assert app.entities.listed().entities == ()
-
-
 def test_an_unknown_entity_is_named_with_those_like_it(app: Engram) -> None:
     app.facts.add("billing-service", "Billing runs on Kubernetes")
     with pytest.raises(EntityNotFoundError) as refused:
@@ -188,27 +184,27 @@ def test_prompts_and_turns_of_one_session_count_once(app: Engram) -> None:
     assert "falcon" in listed(app)
 
 
-@pytest.mark.parametrize("text", ["Fixed the retry loop", "What we did: Added tests", "- Updated README\n- Added one"])
-def test_what_only_begins_sentences_is_no_name(app: Engram, text: str) -> None:
-    for number in range(4):
-        note(app, text, title=f"{number}")
-    app.entities.count_mentions()
-    assert listed(app) == []
-
-
-def test_a_word_that_is_written_small_as_often_is_no_name(app: Engram) -> None:
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        pytest.param(["Fixed the retry loop"], [], id="begins-a-sentence"),
+        pytest.param(["What we did: Added tests"], [], id="begins-behind-a-colon"),
+        pytest.param(["- Updated README\n- Added one"], [], id="begins-an-item"),
+        pytest.param(["They call the Cache {} slow", "we flush the cache {} times"], [], id="written-small-as-often"),
+        pytest.param(["run {}: `parse_http_header` fails on folded lines"], ["parse-http-header"], id="code-span"),
+        pytest.param(
+            ["вчера {} раза упал Сокол на стенде", "昨天 {} `猎鹰服务` 又挂了"],
+            ["сокол", "猎鹰服务"],
+            id="scripts",
+        ),
+    ],
+)
+def test_a_name_is_what_is_written_as_one_wherever_it_stands(app: Engram, texts: list[str], names: list[str]) -> None:
     for number in range(3):
-        note(app, f"They call the Cache {number} slow", title=str(number))
-        note(app, f"we flush the cache {number} times", title=str(number))
+        for text in texts:
+            note(app, text.format(number), title=f"{number}")
     app.entities.count_mentions()
-    assert listed(app) == []
-
-
-def test_a_code_span_is_a_name(app: Engram) -> None:
-    for number in range(3):
-        note(app, f"run {number}: `parse_http_header` fails on folded lines", title=str(number))
-    app.entities.count_mentions()
-    assert listed(app) == ["parse-http-header"]
+    assert listed(app) == names
 
 
 def test_a_verb_that_begins_a_sentence_is_no_name(app: Engram) -> None:
@@ -226,14 +222,6 @@ def test_no_form_of_such_a_verb_is_part_of_the_name_behind_it(app: Engram, verb:
         app.save(Draft(f"Round {number}", f"{verb} Falcon again."))
     app.entities.count_mentions()
     assert [one.slug for one in app.entities.listed(candidates=True).entities if "falcon" in one.slug] == ["falcon"]
-
-
-def test_names_in_other_scripts_are_counted(app: Engram) -> None:
-    for number in range(3):
-        note(app, f"вчера {number} раза упал Сокол на стенде", title=str(number))
-        note(app, f"昨天 {number} `猎鹰服务` 又挂了", title=str(number))
-    app.entities.count_mentions()
-    assert listed(app) == ["сокол", "猎鹰服务"]
 
 
 def test_a_name_inside_another_word_is_no_mention(app: Engram) -> None:

@@ -100,17 +100,13 @@ def test_a_remembered_fix_is_a_task_at_the_commit_before_it(app: Engram, shop: P
     assert task.check == (sys.executable, "tests/test_cart.py")
 
 
-def test_a_fix_kept_before_its_commit_is_found_by_the_file_it_names(app: Engram, shop: Path) -> None:
-    greets = {"id": 9, "title": "How the page greets", "content": "In greet.py", "type": "fix", "git_commit": ""}
-    rows = [greets | {"git_commit": git_log(shop)[1]}]
+def test_a_fix_is_found_by_the_file_or_the_commit_that_a_memory_names(app: Engram, shop: Path) -> None:
+    last, before = git_log(shop)[:2]
+    greets = {"id": 9, "title": "How the page greets", "content": "In greet.py", "type": "fix", "git_commit": before}
+    names = {"id": 9, "title": "x", "content": f"Fixed in {last[:9]}", "type": "fix", "git_commit": None}
 
-    assert [one.commit for one in candidates(history(shop), rows, CHECK)] == [git_log(shop)[0]]
-
-
-def test_a_memory_that_names_its_commit_leads_to_it(app: Engram, shop: Path) -> None:
-    rows = [{"id": 9, "title": "x", "content": f"Fixed in {git_log(shop)[0][:9]}", "type": "fix", "git_commit": None}]
-
-    assert [one.commit for one in candidates(history(shop), rows, CHECK)] == [git_log(shop)[0]]
+    for row in (greets, names):
+        assert [one.commit for one in candidates(history(shop), [row], CHECK)] == [last]
 
 
 def test_a_file_that_was_fixed_again_within_a_fortnight_is_a_task_whose_lesson_is_the_first_fix() -> None:

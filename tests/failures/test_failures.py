@@ -40,6 +40,12 @@ class Agent:
             self.app.failures.told(advice, session_id=self.session_id, size=len(advice_text(advice).encode()))
         return advice
 
+    def advised(self, output: str, act: Act = RUN) -> Advice:
+        """The advice on a failure that must have some."""
+        advice = self.fails(output, act)
+        assert advice is not None
+        return advice
+
     def passes(self, act: Act = RUN) -> None:
         self.did(act)
         self.app.failures.passed(act, session_id=self.session_id, directory=self.root, until=time.monotonic() + 5)
@@ -90,9 +96,8 @@ def test_an_error_that_returns_in_changed_form_is_answered_with_what_made_the_co
 ) -> None:
     mended(first)
 
-    advice = second.fails(broken("C:\\work\\other", line=41), Act(command="pytest -q tests"))
+    advice = second.advised(broken("C:\\work\\other", line=41), Act(command="pytest -q tests"))
 
-    assert advice is not None
     said = advice_text(advice)
     assert "edited pyproject.toml; ran `pip install requestz`" in said
     assert "Now: pyproject.toml unchanged." in said
@@ -116,21 +121,14 @@ def test_a_command_that_passes_by_itself_leaves_no_fix(first: Agent) -> None:
     assert first.app.failures.fixes() == ()
 
 
-def test_a_fix_is_said_once_a_session(first: Agent, second: Agent) -> None:
-    mended(first)
-
-    assert second.fails(broken()) is not None
-    assert second.fails(broken(line=5)) is None
-
-
 def test_what_came_of_advice_is_recorded(first: Agent, second: Agent, root: Path) -> None:
     mended(first)
     second.fails(broken())
     second.edits("pyproject.toml")
     second.passes()
     third = Agent(first.app, root, "third")
-    third.fails(broken())
-    third.fails(broken())
+    assert third.fails(broken()) is not None
+    assert third.fails(broken(line=5)) is None, "it is said once a session"
 
     counts = first.app.moments.counts(the_fix(first.app))["fix"]
     assert (counts.given, counts.heeded, counts.repeated) == (2, 1, 1)
@@ -155,17 +153,15 @@ def test_two_causes_of_one_error_are_both_shown_and_the_later_comes_first(
     second.edits("venv.sh")
     second.passes()
 
-    advice = Agent(first.app, root, "third").fails(broken())
+    advice = Agent(first.app, root, "third").advised(broken())
 
-    assert advice is not None
     assert [one.files for one in advice.remedies] == [("venv.sh",), ("pyproject.toml",)]
     assert len(advice_text(advice).encode()) <= ADVICE_BYTES
 
 
 def test_what_a_session_was_told_is_one_moment_however_often_it_is_recorded(first: Agent, second: Agent) -> None:
     mended(first)
-    advice = second.fails(broken())
-    assert advice is not None
+    advice = second.advised(broken())
 
     second.app.failures.told(advice, session_id="second", size=100)
 
@@ -198,9 +194,8 @@ def test_the_commit_that_took_the_fix_in_is_told(first: Agent, second: Agent, ro
     git(root, "add", ".")
     git(root, "commit", "-q", "-m", "name the module")
 
-    advice = second.fails(broken())
+    advice = second.advised(broken())
 
-    assert advice is not None
     assert f"commit {git(root, 'rev-parse', '--short', 'HEAD')}" in advice_text(advice)
 
 
@@ -213,9 +208,8 @@ def test_files_that_a_commit_changed_meanwhile_are_part_of_the_fix(
     git(root, "commit", "-q", "-m", "by hand")
     first.passes()
 
-    advice = second.fails(broken())
+    advice = second.advised(broken())
 
-    assert advice is not None
     assert advice.remedies[0].files == ("setup.cfg",)
 
 
@@ -223,9 +217,8 @@ def test_a_bug_fix_that_somebody_saved_with_the_error_speaks_from_the_first_day(
     text = "CI failed with `ModuleNotFoundError: No module named 'requestz'` until the extra was installed."
     saved = first.app.save(Draft("Install the extra", text, type="bugfix"))
 
-    advice = first.fails(broken())
+    advice = first.advised(broken())
 
-    assert advice is not None
     assert advice.observation_ids == (saved.id,)
     assert "until the extra was installed" in advice_text(advice)
 
@@ -244,9 +237,8 @@ def test_what_the_agent_saved_while_mending_says_why(first: Agent, second: Agent
     )
     first.passes()
 
-    advice = second.fails(broken())
+    advice = second.advised(broken())
 
-    assert advice is not None
     assert "Why: The lock file was older" in advice_text(advice)
     assert len(advice.remedies) == 1
 
@@ -259,9 +251,8 @@ def test_what_the_agent_saved_soon_after_about_the_same_file_says_why(
     note = Draft("The extra was missing", "pyproject.toml named it for tests alone.", type="bugfix")
     first.app.observations.save(note, session_id="first")
 
-    advice = second.fails(broken())
+    advice = second.advised(broken())
 
-    assert advice is not None
     assert "Why: The extra was missing" in advice_text(advice)
 
 
@@ -334,9 +325,8 @@ def test_a_variable_that_makes_it_pass_is_part_of_the_fix(first: Agent, second: 
     first.fails("KeyError: 'DATABASE_URL'\n")
     first.passes(Act(command="DATABASE_URL=sqlite:// python src/app.py"))
 
-    advice = second.fails("KeyError: 'DATABASE_URL'\n")
+    advice = second.advised("KeyError: 'DATABASE_URL'\n")
 
-    assert advice is not None
     assert "it passed with `DATABASE_URL=sqlite:// python src/app.py`" in advice_text(advice)
 
 
@@ -346,9 +336,8 @@ def test_a_command_that_failed_as_well_is_no_part_of_the_fix(first: Agent, secon
     first.edits("pyproject.toml")
     first.passes()
 
-    advice = second.fails(broken())
+    advice = second.advised(broken())
 
-    assert advice is not None
     assert advice.remedies[0].commands == ()
 
 
@@ -361,10 +350,8 @@ def test_each_of_two_errors_of_one_command_is_mended_by_what_was_done_while_it_w
     first.edits(".env.sample")
     first.passes()
 
-    one, other = second.fails(broken()), second.fails("KeyError: 'DATABASE_URL'\n")
+    one, other = second.advised(broken()), second.advised("KeyError: 'DATABASE_URL'\n")
 
-    assert one is not None
-    assert other is not None
     assert (one.remedies[0].files, other.remedies[0].files) == (("pyproject.toml",), (".env.sample",))
 
 

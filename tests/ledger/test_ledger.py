@@ -214,14 +214,6 @@ def test_a_closed_memory_counts_nothing_more_and_says_nothing(app: Engram, ledge
     assert len(alarms.set) == 1
 
 
-def test_two_processes_count_into_the_same_row(open_memory: Opener) -> None:
-    one, two = open_memory(), open_memory()
-    for memory in (one, two, one):
-        memory.ledger.answered("mcp", "mem_search", 10, caller=in_widgets)
-        assert memory.ledger.flush()
-    assert told(two, "calls, bytes") == [(3, 30)]
-
-
 def test_an_injection_is_counted_with_the_write_it_belongs_to(app: Engram) -> None:
     with app.store.transaction():
         app.sessions.start("s1")

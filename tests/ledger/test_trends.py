@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
 from itertools import pairwise
 
 import pytest
@@ -131,14 +130,6 @@ def test_a_memory_that_was_never_used_is_one_nobody_was_shown(app: Engram, clock
                 app.store.update("observations", {"id": used}, {"access_count": 1})
     assert [one.id for one in never_used(app.store, None, limit=10)] == [unused]
     assert [one.id for one in never_used(app.store, "widgets", limit=10)] == [unused]
-
-
-def test_weeks_begin_on_monday(app: Engram, clock: FakeClock) -> None:
-    clock.now -= timedelta(days=clock.now.weekday())
-    hook(app, session(app, "s1"), "session-start", 4)
-    [found] = weeks(app, clock)
-    assert date.fromisoformat(found.monday).weekday() == 0
-    assert found.monday == clock.now.date().isoformat()
 
 
 @pytest.fixture

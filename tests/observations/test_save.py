@@ -60,14 +60,6 @@ def test_a_duplicate_is_counted_and_leaves_the_text_and_its_date_alone(app: Engr
     assert rows_of(app, "observation_versions") == 0
 
 
-@pytest.mark.parametrize(
-    "text", [pytest.param("fifteen MINUTES.", id="case"), pytest.param("  Fifteen \n\n minutes.\t", id="white-space")]
-)
-def test_texts_that_differ_in_case_or_white_space_are_one(app: Engram, text: str) -> None:
-    app.save(draft("Fifteen minutes."))
-    assert app.save(draft(text)).outcome == "duplicate"
-
-
 @pytest.mark.parametrize("fields", [{"title": "Another title"}, {"type": "decision"}, {"scope": "personal"}])
 def test_the_same_text_under_another_heading_is_a_row_of_its_own(app: Engram, fields: dict[str, Any]) -> None:
     app.save(draft("Fifteen minutes."))
@@ -86,34 +78,6 @@ def test_saving_to_a_topic_again_revises_the_observation_it_names(app: Engram, c
     assert (kept.created_at, kept.updated_at) == ("2026-03-01T10:00:00.000Z", "2026-04-10T10:00:00.000Z")
     assert [hit.id for hit in app.search("token lifetime").results] == [first.id]
     assert app.search("fifteen").results == ()
-
-
-def test_the_text_a_topic_has_already_is_a_duplicate_at_any_age_and_makes_no_version(
-    app: Engram, clock: FakeClock
-) -> None:
-    first = app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
-    clock.advance(days=400)
-    second = app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
-    assert (second.outcome, second.id, second.revision_count, second.duplicate_count) == ("duplicate", first.id, 1, 2)
-    assert rows_of(app, "observation_versions") == 0
-
-
-@pytest.mark.parametrize("other", [{"project": "gadgets"}, {"scope": "personal"}, {"scope": "global"}])
-def test_a_topic_is_one_per_project_and_scope(app: Engram, other: dict[str, str]) -> None:
-    first = app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
-    second = app.save(
-        draft("One hour.", topic_key="auth/tokens", scope=other.get("scope")), project=other.get("project")
-    )
-
-    assert second.outcome == "added"
-    assert whole(app, first.id).content == "Fifteen minutes."
-
-
-@pytest.mark.parametrize("spelling", ["Auth/Tokens", " auth//tokens/ ", "AUTH/TOKENS"])
-def test_spellings_of_one_topic_key_name_one_topic(app: Engram, spelling: str) -> None:
-    first = app.save(draft("Fifteen minutes.", topic_key="auth/tokens"))
-    second = app.save(draft("One hour.", topic_key=spelling))
-    assert (second.id, second.topic_key) == (first.id, "auth/tokens")
 
 
 def test_a_revision_without_a_type_keeps_the_one_it_had(app: Engram) -> None:
@@ -226,13 +190,6 @@ def test_a_row_that_was_deleted_or_has_a_topic_by_now_is_not_revised_by_the_sugg
 
     for first in (gone, moved):
         assert app.save(Draft("Again", "Another text.", topic_key=first.suggested_topic_key)).outcome == "added"
-
-
-def test_a_topic_saved_again_with_other_case_or_indentation_is_revised(app: Engram) -> None:
-    app.save(Draft("Flag", "Set FLAG=True\n  indented", topic_key="config/flag"))
-    again = app.save(Draft("Flag", "Set flag=TRUE\nindented", topic_key="config/flag"))
-    assert again.outcome == "updated"
-    assert app.get(again.id).observation.content == "Set flag=TRUE\nindented"
 
 
 def test_new_aliases_of_a_known_text_are_kept_and_found(app: Engram) -> None:

@@ -55,13 +55,6 @@ def test_an_update_changes_what_it_was_given_and_nothing_else(
     assert after.created_at == before.created_at
 
 
-def test_an_update_can_be_found_by_its_new_words_and_no_more_by_the_old(app: Engram) -> None:
-    saved = app.save(draft("Fifteen minutes.", title="Token lifetime"))
-    app.observations.update(saved.id, Change(title="Cookie age", content="The sessionTimeout says it."))
-    assert [hit.id for hit in app.search("cookie timeout").results] == [saved.id]
-    assert app.search("lifetime").results == ()
-
-
 def test_find_and_replace_changes_every_occurrence_literally(app: Engram) -> None:
     saved = app.save(draft("a.c a.c abc"))
     app.observations.update(saved.id, Change(find="a.c", replace=r"\1"))
@@ -101,11 +94,6 @@ def test_a_refused_update_changes_nothing(app: Engram, change: Change, refusal: 
         app.observations.update(saved.id, change)
     assert whole(app, saved.id) == before
     assert rows_of(app, "observation_versions") == 0
-
-
-def test_a_change_of_everything_but_the_text_makes_no_version(app: Engram, saved: Saved) -> None:
-    app.observations.update(saved.id, Change(type="decision", scope="personal", topic_key="auth/tokens"))
-    assert (whole(app, saved.id).revision_count, app.get(saved.id).version_total) == (2, 0)
 
 
 def test_saying_what_is_there_already_changes_nothing(app: Engram, clock: FakeClock) -> None:

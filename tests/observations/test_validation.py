@@ -54,12 +54,6 @@ def test_a_text_over_the_limit_is_cut_between_characters_and_the_answer_has_the_
     assert "cut" in names(saved.warnings)
 
 
-def test_a_huge_text_says_how_much_of_it_there_was(app: Engram) -> None:
-    saved = app.save(draft("word " * 400_000))
-    assert saved.truncation is not None
-    assert saved.truncation.original_bytes == 2_000_000
-
-
 @pytest.mark.parametrize(
     ("kind", "due"),
     [

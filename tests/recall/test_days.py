@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram_py import Draft, Engram
-from engram_py.recall.dates import dates_in, days_in, is_generic_verb, may_name_days
+from engram_py.recall.dates import dates_in, days_in
 from engram_py.text.prompt_text import PromptText
-from engram_py.text.words import segments
 from tests.memory import FakeClock
 
 THURSDAY = date(2026, 3, 5)
@@ -74,18 +73,6 @@ def test_a_weekday_may_be_one_to_come(prompt: str, past: bool) -> None:
     days = days_in(PromptText(prompt), THURSDAY)
     assert days is not None
     assert days.past == past
-
-
-@pytest.mark.parametrize("word", ["decided", "Decision", "changed"])
-def test_what_is_done_in_days_says_nothing_of_what_was_done(word: str) -> None:
-    assert is_generic_verb(word)
-    assert not is_generic_verb("parser")
-
-
-@pytest.mark.parametrize("prompt", ["last week?", "3 Nov", "since Monday", "3 days ago", "in march"])
-def test_words_of_a_time_are_told_by_themselves(prompt: str) -> None:
-    assert may_name_days(segments(prompt.lower()))
-    assert not may_name_days(["why", "did", "we", "choose", "postgres", "for", "the", "ledger"])
 
 
 @pytest.mark.parametrize(

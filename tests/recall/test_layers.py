@@ -31,10 +31,14 @@ def talked(app: Engram, clock: FakeClock) -> Engram:
     return app
 
 
-def found(app: Engram, layer: str, query: str, **wanted: object) -> list[str]:
+def said(app: Engram, layer: str, query: str, **wanted: str) -> SaidResults:
     results = app.search_in(layer, query, **wanted)
     assert isinstance(results, SaidResults)
-    return [one.content for one in results.results]
+    return results
+
+
+def found(app: Engram, layer: str, query: str) -> list[str]:
+    return [one.content for one in said(app, layer, query).results]
 
 
 def test_row_103_what_was_only_said_is_found_in_turns_and_not_in_memories(talked: Engram) -> None:
@@ -100,8 +104,7 @@ def test_a_layer_that_is_none_is_refused_with_those_there_are(talked: Engram) ->
 
 
 def test_the_hit_says_who_said_it_when_and_where(talked: Engram) -> None:
-    results = talked.search_in("turns", "what exactly did I say about ports?")
-    assert isinstance(results, SaidResults)
+    results = said(talked, "turns", "what exactly did I say about ports?")
     [one] = results.results
     assert (one.session_id, one.role, one.project, one.content) == ("talk", "user", "widgets", PORTS)
     text = render.text(results, now=talked.journal.moment(), door="python")
@@ -112,8 +115,7 @@ def test_a_long_turn_is_shown_by_the_passage_that_has_the_words(app: Engram) -> 
     text = f"{'Nothing of interest here. ' * 100}The narwhal is in the basement. {'Nothing more. ' * 100}"
     app.ingest("long", [{"role": "user", "content": text}])
 
-    results = app.search_in("turns", "narwhal")
-    assert isinstance(results, SaidResults)
+    results = said(app, "turns", "narwhal")
     [one] = results.results
     assert "The narwhal is in the basement." in one.content
     assert (len(one.content) < 600, one.truncated) == (True, True)
@@ -131,8 +133,7 @@ def test_filters_phrases_and_parts_of_names_hold_for_turns_too(talked: Engram, q
 
 
 def test_what_says_nothing_of_turns_is_left_out_and_said(talked: Engram) -> None:
-    results = talked.search_in("turns", "whale type:bugfix", scope="personal")
-    assert isinstance(results, SaidResults)
+    results = said(talked, "turns", "whale type:bugfix", scope="personal")
     assert len(results.results) == 1
     assert reason("idle_arguments", arguments=("scope", "type:bugfix"), layer="turns") in results.warnings
 

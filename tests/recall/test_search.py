@@ -41,15 +41,6 @@ def test_an_id_that_nothing_has_is_a_number_to_look_for(app: Engram) -> None:
     assert ids(app, "#999999999999999999") == ids(app, "#0") == []
 
 
-def test_rows_with_every_word_come_before_rows_with_some(app: Engram) -> None:
-    some = app.save(draft("The queue, the queue, the queue.", title="Queue queue queue"))
-    both = app.save(draft("A long text about other things that mentions the worker and its queue once.", title="Note"))
-    found = app.search("worker queue")
-    assert [hit.id for hit in found.results] == [both.id, some.id]
-    assert found.rung == "all words"
-    assert found.results[0].score > found.results[1].score
-
-
 def test_one_missing_word_never_empties_the_answer(app: Engram) -> None:
     saved = app.save(draft("The retry queue drains on restart.", title="Queue"))
     for question in (
@@ -94,30 +85,6 @@ def test_of_two_long_texts_the_one_whose_words_stand_together_comes_first(app: E
 
 
 @pytest.mark.parametrize(
-    "question",
-    [
-        pytest.param("what is the lifetime of our tokens and why", id="english"),
-        pytest.param("¿Cuál es la tokens de nuestro?", id="spanish"),
-        pytest.param("warum sind die tokens so wie sie sind", id="german"),
-    ],
-)
-def test_words_that_say_nothing_find_nothing(app: Engram, question: str) -> None:
-    kept(app, "What is the why of our? La de nuestro, warum sind die so wie sie.", title="Noise")
-    saved = kept(app, "Fifteen minutes.", title="Tokens")
-    assert ids(app, question) == [saved]
-
-
-def test_memories_are_those_that_can_be_seen_whether_something_was_found_or_not(app: Engram) -> None:
-    for title in ("Chose uv", "Chose ruff", "Chose mypy"):
-        app.save(Draft(title, "Fast.", "decision"))
-
-    found, nothing = app.searches.search("ruff"), app.searches.search("kubernetes ingress")
-
-    assert (len(found.results), found.memories) == (1, 3)
-    assert (len(nothing.results), nothing.memories) == (0, 3)
-
-
-@pytest.mark.parametrize(
     ("text", "queries"),
     [
         pytest.param("getUserById fails", ["getUserById", "user", "get_user_by_id", "userById fail"], id="camel"),
@@ -142,11 +109,6 @@ def test_words_are_found_by_their_parts_and_in_any_script(app: Engram, text: str
     kept(app, "Nothing of the kind 其他 другое.", title="Other")
     saved = kept(app, text)
     assert {query: ids(app, query) for query in queries} == {key: [saved] for key in queries}
-
-
-def test_an_alias_finds_what_it_was_given_for(app: Engram) -> None:
-    saved = app.save(draft("Fifteen minutes.", aliases=("jwt expiry", "セッション")))
-    assert ids(app, "jwt") == ids(app, "セッション") == [saved.id]
 
 
 def test_a_word_of_the_title_outranks_the_same_word_of_the_text(app: Engram) -> None:

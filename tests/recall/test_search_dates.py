@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -39,17 +37,6 @@ def test_a_date_of_which_nothing_is_known_answers_nothing_by_itself(
     app: Engram, diary: dict[str, int], date: str
 ) -> None:
     assert ids(app, f"certificate {date}") == []
-
-
-def test_a_month_is_all_of_its_days(app: Engram, diary: dict[str, int], clock: FakeClock) -> None:
-    clock.advance(days=60)
-    later = kept(app, "The scheduler was changed for build four.", title="Scheduler, build four", session="may")
-    clock.advance(days=60)
-    kept(app, "The scheduler was changed for build nine.", title="Scheduler, build nine", session="july")
-
-    found = ids(app, "what did we change about the scheduler in May 2026?")
-
-    assert found[0] == later
 
 
 def test_a_memory_that_names_the_day_is_about_it_whenever_it_was_saved(
@@ -100,14 +87,6 @@ def test_a_question_that_asks_only_what_was_done_then_gets_the_days(app: Engram,
     assert found.unknown == ()
 
 
-def test_what_else_is_asked_of_the_days_still_counts(app: Engram, clock: FakeClock) -> None:
-    kept(app, "The disks are of finder.")
-    belt = kept(app, "The belt of hall two goes east.")
-    clock.advance(days=1)
-
-    assert ids(app, "what did we decide yesterday about the belt?")[0] == belt
-
-
 def test_days_on_which_nothing_changed_are_words(app: Engram, clock: FakeClock) -> None:
     saying = kept(app, "The invoices of last week are sent on Monday.")
     clock.advance(days=90)
@@ -152,15 +131,6 @@ def test_days_of_which_nothing_is_left_are_no_error(app: Engram, clock: FakeCloc
     kept(app, "The belt broke during the outage.")
     clock.advance(days=1)
     assert app.searches.search(query).silence is not None or ids(app, query)
-
-
-@pytest.mark.parametrize("query", ["1 May", "what did we do on May 1st?"])
-def test_a_day_without_its_year_is_the_latest_there_was(app: Engram, clock: FakeClock, query: str) -> None:
-    kept(app, "The pump was replaced.", session="march")
-    clock.advance(days=61)
-    wanted = kept(app, "The belt of hall two was changed.", session="may")
-    clock.advance(days=20)
-    assert ids(app, query) == [wanted]
 
 
 def test_what_names_a_day_of_a_month_is_about_it(app: Engram, clock: FakeClock) -> None:
@@ -229,18 +199,6 @@ def test_before_a_day_means_everything_until_then(app: Engram, clock: FakeClock,
         assert (dates["last"], dates["open"]) == ("2026-04-30", True)
 
 
-@pytest.fixture
-def with_half_life(tmp_path: Path, clock: FakeClock) -> Iterator[Callable[[int], Engram]]:
-    """Opens a memory whose user set the half-life."""
-    with ExitStack() as stack:
-
-        def opened(days: int) -> Engram:
-            settings = Settings(tmp_path / f"{days}", clock=clock, recency_half_life_days=days)
-            return stack.enter_context(Engram(settings=settings, directory=tmp_path, project="widgets"))
-
-        yield opened
-
-
 def recency(app: Engram, query: str = "alice acme") -> float:
     explain = app.search(query, explain=True).explain
     assert explain is not None
@@ -257,12 +215,13 @@ def test_row_22_recency_is_half_after_thirty_days(app: Engram, clock: FakeClock,
     assert "recency" in said
 
 
-def test_row_23_the_half_life_is_a_setting(with_half_life: Callable[[int], Engram], clock: FakeClock) -> None:
-    app = with_half_life(10)
-    app.facts.add("alice", "Alice joined Acme as CTO")
-    clock.advance(days=10)
-    assert recency(app) == pytest.approx(0.5, abs=0.005)
-    explain = app.search("alice acme", explain=True, as_of=clock().date().isoformat()).explain
+def test_row_23_the_half_life_is_a_setting(tmp_path: Path, clock: FakeClock) -> None:
+    settings = Settings(tmp_path / "other", clock=clock, recency_half_life_days=10)
+    with Engram(settings=settings, directory=tmp_path, project="widgets") as app:
+        app.facts.add("alice", "Alice joined Acme as CTO")
+        clock.advance(days=10)
+        assert recency(app) == pytest.approx(0.5, abs=0.005)
+        explain = app.search("alice acme", explain=True, as_of=clock().date().isoformat()).explain
     assert explain is not None
     assert explain.hits[0].recency == pytest.approx(0.5, abs=0.005)
 

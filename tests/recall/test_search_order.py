@@ -226,18 +226,12 @@ def test_a_search_counts_what_it_shows_and_only_that(app: Engram) -> None:
 
 def test_words_of_one_stem_count_once(app: Engram) -> None:
     kept(app, "The nightly tests are run on two cores.")
-    explained = app.searches.search("tests of the nightly test testing", explain=True).explain
-    assert explained is not None
-    assert [word.word for word in explained.words] == ["tests", "nightly"]
+    assert [word.word for word in explained(app, "tests of the nightly test testing").words] == ["tests", "nightly"]
 
 
 def test_another_form_of_a_word_finds_as_much_as_the_word(app: Engram) -> None:
     kept(app, "The mail was sent twice.")
-    scores = []
-    for query in ("who sent mail", "who sends mail"):
-        explained = app.searches.search(query, explain=True).explain
-        assert explained is not None
-        scores.append(explained.hits[0].bm25)
+    scores = [explained(app, query).hits[0].bm25 for query in ("who sent mail", "who sends mail")]
     assert scores[1] == pytest.approx(scores[0], rel=0.1)
 
 

@@ -38,10 +38,22 @@ def test_a_misspelt_or_shortened_word_finds_what_it_means(app: Engram, typed: st
     assert [word for word, _ in dict(rung.why.facts)["forms"]] == [typed]  # type: ignore[attr-defined]
 
 
-def test_a_word_that_is_known_is_never_taken_for_another(app: Engram) -> None:
-    kept(app, "The pgbouncer pool.")
-    saved = kept(app, "The pgbouncers of the club.", title="Pgbouncery")
-    assert ids(app, "pgbouncery") == [saved]
+@pytest.mark.parametrize(
+    ("word", "text", "title", "others"),
+    [
+        pytest.param("pgbouncery", "The pgbouncers of the club.", "Pgbouncery", ["The pgbouncer pool."], id="near"),
+        pytest.param("raise", "An exception is what to raise here.", "Note",
+                     [f"Increase and enlarge the heap {number}." for number in range(9)], id="other-name"),
+        pytest.param("carpet", "The carpet of the hall is red.", "Note", ["The car pet of the vet."], id="in-two"),
+    ],
+)  # fmt: skip
+def test_a_word_that_is_known_is_never_read_as_another(
+    app: Engram, word: str, text: str, title: str, others: list[str]
+) -> None:
+    for other in others:
+        kept(app, other)
+    saved = kept(app, text, title=title)
+    assert ids(app, word) == [saved]
 
 
 @pytest.mark.parametrize(
@@ -99,13 +111,6 @@ def test_a_word_is_found_by_its_other_name_or_by_how_it_begins(app: Engram, ques
     assert ids(app, question) == [saved]
 
 
-def test_a_word_that_is_known_is_never_read_by_its_other_name(app: Engram) -> None:
-    saved = kept(app, "An exception is what to raise here.")
-    for number in range(9):
-        kept(app, f"Increase and enlarge the heap {number}.")
-    assert ids(app, "raise") == [saved]
-
-
 def test_a_short_word_of_several_things_has_no_other_name() -> None:
     assert [word.forms for word in parse_query("res sub org").words] == [(), (), ()]
 
@@ -143,12 +148,6 @@ def test_what_was_read_is_told(app: Engram) -> None:
         found = app.searches.search(query, explain=True)
         assert found.explain is not None
         assert read in [rung.why for rung in found.explain.rungs]
-
-
-def test_a_word_that_is_known_is_not_cut(app: Engram) -> None:
-    one = kept(app, "The carpet of the hall is red.")
-    kept(app, "The car pet of the vet.")
-    assert ids(app, "carpet") == [one]
 
 
 _TEXTS = (

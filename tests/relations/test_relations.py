@@ -173,15 +173,6 @@ def test_what_a_verdict_replaces_is_historical_until_the_verdict_is_another(app:
     assert (lifecycle(app, old), lifecycle(app, new)) == ("active", "historical")
 
 
-def test_a_judged_candidate_is_replaced_like_a_compared_one(app: Engram) -> None:
-    old = app.save(draft("Redis.", title="Token storage backend choice"))
-    new = app.save(draft("Postgres.", title="Token storage backend replaced"))
-    app.relations.judge(new.candidates[0].judgment_id, "supersedes")
-    assert lifecycle(app, old.id) == "historical"
-    app.relations.judge(new.candidates[0].judgment_id, "not_conflict")
-    assert lifecycle(app, old.id) == "active"
-
-
 def test_the_last_of_a_line_stands_in_for_the_first_and_says_so(app: Engram, line: tuple[int, int]) -> None:
     old, new = line
     [hit] = app.search("do we use elasticsearch?").results

@@ -99,17 +99,6 @@ def test_a_verdict_is_asked_for_and_given(run: Run, saved: int) -> None:
     assert answer(run("judge", "--json"))["pending"] == []
 
 
-def test_projects_are_merged_and_the_old_name_goes_on_working(run: Run, saved: int) -> None:
-    run("save", "Elsewhere", "Also ours.", "--project", "gizmos")
-
-    merged = run("projects", "merge", "gizmos", "--into", "widgets", "--yes")
-    alias = answer(run("projects", "alias", "gadgets", "widgets", "--json"))
-
-    assert (merged.exit_code, alias) == (0, {"alias": "gadgets", "project": "widgets"})
-    assert [row["name"] for row in answer(run("projects", "--json"))["projects"]] == ["widgets"]
-    assert answer(run("search", "elsewhere", "--project", "gizmos", "--json"))["count"] == 1
-
-
 def test_what_is_no_result_goes_to_standard_error(run: Run) -> None:
     told = run("save", "Elsewhere", "Text.", "--project", "gizmos")
     machine = run("save", "Elsewhere too", "Text.", "--project", "gizmoz", "--json")

@@ -162,12 +162,6 @@ def test_it_says_what_it_would_destroy_and_asks(kept: Path, run: Run, terminal: 
     assert rows(kept, "gadgets")["observations"] == 3
 
 
-def test_a_script_is_not_asked_and_destroys_nothing_without_yes(kept: Path, run: Run) -> None:
-    assert "run it again with --yes" in refusal(run("clear", "everything"))
-    assert rows(kept, "widgets")["observations"] == 3
-    assert answer(run("clear", "project", "widgets", "--yes", "--json"))["counts"]["observations"] == 3
-
-
 def test_raw_messages_go_and_the_rest_stays(kept: Path, run: Run) -> None:
     assert run("clear", "turns", "--session", "s-widgets", "--yes").stdout == (
         "Destroyed 2 raw messages of session s-widgets.\n"

@@ -1,10 +1,9 @@
-"""``engram edit``, ``undo`` and ``revert``, and the commands that change many observations at once."""
+"""``engram edit``, ``undo`` and ``revert``, lists, and the commands that change many observations at once."""
 
 from __future__ import annotations
 
 import os
 import stat
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,15 +18,6 @@ HEAD = "title: Timeout\ntype: manual\nscope: project\ntopic:"
 def saved(run: Run) -> Run:
     run("save", "Timeout", "5 seconds.")
     return run
-
-
-@pytest.fixture
-def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The program that is $EDITOR; a test writes what it does to the path in ``argv[1]``."""
-    script = tmp_path / "editor.py"
-    monkeypatch.delenv("VISUAL", raising=False)
-    monkeypatch.setenv("EDITOR", f"{sys.executable} {script}")
-    return script
 
 
 def does(editor: Path, *lines: str) -> None:
@@ -126,23 +116,6 @@ def test_without_a_terminal_and_an_editor_an_edit_says_what_else_to_do(
 
 
 # --- undo and revert --------------------------------------------------------------------------------------
-
-
-def test_undo_brings_back_the_text_before_and_then_the_one_after(saved: Run) -> None:
-    saved("update", "1", "--content", "30 seconds.", "--title", "Login timeout")
-
-    saved("undo", "1")
-    found = answer(saved("get", "1", "--json"))
-    assert (found["title"], found["content"]) == ("Timeout", "5 seconds.")
-    saved("undo", "1")
-    assert answer(saved("get", "1", "--json"))["content"] == "30 seconds."
-    assert "5 seconds." in saved("search", "5 seconds").stdout or answer(saved("history", "1", "--json"))["versions"]
-
-
-def test_undo_of_a_deletion_brings_the_memory_back(saved: Run) -> None:
-    saved("delete", "1")
-    assert saved("undo", "1").stdout == 'Took back the deletion of [#1] "Timeout", made just now.\n'
-    assert saved("search", "timeout").stdout.startswith("1 match.")
 
 
 def test_revert_brings_back_any_version_and_loses_none(saved: Run) -> None:
@@ -287,6 +260,9 @@ def test_what_names_nothing_or_too_much_is_wrong_usage(four: Run, words: list[st
 
 def test_a_filter_shows_counts_and_titles_and_asks(four: Run) -> None:
     four("pin", "1")
+    refused = four("delete", "--where", "type:note", stdin="n\n")
+    assert (refused.exit_code, refused.stdout, "not_confirmed" in refused.stderr) == (1, "", True)
+    assert ids(four) == [3, 2, 1]
     asked = four("delete", "--where", "type:note", stdin="y\n")
     assert "type:note in widgets: 2 observations (2 note, 1 pinned)\n" in asked.stderr
     assert "  [#2] Uses ruff\n" in asked.stderr
@@ -294,15 +270,6 @@ def test_a_filter_shows_counts_and_titles_and_asks(four: Run) -> None:
     assert "Delete 2 observations? [y/N]" in asked.stderr
     assert asked.stdout.startswith("Deleted 2 observations of type:note in widgets.")
     assert ids(four, "--all") == [4, 3]
-
-
-@pytest.mark.parametrize("said", [pytest.param("n\n", id="no"), pytest.param("", id="nobody-there")])
-def test_without_a_yes_nothing_is_changed(four: Run, said: str) -> None:
-    refused = four("delete", "--where", "type:note", stdin=said)
-    assert (refused.exit_code, refused.stdout) == (1, "")
-    assert "not_confirmed" in refused.stderr
-    assert "run it again with --yes" in refused.stderr
-    assert ids(four) == [3, 2, 1]
 
 
 def test_yes_asks_nothing_and_a_dry_run_changes_nothing(four: Run) -> None:
@@ -404,3 +371,44 @@ def test_a_project_is_deleted_with_its_sessions_and_nothing_of_another(four: Run
     done = answer(four("delete", "project", "widgets", "--yes", "--json"))
     assert (sorted(done["ids"]), ids(four, "--all")) == ([1, 2, 3], [4])
     assert "Chose SQLite" not in four("context").stdout
+
+
+KNOWN = ("2 of ", "; `--page 2` shows the next"), ("3-4 of ", "; `--page 3` shows the next")
+UNKNOWN = ("the first 2", "; `--page 2` shows the next"), ("3-4 of more", "; `--page 3` shows the next")
+
+
+@pytest.fixture
+def filled(app: Engram) -> Engram:
+    for number, name in enumerate(("amber", "brass", "cedar", "delta", "ember")):
+        app.save(Draft(f"Number {number}", f"Text {number}."), project=name)
+        app.identity.add(f"I like number {number} a lot", origin="user")
+        app.checkpoints.save(b"x", session_id=f"run-{number}")
+        app.entities.link(name, "uses", "billing", kind="service", object_kind="service")
+    return app
+
+
+@pytest.mark.parametrize(
+    ("command", "notes"),
+    [
+        pytest.param("projects list", KNOWN, id="projects"),
+        pytest.param("list --all", KNOWN, id="memories"),
+        pytest.param("sessions --all", KNOWN, id="sessions"),
+        pytest.param("entity list", KNOWN, id="entities"),
+        pytest.param("identity list", UNKNOWN, id="identity"),
+        pytest.param("checkpoint list", UNKNOWN, id="checkpoints"),
+        pytest.param("undo --list", UNKNOWN, id="changes"),
+    ],
+)
+def test_every_list_says_what_it_leaves_out(
+    filled: Engram, run: Run, command: str, notes: tuple[tuple[str, str], ...]
+) -> None:
+    for page, (begin, rest) in enumerate(notes, 1):
+        said = run(*command.split(), "--limit", "2", "--page", str(page)).stderr
+        assert said.startswith(f"note: {begin}")
+        assert rest in said
+    assert run(*command.split(), "--limit", "100").stderr == ""
+
+
+def test_the_last_page_that_is_full_names_no_next_one(filled: Engram, run: Run) -> None:
+    assert run("identity", "list", "--limit", "5").stderr == ""
+    assert "number" not in run("identity", "list", "--limit", "5", "--page", "2").stdout

@@ -31,14 +31,6 @@ def test_output_that_is_no_terminal_is_plain(run: Run, start: Start) -> None:
         assert not set("┃│─━") & set(shown.stdout)
 
 
-def test_wrong_usage_is_exit_code_2_and_a_refusal_1(start: Start) -> None:
-    wrong, refused = start("search"), start("get", "9")
-    assert (wrong.code, wrong.stdout) == (2, "")
-    assert (refused.code, refused.stdout) == (1, "")
-    assert refused.stderr.startswith("engram: observation_not_found: ")
-    assert "find the id with `engram search` or `engram context`" in refused.stderr
-
-
 @pytest.mark.parametrize(
     ("environment", "code"),
     [

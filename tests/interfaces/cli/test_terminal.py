@@ -58,13 +58,10 @@ def test_an_editor_has_the_terminal(furnished: None, run: Run, monkeypatch: pyte
     assert "live 90 minutes" in run("get", "3").stdout
 
 
-def test_marks_of_a_memory_are_in_its_table_and_brackets_are_no_markup(furnished: None) -> None:
+def test_marks_are_in_a_table_brackets_are_no_markup_and_what_has_no_table_is_text(furnished: None) -> None:
     shown = plain(in_terminal(120, "search", "access", "token"))
     assert "(pinned)" in shown
     assert "[red]for[/red]" in shown
-
-
-def test_what_has_no_table_is_text_and_json_is_json(furnished: None) -> None:
     assert plain(in_terminal(80, "get", "3")).startswith(
         "[#3] Short-lived access tokens for the whole platform live an hour\n"
     )

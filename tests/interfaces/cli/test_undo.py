@@ -217,12 +217,6 @@ def test_an_undo_says_how_long_ago_the_change_was_made(minutes: int, made: str) 
     assert WORDS[Made](undone, now) == f"Took back the deletion of [#8], {made}"
 
 
-def test_a_save_that_was_edited_is_withdrawn_after_the_edit(two: Run) -> None:
-    two("update", "3", "--content", "Green.")
-    assert "the edit of [#3]" in two("undo").stdout
-    assert "the save of [#3]" in two("undo").stdout
-
-
 def test_a_save_that_another_machine_revised_gets_the_text_before(desk: Machine, laptop: Machine) -> None:
     saved = desk.app.save(Draft("Timeout", "5 seconds."), project="widgets")
     exchange_all([desk, laptop])

@@ -26,16 +26,6 @@ def test_a_session_starts_in_its_project_with_its_agent_and_is_opened_again(hook
     assert memory.sessions.get("s1").ended_at is None
 
 
-def test_a_new_session_reads_what_earlier_ones_decided(hook: Hook, memory: Engram) -> None:
-    row = memory.save(draft("Tokens live fifteen minutes.", type="decision")).id
-
-    context = hook("session-start").context
-
-    assert context.startswith('<engram-memory project="widgets">')
-    assert f"[#{row}] Token lifetime" in context
-    assert context.endswith("</engram-memory>")
-
-
 def test_row_48_a_setting_starts_a_session_with_the_whole_memory_as_files(
     hook: Hook, memory: Engram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -46,16 +36,6 @@ def test_row_48_a_setting_starts_a_session_with_the_whole_memory_as_files(
 
     assert "### identity.md\n[#1] Always reply in English" in context
     assert "### " not in hook("subagent-start", agent_type="Explore").context
-
-
-def test_what_a_session_was_given_is_remembered(hook: Hook, memory: Engram) -> None:
-    row = memory.save(draft("Tokens live fifteen minutes.")).id
-
-    context = hook("session-start").context
-
-    [injected] = memory.store.rows("select * from injections")
-    assert (injected["session_id"], injected["observation_id"], injected["surface"]) == ("s1", row, "session")
-    assert 0 < injected["bytes"] < len(context.encode())
 
 
 def test_after_a_compaction_the_session_reads_its_own_memory_and_what_to_do(hook: Hook, memory: Engram) -> None:
@@ -178,13 +158,6 @@ def chosen(memory: Engram) -> int:
     return memory.save(draft("Fast, and it locks.", title="Chose uv for packages", type="decision")).id
 
 
-def test_a_prompt_that_asks_for_memory_gets_it(hook: Hook, chosen: int) -> None:
-    context = hook("user-prompt", prompt=QUESTION).context
-
-    assert f"[#{chosen}] Chose uv for packages" in context
-    assert len(context.encode()) <= 3_200
-
-
 @pytest.mark.parametrize("prompt", ["Write a parser for JSON.", "Rename this function, please", "What is 2 + 2?"])
 def test_any_other_prompt_gets_nothing_and_is_kept(hook: Hook, memory: Engram, chosen: int, prompt: str) -> None:
     assert hook("user-prompt", prompt=prompt).stdout == b""
@@ -248,11 +221,21 @@ def test_what_only_keeps_the_agent_going_opens_no_memory(hook: Hook, memory: Eng
     assert (rows_of(memory, "user_prompts"), memory.store.value("pragma data_version")) == before
 
 
-@pytest.mark.parametrize("prompt", ["/home/ada/x.py fails", "修复"])
-def test_what_is_short_but_says_something_is_kept(hook: Hook, memory: Engram, prompt: str) -> None:
+FILES = f"<attached_files>{'x' * 200_000}</attached_files>"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "kept"),
+    [("/home/ada/x.py fails", "/home/ada/x.py fails"), ("修复", "修复"),
+     (f"{FILES}\n<user_query>\n{QUESTION}\n</user_query>", QUESTION)],
+    ids=["short", "two-characters", "behind-files-longer-than-any-prompt"],
+)  # fmt: skip
+def test_what_says_something_is_kept_however_short_or_far_behind(
+    hook: Hook, memory: Engram, prompt: str, kept: str
+) -> None:
     hook("user-prompt", prompt=prompt)
 
-    assert prompts_of(memory) == [prompt]
+    assert prompts_of(memory) == [kept]
 
 
 def test_a_prompt_of_a_megabyte_is_kept_as_far_as_there_is_room(hook: Hook, memory: Engram) -> None:
@@ -284,12 +267,6 @@ def test_the_first_prompt_of_gemini_is_the_users_words_behind_what_the_start_ans
     answered = hook("BeforeAgent", agent="gemini", prompt=f"{begun}\n\n{QUESTION}")
 
     assert f"[#{chosen}]" in answered.text
-    assert prompts_of(memory) == [QUESTION]
-
-
-def test_a_prompt_behind_files_longer_than_any_prompt_is_kept(hook: Hook, memory: Engram) -> None:
-    files = f"<attached_files>{'x' * 200_000}</attached_files>"
-    hook("user-prompt", prompt=f"{files}\n<user_query>\n{QUESTION}\n</user_query>")
     assert prompts_of(memory) == [QUESTION]
 
 

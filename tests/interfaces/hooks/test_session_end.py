@@ -172,14 +172,9 @@ SAID = "The form refuses it now.\n\n## Decisions\n- Refuse an empty password in 
 
 
 @pytest.fixture
-def distilled_transcript(home: Path) -> Path:
-    path = home / ".claude" / "projects" / "widgets" / "s1.jsonl"
-    path.parent.mkdir(parents=True)
-    with path.open("w") as file:
-        for number, (role, text) in enumerate((("user", PROMPT), ("assistant", SAID))):
-            message = {"role": role, "content": text}
-            file.write(json.dumps({"type": role, "uuid": f"u{number}", "message": message}) + "\n")
-    return path
+def distilled_transcript(transcript: Path) -> Path:
+    write(transcript, ("user", PROMPT), ("assistant", SAID))
+    return transcript
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from mcp import Client
 from engram_py.interfaces.http.mcp_endpoint import build_server
 from engram_py.recall.search import Search
 from engram_py.settings import Settings
-from tests.embedders import Endpoint, endpoint
+from tests.embedders import Endpoint
 from tests.interfaces.mcp.agent import INITIALIZE, INITIALIZED, Agent, rows, start_server, talk, tool_call
 
 
@@ -106,13 +106,6 @@ async def test_a_review_lists_what_changed_since_it_was_saved(agent: Agent, file
     assert (await agent.value("mem_review", action="list"))["count"] == 0
 
 
-async def test_a_save_says_what_it_made_of_lines_that_make_no_sense(agent: Agent, file: Path) -> None:
-    told = await agent.told("mem_save", title="Odd", content="text", files=["auth.py:3-2", "", "auth.py:2-9"])
-    assert told.startswith("Saved [#1]")
-    assert "not linked to: a blank name" in told
-    assert "linked differently: auth.py:3-2 (lines 2-3), auth.py:2-9 (lines 2-3, the file ends there)" in told
-
-
 @pytest.mark.skipif(os.name == "nt", reason="symlinks")
 async def test_a_search_says_in_short_why_it_cannot_tell_about_a_file(agent: Agent, file: Path) -> None:
     await agent.told("mem_save", title="Order", content="One before two", files=["auth.py:1-2"])
@@ -198,23 +191,6 @@ async def test_turns_may_come_as_the_json_of_a_list(agent: Agent) -> None:
         assert refused["argument"] == "turns"
     refused = await agent.refusal("mem_ingest", conversation_id="c2", turns=["hello"])
     assert refused["argument"] == "turns.0"
-
-
-@pytest.mark.anyio
-async def test_mem_search_takes_a_layer(agent: Agent) -> None:
-    await agent.told("mem_ingest", conversation_id="c1", turns=TURNS)
-
-    text = await agent.told("mem_search", query="narwhal", **{"in": "transcript"})
-    assert TURNS[0]["user"] in text
-    refused = await agent.refusal("mem_search", query="narwhal", **{"in": "dreams"})
-    assert "memories, episodes, turns, prompts" in refused["hint"]
-
-
-@pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
-    with endpoint() as found:
-        monkeypatch.setenv("ENGRAM_EMBEDDER", found.setting)
-        yield found
 
 
 @pytest.fixture

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-
-import pytest
 
 from engram_py import Draft, Engram
 from tests.interfaces.tui.conftest import Seen, opened
@@ -144,16 +141,11 @@ async def test_an_earlier_text_comes_back(kept: Engram) -> None:
         assert "Two." in seen.preview
 
 
-async def test_a_new_memory_is_written_in_the_editor(
-    kept: Engram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = tmp_path / "editor.py"
-    script.write_text(
+async def test_a_new_memory_is_written_in_the_editor(kept: Engram, editor: Path) -> None:
+    editor.write_text(
         "import pathlib, sys\nfile = pathlib.Path(sys.argv[1])\n"
         "file.write_text(file.read_text().replace('title:', 'title: Ports', 1) + 'It is 8080.')"
     )
-    monkeypatch.delenv("VISUAL", raising=False)
-    monkeypatch.setenv("EDITOR", f"{sys.executable} {script}")
     async with opened(kept) as seen:
         await seen.press("n")
         assert 'Saved [#4] "Ports"' in seen.status

@@ -16,15 +16,6 @@ from engram_py.observations.values import Change
 from tests.interfaces.tui.conftest import opened
 
 
-@pytest.fixture
-def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The program that is $EDITOR; a test writes what it does to the path in ``argv[1]``."""
-    script = tmp_path / "editor.py"
-    monkeypatch.delenv("VISUAL", raising=False)
-    monkeypatch.setenv("EDITOR", f"{sys.executable} {script}")
-    return script
-
-
 def replaces(editor: Path, old: str, new: str) -> None:
     lines = ["import pathlib, sys", "file = pathlib.Path(sys.argv[1])"]
     editor.write_text("\n".join([*lines, f"file.write_text(file.read_text().replace({old!r}, {new!r}))"]))

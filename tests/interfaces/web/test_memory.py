@@ -91,13 +91,16 @@ def test_an_undo_of_what_changed_meanwhile_is_refused_with_both_texts(app: Engra
     assert content(app, row) == "An agent moved it."
 
 
-def test_a_page_that_shows_an_older_text_deletes_and_reverts_nothing(app: Engram, visitor: Visitor, row: int) -> None:
+def test_a_page_that_shows_an_older_text_changes_nothing(app: Engram, visitor: Visitor, row: int) -> None:
+    other = app.save(Draft("Gadgets", "They are blue."), project="gadgets").id
     app.observations.update(row, Change(content="Third shelf."))
     stale = visitor.look(f"/ui/memory/{row}")
     app.observations.update(row, Change(content="An agent moved it."))
     for button in ("Delete", "Restore this text"):
         assert visitor.press(stale, button).status == 409
-    assert content(app, row) == "An agent moved it."
+    assert visitor.press(stale, "Replace", into=str(other)).status == 409
+    assert visitor.press(stale, "Move", to="gadgets").status == 409
+    assert (content(app, row), app.get(row).observation.project) == ("An agent moved it.", "widgets")
 
 
 def test_a_deleted_memory_says_so_and_comes_back(app: Engram, visitor: Visitor, row: int) -> None:
@@ -247,15 +250,6 @@ def test_a_memory_moves_to_another_project_and_back(app: Engram, visitor: Visito
     assert "Moved to gadgets." in done.text
     assert app.get(row).observation.project == "gadgets"
     assert "Moved back to widgets." in visitor.press(done, "Undo").text
-    assert app.get(row).observation.project == "widgets"
-
-
-def test_a_memory_that_changed_meanwhile_is_neither_merged_nor_moved(app: Engram, visitor: Visitor, row: int) -> None:
-    other = app.save(Draft("Gadgets", "They are blue."), project="gadgets").id
-    stale = visitor.look(f"/ui/memory/{row}")
-    app.observations.update(row, Change(content="An agent moved it."))
-    assert visitor.press(stale, "Replace", into=str(other)).status == 409
-    assert visitor.press(stale, "Move", to="gadgets").status == 409
     assert app.get(row).observation.project == "widgets"
 
 
