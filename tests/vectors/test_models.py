@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import sys
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -242,6 +243,12 @@ def test_an_unknown_word_is_split_into_its_longest_pieces_no_more_than_asked_for
     assert pieces("retry \U00010400") == ["re", "##try", "[UNK]"]
 
 
-@given(st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"], max_codepoint=0x2DFF), max_size=60))
+# The table of the Rust library is older than Python's (U+09FD is new to it), so both draw what Unicode 3.2 had.
+KNOWN_TO_BOTH = st.characters(categories=["L", "N", "P", "S", "Zs"], max_codepoint=0x2DFF).filter(
+    lambda char: unicodedata.category(char) == unicodedata.ucd_3_2_0.category(char)
+)
+
+
+@given(st.text(KNOWN_TO_BOTH, max_size=60))
 def test_any_text_is_split_as_the_library_does(library: Any, text: str) -> None:
     assert pieces(text) == library.encode(text).tokens
