@@ -39,6 +39,7 @@ from engram_py.settings import Settings
 from engram_py.upkeep import hook_log
 from engram_py.upkeep.encryption import ReadableVaultError, decrypt, encrypt, rekey, set_aside
 from engram_py.vault.values import VaultFileError
+from tests.keychain import Ring, ring_in_place
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 PLAIN = b"SQLite format 3\0"
@@ -272,33 +273,9 @@ def test_a_hook_that_cannot_have_the_key_seals_what_it_owes_and_the_next_with_th
         assert "key_missing" in str(app.doctor.examine(check="hooks").checks[0].evidence)
 
 
-class Ring:
-    """A keychain of the test."""
-
-    def __init__(self) -> None:
-        self.kept: dict[tuple[str, str], str] = {}
-        self.asked = 0
-
-    def get_keyring(self) -> object:
-        return self
-
-    def set_password(self, service: str, name: str, password: str) -> None:
-        self.kept[service, name] = password
-
-    def get_password(self, service: str, name: str) -> str | None:
-        self.asked += 1
-        return self.kept.get((service, name))
-
-    def delete_password(self, service: str, name: str) -> None:
-        del self.kept[service, name]
-
-
 @pytest.fixture
 def ring(monkeypatch: pytest.MonkeyPatch, no_keychain: None) -> Ring:
-    made = Ring()
-    for name in ("get_keyring", "set_password", "get_password", "delete_password"):
-        monkeypatch.setattr(f"keyring.{name}", getattr(made, name))
-    return made
+    return ring_in_place(monkeypatch)
 
 
 def test_the_key_is_in_the_keychain_and_leaves_it_with_the_encryption(data_dir: Path, ring: Ring) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import stat
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,6 +14,7 @@ from engram_py.settings import Settings
 from engram_py.sync.autosync import login
 from engram_py.sync.autosync.login import server_address
 from engram_py.sync.errors import CloudFailedError, InvalidServerError, NotLoggedInError
+from tests.keychain import Ring, ring_in_place
 from tests.sync.autosync.conftest import Joiner, Lab, from_elsewhere
 from tests.sync.autosync.team_server import TOKEN, team_server
 
@@ -216,47 +216,17 @@ def test_a_project_that_was_merged_away_is_pointed_out(lab: Lab) -> None:
     assert {name for name, _, _ in lab.team.log if name.startswith(lab.project)} == {lab.project}
 
 
-class _Ring:
-    """A keychain of the test."""
-
-    def __init__(self, *, works: bool = True) -> None:
-        self.kept: dict[tuple[str, str], str] = {}
-        self.works = works
-
-    def get_keyring(self) -> object:
-        return self
-
-    def _check(self) -> None:
-        if not self.works:
-            raise RuntimeError("the bus is not there")
-
-    def set_password(self, service: str, name: str, password: str) -> None:
-        self._check()
-        self.kept[service, name] = password
-
-    def get_password(self, service: str, name: str) -> str | None:
-        self._check()
-        return self.kept.get((service, name))
-
-    def delete_password(self, service: str, name: str) -> None:
-        self._check()
-        del self.kept[service, name]
-
-
 @pytest.fixture
-def ring(monkeypatch: pytest.MonkeyPatch, request: Any) -> _Ring:
-    keyring = pytest.importorskip("keyring")
-    made = _Ring()
-    for name in ("get_keyring", "set_password", "get_password", "delete_password"):
-        monkeypatch.setattr(keyring, name, getattr(made, name))
+def ring(monkeypatch: pytest.MonkeyPatch) -> Ring:
+    pytest.importorskip("keyring")
     monkeypatch.setattr(login, "_keep_in_keychain", KEEP_IN_KEYCHAIN)
-    return made
+    return ring_in_place(monkeypatch)
 
 
 KEEP_IN_KEYCHAIN = login._keep_in_keychain  # before the fixture of this folder replaces it
 
 
-def test_a_keychain_is_preferred_and_emptied_again(lab: Lab, ring: _Ring) -> None:
+def test_a_keychain_is_preferred_and_emptied_again(lab: Lab, ring: Ring) -> None:
     assert lab.app.autosync.account.login(lab.team.address, TOKEN).kept_in == "keychain"
     assert ring.kept == {("engram", lab.team.address): TOKEN}
     assert not (lab.app.settings.data_dir / login.TOKEN_FILE).exists()
@@ -269,7 +239,7 @@ def test_a_keychain_is_preferred_and_emptied_again(lab: Lab, ring: _Ring) -> Non
 
 
 def test_a_keychain_that_does_not_work_is_no_obstacle_and_one_that_is_locked_later_is_said(
-    lab: Lab, ring: _Ring
+    lab: Lab, ring: Ring
 ) -> None:
     ring.works = False
     assert lab.app.autosync.account.login(lab.team.address, TOKEN).kept_in == "file"
