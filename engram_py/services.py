@@ -260,7 +260,7 @@ def vectors(app: Engram) -> Vectors:
 
 
 def _ask_by_meaning(app: Engram, store: Store, ids: Sequence[int]) -> Sequence[tuple[int, int]]:
-    from engram_py.database.journal import Journal
+    from engram_py.database.mutation_queue import Journal
     from engram_py.recall.contradictions import ask_by_meaning
 
     return ask_by_meaning(store, Journal(store, app.settings.clock), app.vectors, ids)

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from zlib import crc32
 
 from engram_py.anchors.values import PATH_LIMIT_CHARS, Mark
-from engram_py.database.journal import Journal
+from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.files import exists, expanded, read_bounded, reason

@@ -9,7 +9,7 @@ from engram_py.anchors.anchors import Anchors
 from engram_py.anchors.values import AnchorState
 from engram_py.context.prompt_gate import LookedUp
 from engram_py.context.values import Mode, Remarks
-from engram_py.database.journal import Journal
+from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
 from engram_py.observations.values import Observation

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from engram_py.database import journal, migrations
+from engram_py.database import migrations, mutation_queue
 from engram_py.database.soundness import INDEXES, Index
 from engram_py.database.store import Row, Store, waiting
 from engram_py.errors import StoreError
@@ -69,7 +69,7 @@ def begin(store: Store, index: Index, version: str) -> int | None:
     """Start a new index, or find one that was started by the same ``version``; then the id it has come to."""
     with store.transaction():
         made_of = definition(store, index.name)
-        known, _, after = (journal.get_meta(store, index.cursor) or "").rpartition(" ")
+        known, _, after = (mutation_queue.get_meta(store, index.cursor) or "").rpartition(" ")
         if definition(store, index.next) == made_of and known == version:
             return int(after)
         _drop_triggers(store, index)
@@ -77,7 +77,7 @@ def begin(store: Store, index: Index, version: str) -> int | None:
         store.execute(f"create virtual table {index.next} using fts5({made_of}")
         for statement in migrations.statements(_TRIGGERS.format(**_parts(store, index))):
             store.execute(statement)
-        journal.set_meta(store, index.cursor, f"{version} 0")
+        mutation_queue.set_meta(store, index.cursor, f"{version} 0")
     return None
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Literal
 
-from engram_py.database.journal import Journal, get_meta, set_meta
+from engram_py.database.mutation_queue import Journal, get_meta, set_meta
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass
 from engram_py.errors import StoreError

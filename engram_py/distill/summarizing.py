@@ -15,7 +15,7 @@ from engram_py.capture.orders import reads_like_an_order
 from engram_py.capture.redact import PRIVATE
 from engram_py.capture.said import Kind, Said, own_sentences, said
 from engram_py.database import runs
-from engram_py.database.journal import Journal, set_meta
+from engram_py.database.mutation_queue import Journal, set_meta
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.distill import table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engram_py.database.journal import get_meta
+from engram_py.database.mutation_queue import get_meta
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass
 from engram_py.observations.values import Observation

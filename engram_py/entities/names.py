@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import Any
 
-from engram_py.database.journal import get_meta, set_meta
+from engram_py.database.mutation_queue import get_meta, set_meta
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, field
 from engram_py.entities import table

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from engram_py.database.journal import Journal, get_meta, set_meta
+from engram_py.database.mutation_queue import Journal, get_meta, set_meta
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
 from engram_py.entities import table

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engram_py.database.journal import count_types, get_meta, set_meta
+from engram_py.database.mutation_queue import count_types, get_meta, set_meta
 from engram_py.database.store import Row, Store
 from engram_py.observations.table import COLUMNS
 from engram_py.observations.values import Observation

@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal
 
-from engram_py.database.journal import Journal
+from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Store, waiting
 from engram_py.dataclass import dataclass
 from engram_py.errors import StoreError

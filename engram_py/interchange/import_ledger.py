@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from engram_py.database.journal import Journal
+from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Store
 from engram_py.interchange.columns import EPOCH, made_session, nearest_project, session_key, without_nul
 from engram_py.interchange.results import Counts

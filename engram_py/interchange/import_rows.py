@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from engram_py.anchors import table as anchor_table
 from engram_py.anchors.values import MOST_ANCHORS
 from engram_py.capture.host_formats import typed
-from engram_py.database import journal
-from engram_py.database.journal import Journal
+from engram_py.database import mutation_queue
+from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Store
 from engram_py.entities.values import is_edge
 from engram_py.errors import EngramError
@@ -228,7 +228,9 @@ _RELATION_VERBS = frozenset({*VERBS, "pending"})
 _WHOLE_SECOND = len("2026-01-02T03:04:05")
 
 # Whether a thing that a tombstone names is here.
-_LIVE = {entity: f"select 1 from {table} where {column} = :key" for entity, (table, column) in journal.TABLES.items()}
+_LIVE = {
+    entity: f"select 1 from {table} where {column} = :key" for entity, (table, column) in mutation_queue.TABLES.items()
+}
 
 
 _LINK = """
@@ -257,8 +259,8 @@ def import_tombstones(ledger: ImportLedger) -> None:
             names = {"entity": entity, "entity_key": key, "project": stone.project or "", "clock": ledger.clock}
             deleted_at = moment_of(stone.deleted_at) or ledger.now
             more = {"session_id": stone.session_id, "deleted_at": deleted_at}
-            journal.add_tombstone(ledger.store, {**names, **more})
-            journal.enqueue(ledger.store, **names, op="delete", occurred_at=ledger.now)
+            mutation_queue.add_tombstone(ledger.store, {**names, **more})
+            mutation_queue.enqueue(ledger.store, **names, op="delete", occurred_at=ledger.now)
 
 
 def import_session(ledger: ImportLedger, row: SessionIn) -> None:

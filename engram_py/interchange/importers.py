@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engram_py.capture.host_formats import typed
-from engram_py.database.journal import Journal
+from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field
 from engram_py.errors import EngramError, InvalidArgumentError

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, TextIO
 
 from engram_py.anchors import table as anchor_table
-from engram_py.database.journal import TABLES
+from engram_py.database.mutation_queue import TABLES
 from engram_py.database.store import Row
 from engram_py.errors import InvalidArgumentError
 from engram_py.files import open_regular, write_atomically

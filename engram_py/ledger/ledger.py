@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engram_py.database.connection import of_any_driver
-from engram_py.database.journal import Journal
+from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import asdict, dataclass
 from engram_py.errors import EngramError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from engram_py.database import journal
-from engram_py.database.journal import TABLES
+from engram_py.database import mutation_queue
+from engram_py.database.mutation_queue import TABLES
 from engram_py.database.store import Row, Store
 from engram_py.errors import EmptyFieldError, InvalidArgumentError
 from engram_py.observations import table as observation_table
@@ -210,7 +210,7 @@ class Browsing:
 
     def instance(self) -> str:
         """Return the name of this database among all others, from a read of the file."""
-        known = journal.get_meta(self._store, "device_id")
+        known = mutation_queue.get_meta(self._store, "device_id")
         if known is not None:  # a look must not wait for whoever writes
             return known
         with self._store.transaction():

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
-from engram_py.database.journal import Journal, new_sync_id
+from engram_py.database.mutation_queue import Journal, new_sync_id
 from engram_py.database.store import Store
 from engram_py.dataclass import asdict, dataclass, replace
 from engram_py.errors import OperationConflictError, OperationExpiredError, TextTooLongError

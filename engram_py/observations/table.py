@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from engram_py.database.journal import Journal
+from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Row, Store
 from engram_py.observations.values import OBSERVATION_COLUMNS, Neighbour, Observation
 from engram_py.privacy.provenance import OWN, RETIRED, unchecked

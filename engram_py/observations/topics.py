@@ -23,7 +23,7 @@ from functools import cache
 from typing import Any
 
 from engram_py.capture.redact import without_private
-from engram_py.database.journal import Journal
+from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Row, Store
 from engram_py.errors import EmptyFieldError
 from engram_py.files import lines_of

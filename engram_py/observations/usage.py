@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
 from engram_py.database.connection import of_any_driver
-from engram_py.database.journal import Journal
+from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Store
 from engram_py.errors import StoreError
 from engram_py.times import to_text

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engram_py.database.journal import Journal
+from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.files import expanded, readable_path

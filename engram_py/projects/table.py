@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engram_py.database import journal
+from engram_py.database import mutation_queue
 from engram_py.database.store import Row, Store
 from engram_py.projects.values import ProjectLine
 
@@ -47,7 +47,7 @@ def names(store: Store) -> list[str]:
 
 def count_observations(store: Store, name: str) -> int:
     """Return how many live observations a project has."""
-    return journal.count_rows(store, "observation", [name])
+    return mutation_queue.count_rows(store, "observation", [name])
 
 
 # A project that nobody used yet, or whose first session here ran in this folder.

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, chain, takewhile
 
 from engram_py.database.connection import of_any_driver
-from engram_py.database.journal import Journal
+from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Row, Store
 from engram_py.errors import InvalidArgumentError, StoreError
 from engram_py.lazy import logger_of, regex

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from engram_py.anchors.anchors import Anchors
 from engram_py.anchors.values import AnchorState
-from engram_py.database.journal import Journal
+from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, field, replace
 from engram_py.errors import InvalidArgumentError

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from engram_py.anchors.anchors import Anchors
 from engram_py.database import migrations
 from engram_py.database.connection import Generation, connect
-from engram_py.database.journal import Journal
+from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import dataclass, replace
 from engram_py.errors import EmptyQueryError, InvalidArgumentError

@@ -10,7 +10,7 @@ from engram_py.capture.host_formats import typed
 from engram_py.capture.passive import learning_title, parse_learnings
 from engram_py.capture.redact import redact_head
 from engram_py.database.fts import erase
-from engram_py.database.journal import new_sync_id
+from engram_py.database.mutation_queue import new_sync_id
 from engram_py.database.soundness import PROMPTS, TURNS
 from engram_py.dataclass import replace
 from engram_py.observations import table as observation_table

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from engram_py.capture.host_formats import without_memory_blocks
 from engram_py.capture.redact import CUT_MARGIN_CHARS, redact_head
-from engram_py.database.journal import Journal
+from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Store
 from engram_py.dataclass import replace
 from engram_py.files import expanded, open_regular, real_path, reason

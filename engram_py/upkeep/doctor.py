@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from engram_py.database import backup, filesystem, health, journal
+from engram_py.database import backup, filesystem, health, mutation_queue
 from engram_py.database.backup import FOLDER, Backups
 from engram_py.database.compaction import log_bytes
 from engram_py.database.errors import InvalidBackupError, StoreDamagedError, StoreForeignError, StoreTooNewError
@@ -239,7 +239,7 @@ class Doctor:
                 for row in self._store.rows(health.UNLISTED_PROJECTS):
                     self._identities.create(row[0])
             if "counts" in broken:
-                journal.count_again(self._store)
+                mutation_queue.count_again(self._store)
         if "permissions" in broken:
             for path in self._private_paths():
                 filesystem.tighten(path)
@@ -328,7 +328,7 @@ class Doctor:
         return _mendable("projects", "warning", unlisted, "every row's project is listed", message, _FIX)
 
     def _counts(self) -> Check:
-        wrong = journal.wrong_counts(self._store)
+        wrong = mutation_queue.wrong_counts(self._store)
         message = f"a stored count is wrong: {', '.join(wrong[:5])}"
         return _mendable("counts", "warning", wrong[:20], "every stored count is right", message, _FIX)
 
@@ -365,7 +365,7 @@ class Doctor:
         return Check("write_lock", "ok", "the file can be written", {"wal_bytes": size})
 
     def _sync_queue(self) -> Check:
-        size = journal.queue_size(self._store)
+        size = mutation_queue.queue_size(self._store)
         shared = f"a new machine would receive {amount(size, 'change')}" if is_used(self._store) else "sync is not used"
         return Check("sync_queue", "ok", shared, {"mutations": size})
 

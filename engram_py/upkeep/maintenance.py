@@ -16,8 +16,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from engram_py.database import journal, runs
-from engram_py.database.journal import Journal, get_meta, set_meta
+from engram_py.database import mutation_queue, runs
+from engram_py.database.mutation_queue import Journal, get_meta, set_meta
 from engram_py.database.runs import NamedLease
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import asdict, replace
@@ -477,18 +477,18 @@ class Statistics:
     def count(self, project: str | None = None) -> Stats:
         """Return the counts of everything kept, or of one project."""
         reads = self._projects.for_read(project).reads if project else None
-        of = partial(journal.count_rows, self._store, projects=reads)
+        of = partial(mutation_queue.count_rows, self._store, projects=reads)
         return Stats(
             total_sessions=of("session"),
             total_observations=of("observation"),
             total_prompts=of("prompt"),
             total_relations=of("relation"),
             deleted_observations=of("deleted"),
-            versions=journal.count_rows(self._store, "version"),
-            queued_mutations=journal.queue_size(self._store, cap=_MOST_QUEUED + 1),
+            versions=mutation_queue.count_rows(self._store, "version"),
+            queued_mutations=mutation_queue.queue_size(self._store, cap=_MOST_QUEUED + 1),
             database_bytes=int(self._store.value(SIZE)),
             database_path=str(self._store.path),
-            types=journal.count_types(self._store, reads),
+            types=mutation_queue.count_types(self._store, reads),
             projects=tuple(project_table.latest_names(self._store)),
             syncs=sync_state.is_used(self._store),
             facts_since_synthesis=facts_since_synthesis(self._store),

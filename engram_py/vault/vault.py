@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from engram_py.capture.redact import redact, refuse_secret
-from engram_py.database.journal import get_meta, set_meta
+from engram_py.database.mutation_queue import get_meta, set_meta
 from engram_py.database.runs import NamedLease
 from engram_py.dataclass import replace
 from engram_py.documents.files import VAULT as MANIFEST

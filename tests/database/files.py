@@ -22,7 +22,7 @@ _PREAMBLE = """
 import sys
 from pathlib import Path
 from engram_py.database.store import Store
-from engram_py.database.journal import get_meta, set_meta
+from engram_py.database.mutation_queue import get_meta, set_meta
 folder = Path(sys.argv[1])
 """
 

@@ -15,7 +15,7 @@ from engram_py import Engram
 from engram_py.database import backup, migrations
 from engram_py.database.backup import check_backup, restore
 from engram_py.database.errors import InvalidBackupError, StoreBusyError, StoreIOError, StoreTooNewError
-from engram_py.database.journal import set_meta
+from engram_py.database.mutation_queue import set_meta
 from engram_py.database.store import Store
 from engram_py.times import fixed_clock, utc_now
 from tests.database.files import (

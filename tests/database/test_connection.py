@@ -18,7 +18,7 @@ from engram_py import Engram
 from engram_py.database import migrations
 from engram_py.database.connection import BUSY_TIMEOUT_SECONDS, connect, use_wal
 from engram_py.database.errors import StoreBusyError, StoreDamagedError, StoreFullError
-from engram_py.database.journal import get_meta, set_meta
+from engram_py.database.mutation_queue import get_meta, set_meta
 from engram_py.database.store import Store
 from engram_py.observations.values import Draft
 from tests import savers

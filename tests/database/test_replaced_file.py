@@ -15,7 +15,7 @@ import pytest
 from engram_py.database.connection import begin_immediate
 from engram_py.database.errors import StoreDamagedError, StoreGoneError, StoreReplacedError
 from engram_py.database.health import integrity
-from engram_py.database.journal import get_meta, set_meta
+from engram_py.database.mutation_queue import get_meta, set_meta
 from engram_py.database.store import Store
 from tests.database.files import command, elsewhere, filled, opened, save, titles
 

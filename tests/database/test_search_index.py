@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from mcp import Client
 
 from engram_py import Draft, Engram
-from engram_py.database import journal
+from engram_py.database import mutation_queue
 from engram_py.database.errors import IndexDamagedError
 from engram_py.database.store import Store
 from engram_py.interfaces.http.mcp_endpoint import build_server
@@ -215,8 +215,8 @@ def synced(app: Engram) -> None:
     changes = app.replica.changes()
     other.replica.apply(changes.mutations)
     other.replica.apply(changes.mutations)
-    assert journal.count_rows(other.store, "observation") == 2
-    assert journal.wrong_counts(other.store) == []
+    assert mutation_queue.count_rows(other.store, "observation") == 2
+    assert mutation_queue.wrong_counts(other.store) == []
     other.close()
 
 
@@ -243,8 +243,8 @@ def test_what_is_kept_is_what_counting_gives(app: Engram, change: Callable[[Engr
     save(app, "two", type="decision")
     app.prompts.save("A prompt")
     change(app)
-    assert journal.wrong_counts(app.store) == []
-    kept = journal.count_types(app.store)
+    assert mutation_queue.wrong_counts(app.store) == []
+    kept = mutation_queue.count_types(app.store)
     assert sum(kept.values()) == app.store.value("select count(*) from observations where deleted_at is null")
 
 
@@ -252,11 +252,11 @@ def test_a_number_that_went_wrong_is_named_and_counted_again(app: Engram) -> Non
     save(app, "one")
     with app.store.transaction():
         app.store.execute("update counts set number = 7 where kind = 'session'")
-    [wrong] = journal.wrong_counts(app.store)
+    [wrong] = mutation_queue.wrong_counts(app.store)
     assert wrong.startswith("session ")
     with app.store.transaction():
-        journal.count_again(app.store)
-    assert journal.wrong_counts(app.store) == []
+        mutation_queue.count_again(app.store)
+    assert mutation_queue.wrong_counts(app.store) == []
 
 
 DAMAGE = {

@@ -15,7 +15,7 @@ import pytest
 from engram_py import Engram
 from engram_py.context.values import Context
 from engram_py.database.backup import restore
-from engram_py.database.journal import set_meta
+from engram_py.database.mutation_queue import set_meta
 from engram_py.database.store import Store
 from engram_py.documents.documents import Documents
 from engram_py.observations.values import Change, Observation

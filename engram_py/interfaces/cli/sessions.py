@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from engram_py.database.journal import count_rows
+from engram_py.database.mutation_queue import count_rows
 from engram_py.errors import InvalidArgumentError, InvalidInputError
 from engram_py.files import expanded, here, open_regular
 from engram_py.interfaces.cli.commands import (

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engram_py.app import Engram
 from engram_py.asgi import answered, read_body
-from engram_py.database.journal import count_rows
+from engram_py.database.mutation_queue import count_rows
 from engram_py.database.store import Store
 from engram_py.errors import EngramError, StoreError
 from engram_py.interfaces.http.api import WORKERS

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, ValidationError
 
-from engram_py.database.journal import Journal
+from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, field
 from engram_py.settings import is_loopback

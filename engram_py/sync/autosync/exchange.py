@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from engram_py.database.journal import Journal
+from engram_py.database.mutation_queue import Journal
 from engram_py.database.runs import NamedLease
 from engram_py.database.store import Store
 from engram_py.errors import EngramError

@@ -20,7 +20,7 @@ from engram_py.sync.replica.table import newest_seq
 from engram_py.times import parse_time, passed, to_text
 
 if TYPE_CHECKING:
-    from engram_py.database.journal import Journal
+    from engram_py.database.mutation_queue import Journal
     from engram_py.sync.autosync.exchange import Exchange
 
 logger = logger_of(__name__)

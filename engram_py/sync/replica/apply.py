@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engram_py.anchors import table as anchor_table
-from engram_py.database.journal import NATURAL, TABLES
+from engram_py.database.mutation_queue import NATURAL, TABLES
 from engram_py.database.store import Row
 from engram_py.dataclass import replace
 from engram_py.observations.save import expire

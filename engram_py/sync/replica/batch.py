@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from engram_py.database import journal
-from engram_py.database.journal import Journal
+from engram_py.database import mutation_queue
+from engram_py.database.mutation_queue import Journal
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import dataclass, field
 from engram_py.interchange.columns import EPOCH
@@ -190,7 +190,7 @@ class Batch:
         self, entity: str, key: str, op: str, *, project: str, clock: str, at: str = "", source: str = ""
     ) -> None:
         row = {"entity": entity, "entity_key": key, "op": op, "project": project, "clock": clock, "source": source}
-        journal.enqueue(self.store, **row, occurred_at=at or self.now)
+        mutation_queue.enqueue(self.store, **row, occurred_at=at or self.now)
 
     def touch(self, row: Mapping[str, Any] | Row) -> None:
         """Note that who claims the topic of this row changes."""
@@ -236,7 +236,7 @@ class Batch:
             "deleted_at": deleted_at,
             "clock": max(mutation.clock, old["clock"] if old is not None else ""),
         }
-        journal.add_tombstone(self.store, stone, final=final)
+        mutation_queue.add_tombstone(self.store, stone, final=final)
 
     def refused(self, mutation: Mutation) -> bool:
         """Return whether the row itself arrived and could not be read."""

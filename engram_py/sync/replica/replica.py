@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC
 from typing import Any
 
-from engram_py.database import journal
+from engram_py.database import mutation_queue
 from engram_py.database.connection import of_any_driver
 from engram_py.database.fts import erase
-from engram_py.database.journal import TABLES, Journal
+from engram_py.database.mutation_queue import TABLES, Journal
 from engram_py.database.soundness import OBSERVATIONS
 from engram_py.database.store import Row, Store
 from engram_py.dataclass import replace
@@ -347,8 +347,8 @@ class Replica:
             batch.arrived = set()
             self._retry(batch, ready)
         settle(batch)
-        if batch.newest > (journal.get_meta(self._store, "clock") or ""):
-            journal.set_meta(self._store, "clock", batch.newest)
+        if batch.newest > (mutation_queue.get_meta(self._store, "clock") or ""):
+            mutation_queue.set_meta(self._store, "clock", batch.newest)
 
     def _retry(self, batch: Batch, waiting: Sequence[tuple[int, str, Mutation]]) -> AppliedBatch:
         total = AppliedBatch()

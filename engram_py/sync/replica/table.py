@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engram_py.database.journal import TABLES
+from engram_py.database.mutation_queue import TABLES
 from engram_py.database.store import Row, Store
 from engram_py.privacy.provenance import unchecked
 

@@ -1,4 +1,6 @@
-"""The journal of changes: clock stamps, the mutation queue, tombstones, the meta table, and counts of rows."""
+"""The mutation queue: every change of a row is stamped with a clock and queued for sync (``Journal``); with tombstones,
+changes kept for undo, the meta table, and counts of rows.
+"""
 
 from __future__ import annotations
 
