@@ -59,6 +59,10 @@ class MemoryFile:
     edited: bool = False
 
 
+# What people write of a memory: a review names what differs, and a merge decides on each.
+WRITTEN = ("title", "content", "type", "topic", "files", "guards", "shown", "scope")
+
+
 def blob(data: bytes) -> str:
     """Return git's name of a file with these bytes, as a repository with SHA-1 has it."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
@@ -380,7 +384,9 @@ def _joined(
     if content is None:
         return None
     chosen: dict[str, Any] = {"content": content, "edited": True}
-    for name in ("type", "title", "topic", "scope", "files", "shown", "guards"):
+    for name in WRITTEN:
+        if name == "content":  # joined line by line
+            continue
         mine, other, old = (getattr(one, name) for one in (ours, theirs, base))
         if mine != other and old not in (mine, other):
             return None

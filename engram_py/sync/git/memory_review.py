@@ -13,7 +13,7 @@ from engram_py.git.repository import Repository
 from engram_py.guards.values import Checked, NoDiffError
 from engram_py.observations.table import by_sync_id
 from engram_py.recall.contradictions import Candidates
-from engram_py.sync.git.memory_file import MOST_FILE_BYTES, MemoryFile, MemoryFileError, mutations, parse_named
+from engram_py.sync.git.memory_file import MOST_FILE_BYTES, WRITTEN, MemoryFile, MemoryFileError, mutations, parse_named
 from engram_py.sync.git.memory_folder import ENDING, FOLDER, tree_of
 from engram_py.sync.git.table import ChunkRefusal
 from engram_py.sync.replica.replica import Replica
@@ -21,7 +21,6 @@ from engram_py.sync.replica.replica import Replica
 _SECONDS = 60.0
 _MOST_BYTES = 2**30
 _SHOWN_CHARS = 160
-_PARTS = ("title", "content", "type", "topic", "files", "guards", "shown", "scope")
 _LINK, _FOLDER = "120000", "040000"
 
 
@@ -186,8 +185,8 @@ def _difference(before: str, after: str) -> tuple[str, str]:
 def _parts(before: MemoryFile | None, file: MemoryFile) -> tuple[str, ...]:
     """Return what differs: what people write, and the lines that the program keeps where a person changed them."""
     if before is None:
-        return _PARTS
-    parts = tuple(part for part in _PARTS if getattr(before, part) != getattr(file, part))
+        return WRITTEN
+    parts = tuple(part for part in WRITTEN if getattr(before, part) != getattr(file, part))
     kept = (before.clock, before.state) != (file.clock, file.state)
     pinned = before.state.get("pinned") != file.state.get("pinned")
     return (*parts, "state") if pinned or (kept and file.edited) else parts
