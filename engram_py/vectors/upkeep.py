@@ -208,12 +208,7 @@ class VectorUpkeep:
                         progress(done.texts, max(total, done.texts))
                     renew()
             if done.texts:
-                before = to_text(self._clock() - _KEPT_UNUSED)
-                for unused in table.unused(self._store, keep=entry.id, before=before):
-                    more = True
-                    while more and not self._stopped():
-                        with self._store.transaction():
-                            more = table.forget(self._store, unused, limit=_FORGOTTEN_AT_ONCE)
+                self._forget_unused(entry.id)
         return done
 
     def _pending(self, kind: Kind, entry: Registered, *, limit: int) -> tuple[list[Row], list[Row]]:
@@ -231,6 +226,15 @@ class VectorUpkeep:
             return None
         self._keep(kind, entry, work, vectors)
         return work
+
+    def _forget_unused(self, embedder_id: int) -> None:
+        """Delete the vectors that no setting has used for a week."""
+        before = to_text(self._clock() - _KEPT_UNUSED)
+        for unused in table.unused(self._store, keep=embedder_id, before=before):
+            more = True
+            while more and not self._stopped():
+                with self._store.transaction():
+                    more = table.forget(self._store, unused, limit=_FORGOTTEN_AT_ONCE)
 
     def _work(self, kind: Kind, embedder_id: int, stale: Sequence[Row], new: Sequence[Row]) -> list[_Work]:
         known = table.known_hashes(self._store, kind, embedder_id, [row["id"] for row in stale])

@@ -314,12 +314,20 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def tool(*, title: str, hints: Hints, **more: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Register a function ``(app, arguments…) -> value`` as the ``Tool`` of its name; it is given its ``fields`` by
-    name."""
+def tool(
+    *,
+    title: str,
+    hints: Hints,
+    aliases: Mapping[str, str] | None = None,
+    formats: tuple[str, ...] = FORMATS,
+    nothing: str = "",
+    fields: tuple[FieldArgument, ...] = (),
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Register a function ``(app, arguments…) -> value`` as the tool of its name; it is given ``fields`` by name."""
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
-        TOOLS[function.__name__] = Tool(function.__name__, title, hints, function, **more)
+        name = function.__name__
+        TOOLS[name] = Tool(name, title, hints, function, aliases or {}, formats, nothing, fields)
         return function
 
     return register

@@ -354,10 +354,7 @@ def review_page(visit: Visit) -> Shown:
         | {
             "pairs": found.pairs,
             "texts": _texts(visit, [*found.pairs, verdict] if verdict else found.pairs),
-            **{
-                name: _forms(getattr(found, name))
-                for name in ("orders", "unchecked", "derived", "due", "stale", "offered")
-            },
+            **{name: _forms(getattr(found, name)) for name in _WAITING},
             "failed": found.failed,
             "kind": visit.asked("kind"),
             "number": page_number(visit),
